@@ -89,11 +89,12 @@
 //! | `sql-watch` | [`sqlweb`], one a web client: time limits, idle sessions | when it is closed | the web client |
 //! | `db-connect`, `db-kill`, `db-reap` | [`sqlweb`], for what the driver cannot give a deadline | with the connection made, the kill sent, the list looked at | nobody |
 //! | `db-relay` | [`sqlweb`], one a connection of an account that the driver does not sign in to (`conn/sha256`) | with the connection | nobody |
+//! | `db-guest` | [`sqlweb`], when a guest's account ends or is given another end | with that | the web client's stop waits a moment |
 //! | `connection` | [`manager`], one a connected application: the connect sequence | after its stop signal | the manager's stop waits |
 //! | `remote-server` | [`manager`], one a remote server in use: owns its credentials, calls and main tunnel | when nobody uses the server | the manager's stop waits |
 //! | `quick-setup`, `release` | [`manager`], one a call | with the call, 30 s at most | nobody |
 //! | `health` | [`manager`], one a question whether an application answers | with the answer | nobody |
-//! | `web-client` | [`manager`], while a database's web client starts | when it has started | nobody |
+//! | `web-client` | [`manager`], while a database's web client starts, and at the start to drop what guests have left | when it has started | nobody |
 //! | `share` | [`manager`], one a temporary application: waits for the end of its command | with that | nobody |
 //! | `sleep-watch` | [`manager`], one: looks at the clocks, and wakes what waits | with the manager | nobody |
 //! | `manage` | [`manager`], one a change that may wait for another process | with the answer | nobody |
@@ -113,6 +114,7 @@
 //! A lock is held for memory alone: never over a socket, a file, a resolver, a database, or a callback. Where two are held
 //! at once they are taken in this order:
 //!
+//! - the audit files: one lock, held over the write of a line, so that lines are whole; nothing is taken under it;
 //! - a tunnel: writer, session, streams, one stream's state; the timers' after the session's or alone; the poller's, the
 //!   pool's and the buffers' alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;

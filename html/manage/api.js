@@ -58,6 +58,8 @@ export function createApi({ onState = () => {} } = {}) {
     trust: ({ server, offered }) => change('POST', '/api/trust', { server, fingerprint: offered }),
     /** Deletes the credentials for a server and ends the connections through it. @param {string} server its origin */
     reset: async (server) => (await change('POST', '/api/reset', { server, disconnect: true })).data,
+    /** Makes the plugin for a protocol available. @param {string} name its own name, or the protocol */
+    addPlugin: (name) => change('POST', '/api/plugins', { name }),
     /** The main tunnels. */
     tunnels: () => get('/api/tunnel'),
     /** The servers that are known. @returns {Promise<Server[]>} */

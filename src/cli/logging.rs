@@ -6,6 +6,7 @@
 //! those that speak to servers log secrets at their finer levels.
 
 use std::io::Write;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use log::{LevelFilter, Log, Metadata, Record};
@@ -30,46 +31,54 @@ pub(crate) enum Format {
     Json,
 }
 
-struct Stderr(Format);
+/// The logger, set once.
+struct Stderr {
+    format: Format,
+    /// Beginnings of targets that are held to warnings: parts whose owner says what comes of them.
+    owned: &'static [&'static str],
+}
 
-static TEXT: Stderr = Stderr(Format::Text);
-static VERBOSE_TEXT: Stderr = Stderr(Format::Verbose);
-static JSON_LINES: Stderr = Stderr(Format::Json);
+static LOGGER: OnceLock<Stderr> = OnceLock::new();
 
+/// The parts of this program that a manager owns: single tunnels, and the relay in its process, with who came.
+pub(crate) const OWNED: [&str; 3] = ["postern::tunnel", "postern::relay", ACCESS];
 /// The target of lines that say who came.
 const ACCESS: &str = "postern::access";
 
 /// Sends log lines to stderr from now on.
 pub(crate) fn start(verbose: bool) {
-    start_at(LevelFilter::Warn, verbose, false);
+    start_at(LevelFilter::Warn, verbose, Format::Text, &[]);
 }
 
 /// The same for a command whose log is its output: what happens is told without `-v` too.
 pub(crate) fn start_informing(verbose: bool) {
-    start_at(LevelFilter::Info, verbose, false);
+    start_at(LevelFilter::Info, verbose, Format::Text, &[]);
 }
 
-/// The same for a command that has `-v` and `--log-format`, and tells this much without.
+/// The same for a command that has `-v` and `--log-format`, and tells this much without, of the parts that it
+/// owns warnings alone.
 pub(crate) fn start_by(
     command: &Command,
     parsed: &Parsed,
     level: LevelFilter,
+    owned: &'static [&'static str],
 ) -> Result<(), Failure> {
-    let is_json = match parsed.value(&LOG_FORMAT).as_deref() {
-        None | Some("text") => false,
-        Some("json") => true,
+    let format = match parsed.value(&LOG_FORMAT).as_deref() {
+        None | Some("text") => Format::Text,
+        Some("json") => Format::Json,
         Some(other) => return Err(command.refuse(&LOG_FORMAT, other, "give text or json")),
     };
-    start_at(level, parsed.has(&VERBOSE), is_json);
+    start_at(level, parsed.has(&VERBOSE), format, owned);
     Ok(())
 }
 
-fn start_at(level: LevelFilter, is_verbose: bool, is_json: bool) {
-    let logger = match (is_json, is_verbose) {
-        (true, _) => &JSON_LINES,
-        (false, true) => &VERBOSE_TEXT,
-        (false, false) => &TEXT,
+fn start_at(level: LevelFilter, is_verbose: bool, format: Format, owned: &'static [&'static str]) {
+    let format = match format {
+        Format::Text if is_verbose => Format::Verbose,
+        format => format,
     };
+    let owned = if is_verbose { &[] } else { owned };
+    let logger = LOGGER.get_or_init(|| Stderr { format, owned });
     // Fails only where a logger is set already, which then goes on.
     if log::set_logger(logger).is_ok() {
         log::set_max_level(if is_verbose {
@@ -84,12 +93,13 @@ impl Log for Stderr {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
         let is_own = target.split("::").next() == Some(OWN);
-        is_own || metadata.level() <= LevelFilter::Warn
+        let is_owned = self.owned.iter().any(|part| target.starts_with(part));
+        is_own && !is_owned || metadata.level() <= LevelFilter::Warn
     }
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            let line = line(SystemTime::now(), record, self.0);
+            let line = line(SystemTime::now(), record, self.format);
             // One call a line, so that threads do not mix; a failing stderr leaves nowhere to say so.
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         }
@@ -129,7 +139,26 @@ mod tests {
     use log::Level;
 
     fn is_shown(target: &str, level: Level) -> bool {
-        TEXT.enabled(&Metadata::builder().target(target).level(level).build())
+        let logger = Stderr {
+            format: Format::Text,
+            owned: &[],
+        };
+        logger.enabled(&Metadata::builder().target(target).level(level).build())
+    }
+
+    #[test]
+    fn parts_that_are_owned_are_held_to_warnings() {
+        let logger = Stderr {
+            format: Format::Text,
+            owned: &OWNED,
+        };
+        let is_shown = |target: &str, level: Level| {
+            logger.enabled(&Metadata::builder().target(target).level(level).build())
+        };
+        assert!(is_shown("postern::manager::connection", Level::Info));
+        for target in ["postern::tunnel::client::state", "postern::access"] {
+            assert!(!is_shown(target, Level::Info) && is_shown(target, Level::Warn));
+        }
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub(super) static PLUGINS: &[&BuiltIn] = &[&MySql];
 pub(super) struct BuiltIns;
 
 impl WebClients for BuiltIns {
+    fn named(&self, name: &str) -> Option<(&'static str, &'static [&'static str])> {
+        let plugin = named(name)?;
+        Some((plugin.name(), plugin.protocols()))
+    }
+
     fn serve(
         &self,
         protocol: &str,
@@ -36,6 +41,12 @@ impl WebClients for BuiltIns {
             plugin.sweep(database);
         }
     }
+}
+
+/// The plugin of that name, or that speaks that protocol.
+pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
+    let mut plugins = PLUGINS.iter().copied();
+    plugins.find(|plugin| plugin.name() == name || plugin.protocols().contains(&name))
 }
 
 /// The plugin that speaks a protocol.

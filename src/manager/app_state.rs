@@ -88,13 +88,18 @@ impl AppState {
     fn end_what_is_over(&self) -> Option<Duration> {
         let (over, left) = self.expiries.take_over(Clocks::now());
         for (id, expires) in over {
-            match self.apps.lapse(&id, &expires) {
-                Ok(None) | Err(app_store::Error::Unknown(_)) => continue,
-                Ok(Some(app)) => log::info!("application '{}': its time is over", app.name),
+            match self.apps.find(&id) {
+                Ok(app) if app.sharing.expires.as_ref() != Some(&expires) => continue,
+                Ok(app) => log::info!("application '{}': its time is over", app.name),
                 // It ends all the same.
+                Err(error) => log::warn!("application {id}: {error}"),
+            }
+            // Before it is noted, which may wait for another process.
+            self.connections.disconnect(&id);
+            match self.apps.lapse(&id, &expires) {
+                Ok(_) | Err(app_store::Error::Unknown(_)) => {}
                 Err(error) => log::warn!("application {id}: its end is not noted: {error}"),
             }
-            self.connections.disconnect(&id);
         }
         left
     }

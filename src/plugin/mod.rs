@@ -52,6 +52,9 @@ pub trait Plugin: Sync {
 
 /// Finds the plugin for a protocol and lets it serve.
 pub trait WebClients: Send + Sync {
+    /// The name and the protocols of the plugin of that name, or that speaks that protocol.
+    fn named(&self, name: &str) -> Option<(&'static str, &'static [&'static str])>;
+
     /// As [`Plugin::serve`]; none where no plugin speaks `protocol`.
     fn serve(
         &self,

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::connector_auth::Enrolment;
 use super::server::{self, Options, Running, StartError, Whereabouts};
 use super::urls::PublicPorts;
-use crate::store::{self, ClaimError, DataDir, Instance, JsonFile};
+use crate::store::{self, ClaimError, CredentialStore, DataDir, Instance, JsonFile};
 
 /// The ports that are tried first: gateway and tunnel server. 62888 by the specification.
 const FIRST_PORTS: Ports = Ports {
@@ -35,8 +35,6 @@ struct Ports {
 /// The relay at work.
 pub struct Embedded {
     running: Running,
-    /// The gateway's port at the last start.
-    port_before: Option<u16>,
     /// What lets the manager of this process in, and nobody else, whatever enrol token a revocation
     /// ended: its operator's. A secret.
     pub token: Zeroizing<String>,
@@ -89,11 +87,22 @@ pub fn start(
     check_other_users: bool,
 ) -> Result<Embedded, NotEmbedded> {
     let data = DataDir::at(home.dir().join(DATA_DIR));
+    let file = JsonFile::<Ports>::new(data.clone(), PORTS, PORTS_CAP);
+    // A file that says nothing is written anew: at worst the addresses change.
+    let before = file.look().ok().flatten();
+    let was_at = before.map(|before| before.gateway);
     let instance = Instance::claim(&data).map_err(|claimed| match claimed {
         ClaimError::Failed(error) => NotEmbedded::Store(error),
-        ClaimError::Held(said) => NotEmbedded::Beside(said.as_deref().and_then(Whereabouts::read)),
+        ClaimError::Held(said) => {
+            let relay = said.as_deref().and_then(Whereabouts::read);
+            if let Some(relay) = &relay {
+                follow(home, was_at, relay.address);
+            }
+            NotEmbedded::Beside(relay)
+        }
     })?;
-    let (listener, tunnel_listener, port_before) = listeners(&data)?;
+    let (listener, tunnel_listener) = listeners(&file, before)?;
+    follow(home, was_at, listener.local_addr()?);
     let running = server::start(Options {
         data,
         listener,
@@ -118,7 +127,6 @@ pub fn start(
     let token = running.operator_token().clone();
     Ok(Embedded {
         running,
-        port_before,
         token,
         _instance: instance,
     })
@@ -128,13 +136,6 @@ impl Embedded {
     /// The server that the manager asks, by address: `localhost` may be IPv6 first.
     pub fn server(&self) -> String {
         format!("http://{}", self.running.address())
-    }
-
-    /// The same as it was at the last start, where that was another port.
-    pub fn server_before(&self) -> Option<String> {
-        let port = self.running.address().port();
-        let before = self.port_before.filter(|before| *before != port);
-        before.map(|before| format!("http://{}", SocketAddr::from((Ipv4Addr::LOCALHOST, before))))
     }
 
     /// The port that it would have, where that is another program's.
@@ -167,12 +168,24 @@ impl Embedded {
     }
 }
 
-/// On the first ports, else those from before, else free ones; which they are is kept. Also the gateway's port from
-/// before.
-fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener, Option<u16>), NotEmbedded> {
-    let file = JsonFile::<Ports>::new(data.clone(), PORTS, PORTS_CAP);
-    // A file that says nothing is written anew: at worst the addresses change.
-    let before = file.look().ok().flatten();
+/// The relay is the same one wherever its gateway is: the connector of this user is known there, and applications keep
+/// their names.
+fn follow(home: &DataDir, was_at: Option<u16>, now: SocketAddr) {
+    let origin = |address: SocketAddr| format!("http://{address}");
+    let Some(before) = was_at.map(|port| origin((Ipv4Addr::LOCALHOST, port).into())) else {
+        return;
+    };
+    let followed = CredentialStore::new(home.clone()).follow(&before, &origin(now));
+    if let Err(error) = followed {
+        log::warn!("applications get other names: {error}");
+    }
+}
+
+/// On the first ports, else those from before, else free ones; which they are is kept.
+fn listeners(
+    file: &JsonFile<Ports>,
+    before: Option<Ports>,
+) -> Result<(TcpListener, TcpListener), NotEmbedded> {
     let known = before.unwrap_or(FIRST_PORTS);
     let gateway = first_free([FIRST_PORTS.gateway, known.gateway])?;
     let tunnel = first_free([FIRST_PORTS.tunnel, known.tunnel])?;
@@ -183,7 +196,7 @@ fn listeners(data: &DataDir) -> Result<(TcpListener, TcpListener, Option<u16>), 
     if before != Some(ports) {
         file.write(&ports)?;
     }
-    Ok((gateway, tunnel, before.map(|before| before.gateway)))
+    Ok((gateway, tunnel))
 }
 
 fn first_free(ports: [u16; 2]) -> io::Result<TcpListener> {

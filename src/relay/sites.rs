@@ -79,7 +79,8 @@ impl SiteTable {
     /// Ends what is over; the time until something else is.
     fn end_what_is_over(&self, opener: &Opener) -> Option<Duration> {
         let now = Clocks::now();
-        for (connector, port, is_public) in self.table.write().take_over(now) {
+        let over = self.table.write().take_over(now);
+        for (connector, port, is_public) in over {
             log::info!("'{connector}': the time of what it shares at port {port} is over");
             if is_public {
                 // The port is closed with it, and not given again.

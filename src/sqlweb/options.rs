@@ -48,7 +48,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The same for a temporary account, beginning in `database`.
+    /// The same for a temporary account, beginning in `database`: read-only, since such an account may write nothing but
+    /// its own password, which is everybody's.
     pub(super) fn as_guest(
         &self,
         user: &str,
@@ -63,6 +64,7 @@ impl Options {
             allow_hosts: self.allow_hosts.clone(),
             run_dir: self.run_dir.clone(),
             statements: self.statements.clone(),
+            readonly: true,
             guest: None,
             home: None,
             ..*self

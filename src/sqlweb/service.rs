@@ -20,7 +20,8 @@ use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use super::visitors::{Use, Visitors};
 use crate::http::{ApiError, CancelToken, Request, Response};
-use crate::sync::Permits;
+use crate::plugin::StatementLog;
+use crate::sync::{Mutex, Permits};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
 /// has a thread.
@@ -43,6 +44,8 @@ pub(crate) struct Service {
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
     pub(crate) visitors: Visitors,
+    /// Where visitors and their statements are noted.
+    statements: Mutex<Option<Arc<StatementLog>>>,
     /// The temporary account that everything is done as.
     guest: Option<Arc<Guest>>,
     /// Whether a thread asks whether the server takes writes.
@@ -59,6 +62,7 @@ impl Service {
         visitors: Visitors,
     ) -> Service {
         Service {
+            statements: Mutex::new(options.statements.clone()),
             sessions: SessionPool::new(connector.clone(), options.readonly),
             connector,
             options,
@@ -120,6 +124,16 @@ impl Service {
         let access = self.access.as_ref();
         let visitor = access.and_then(|access| access.visitor(request));
         visitor.unwrap_or_default()
+    }
+
+    /// Where visitors and their statements are noted, where they are.
+    pub(crate) fn statements(&self) -> Option<Arc<StatementLog>> {
+        self.statements.lock().clone()
+    }
+
+    /// From now on they are noted there.
+    pub(crate) fn note_in(&self, statements: Arc<StatementLog>) {
+        *self.statements.lock() = Some(statements);
     }
 
     /// The sender of a request as a log names them.

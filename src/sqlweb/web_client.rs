@@ -19,6 +19,7 @@ use super::options::Options;
 use super::service::{self, Service};
 use super::visitors::Visitors;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::plugin::StatementLog;
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
 pub const FIRST_PORT: u16 = 8306;
@@ -263,6 +264,11 @@ impl WebClient {
     /// Gets a message, as far as there is room, when the database did not let this client in.
     pub fn missed(&self) -> Receiver<()> {
         self.service.connector.missed()
+    }
+
+    /// From now on visitors and their statements are noted there.
+    pub fn note_in(&self, statements: Arc<StatementLog>) {
+        self.service.note_in(statements);
     }
 
     /// Whether what comes under other names than this machine's own comes from a relay of ours, which says truly where

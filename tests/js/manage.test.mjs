@@ -11,7 +11,7 @@ import { relayTroubles } from '../../html/manage/core/relays.js';
 import { agoText, endOf, endText, extendedBy, isExpired, lengthText } from '../../html/manage/core/remaining.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
 import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
-import { accessBadges, effectiveSettings, failureClass, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
+import { accessBadges, effectiveSettings, failureClass, lacksPlugin, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
 import { Traffic } from '../../html/manage/core/traffic.js';
 import { COLUMNS, KEPT, holds, joined, visitOf } from '../../html/manage/core/visits.js';
 import { VECTORS } from './qr.vectors.mjs';
@@ -84,6 +84,8 @@ test('what is sent: own fields alone, numbers as numbers, secrets kept, set or c
   assert.equal(toBody(values, new Set(['db_pass'])).db_pass, '');
   const before = { protocol: 'http', username: 'kept', has_auth_pass: true };
   assert.deepEqual(toBody({ protocol: 'http', ip: 'a', username: '' }, new Set(), before), { protocol: 'http', ip: 'a', username: 'kept' }, 'what is not shown stays');
+  const moved = { protocol: 'http', server: 'https://a.example' };
+  assert.deepEqual([toBody({ protocol: 'http', server: '' }, new Set(), moved).server, toBody(moved, new Set(), moved).server, 'server' in toBody({ protocol: 'http', server: '' }, new Set(), { protocol: 'http', server: null })], [null, 'https://a.example', false], 'it is moved to the default only when somebody chose that');
   const changed = toBody({ protocol: 'http', ip: 'a', db_pass: '' }, new Set(), { protocol: 'mysql', db_user: 'r', has_db_pass: true });
   assert.deepEqual([changed.db_user, changed.db_pass, 'invisible' in toBody({ protocol: 'ssh', invisible: true })], [undefined, '', false]);
 });
@@ -214,6 +216,8 @@ test('states in words', () => {
   assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
   assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database');
   assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
+  assert.equal(lacksPlugin({ error_class: 'plugin', error: "unsupported protocol 'mysql'" }), true);
+  assert.equal(lacksPlugin({ error_class: 'plugin', error: 'cannot connect to 127.0.0.1:3306' }), false);
 });
 
 test('of a connection what is in force is shown, of the others what would be', () => {
@@ -225,6 +229,8 @@ test('of a connection what is in force is shown, of the others what would be', (
   }
   const failing = { health: { state: 'failing', error: 'a:1 refuses connections' } };
   assert.equal(healthError({ conn_status: 'connected', connection: failing }), 'a:1 refuses connections');
+  const hinted = { health: { state: 'failing', error: 'a:1 answers 403', hint: 'set its Host' } };
+  assert.equal(healthError({ conn_status: 'connected', connection: hinted }), 'a:1 answers 403: set its Host');
   assert.deepEqual([healthError({ conn_status: 'connecting', connection: failing }), healthError({ conn_status: 'connected', connection: { health: null } }), healthError({})], ['', '', '']);
   assert.equal(summary([{ conn_status: 'connected', connection: failing }, { conn_status: 'connected' }]), '2 connected · 1 not answering');
 });

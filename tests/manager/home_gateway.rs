@@ -95,13 +95,36 @@ fn ask(address: impl std::net::ToSocketAddrs, request: &str) -> String {
 struct Way {
     relay: Relay,
     manager: Manager,
+    domain: &'static str,
 }
 
 impl Way {
     fn new() -> Way {
         let relay = Relay::start(&[]);
         let manager = Manager::start(&["--server", &relay.url()]);
-        Way { relay, manager }
+        Way {
+            relay,
+            manager,
+            domain: "localhost",
+        }
+    }
+
+    /// With sites that are not on loopback by their names.
+    fn elsewhere() -> Way {
+        let relay = Relay::start(&[
+            "--domain",
+            "relay.example",
+            "--enroll-token",
+            "a-token-for-tests",
+        ]);
+        let server = relay.url();
+        let token = ["--enroll-token", "a-token-for-tests"];
+        let manager = Manager::start(&["--server", &server, token[0], token[1]]);
+        Way {
+            relay,
+            manager,
+            domain: "relay.example",
+        }
     }
 
     #[track_caller]
@@ -112,7 +135,7 @@ impl Way {
     }
 
     fn host(&self, site: &str) -> String {
-        format!("{site}.localhost:{}", self.relay.address.port())
+        format!("{site}.{}:{}", self.domain, self.relay.address.port())
     }
 
     /// The answer to a GET.
@@ -246,7 +269,7 @@ fn under_another_name_links_lead_to_the_site_and_back() {
 /// It would lead a visitor to the visitor's own machine.
 #[test]
 fn a_redirect_to_the_applications_own_address_is_told() {
-    let way = Way::new();
+    let way = Way::elsewhere();
     let app = App::start(|head| match head.split(' ').nth(1).unwrap() {
         "/redir" => {
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:PORT/x\r\nContent-Length: 0\r\n\r\n"
@@ -693,4 +716,76 @@ fn what_is_not_there_or_speaks_something_else_is_named() {
         "{json}"
     );
     assert_eq!(json.matches("Cache-Control:").count(), 1, "{json}");
+}
+
+/// A server that is not ours passes on what visitors send as it is.
+#[test]
+fn odd_requests_are_refused_and_reach_nobody() {
+    let (far, app) = (Far::new(), App::start(|_| ok("")));
+    let manager = far.manager();
+    let id = manager.add(&json!({"protocol": "http", "port": app.port}));
+    let port = far.assign();
+    manager.connected(&id);
+    wait_until(TIMEOUT, "the site", || {
+        TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
+    let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(70_000));
+    for (request, status) in [
+        ("GET / HTTP/1.1\nHost: a\n\n", 400),
+        ("\x16\x03\x01\x02\x00\x01\r\n\r\n", 400),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+        ("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 405),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            400,
+        ),
+        ("GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
+        (&long, 414),
+    ] {
+        let answer = ask(("127.0.0.1", port), request);
+        let shown = request.get(..60).unwrap_or(request);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{shown:?}: {answer}"
+        );
+    }
+    let seen = app.heads.lock().unwrap().len();
+    for begin in [
+        "",
+        "G",
+        "GET / HTTP/1.1\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx",
+    ] {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        socket.write_all(begin.as_bytes()).unwrap();
+    }
+    let old = ask(("127.0.0.1", port), "GET /old HTTP/1.0\r\n\r\n");
+    assert!(old.ends_with("\r\n\r\nok"), "{old}");
+    let head = app.heads_of("/old").pop().unwrap();
+    assert_eq!(host(&head), format!("127.0.0.1:{}", app.port));
+    let heads = app.heads.lock().unwrap();
+    let odd = |head: &&String| !head.starts_with("HEAD / ") && !head.starts_with("GET /old ");
+    let odd: Vec<_> = heads.iter().filter(odd).collect();
+    assert!(
+        odd.iter().all(|head| head.starts_with("POST / ")),
+        "{odd:?} of {seen}"
+    );
+    assert!(
+        !manager.stderr().contains("panicked"),
+        "{}",
+        manager.stderr()
+    );
 }

@@ -331,6 +331,10 @@ fn a_relay_that_restarts_is_told_of_once_and_brings_all_back_together() {
         told.len() == 2 && told[1].contains(&origin) && told[1].contains("12 applications"),
         "{told:?}"
     );
+    let since = manager.stderr();
+    let since = since.split_once(down[0].as_str()).unwrap().1;
+    let lines = since.lines().filter(|line| line.contains(" INFO "));
+    assert!(lines.count() < APPS, "it is told once: {since}");
     for (id, site) in ids.iter().zip(&sites) {
         assert_eq!(&manager.status(id)["site_url"], site);
     }

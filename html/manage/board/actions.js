@@ -98,6 +98,16 @@ export class Actions {
     });
   }
 
+  /** Makes the plugin for a database's protocol available, and connects the application. @param {App} app */
+  addPlugin(app) {
+    return this.#once(app.id, 'The plugin was not added', async () => {
+      await this.#api.addPlugin(app.protocol);
+      announce('The plugin is added');
+      await this.#api.connect(app.id);
+      this.#store.refresh();
+    });
+  }
+
   /** Shows a changed host key beside the known one, and accepts it when asked to. @param {HostKey} key */
   async trust(key) {
     if (!await confirmHostKey(key)) return;
@@ -267,7 +277,7 @@ export class Actions {
    * @returns {Promise<{element: HTMLElement, close: () => void}|undefined>}
    */
   openLog(what, app, onClose) {
-    return withPart('log', ({ openVisitLog }) => openVisitLog({ what, app, ask: (after) => this.#api.log(what, app.id, after), onClose }));
+    return withPart('log', ({ openVisitLog }) => openVisitLog({ what, app, ask: (after) => this.#api.log(what, app.id, after), epoch: () => this.#store.find(app.id)?.connection?.since ?? '', onClose }));
   }
 }
 

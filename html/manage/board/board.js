@@ -25,7 +25,7 @@ export class Board {
   /** What somebody chose; null while the number decides. @type {string|null} */
   #view = oneOf(VIEWS, VIEW_KEY);
   /** @type {string[]} */
-  #shownOrder = [];
+  #lastOrder = [];
   #isDead = false;
 
   /** @param {import('./store.js').Store} store @param {import('./actions.js').Actions} actions */
@@ -50,7 +50,7 @@ export class Board {
 
   #setOrder(order) {
     this.#order = order;
-    this.#shownOrder = [];
+    this.#lastOrder = [];
     remember(ORDER_KEY, order);
     this.draw();
   }
@@ -75,18 +75,19 @@ export class Board {
     const { apps } = this.#store;
     if (apps === null) return;
     const query = this.search.value.trim();
-    const shown = this.#inOrder(apps.filter((app) => query === '' || matches(app, query)));
-    this.#drawHead(apps, shown);
+    const ordered = this.#inOrder(apps);
+    const shown = new Set(apps.filter((app) => query === '' || matches(app, query)).map(({ id }) => id));
+    this.#drawHead(apps, shown.size);
     const troubles = relayTroubles(apps);
     drawRelayBanners(troubles, this.#actions);
-    this.#list.draw(apps, shown, { isTable: this.isTable, isSearch: query !== '', around: (app) => ({ isDead: this.#isDead, isHere: this.#actions.isHere(app), trouble: troubles.get(app.id) ?? null }) });
-    this.#shownOrder = shown.map(({ id }) => id);
-    this.#drawNote(apps, shown, query);
+    this.#list.draw(ordered, { isTable: this.isTable, shown, around: (app) => ({ isDead: this.#isDead, isHere: this.#actions.isHere(app), trouble: troubles.get(app.id) ?? null }) });
+    this.#lastOrder = ordered.map(({ id }) => id);
+    this.#drawNote(apps, shown.size, query);
     this.#tell(apps);
   }
 
   #drawHead(apps, shown) {
-    setText(byId('heading'), `Applications (${countText(shown.length, apps.length)})`);
+    setText(byId('heading'), `Applications (${countText(shown, apps.length)})`);
     setText(byId('summary'), summary(apps));
     byId('search-box').hidden = apps.length === 0;
     byId('sort-box').hidden = apps.length < 2;
@@ -101,13 +102,13 @@ export class Board {
   /** In the chosen order, except that nothing moves while somebody points at the list or has the focus in it. */
   #inOrder(apps) {
     const wanted = sorted(apps, this.#order);
-    if (!this.#list.isHeld || this.#shownOrder.length === 0) return wanted;
-    const place = new Map(this.#shownOrder.map((id, i) => [id, i]));
-    return wanted.map((app, i) => ({ app, at: place.get(app.id) ?? this.#shownOrder.length + i })).sort((a, b) => a.at - b.at).map(({ app }) => app);
+    if (!this.#list.isHeld || this.#lastOrder.length === 0) return wanted;
+    const place = new Map(this.#lastOrder.map((id, i) => [id, i]));
+    return wanted.map((app, i) => ({ app, at: place.get(app.id) ?? this.#lastOrder.length + i })).sort((a, b) => a.at - b.at).map(({ app }) => app);
   }
 
   #drawNote(apps, shown, query) {
-    const key = apps.length === 0 ? 'empty' : shown.length === 0 ? `none:${query}` : '';
+    const key = apps.length === 0 ? 'empty' : shown === 0 ? `none:${query}` : '';
     if (this.note.dataset.key === key) return;
     this.note.dataset.key = key;
     if (key === 'empty') fill(this.note, emptyState({ actions: this.#actions }));

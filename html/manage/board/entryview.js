@@ -4,7 +4,7 @@ import { isFigure } from '../../common/figures.js';
 import { openMenu } from '../../common/menu.js';
 import { isExpired } from '../core/remaining.js';
 import { protocolNamed } from '../core/protocols.js';
-import { STATUSES, accessBadges, effectiveSettings, healthError, isReconnecting, writingText } from '../core/status.js';
+import { STATUSES, accessBadges, effectiveSettings, healthError, isReconnecting, lacksPlugin, writingText } from '../core/status.js';
 import { Traffic } from '../core/traffic.js';
 import { EntryAddress } from './entryaddress.js';
 import { EntryEnd } from './entryend.js';
@@ -17,12 +17,6 @@ import { relabel, setAttribute, setHidden, setText } from './text.js';
 
 /** What each status is called. */
 const WORDS = { idle: 'not connected', connecting: 'connecting…', connected: 'connected', failed: 'failed' };
-
-/**
- * @typedef {{isDead: boolean, isHere: boolean, trouble: import('../core/relays.js').RelayTrouble|null}} Surroundings
- *   `isDead`: the program does not answer, so that all is the last that was known; `isHere`: it is shared on this computer
- *   only; `trouble`: what is told above the list
- */
 
 /** The elements of an application. */
 export class EntryView {
@@ -186,6 +180,7 @@ export class EntryView {
     const { host_key: key, server } = connection;
     if (isHostKey(key)) return { label: 'Compare keys …', symbol: '', run: () => this.#actions.trust(key) };
     if (server && areCredentialsRefused(connection)) return { label: 'Start afresh …', kind: 'primary', symbol: '', run: () => this.#actions.resetServer(server, app) };
+    if (this.#status === 'failed' && lacksPlugin(connection)) return { label: 'Add the plugin', kind: 'primary', symbol: '', run: () => this.#actions.addPlugin(app) };
     if (this.#status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: () => (Number.isFinite(connection.next_retry_ms) ? this.#actions.retry(app) : this.#actions.connect(app)) };
     return { label: 'Connect', kind: 'primary', symbol: 'plug', run: () => this.#actions.connect(app) };
   }

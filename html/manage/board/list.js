@@ -41,18 +41,24 @@ export class List {
   }
 
   /**
-   * @param {App[]} apps all @param {App[]} shown those that the search leaves, in their order
-   * @param {{isTable: boolean, isSearch: boolean, around: (app: App) => import('./entryview.js').Surroundings}} how
+   * What a search leaves out stays where it is, hidden: taking hundreds away and putting them back takes longer than a frame.
+   * @param {App[]} apps all, in their order
+   * @param {{isTable: boolean, shown: Set<string>, around: (app: App) => Surroundings}} how
    */
-  draw(apps, shown, { isTable, isSearch, around }) {
-    setAttribute(this.element, 'class', `apps ${isTable ? 'as-table' : 'as-cards'}${shown.length >= MANY ? ' many' : ''}`);
-    setHidden(byId('table-head'), !isTable || shown.length === 0);
-    for (const app of apps) this.#entry(app).update(app, around(app));
+  draw(apps, { isTable, shown, around }) {
+    setAttribute(this.element, 'class', `apps ${isTable ? 'as-table' : 'as-cards'}${apps.length >= MANY ? ' many' : ''}`);
+    setHidden(byId('table-head'), !isTable || shown.size === 0);
+    for (const app of apps) {
+      const entry = this.#entry(app);
+      entry.update(app, around(app));
+      setHidden(entry.element, !shown.has(app.id));
+    }
     this.#forget(new Set(apps.map(({ id }) => id)));
-    const groups = groupsOf(shown);
+    const groups = groupsOf(apps);
     const isPlain = groups.every(({ name }) => name === '');
-    this.#place(this.element, groups.map((group) => this.#group(group, isPlain, isSearch).element));
-    this.#unbuilt = shown.map(({ id }) => this.#entry({ id })).filter((entry) => !entry.isBuilt);
+    this.#place(this.element, groups.map((group) => this.#group(group, isPlain, shown, apps.length).element));
+    const unbuilt = apps.filter(({ id }) => !this.#entry({ id }).isBuilt);
+    this.#unbuilt = [...unbuilt.filter(({ id }) => shown.has(id)), ...unbuilt.filter(({ id }) => !shown.has(id))].map((app) => this.#entry(app));
     for (const entry of this.#unbuilt.splice(0, AT_ONCE)) entry.build();
     this.#buildLater();
   }
@@ -73,10 +79,11 @@ export class List {
     }
   }
 
-  #group({ name, apps }, isPlain, isSearch) {
+  #group({ name, apps }, isPlain, shown, all) {
     let group = this.#groups.get(name);
     if (!group) this.#groups.set(name, group = new Group(name, () => this.#fold(name)));
-    group.draw(apps.length, { isPlain, isOpen: isPlain || isSearch || !this.#closed.has(name) });
+    // What a search finds is shown, folded or not.
+    group.draw(apps.filter(({ id }) => shown.has(id)).length, { isPlain, isOpen: isPlain || shown.size < all || !this.#closed.has(name) });
     const entries = apps.map((app) => this.#entry(app));
     for (const entry of entries) setAttribute(entry.name, 'aria-level', isPlain ? '3' : '4');
     this.#place(group.list, entries.map(({ element }) => element));
@@ -126,6 +133,7 @@ class Group {
     setHidden(this.head, isPlain);
     setAttribute(this.list, 'aria-label', isPlain ? 'Applications' : `Applications, ${this.name || UNGROUPED}`);
     setText(this.count, `(${count})`);
+    setHidden(this.element, count === 0);
     this.setOpen(isOpen);
   }
 

@@ -10,7 +10,8 @@ const NEAR_END = 24;
 
 /**
  * Opens the log. `element` is to be put under the application; `close` ends the asking.
- * @param {{what: 'requests'|'statements', app: App, ask: (after: number) => Promise<any>, onClose: () => void}} options
+ * @param {{what: 'requests'|'statements', app: App, ask: (after: number) => Promise<any>, epoch: () => string, onClose: () => void}} options
+ *   `epoch` changes when the server may count anew
  * @returns {{element: HTMLElement, close: () => void}}
  */
 export function openVisitLog(options) {
@@ -23,8 +24,10 @@ class VisitLog {
   #ask;
   #onClose;
   #after = 0;
-  /** Numbers of earlier connections. */
-  #before = 0;
+  /** Lines so far: the server's own numbers begin anew with each connection. */
+  #count = 0;
+  #epoch;
+  #lastEpoch = '';
   #timer = 0;
   #isOpen = true;
   #isPaused = false;
@@ -33,9 +36,10 @@ class VisitLog {
   /** What arrived while it was paused. @type {import('../core/visits.js').Visit[]} */
   #held = [];
 
-  constructor({ what, app, ask, onClose }) {
+  constructor({ what, app, ask, epoch, onClose }) {
     this.#what = what;
     this.#ask = ask;
+    this.#epoch = epoch;
     this.#onClose = onClose;
     const label = what === 'requests' ? 'Requests' : 'Statements';
     this.filter = h('input', { class: 'field', type: 'search', placeholder: 'Filter', 'aria-label': `Filter the ${what} of ${app.name}`, autocomplete: 'off', spellcheck: 'false', on: { input: () => this.#redraw() } });
@@ -55,28 +59,29 @@ class VisitLog {
     const began = performance.now();
     try {
       // What nobody sees is not asked for: a tab in the background, a search that leaves the application out.
-      if (!document.hidden && (this.element.isConnected || this.#after === 0)) this.#take(await this.#ask(this.#after));
+      if (!document.hidden && (this.element.checkVisibility() || this.#count === 0)) {
+        const isAnew = this.#epoch() !== this.#lastEpoch;
+        this.#lastEpoch = this.#epoch();
+        if (isAnew) this.#after = 0;
+        this.#take(await this.#ask(this.#after), isAnew);
+      }
     } catch (error) {
       setText(this.state, error.status === 404 ? 'is not told by this version' : `not fresh: ${error.message}`);
     }
     if (this.#isOpen) this.#timer = setTimeout(() => this.#look(), Math.max(ASK_MS - (performance.now() - began), 0));
   }
 
-  #take(answer) {
+  #take(answer, isAnew) {
     if (!this.#isOpen) return;
-    const listed = Array.isArray(answer?.[this.#what]) ? answer[this.#what] : [];
+    const listed = (Array.isArray(answer?.[this.#what]) ? answer[this.#what] : []).filter((entry) => entry !== null && typeof entry === 'object');
     const last = Number(answer?.last);
-    // The count begins anew with each connection; what was seen before stays above.
-    if (last < this.#after) {
-      this.#before += this.#after;
-      this.#after = 0;
-      return;
-    }
     if (Number.isFinite(last)) this.#after = last;
-    const more = listed.filter((entry) => entry !== null && typeof entry === 'object').map((entry) => visitOf(this.#what, { ...entry, n: this.#before + Number(entry.n) }));
+    // Asked from the beginning, the server may tell again what it told; what was seen of an earlier connection stays.
+    const seen = new Set(isAnew ? [...this.#visits, ...this.#held].map(({ key }) => key) : []);
+    const more = listed.map((entry) => visitOf(this.#what, entry)).filter(({ key }) => !seen.has(key)).map((visit) => ({ ...visit, n: ++this.#count }));
     if (this.#isPaused) this.#held = joined(this.#held, more);
     else this.#add(more);
-    this.#count();
+    this.#tell();
   }
 
   /** Adds rows under those that are there, which stay as they are. */
@@ -98,10 +103,10 @@ class VisitLog {
 
   #redraw() {
     fill(this.rows, this.#visits.filter((visit) => this.#fits(visit)).map(row));
-    this.#count();
+    this.#tell();
   }
 
-  #count() {
+  #tell() {
     const [shown, all] = [this.rows.childElementCount, this.#visits.length];
     const text = all === 0 ? `no ${this.#what} yet` : shown === all ? String(all) : `${shown} of ${all}`;
     setText(this.state, this.#isPaused ? `${text} · paused${this.#held.length ? `, ${this.#held.length} more` : ''}` : text);
@@ -115,7 +120,7 @@ class VisitLog {
       this.#add(this.#held);
       this.#held = [];
     }
-    this.#count();
+    this.#tell();
   }
 
   close() {

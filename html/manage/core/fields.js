@@ -161,6 +161,8 @@ export function toBody(values, cleared = new Set(), before = null) {
     const value = tidy(shown ? values[field] : same ? before?.[field] : undefined);
     if (value !== undefined && value !== null && value !== '') body[field] = NUMBERS.includes(field) ? Number(value) : value;
   }
+  // What is left out stays with the server that it was connected through.
+  if (before?.server && !body.server) body.server = null;
   addSharing(body, values, before, same);
   for (const field of SECRETS) {
     const shown = isUsed(field, values.protocol);

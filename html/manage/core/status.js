@@ -35,7 +35,7 @@ const CLASSES = {
   'not-enforced': ['Not protected', 'The server does not keep what is asked of it; change the application, or use another server.'],
   'no-server': ['No server', 'Add a server (at the top of the page), or choose one in the application (Edit, under ⋯).'],
   plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
-  'no-plugin': ['Database plugin', 'Install it in a terminal: postern plugin add mysql.'],
+  'no-plugin': ['Database plugin', 'Add it with the button, or in a terminal: postern plugin add mysql.'],
   local: ['This computer', 'Something on this computer stands in the way; the log has more (-v).'],
 };
 
@@ -45,6 +45,11 @@ export function failureClass(given, error = '') {
   const name = given === 'plugin' && String(error).startsWith('unsupported protocol') ? 'no-plugin' : given;
   const [label, hint] = Object.hasOwn(CLASSES, name) ? CLASSES[name] : [name.replaceAll('-', ' ').slice(0, 40), ''];
   return { label, hint };
+}
+
+/** Whether a connection has failed for want of its plugin alone. @param {Partial<Connection>|undefined} connection */
+export function lacksPlugin(connection) {
+  return connection?.error_class === 'plugin' && String(connection.error).startsWith('unsupported protocol');
 }
 
 /** Whether a connection was there and is sought again. @param {Partial<Connection>|undefined} connection */
@@ -153,9 +158,10 @@ export function effectiveSettings(app) {
   return { inForce: false, protocol, target: addressOf(app), invisible, db_readonly, allow, guest };
 }
 
-/** Why a connected application does not answer; empty where it does or where that is unknown. @param {App} app */
+/** Why a connected application does not answer, and what to set where it says; empty where it does or that is unknown. @param {App} app */
 export function healthError(app) {
   const health = app.connection?.health;
   if (app.conn_status !== 'connected' || health?.state !== 'failing') return '';
-  return String(health.error || 'the application does not answer');
+  const error = String(health.error || 'the application does not answer');
+  return health.hint ? `${error}: ${health.hint}` : error;
 }

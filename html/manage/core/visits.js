@@ -6,7 +6,7 @@ export const KEPT = 500;
 /** Most characters of a statement that are shown. */
 const SQL_SHOWN = 2000;
 
-/** @typedef {{n: number, kind: string, cells: string[], hay: string, isBad: boolean}} Visit one line: its cells in the order of `COLUMNS` */
+/** @typedef {{n: number, key: string, cells: string[], hay: string, isBad: boolean}} Visit one line: its cells in the order of `COLUMNS`; `key` tells it from all others */
 
 /** The headings of both kinds. */
 export const COLUMNS = {
@@ -19,9 +19,9 @@ export function visitOf(what, entry) {
   const texts = what === 'requests'
     ? [clock(entry.time), entry.source, entry.method, entry.path, entry.status, took(entry.ms), size(entry.bytes)]
     : [clock(entry.time), entry.visitor, entry.kind, entry.sql === null || entry.sql === undefined ? '(not recorded)' : cut(entry.sql), entry.verdict, took(entry.ms), entry.rows];
-  const cells = texts.map((text) => String(text ?? '–'));
+  const cells = texts.map((text) => String(text ?? '') || '–');
   const isBad = what === 'requests' ? Number(entry.status) >= 400 : !['ok', 'allowed', 'done'].includes(String(entry.verdict));
-  return { n: Number(entry.n), kind: what, cells, hay: cells.join(' ').toLowerCase(), isBad };
+  return { n: Number(entry.n), key: `${entry.n} ${entry.time}`, cells, hay: cells.join(' ').toLowerCase(), isBad };
 }
 
 /** Whether a line holds all words. @param {Visit} visit @param {string} query */

@@ -10,6 +10,7 @@ export class ExpiryField extends OpenSelect {
   /** @type {string|null} */
   #before;
   #beforeText;
+  #hasGuest = false;
 
   /** @param {string|null|undefined} before what is saved */
   constructor(before) {
@@ -48,8 +49,15 @@ export class ExpiryField extends OpenSelect {
     return value !== null && !this.#isAsBefore && Date.parse(value) <= Date.now() ? 'That is in the past: choose a later time.' : '';
   }
 
+  /** Whether what is saved has ended, and nothing else was chosen. */
+  get isOver() {
+    const { value } = this;
+    return Boolean(value) && Date.parse(value ?? '') <= Date.now();
+  }
+
   /** Says below what the choice means. @param {boolean} [hasGuest] whether there is a guest account, which needs an end */
-  explain(hasGuest = false) {
+  explain(hasGuest = this.#hasGuest) {
+    this.#hasGuest = hasGuest;
     const { value } = this;
     const left = value ? Date.parse(value) - Date.now() : 0;
     if (value === undefined) this.setHelp('');

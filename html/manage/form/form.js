@@ -46,6 +46,8 @@ class Form {
     this.isNew = app === null;
     const from = app ?? { ...defaults(draft?.protocol ?? PROTOCOLS[0].name), ...draft };
     this.lastProtocol = protocolNamed(from.protocol ?? '').name;
+    // What somebody began with is chosen: no port changes it.
+    if (draft?.protocol) this.#touched.add('protocol');
     this.protocol = h('select', { class: 'field', id: 'field-protocol', name: 'protocol', 'aria-describedby': 'field-protocol-line' },
       PROTOCOLS.map(({ name, label, what }) => h('option', { value: name, text: `${label} – ${what}`, selected: name === this.lastProtocol })));
     this.protocolLine = h('p', { class: 'field-line dim', id: 'field-protocol-line' });
@@ -190,7 +192,7 @@ class Form {
     if (port.value === '' || port.value === String(before.port)) port.input.value = now.port ?? '';
     port.input.placeholder = now.port === null ? '' : String(now.port);
     if (port.isWrong) this.#check(port);
-    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'Stands on the card, for those who are to sign in.');
+    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'For you to look up here; visitors do not see it.');
     const choice = this.#field('invisible');
     if (this.isNew && before !== now && !this.#touched.has('invisible')) choice.box.checked = now.database;
     this.protocolLine.textContent = protocolText(now);
@@ -225,11 +227,8 @@ class Form {
     const { text, isCleared } = field;
     const context = { protocol: this.protocol.value, insecure: this.context.version.insecure === true };
     const isShown = isUsed(field.name, this.protocol.value);
-    let wrong = isCleared || !isShown ? '' : field.ownProblem || problem(field.name, text, context);
-    if (wrong && field.name === 'ip') {
-      const parsed = parseAddress(text);
-      if (typeof parsed === 'string') wrong = parsed;
-    }
+    const parsed = field.name === 'ip' ? parseAddress(text) : null;
+    const wrong = isCleared || !isShown ? '' : typeof parsed === 'string' ? parsed : field.ownProblem || problem(field.name, parsed ? parsed.host : text, context);
     field.setProblem(wrong);
     return wrong === '';
   }
@@ -263,6 +262,11 @@ class Form {
     this.problem.textContent = '';
     this.#takeAddress();
     const wrong = this.fields.filter((field) => !this.#check(field));
+    const expires = this.#field('expires');
+    if (connect && wrong.length === 0 && expires.isOver) {
+      expires.setProblem('It has ended: choose a later time to connect it.');
+      wrong.push(expires);
+    }
     if (wrong.length) {
       this.#lead(wrong, wrong.length === 1 ? 'One field needs attention.' : `${wrong.length} fields need attention.`);
       return;

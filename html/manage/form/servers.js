@@ -13,7 +13,7 @@ const NAMES_MAX = 6;
 
 /**
  * Shows all servers, as they are while it is open.
- * @param {import('../board/store.js').Store} store @param {import('../board/actions.js').Actions} actions
+ * @param {import('../board/store.js').Store} store @param {ServerActions} actions
  */
 export async function showServers(store, actions) {
   const view = new ServersView(store, actions);
@@ -47,7 +47,7 @@ class ServersView {
   #isLoading = false;
   #again = false;
 
-  /** @param {import('../board/store.js').Store} store @param {import('../board/actions.js').Actions} actions */
+  /** @param {import('../board/store.js').Store} store @param {ServerActions} actions */
   constructor(store, actions) {
     this.#store = store;
     this.#actions = actions;
@@ -180,7 +180,7 @@ function statusOf({ status = '' }) {
 function figures(server) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = server.main_tunnel ?? {};
   const word = { idle: 'not in use' }[statusOf(server)] ?? statusOf(server);
-  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && 'enrol token saved'].filter(Boolean).join(' · ');
+  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrol token saved'].filter(Boolean).join(' · ');
 }
 
 /** @param {Server} server */

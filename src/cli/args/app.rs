@@ -6,10 +6,13 @@ use super::flags::{
     QR, RECORD_SQL, SERVER, SITE_NAME, UNTIL, VISIBLE,
 };
 pub(crate) use super::table::JSON;
-use super::table::{PROTOCOLS, environment as env};
+use super::table::{PROTOCOLS, QUIET, environment as env};
 
 #[rustfmt::skip]
 pub(crate) const NO_WAIT: Flag = Flag::switch("no-wait", "do not wait");
+#[rustfmt::skip]
+pub(crate) const TIMEOUT: Flag = Flag::valued("timeout", "SECONDS",
+    "wait no longer than this (default 180); it goes on by itself");
 #[rustfmt::skip]
 pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
     "do not ask: trust the key with this fingerprint, and no other");
@@ -132,7 +135,7 @@ pub(crate) const CONNECT: Command = Command {
     brief: "connect it, and wait until it is connected",
     environment: &[env::HOME],
     about: "Connects applications, waits until they are connected and prints their links.",
-    flags: &[ALL, JSON, NO_WAIT, QR],
+    flags: &[ALL, JSON, NO_WAIT, TIMEOUT, QR, QUIET],
     ..Command::EMPTY
 };
 #[rustfmt::skip]

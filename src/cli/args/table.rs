@@ -193,7 +193,7 @@ pub(crate) mod relay {
 
     pub(crate) const COMMAND: Command = Command {
         name: "relay",
-        brief: "start the remote side: sites, tunnels, quick-setup",
+        brief: "the remote side: sites, tunnels, quick-setup",
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,

@@ -6,7 +6,7 @@ use crate::cli::args::table::plugin::{ADD, GROUP, LIST, REMOVE};
 use crate::cli::columns::print_table;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
-use crate::cli::plugins::{BuiltIn, PLUGINS};
+use crate::cli::plugins::{BuiltIn, PLUGINS, named};
 use crate::plugin::{Error, Installed, Registry};
 use crate::store::DataDir;
 
@@ -28,10 +28,7 @@ pub(crate) fn require(protocol: &str, plugin: &str) -> Result<(), Failure> {
 
 fn add(parsed: &Parsed) -> Result<(), Failure> {
     let typed = parsed.operand();
-    let plugin = PLUGINS
-        .iter()
-        .find(|plugin| plugin.name() == typed || plugin.protocols().contains(&typed))
-        .ok_or_else(|| unknown(typed))?;
+    let plugin = named(typed).ok_or_else(|| unknown(typed))?;
     let added = match registry()?.add(plugin.name(), plugin.protocols()) {
         Ok(added) => added,
         // Scripts say it each time, and what they want holds.

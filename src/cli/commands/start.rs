@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     COMMAND.run(arguments, |parsed| {
         let settings = Settings::read(parsed)?;
         if parsed.has(&PRINT_UNIT) {
-            return print(&unit::of_user(&settings, parsed, None));
+            return print(&settings.unit(parsed, None));
         }
         start(parsed, &settings)
     })
@@ -63,7 +63,7 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     } else {
         LevelFilter::Info
     };
-    logging::start_by(&COMMAND, parsed, level)?;
+    logging::start_by(&COMMAND, parsed, level, &logging::OWNED)?;
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
     let instance = claim(&home, !parsed.has(&NO_OPEN))?;
@@ -132,6 +132,11 @@ impl Settings {
         })
     }
 
+    /// The unit for the user's own manager.
+    fn unit(&self, parsed: &Parsed, environment_file: Option<&str>) -> String {
+        unit::of_user(self.port, self.server.as_ref(), parsed, environment_file)
+    }
+
     /// Whether a server is named, or the user has a default. One that is named is known from then on.
     fn is_connected_elsewhere(&self, known: &ServerStore) -> Result<bool, Failure> {
         if let Some(server) = &self.server {
@@ -156,7 +161,7 @@ impl OwnRelay {
     /// The embedded relay, or one of this user's in a process of its own.
     fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
         match embedded::start(home, run_dir.path(), check_other_users) {
-            Ok(embedded) => Self::embedded(home, embedded),
+            Ok(embedded) => Self::embedded(embedded),
             Err(NotEmbedded::Beside(Some(relay))) => Self::beside(relay),
             Err(error) => {
                 log::warn!("no relay is embedded: {error}");
@@ -197,7 +202,7 @@ impl OwnRelay {
         Self::of(Some((&url, relay.token)), vec![notice])
     }
 
-    fn embedded(home: &DataDir, embedded: Embedded) -> Self {
+    fn embedded(embedded: Embedded) -> Self {
         let mut notices = vec![format!(
             "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
              find these, other programs may not. To share with others, add a server, or start with --server URL.",
@@ -213,13 +218,6 @@ impl OwnRelay {
             );
             log::warn!("{notice}");
             notices.push(notice);
-        }
-        if let Some(before) = embedded.server_before() {
-            // Else applications would get other names there, as those they have are another connector's.
-            let credentials = CredentialStore::new(home.clone());
-            if let Err(error) = credentials.follow(&before, &embedded.server()) {
-                log::warn!("applications get other names: {error}");
-            }
         }
         for path in embedded.set_aside() {
             notices.push(format!("unreadable, and kept aside: {}", path.display()));
@@ -239,10 +237,7 @@ pub(crate) fn user_unit(
     let parsed = COMMAND.parse(options)?;
     let settings = Settings::read(&parsed)?;
     let token = parsed.value(&ENROLL_TOKEN);
-    Ok((
-        unit::of_user(&settings, &parsed, Some(environment_file)),
-        token,
-    ))
+    Ok((settings.unit(&parsed, Some(environment_file)), token))
 }
 
 /// A flag, or the variable that stands for it, and which it was. An empty variable counts as unset.

@@ -15,8 +15,8 @@ use crate::http::server::{ListeningSocket, listening};
 use crate::http::{Request, Response};
 use crate::manager::app_state::AppState;
 
-/// Listeners that are shown: a list for people.
-const MAX_SHOWN: usize = 64;
+/// Listeners that are told of; the page shows the first of them.
+const MAX_SHOWN: usize = 512;
 /// Entries of `/proc` that are looked at.
 const MAX_PROCESSES: usize = 8192;
 /// Open files that are looked at, of all processes together: some 50 ms.
@@ -156,7 +156,7 @@ mod tests {
             "5432 127.0.0.1 postgres",
         ];
         assert_eq!(found, expected);
-        let many: Vec<_> = (1..=200)
+        let many: Vec<_> = (1..=600)
             .map(|port| socket(&format!("127.0.0.1:{port}"), 0))
             .collect();
         assert_eq!(shown(&many, &HashMap::new(), "ours").len(), MAX_SHOWN);

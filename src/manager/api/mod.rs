@@ -5,6 +5,8 @@ mod apps;
 mod connections;
 mod guest;
 mod listeners;
+mod metrics;
+mod plugins;
 mod remotes;
 mod routes;
 mod servers;

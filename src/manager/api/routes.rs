@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::answer::Answer;
-use super::{apps, connections, guest, listeners, remotes, servers, shares};
+use super::{apps, connections, guest, listeners, metrics, plugins, remotes, servers, shares};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
@@ -43,6 +43,10 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/docs/{page}", |request| {
             let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
             assets::page(request, &name)
+        })
+        .on(Method::Get, "/metrics", {
+            let core = Arc::clone(core);
+            move |request| metrics::show(&core, request)
         })
         .on(Method::Get, "/api/openapi.json", |request| {
             request.respond(Response::new(200, "application/json", OPENAPI));
@@ -89,7 +93,8 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Post, "/api/servers", writing(servers::put))
         .on(Method::Delete, "/api/servers", writing(servers::remove))
         .on(Method::Get, "/api/listeners", writing(listeners::list))
-        .on(Method::Get, "/api/plugins", on(plugins))
+        .on(Method::Get, "/api/plugins", on(plugins::list))
+        .on(Method::Post, "/api/plugins", writing(plugins::add))
         .on(Method::Get, "/api/version", on(version))
 }
 
@@ -129,14 +134,6 @@ fn apart(
     if let Err(error) = spawned {
         log::warn!("no thread for a request: {error}");
     }
-}
-
-fn plugins(core: &Arc<AppState>, _: &Request) -> Answer {
-    let installed = core
-        .plugins
-        .list()
-        .map_err(|error| ApiError::internal(error.to_string()))?;
-    Ok(Response::ok(installed))
 }
 
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {

@@ -1,6 +1,6 @@
 //! The fields of a body, one by one.
 
-use crate::net::authority::{MAX_HOST, authority, is_host};
+use crate::net::authority::{MAX_HOST, authority, is_host, split};
 
 use serde_json::{Map, Value};
 
@@ -217,8 +217,11 @@ pub(super) fn default_name(app: &AppConfig, number: usize) -> String {
     name.chars().take(room).collect::<String>() + &suffix
 }
 
-/// Whether it is called by its address.
-pub(super) fn is_default_name(app: &AppConfig, called: &str) -> bool {
-    let numbered = called.rsplit_once(" (").map_or(called, |(name, _)| name);
-    numbered == default_name(app, 1) || called == default_name(app, 1)
+/// Whether it is called by an address, its own or one that it had.
+pub(super) fn is_default_name(called: &str) -> bool {
+    let Some((protocol, rest)) = called.split_once(' ') else {
+        return false;
+    };
+    let address = rest.split_once(" (").map_or(rest, |(address, _)| address);
+    Protocol::named(protocol).is_some() && split(address).is_some_and(|(_, port)| port.is_some())
 }

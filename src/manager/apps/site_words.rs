@@ -42,7 +42,7 @@ pub fn site_wish(app: &AppConfig) -> Option<String> {
     let words = app.site_words.as_ref()?;
     let called = app.display_name.as_ref().unwrap_or(&app.name);
     let label = names::label(called);
-    if is_default_name(app, called) || label.is_empty() {
+    if is_default_name(called) || label.is_empty() {
         return Some(words.clone());
     }
     let is_fine = names::check(&label).is_ok();
@@ -78,6 +78,8 @@ mod tests {
             (json!({"name": "admin"}), Some("admin-W")),
             (json!({"name": "日本"}), Some("W")),
             (json!({"display_name": "http 10.1.2.3:3000"}), Some("W")),
+            (json!({"name": "https [::1]:443 (2)"}), Some("W")),
+            (json!({"name": "http status"}), None),
             (json!({"name": "a", "display_name": "Shop"}), None),
             (json!({"name": "a", "site_name": "shop"}), Some("shop")),
         ] {

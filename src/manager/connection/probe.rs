@@ -132,7 +132,7 @@ impl TargetProbe {
     fn judge(&self, names: &SiteNames, host: &str, answer: &HeadAnswer) -> Answer {
         let own = self.name();
         let link = answer.location.as_ref();
-        if link.is_some_and(|link| names.naming.is_own(link)) || names.has_named_itself() {
+        if link.is_some_and(|link| names.naming.is_trap(link)) || names.has_named_itself() {
             let error = format!("{own} sends visitors on to its own address, where they are not");
             return failing(error);
         }

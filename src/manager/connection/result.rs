@@ -83,7 +83,10 @@ impl Exposed {
             target: app.address(),
             protocol: app.protocol,
             invisible: app.invisible,
-            db_readonly: app.protocol.is_database().then_some(app.db_readonly),
+            db_readonly: app
+                .protocol
+                .is_database()
+                .then_some(app.db_readonly || !app.sharing.guest.is_empty()),
             host_header: app.sharing.host_header.clone(),
             allow: app.sharing.allow.clone(),
             expires: app.sharing.expires.clone(),

@@ -45,11 +45,8 @@ impl ConnectionWork<'_> {
                 Ok(applied)
             }
             Err(Ended::Failed(error)) if !error.is_refusal => Ok(self.owe(&error, pauses.next())),
-            Err(ended) => {
-                // Nobody sees to what is wanted: it must not go on as it is.
-                self.record.turned_away();
-                Err(ended)
-            }
+            // Nobody sees to what is wanted: it must not go on as it is.
+            Err(ended) => Err(ended),
         }
     }
 

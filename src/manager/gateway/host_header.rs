@@ -73,8 +73,11 @@ impl Naming {
 
     /// The `Host` that the application gets of a visitor; none where the site has no address.
     pub(crate) fn asked_host(&self) -> Option<&str> {
-        let of_site = self.site.split_once("://").map(|(_, host)| host);
-        self.host.as_deref().or(of_site)
+        self.host.as_deref().or(self.site_host())
+    }
+
+    fn site_host(&self) -> Option<&str> {
+        self.site.split_once("://").map(|(_, host)| host)
     }
 
     /// The name that it gets in TLS.
@@ -98,9 +101,12 @@ impl Naming {
         self.host.is_some() && !self.site.is_empty()
     }
 
-    /// Whether a link leads to the application's own address, where no visitor is.
-    pub(crate) fn is_own(&self, link: &[u8]) -> bool {
-        self.after_own_origin(link).is_some()
+    /// Whether a redirect leads visitors to the application's own address, where they are not, and is not written afresh.
+    /// At a site on loopback all visitors are on this machine.
+    pub(crate) fn is_trap(&self, link: &[u8]) -> bool {
+        let host = self.site_host().and_then(|host| authority::split(host));
+        let is_local = host.is_none_or(|(host, _)| authority::is_loopback(host));
+        !self.rewrites() && !is_local && self.after_own_origin(link).is_some()
     }
 
     /// The value of a header line of an answer as the visitor gets it; none where it stays as it is.
@@ -183,11 +189,12 @@ impl Naming {
         let mut is_quoted = false;
         while let Some((byte, after)) = rest.split_first() {
             is_quoted ^= *byte == b'"';
-            let end = after.iter().position(|byte| *byte == b'>');
-            let link = end.filter(|_| *byte == b'<' && !is_quoted);
             out.push(*byte);
             rest = after;
-            if let Some((link, after)) = link.and_then(|end| after.split_at_checked(end)) {
+            if *byte == b'<' && !is_quoted {
+                // One that does not end is none, and nothing follows it.
+                let end = after.iter().position(|byte| *byte == b'>')?;
+                let (link, after) = after.split_at_checked(end)?;
                 let site = self.to_site(link);
                 changed |= site.is_some();
                 out.extend_from_slice(site.as_deref().unwrap_or(link));
@@ -384,7 +391,17 @@ mod tests {
         let naming = naming("visitor", ("127.0.0.1", 9001), false);
         let own = "http://127.0.0.1:9001/headers";
         assert_eq!(location(&naming, own), own);
-        assert!(naming.is_own(own.as_bytes()) && !naming.is_own(b"/headers"));
+        assert!(naming.is_trap(own.as_bytes()) && !naming.is_trap(b"/headers"));
+        let local = Naming::new(
+            "visitor",
+            ("127.0.0.1", 9001),
+            false,
+            "http://a.localhost:80/",
+        );
+        assert!(
+            !local.is_trap(own.as_bytes()),
+            "its visitors are on this machine"
+        );
         assert_eq!(
             naming.to_target("Origin", b"https://shop.relay.example"),
             None

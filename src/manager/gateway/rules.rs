@@ -35,7 +35,7 @@ impl Rules for AppRules<'_> {
                 Some(value) => write_line(out, name, &value),
                 None => write_line(out, name, value),
             }
-            if is("location") && !naming.rewrites() && naming.is_own(value) {
+            if is("location") && naming.is_trap(value) {
                 self.gateway.note_self_named();
             }
         }

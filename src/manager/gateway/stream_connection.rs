@@ -79,9 +79,13 @@ impl<'g> StreamConnection<'g> {
                 Ok(None) => return,
                 Err(refusal) => return self.refuse(refusal),
             };
+            if head.headers.only("host").is_err() {
+                return self.refuse(Refusal::new(400, "more than one Host"));
+            }
             let (began, time) = (Instant::now(), SystemTime::now());
             let source = self.source(&head);
             self.is_present(source);
+            self.gateway.visits.asks(time);
             let served = self.request(&head);
             self.note(&head, source, (time, began.elapsed()), &served);
             match served.after {
@@ -123,11 +127,7 @@ impl<'g> StreamConnection<'g> {
     }
 
     fn request(&mut self, head: &Head) -> Served {
-        let Ok(host) = head.headers.only("host") else {
-            let why = "It has several Host lines.";
-            return self.say(head, &message(400, "A malformed request", why, ""));
-        };
-        let host = host.unwrap_or_default();
+        let host = head.headers.all("host").next().unwrap_or_default();
         let door = &self.gateway.door;
         if let Some(served) = door.turn_away(head, host, &mut self.client) {
             return served;

@@ -47,7 +47,7 @@ impl Visits {
         let mut log = self.log.lock();
         log.last += 1;
         record.n = log.last;
-        log.last_at = Some(record.time);
+        log.last_at = log.last_at.max(Some(record.time));
         if log.records.len() >= MOST {
             log.records.pop_front();
         }
@@ -57,6 +57,12 @@ impl Visits {
         log.records.push_back(record.clone());
         drop(log);
         sink.request(&record);
+    }
+
+    /// Somebody asks at this time; [`Visits::note`] follows when it is over.
+    pub(crate) fn asks(&self, time: SystemTime) {
+        let mut log = self.log.lock();
+        log.last_at = log.last_at.max(Some(time));
     }
 
     /// The number of the last request, and those after number `after` that are kept. A number of an earlier connection

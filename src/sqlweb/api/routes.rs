@@ -68,7 +68,7 @@ impl Routes {
 impl Routes {
     /// Notes that a visitor who may be here asks for something; what a page is made of does not count.
     fn note(&self, request: &Request) -> Option<Visit> {
-        let statements = self.service.options.statements.as_ref()?;
+        let statements = self.service.statements()?;
         let path = request.path();
         let access = self.service.access.as_ref();
         let is_in = access.is_none_or(|access| access.visitor(request).is_some());

@@ -182,7 +182,7 @@ impl Walk<'_> {
             "WITH" => self.with(StatementKind::Analyze),
             _ => {
                 let reason =
-                    "it runs what it analyses, or keeps what it finds, so only a SELECT may follow";
+                    "it runs what it analyses, or keeps what it finds: only SELECT may follow";
                 Err(refusal(statement, reason, first.start))
             }
         }

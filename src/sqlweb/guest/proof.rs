@@ -29,7 +29,8 @@ pub(super) fn more_than_listed(
     is_mariadb: bool,
 ) -> Result<Option<String>, DbError> {
     let signed_in = first(conn, "SELECT CURRENT_USER()")?.unwrap_or_default();
-    if signed_in != format!("{}@{}", account.name, account.host) {
+    // The host of an account is kept in small letters.
+    if !signed_in.eq_ignore_ascii_case(&format!("{}@{}", account.name, account.host)) {
         return Ok(Some(format!(
             "the server takes it for the account '{signed_in}'"
         )));

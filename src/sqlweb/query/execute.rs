@@ -51,7 +51,7 @@ pub(crate) fn execute(
     sink: &mut dyn RowSink,
     client: &CancelToken,
 ) -> Result<Completed, ApiError> {
-    match &service.options.statements {
+    match &service.statements() {
         None => execute_unnoted(service, job, sink, client),
         Some(statements) => noted(statements, job, sink, |sink| {
             execute_unnoted(service, job, sink, client)

@@ -176,7 +176,12 @@ impl Client<'_> {
         self.phase = HandshakePhase::Up;
         mux.timed(trip);
         mux.ready();
-        self.state.connected(trip);
+        // An owner that is told of failures tells of the rest too.
+        let level = match self.settings.on_failed {
+            Some(_) => log::Level::Debug,
+            None => log::Level::Info,
+        };
+        self.state.connected(trip, level);
         if let Some(on_connected) = &self.settings.on_connected {
             on_connected();
         }

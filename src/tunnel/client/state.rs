@@ -183,11 +183,12 @@ impl TunnelState {
     }
 
     /// The tunnel is up, which the signal tells.
-    pub(super) fn connected(&self, latency: Duration) {
+    pub(super) fn connected(&self, latency: Duration, level: log::Level) {
         if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
             log::debug!("connected again");
         }
-        log::info!(
+        log::log!(
+            level,
             "Connected (Latency {:.2}ms)",
             latency.as_secs_f64() * 1000.0
         );

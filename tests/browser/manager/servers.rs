@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::manager::board::Board;
+use crate::manager::board::{Board, card};
 use support::relay::Relay;
 use support::{TIMEOUT, wait_until};
 
@@ -121,4 +121,22 @@ fn an_application_goes_to_a_server_that_its_form_adds_and_is_enrolled_there() {
     page.click("dialog:last-of-type text=Remove");
     page.wait_for("document.querySelector('.toast.bad')");
     assert!(page.text(".toast.bad").contains("elsewhere"));
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    // It is moved back to the default in its form.
+    let id = board.apps()[0]["id"].as_str().unwrap().to_owned();
+    page.click(&format!("{} [data-end]", card(&id)));
+    board.wait_status(&id, "idle");
+    page.click(&format!("{} [data-more]", card(&id)));
+    page.click(".menu text=Edit …");
+    page.wait_for(&format!(
+        "document.querySelector('#field-server')?.value === '{}'",
+        relay.url()
+    ));
+    page.eval("(() => { const list = document.querySelector('#field-server'); list.value = ''; list.dispatchEvent(new Event('change', { bubbles: true })); })()");
+    page.click("dialog text=Save");
+    page.wait_for("!document.querySelector('dialog')");
+    wait_until(TIMEOUT, "it is moved", || {
+        board.apps()[0]["server"].is_null()
+    });
 }

@@ -148,7 +148,7 @@ fn what_visitors_did_is_live_filtered_paused_and_bounded() {
     page.wait_for("eyes.all('.log tbody tr').length === 5");
     page.eval("eyes.last = 700");
     page.wait_for("eyes.all('.log tbody tr').length === 500");
-    page.wait_for("eyes.all('.log tbody tr')[0].dataset.n === '201'");
+    page.wait_for("eyes.all('.log tbody tr')[0].innerText.includes('/page/201')");
     page.click(".log [aria-label^=\"Close\"]");
     page.wait_for("!document.querySelector('.log')");
     let asked = board.times(&format!("GET /api/apps/{id}/requests")).len();

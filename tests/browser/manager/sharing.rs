@@ -1,10 +1,13 @@
 //! The form's fields that say where an application is, how it is shared, for whom and for how long.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use crate::manager::board::{Board, card};
-use support::wait_until;
-use support::{TIMEOUT, free_port};
+use crate::manager::board::{Board, card, see};
+use support::database::{PASSWORD, USER};
+use support::manager::{Far, Target};
+use support::{Database, Home, TIMEOUT, free_port, wait_until};
 
 #[track_caller]
 fn add(board: &Board) {
@@ -82,6 +85,11 @@ fn what_is_typed_or_pasted_as_an_address_fills_in_what_it_says() {
         ["192.0.2.9", "2222", "ssh"]
     );
     assert_eq!(value(&board, "username"), "me");
+    // Where the last one was wrong, a good one is not complained of while it is typed.
+    take("gopher://h");
+    page.wait_for("document.querySelector('#field-ip').ariaInvalid === 'true'");
+    board.fill("ip", "https://intranet.lan/x");
+    page.wait_for("document.querySelector('#field-ip').ariaInvalid !== 'true'");
     // What is pasted is understood before the field is left.
     page.eval("(() => { const field = document.querySelector('#field-ip'); field.focus(); field.value = 'http://localhost:5173/'; field.dispatchEvent(new Event('paste')); })()");
     page.wait_for("document.querySelector('#field-port').value === '5173' && document.querySelector('#field-protocol').value === 'http'");
@@ -239,6 +247,31 @@ fn how_it_is_shared_is_saved_shown_again_and_cleared() {
 }
 
 #[test]
+fn what_has_ended_is_not_connected_before_it_is_extended() {
+    let mut id = String::new();
+    let board = Board::with(|manager, target| {
+        let mut app = target.app();
+        app["expires"] = json!("2020-01-31T18:00:00Z");
+        id = manager.add(&app);
+    });
+    let page = &board.page;
+    edit(&board, &id);
+    assert!(
+        page.text("#field-expires-line")
+            .contains("choose a later time")
+    );
+    page.click("dialog text=Save and connect");
+    page.wait_for("document.activeElement.id === 'field-expires'");
+    assert!(page.text("#field-expires-line").contains("It has ended"));
+    assert!(board.times("PUT /api/apps").is_empty());
+    page.eval("eyes.popups.blocked = true");
+    board.far.assign();
+    choose(&board, "expires", "3600");
+    page.click("dialog text=Save and connect");
+    board.wait_status(&id, "connected");
+}
+
+#[test]
 fn a_name_that_is_taken_is_told_beside_the_name_and_nothing_typed_is_lost() {
     let board = Board::with(|manager, _| {
         manager.add(&json!({"protocol": "http", "name": "x"}));
@@ -315,6 +348,9 @@ fn what_a_guest_may_read_is_chosen_or_typed() {
         ]
     );
     assert!(page.text("#field-expires-line").contains("after 8 hours"));
+    choose(&board, "expires", "3600");
+    choose(&board, "expires", "");
+    assert!(page.text("#field-expires-line").contains("after 8 hours"));
     page.click(".grant button");
     page.fill("#field-guest", "crm");
     page.click("dialog text=Save");
@@ -345,8 +381,6 @@ fn choose_database(board: &Board, name: &str) {
 
 #[test]
 fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
     let board = Board::open();
     let page = &board.page;
     assert_eq!(
@@ -359,12 +393,16 @@ fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
         page.eval("document.querySelector('#field-invisible').checked"),
         true
     );
+    // What was chosen here no port changes.
+    board.fill("ip", "db.lan:8080");
+    page.press("Tab");
+    page.wait_for("document.querySelector('#field-port').value === '8080'");
+    assert_eq!(value(&board, "protocol"), "mysql");
     page.press("Escape");
+    page.click("dialog:last-of-type text=Discard");
     page.wait_for("!document.querySelector('dialog')");
-    // Among many only the first are shown.
-    page.eval(&format!(
-        "eyes.tamper.with = (path, body) => path === '/api/listeners' ? {{ code: 200, data: [...body.data.filter((found) => found.port === {port}), {{ port: 5432, ip: '127.0.0.1', process: 'postgres' }}, {{ port: 3000, ip: '::1', process: '<b>node</b>' }}] }} : body"
-    ));
+    // What listens on the machine of the tests is not theirs to say.
+    page.eval("eyes.tamper.with = (path, body) => path === '/api/listeners' ? { code: 200, data: [{ port: 22, ip: '127.0.0.1', process: 'sshd' }, { port: 5432, ip: '127.0.0.1', process: 'postgres' }, { port: 3000, ip: '::1', process: '<b>node</b>' }] } : body");
     let id = board
         .manager
         .add(&json!({"protocol": "http", "name": "first", "port": 80}));
@@ -385,4 +423,51 @@ fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
     page.click(".listeners li:nth-child(2) button");
     page.wait_for("document.querySelector('#field-protocol')?.value === 'tcp'");
     assert_eq!(value(&board, "port"), "5432");
+}
+
+#[test]
+fn the_picker_lists_what_the_database_has() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager_in(&Arc::new(Home::with_plugin()));
+    let db = Database::shared();
+    db.exec("CREATE DATABASE `pick me`; CREATE TABLE `pick me`.`odd,<i>one` (id INT, `na``me` INT); CREATE TABLE `pick me`.plain (id INT)");
+    let page = support::Browser::shared().page();
+    see(&page);
+    page.goto(&format!("{}/", manager.url()));
+    page.wait_for("/\\(/.test(document.querySelector('#heading').textContent)");
+    let board = Board {
+        page,
+        manager,
+        far,
+        target,
+    };
+    let page = &board.page;
+    page.expect_error("502");
+    add(&board);
+    let port = db.port();
+    board.fill("ip", &format!("mariadb://{USER}@127.0.0.1:{port}"));
+    page.press("Tab");
+    // Without the password the database says why there is no list.
+    page.click("#app-form text=Choose …");
+    page.wait_for("document.querySelector('dialog:last-of-type .bad')?.innerText.includes('Type what visitors may read')");
+    page.press("Escape");
+    page.wait_for("document.querySelectorAll('dialog').length === 1");
+    board.fill("db_pass", PASSWORD);
+    page.click("#app-form text=Choose …");
+    page.wait_for("[...document.querySelectorAll('#pick-database option')].some(({ value }) => value === 'pick me')");
+    choose_database(&board, "pick me");
+    page.wait_for("eyes.all('.pick-table').length === 2");
+    assert_eq!(page.texts(".pick-table label"), ["odd,<i>one", "plain"]);
+    page.click(".pick-table button");
+    page.wait_for("eyes.first('#pick-column-0-1')");
+    page.click("#pick-column-0-1");
+    page.click("#pick-table-1");
+    page.click("dialog:last-of-type text=Take these");
+    page.wait_for("eyes.all('.grant').length === 2");
+    save(&board);
+    wait_until(TIMEOUT, "it is saved", || board.apps().len() == 1);
+    assert_eq!(
+        board.apps()[0]["guest"],
+        json!(["`pick me`.`odd,<i>one`(`na``me`)", "`pick me`.plain"])
+    );
 }

@@ -103,6 +103,25 @@ fn the_gateways_pages_are_accessible_in_every_look() {
 }
 
 #[test]
+fn the_empty_page_without_a_server_leads_to_one() {
+    let manager = Manager::start(&[]);
+    let page = open(&manager);
+    page.wait_for("document.querySelector('#empty-servers')");
+    look(&page, "empty-here");
+    page.click("#empty-servers");
+    page.wait_for("document.querySelector('.tunnel-entry')");
+    assert!(page.text("dialog").contains("opens on this computer only"));
+    look(&page, "servers-here");
+    page.click("dialog text=Add server …");
+    page.wait_for("document.querySelector('#field-server-url')");
+    assert_eq!(
+        page.eval("document.querySelector('#field-server-default').checked"),
+        true,
+        "the first one is the default"
+    );
+}
+
+#[test]
 fn the_operators_page_is_accessible_in_every_look() {
     let site = SmallSite::start();
     let token = ["--enroll-token", "chosen-by-the-operator"];
@@ -127,6 +146,16 @@ fn the_operators_page_is_accessible_in_every_look() {
     manager.connected(&manager.add(&site.app("shown")));
     page.reload();
     page.wait_for_text("shown.localhost");
+    assert_eq!(page.text("td[data-label='Last visit']"), "–");
+    let site = page.eval("document.querySelector('td a').href");
+    let visitor = Browser::shared().page();
+    visitor.goto(site.as_str().unwrap());
+    page.reload();
+    page.wait_for("/\\d/.test(document.querySelector(\"td[data-label='Last visit']\")?.innerText)");
+    let head = page.text(".connector-head");
+    for part in ["from 127.0.0.1", "postern 0.1.0", "last visit", "postern_"] {
+        assert!(head.contains(part), "{part} in {head}");
+    }
     // Each figure says of what at any width.
     page.viewport(360, 740);
     assert_eq!(

@@ -8,7 +8,7 @@ use crate::relay::page::{add, assert_quiet, card, connect, disconnect, look_at_s
 use crate::relay::site::{GREETING, SmallSite};
 use support::chromium::Page;
 use support::manager::Manager;
-use support::{Database, Home};
+use support::{Database, Home, TIMEOUT, wait_until};
 
 /// An account whose password no file name holds by chance.
 const USER: &str = "teller";
@@ -121,9 +121,7 @@ fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
         json!(old)
     ));
     visitor.expect_error("401");
-    visitor.reload();
-    visitor.wait_for_text("code");
-    assert!(!visitor.text("body").contains(GREETING), "he is signed out");
+    wait_until_shut(&visitor);
     let new = url(&page, &id, "auth");
     visitor.goto(&new);
     visitor.wait_for_text(GREETING);
@@ -134,8 +132,7 @@ fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
     page.wait_for(
         "document.querySelector('.toasts')?.innerText.includes('Everybody is signed out')",
     );
-    visitor.reload();
-    visitor.wait_for_text("code");
+    wait_until_shut(&visitor);
     assert_eq!(url(&page, &id, "auth"), new, "the code stays");
 
     page.click("[data-more]");
@@ -151,10 +148,19 @@ fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
     visitor.expect_error("502");
     visitor.expect_error("404");
     visitor.expect_error("410");
-    visitor.goto(&new);
-    assert!(!visitor.text("body").contains(GREETING));
+    wait_until_shut(&visitor);
     page.wait_for("eyes.first('[data-act]').innerText === 'Extend …'");
     assert_quiet(&page);
+}
+
+/// Loads a site until it shows itself no more: the relay is told a moment after the page.
+#[track_caller]
+fn wait_until_shut(visitor: &Page) {
+    wait_until(TIMEOUT, "the site is shut", || {
+        visitor.reload();
+        visitor.wait_for("document.body?.innerText");
+        !visitor.text("body").contains(GREETING)
+    });
 }
 
 #[test]

@@ -128,10 +128,8 @@ SHOW ANALYZE FOR 4294967295;
 -- fails 1094
 SHOW ANALYZE FORMAT=JSON FOR 4294967295;
 -- volatile
--- refused: ANALYZE
 ANALYZE SELECT * FROM customers;
 -- volatile
--- refused: ANALYZE
 ANALYZE FORMAT=JSON SELECT COUNT(*) FROM orders;
 
 -- kind: SHOW of MariaDB

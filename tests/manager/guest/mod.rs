@@ -98,8 +98,13 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
         "`shop.*`.`a``b(c),d`(`x,y`)",
         "sh_p.*",
     ];
-    let id = manager.add(&app(db.port(), USER, &listed));
-    let mut client = client(&manager.connected(&id));
+    let mut body = app(db.port(), USER, &listed);
+    // There is nothing that a guest could write but its own password.
+    body["db_readonly"] = json!(false);
+    let id = manager.add(&body);
+    let result = manager.connected(&id);
+    assert_eq!(result["exposed"]["db_readonly"], true);
+    let mut client = client(&result);
     let info = client.get("/api/info").data();
     let name = info["user"].as_str().unwrap().to_owned();
     assert!(name.starts_with("postern_") && name.len() <= 32, "{name}");
@@ -129,6 +134,8 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
         "SHOW CREATE FUNCTION shop.f",
         "EXPLAIN SELECT * FROM shop.cards",
         "SHOW COLUMNS FROM shop.hidden",
+        "SET PASSWORD = 'another'",
+        "ALTER USER USER() IDENTIFIED BY 'another'",
     ] {
         refused(&mut client, sql);
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::connect;
+use super::connecting::Patience;
 use super::select::{Selected, changes, named};
 use super::warning;
 use crate::cli::args::app::{
@@ -55,7 +56,12 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
     match manager.filter(|_| parsed.has(&AND_CONNECT)) {
         Some(manager) => {
             let name = text(&added, "/name").to_owned();
-            connect::connect_each(&manager, &[Selected { id, name }], parsed)
+            connect::connect_each(
+                &manager,
+                &[Selected { id, name }],
+                parsed,
+                Patience::default(),
+            )
         }
         None if parsed.has(&JSON) => print(&format!("{added:#}\n")),
         None => print(&format!("{id}\n")),

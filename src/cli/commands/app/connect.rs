@@ -2,11 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::connecting::wait_connected;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::connecting::{Patience, wait_connected};
 use super::select::{Selected, apps, manager, names_some, selected};
-use crate::cli::args::app::{CONNECT, DISCONNECT, JSON, NO_WAIT};
+use crate::cli::args::app::{CONNECT, DISCONNECT, JSON, NO_WAIT, TIMEOUT};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::QR;
+use crate::cli::args::table::QUIET;
+use crate::cli::args::values::whole_number;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
@@ -14,12 +19,34 @@ use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::cli::signals::SignalWatch;
 
+/// Seconds that may be chosen: up to a day.
+const SECONDS: RangeInclusive<u64> = 1..=86_400;
+
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
     names_some(&CONNECT, parsed)?;
+    let patience = patience(parsed)?;
     let home = data_dir()?;
     let manager = manager(&home)?;
     let selected = selected(&CONNECT, parsed, &apps(&home, Some(&manager))?)?;
-    connect_each(&manager, &selected, parsed)
+    connect_each(&manager, &selected, parsed, patience)
+}
+
+fn patience(parsed: &Parsed) -> Result<Patience, Failure> {
+    let mut patience = Patience::default();
+    if let Some(text) = parsed.value(&TIMEOUT) {
+        let seconds = whole_number(&text, &SECONDS);
+        let seconds = seconds.ok_or_else(|| {
+            let (least, most) = (SECONDS.start(), SECONDS.end());
+            CONNECT.refuse(
+                &TIMEOUT,
+                &text,
+                format!("give whole seconds from {least} to {most}"),
+            )
+        })?;
+        patience.timeout = Duration::from_secs(seconds);
+    }
+    patience.tells &= !parsed.has(&QUIET);
+    Ok(patience)
 }
 
 /// Connects them at the same time, and tells of each in turn; the first failure is the command's, and the others are
@@ -28,6 +55,7 @@ pub(super) fn connect_each(
     manager: &Manager,
     selected: &[Selected],
     parsed: &Parsed,
+    patience: Patience,
 ) -> Result<(), Failure> {
     let interrupted = match parsed.has(&NO_WAIT) {
         true => None,
@@ -43,7 +71,7 @@ pub(super) fn connect_each(
     }
     for app in begun {
         let result = match &interrupted {
-            Some(interrupted) => wait_connected(manager, &app.id, &app.name, interrupted),
+            Some(interrupted) => wait_connected(manager, &app.id, &app.name, interrupted, patience),
             None => manager.call("GET", &format!("/api/status/{}", app.id), None),
         };
         let told = result.and_then(|result| tell(app, &result, parsed, selected.len() > 1));

@@ -33,8 +33,9 @@ pub(in crate::cli::commands) fn wait_connected(
     id: &str,
     name: &str,
     interrupted: &Receiver<()>,
+    patience: Patience,
 ) -> Result<Value, Failure> {
-    let mut waiting = Waiting::new(name);
+    let mut waiting = Waiting::new(name, patience);
     loop {
         let result = manager.call("GET", &format!("/api/status/{id}"), None)?;
         match text(&result, "/status") {
@@ -59,6 +60,22 @@ fn pause(interrupted: &Receiver<()>, name: &str) -> Result<(), Failure> {
     }
 }
 
+/// How long is waited, and whether a person is told meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    pub(super) timeout: Duration,
+    pub(super) tells: bool,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            timeout: CONNECT_TIMEOUT,
+            tells: std::io::stderr().is_terminal(),
+        }
+    }
+}
+
 /// What was seen so far of a connection that is being made.
 struct Waiting<'a> {
     name: &'a str,
@@ -68,18 +85,18 @@ struct Waiting<'a> {
     /// Whether the last look found a refused host key: one that was just trusted is shown for a moment more.
     was_refused: bool,
     told: String,
-    tells: bool,
+    patience: Patience,
 }
 
 impl<'a> Waiting<'a> {
-    fn new(name: &'a str) -> Self {
+    fn new(name: &'a str, patience: Patience) -> Self {
         Self {
             name,
             since: Instant::now(),
             lost: None,
             was_refused: false,
             told: String::new(),
-            tells: std::io::stderr().is_terminal(),
+            patience,
         }
     }
 
@@ -93,7 +110,7 @@ impl<'a> Waiting<'a> {
         let is_lost = result.get("step").and_then(Value::as_u64) == Some(SERVING);
         self.lost = is_lost.then(|| self.lost.unwrap_or_else(Instant::now));
         let is_long = |since: Instant, wait| since.elapsed() >= wait;
-        if is_long(self.since, CONNECT_TIMEOUT)
+        if is_long(self.since, self.patience.timeout)
             || self
                 .lost
                 .is_some_and(|lost| is_long(lost, RECONNECT_TIMEOUT))
@@ -119,7 +136,7 @@ impl<'a> Waiting<'a> {
             line = format!("{line}: {}", printable(text(result, "/error")));
         }
         let is_long = self.since.elapsed() >= QUIET;
-        if self.tells && is_long && line != self.told {
+        if self.patience.tells && is_long && line != self.told {
             // Whoever closed it does not want to be told.
             let _ = writeln!(std::io::stderr(), "{line}");
             self.told = line;

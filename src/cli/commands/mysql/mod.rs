@@ -62,7 +62,8 @@ impl Plugin for MySql {
             request: request.of(&options.target),
             run_dir: run_dir.path().to_owned(),
         });
-        let (readonly, running) = (options.readonly, sqlweb::start(options));
+        let readonly = options.readonly || options.guest.is_some();
+        let running = sqlweb::start(options);
         let running = running.map_err(|error| {
             Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
         })?;

@@ -145,9 +145,15 @@ fn guest(fields: &mut Fields, parsed: &Parsed) -> Result<Option<Guest>, Failure>
 struct Lender(Weak<WebClient>);
 
 impl WebClients for Lender {
-    fn serve(&self, _: &str, _: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
+    /// None is to be added: the command is one.
+    fn named(&self, _: &str) -> Option<(&'static str, &'static [&'static str])> {
+        None
+    }
+
+    fn serve(&self, _: &str, database: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
         // It goes on when it is not shared any more: the command has it too.
         let client = self.0.upgrade()?;
+        client.note_in(database.statements);
         Some(Ok(Box::new(Client(client))))
     }
 

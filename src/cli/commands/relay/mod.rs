@@ -75,7 +75,7 @@ fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
     if parsed.has(&PRINT_UNIT) {
         return print(&unit::text(&settings, parsed));
     }
-    logging::start_by(&COMMAND, parsed, log::LevelFilter::Info)?;
+    logging::start_by(&COMMAND, parsed, log::LevelFilter::Info, &[])?;
     run_relay(settings)
 }
 

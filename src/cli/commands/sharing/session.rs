@@ -6,7 +6,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 
 use super::teller::{Ending, Teller};
-use crate::cli::commands::app::connecting::{failed, wait_connected};
+use crate::cli::commands::app::connecting::{Patience, failed, wait_connected};
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::{Manager, text};
@@ -64,7 +64,13 @@ impl Session {
     }
 
     fn share(&self, teller: &Teller, stopped: &Receiver<()>) -> Result<(), Failure> {
-        let result = match wait_connected(&self.manager, &self.id, &self.id, stopped) {
+        let result = match wait_connected(
+            &self.manager,
+            &self.id,
+            &self.id,
+            stopped,
+            Patience::default(),
+        ) {
             Ok(result) => result,
             // Nothing was shared yet.
             Err(failure) if failure.is_interruption() => return Ok(()),

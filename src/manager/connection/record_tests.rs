@@ -1,0 +1,153 @@
+//! Tests of the record of one connection.
+
+use super::*;
+use crate::manager::apps::app_input::AppInput;
+use crate::tunnel::client::Settings;
+use crate::tunnel::ws::Endpoint;
+
+fn app() -> AppConfig {
+    let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
+    app.unwrap().into_new().unwrap()
+}
+
+fn active() -> Arc<ConnectionRecord> {
+    ConnectionRecord::new(&app(), Step::QuickSetup, crossbeam_channel::bounded(0).1)
+}
+
+#[test]
+fn a_late_outcome_does_not_bring_back_what_was_ended() {
+    let active = active();
+    assert!(!active.is_stopped());
+    active.stop();
+    assert!(active.is_stopped());
+    active.completed(Site::default());
+    active.failed(ConnectError::new("x", "late"), None);
+    assert_eq!(active.state(), ConnectionState::Disconnected);
+    assert_eq!(active.result().error, "");
+}
+
+#[test]
+fn a_fault_and_a_pause_are_shown() {
+    let active = active();
+    let until = Instant::now() + std::time::Duration::from_secs(3);
+    let pause = Wait {
+        attempt: 1,
+        until,
+        reason: "busy".into(),
+    };
+    active.pauses(Some(pause));
+    let shown = active.result();
+    assert_eq!((shown.error.as_str(), shown.step), ("busy", Some(1)));
+    assert!(
+        shown
+            .next_retry_ms
+            .is_some_and(|ms| ms > 2000 && ms <= 3000)
+    );
+    active.failed(ConnectError::new("quick-setup", "no"), None);
+    let shown = active.result();
+    assert_eq!(
+        (shown.status, shown.error_class),
+        (ConnectionState::Failed, Some("quick-setup"))
+    );
+    assert_eq!((shown.error.as_str(), shown.next_retry_ms), ("no", None));
+}
+
+/// A tunnel that has tried in vain, and says why.
+fn failing_tunnel() -> Arc<Tunnel> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("ws://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let remote = "R:127.0.0.1:1:127.0.0.1:1".parse().unwrap();
+    let settings = Settings::new(Endpoint::parse(&endpoint).unwrap(), vec![remote]);
+    let tunnel = Arc::new(Tunnel::start(settings).unwrap());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while tunnel.snapshot().error.is_none() {
+        assert!(Instant::now() < deadline, "it has not failed");
+        std::thread::yield_now();
+    }
+    tunnel
+}
+
+#[test]
+fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
+    let tunnel = failing_tunnel();
+    let failed = |step: Step, failure: ConnectError| {
+        let active = active();
+        active.awaits(step, Arc::clone(&tunnel));
+        let awaited = active.failed(failure, Some(Duration::from_secs(5)));
+        (active.result(), awaited)
+    };
+    let late = ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();
+    let (shown, awaited) = failed(Step::Signal, late);
+    assert_eq!(shown.error_class, Some("network"));
+    assert!(!shown.detail.is_empty());
+    assert!(matches!(awaited, Some(Awaited::Moment(_))));
+    let local = ConnectError::new("own-listener", "not shared");
+    let (shown, _) = failed(Step::Serving, local);
+    assert_eq!(
+        (shown.error_class, shown.detail.as_str()),
+        (Some("own-listener"), "")
+    );
+    let refused = ConnectError::new("no-server", "no server is named");
+    let (_, awaited) = failed(Step::Serving, refused);
+    assert_eq!(awaited, Some(Awaited::Change));
+    let denied = ConnectError::new("plugin", "in any words").refused(true);
+    assert_eq!(failed(Step::WebClient, denied).1, Some(Awaited::Change));
+}
+
+#[test]
+fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
+    let pause = Some(Duration::from_secs(5));
+    let has_wish = |active: &ConnectionRecord| active.retries().try_recv().is_ok();
+    let active = active();
+    active.retry();
+    let awaited = active.failed(ConnectError::new("network", "gone"), pause);
+    assert!(matches!(awaited, Some(Awaited::Moment(_))));
+    assert!(!has_wish(&active), "that wish was for an earlier pause");
+    assert!(active.has_place() && active.result().next_retry_ms.is_some());
+    active.server_is_back();
+    assert!(has_wish(&active));
+    assert!(active.begins_again(Step::QuickSetup));
+    assert_eq!(active.result().error, "");
+    let awaited = active.failed(ConnectError::new("forbidden", "not you"), pause);
+    assert_eq!(awaited, Some(Awaited::Change));
+    assert_eq!(active.result().next_retry_ms, None);
+    active.host_key_is_trusted("t:1");
+    assert!(!has_wish(&active));
+    active.server_is_back();
+    assert!(has_wish(&active), "it takes the credentials again");
+    assert!(active.begins_again(Step::QuickSetup));
+    for (class, error) in [("host-key-changed", "another key"), ("no-server", "none")] {
+        active.failed(ConnectError::new(class, error), pause);
+        active.server_is_back();
+        assert!(!has_wish(&active), "{class}");
+        assert!(active.begins_again(Step::QuickSetup));
+    }
+    active.failed(ConnectError::new("forbidden", "not you"), pause);
+    active.application_has_changed();
+    assert!(has_wish(&active));
+    active.retry();
+    assert!(has_wish(&active), "the user may always");
+    active.stop();
+    assert!(!active.begins_again(Step::QuickSetup));
+}
+
+/// What a connection was made through is noted a moment after it is there, whatever the clock says of both moments.
+#[test]
+fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
+    let (active, saved) = (active(), app());
+    active.is_made_from(&saved);
+    active.completed(Site::default());
+    let through = AppConfig {
+        used_server: Some("https://a.example".into()),
+        ..saved.clone()
+    };
+    active.is_made_from(&through);
+    assert!(!active.result_beside(&saved).pending_changes);
+    active.is_noted();
+    assert!(!active.result_beside(&through).pending_changes);
+    assert!(
+        active.result_beside(&saved).pending_changes,
+        "it was taken back since"
+    );
+}
