@@ -46,8 +46,11 @@ mod tests {
         let widths: Vec<usize> = drawn.lines().map(|line| line.chars().count()).collect();
         assert!(widths.iter().all(|width| *width == widths[0]), "{widths:?}");
         assert!(drawn.lines().all(|line| line.ends_with("\u{1b}[0m")));
-        // Version 3: 29 modules and the quiet zone.
-        assert_eq!(widths.len(), (29 + 4) / 2 + 1);
+        // Version 2: 25 modules and the quiet zone.
+        assert_eq!(
+            (widths.len(), widths[0]),
+            (15, 25 + 4 + "\u{1b}[30;107m\u{1b}[0m".len())
+        );
         assert_eq!(super::drawn(&"x".repeat(700)), None);
     }
 }
