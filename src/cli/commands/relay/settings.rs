@@ -330,10 +330,10 @@ mod tests {
     #[test]
     fn what_others_reach_is_not_private() {
         for line in [
-            &["--listen=192.0.2.1:80"][..],
+            &["--listen=192.0.2.1:80", "--domain=relay.example"][..],
             &["--tunnel-listen=192.0.2.1:80"],
             &["--tunnel-listen=0.0.0.0:0", "--external-ip=192.0.2.1"],
-            &["--public-url=https://relay.example"],
+            &["--public-url=https://localhost"],
             &["--trust-proxy=127.0.0.1"],
             &["--domain=relay.example"],
         ] {
@@ -348,7 +348,11 @@ mod tests {
 
     #[test]
     fn public_ports_of_a_relay_that_others_reach_are_shared_only_when_that_is_said() {
-        let out = ["--listen=192.0.2.1:80", "--tunnel-listen=192.0.2.1:81"];
+        let out = [
+            "--listen=192.0.2.1:80",
+            "--tunnel-listen=192.0.2.1:81",
+            "--domain=relay.example",
+        ];
         let tunnel = ["--tunnel-listen=0.0.0.0:81", "--external-ip=192.0.2.1"];
         let ports = |line: &[&[&str]]| read(&line.concat()).map(|settings| settings.ports).ok();
         let at = PublicPorts::At("192.0.2.2".parse().unwrap());
@@ -400,6 +404,9 @@ mod tests {
             assert_eq!(status, 2, "{line:?}");
             assert!(!message.contains("short"), "{message}");
         }
-        assert!(read(&["--listen", "0.0.0.0:80", "--external-ip", "relay.example"]).is_ok());
+        let reached = ["--listen", "0.0.0.0:80", "--external-ip", "relay.example"];
+        assert!(read(&reached).is_err(), "sites would be at localhost");
+        let domain = ["--domain", "relay.example"];
+        assert!(read(&[&reached[..], &domain].concat()).is_ok());
     }
 }
