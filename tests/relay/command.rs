@@ -207,10 +207,7 @@ fn a_running_relay_knows_no_such_name_and_says_where_names_are() {
         assert_eq!(hint, Some("'postern relay list' shows their names"));
     }
     let help = relay.home().run(&["--help"]).stdout;
-    assert!(
-        help.contains("\n  relay list|status-url|…"),
-        "{help}"
-    );
+    assert!(help.contains("\n  relay list|status-url|…"), "{help}");
     let help = relay.home().run(&["relay", "--help"]).stdout;
     assert!(help.contains("\nCommands:\n  list "), "{help}");
     assert!(help.contains("\n  revoke NAME "), "{help}");
