@@ -204,7 +204,7 @@ interface RelayStatus {
   since: string;
   version: string;
   connectors: Connector[];
-  revoked: { name: string; revoked_at: string }[];
+  revoked: { name: string; label?: string; revoked_at: string }[];
 }
 
 // What browsers have beyond the standard library's types
@@ -215,4 +215,21 @@ interface Navigator {
 
 interface Window {
   showSaveFilePicker?: (options: object) => Promise<FileSystemFileHandle>;
+}
+
+/** What an entry of the list is shown in. */
+interface Surroundings {
+  /** The program does not answer, so that all is the last that was known. */
+  isDead: boolean;
+  /** It is shared on this computer only. */
+  isHere: boolean;
+  /** What is told above the list. */
+  trouble: import('./manage/core/relays.js').RelayTrouble | null;
+}
+
+/** What the servers' dialog has done for it. */
+interface ServerActions {
+  api: ReturnType<typeof import('./manage/api.js').createApi>;
+  trust(key: HostKey): unknown;
+  resetServer(server: string): unknown;
 }

@@ -134,11 +134,12 @@ function connector(of) {
 
 function revoked(of) {
   const allow = () => change(`/api/revoked/${encodeURIComponent(of.name)}`);
+  const called = of.label || of.name;
   return h('li', { class: 'connector' },
     h('div', { class: 'connector-head' },
-      h('h3', { class: 'mono', text: of.name }),
-      h('span', { class: 'dim', text: `revoked ${time(of.revoked_at)}` }),
-      h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name }, 'aria-label': `Allow ${of.name} again`, on: { click: allow } })));
+      h('h3', { class: of.label ? '' : 'mono', text: called }),
+      h('span', { class: 'dim', text: [of.label && of.name, `revoked ${time(of.revoked_at)}`].filter(Boolean).join(' · ') }),
+      h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name }, 'aria-label': `Allow ${called} again`, on: { click: allow } })));
 }
 
 /** The columns of the table: name, what it means, how it is aligned. */

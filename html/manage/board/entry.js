@@ -9,7 +9,7 @@ export class Entry {
   #actions;
   /** @type {App} */
   #app;
-  /** @type {import('./entryview.js').Surroundings} */
+  /** @type {Surroundings} */
   #around = { isDead: false, isHere: false, trouble: null };
   /** @type {EntryView|null} */
   #view = null;
@@ -34,7 +34,7 @@ export class Entry {
     this.#view.update(this.#app, this.#around);
   }
 
-  /** Draws what has changed. @param {App} app @param {import('./entryview.js').Surroundings} around */
+  /** Draws what has changed. @param {App} app @param {Surroundings} around */
   update(app, around) {
     this.#app = app;
     this.#around = around;

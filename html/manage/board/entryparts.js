@@ -15,7 +15,7 @@ import { setAttribute, setText } from './text.js';
 
 /**
  * The parts of an application; they must be rebuilt when their `key` changes.
- * @param {App} app @param {string} status @param {import('./entryview.js').Surroundings} around
+ * @param {App} app @param {string} status @param {Surroundings} around
  * @returns {{key: string, build: (actions: import('./actions.js').Actions, current: () => App, openLog: OpenLog) => Parts}}
  */
 export function partsFor(app, status, { trouble }) {
@@ -63,7 +63,7 @@ function connectingParts() {
 // --- an error, while connecting again or for good
 
 /**
- * @param {Partial<Connection>} connection @param {string} status @param {import('./entryview.js').Surroundings['trouble']} trouble
+ * @param {Partial<Connection>} connection @param {string} status @param {Surroundings['trouble']} trouble
  * @returns {Parts}
  */
 function troubleParts(connection, status, trouble, actions, current) {

@@ -18,12 +18,6 @@ import { relabel, setAttribute, setHidden, setText } from './text.js';
 /** What each status is called. */
 const WORDS = { idle: 'not connected', connecting: 'connecting…', connected: 'connected', failed: 'failed' };
 
-/**
- * @typedef {{isDead: boolean, isHere: boolean, trouble: import('../core/relays.js').RelayTrouble|null}} Surroundings
- *   `isDead`: the program does not answer, so that all is the last that was known; `isHere`: it is shared on this computer
- *   only; `trouble`: what is told above the list
- */
-
 /** The elements of an application. */
 export class EntryView {
   #actions;

@@ -43,7 +43,7 @@ export class List {
   /**
    * What a search leaves out stays where it is, hidden: taking hundreds away and putting them back takes longer than a frame.
    * @param {App[]} apps all, in their order
-   * @param {{isTable: boolean, shown: Set<string>, around: (app: App) => import('./entryview.js').Surroundings}} how
+   * @param {{isTable: boolean, shown: Set<string>, around: (app: App) => Surroundings}} how
    */
   draw(apps, { isTable, shown, around }) {
     setAttribute(this.element, 'class', `apps ${isTable ? 'as-table' : 'as-cards'}${apps.length >= MANY ? ' many' : ''}`);

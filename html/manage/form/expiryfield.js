@@ -10,6 +10,7 @@ export class ExpiryField extends OpenSelect {
   /** @type {string|null} */
   #before;
   #beforeText;
+  #hasGuest = false;
 
   /** @param {string|null|undefined} before what is saved */
   constructor(before) {
@@ -55,7 +56,8 @@ export class ExpiryField extends OpenSelect {
   }
 
   /** Says below what the choice means. @param {boolean} [hasGuest] whether there is a guest account, which needs an end */
-  explain(hasGuest = false) {
+  explain(hasGuest = this.#hasGuest) {
+    this.#hasGuest = hasGuest;
     const { value } = this;
     const left = value ? Date.parse(value) - Date.now() : 0;
     if (value === undefined) this.setHelp('');

@@ -46,6 +46,8 @@ class Form {
     this.isNew = app === null;
     const from = app ?? { ...defaults(draft?.protocol ?? PROTOCOLS[0].name), ...draft };
     this.lastProtocol = protocolNamed(from.protocol ?? '').name;
+    // What somebody began with is chosen: no port changes it.
+    if (draft?.protocol) this.#touched.add('protocol');
     this.protocol = h('select', { class: 'field', id: 'field-protocol', name: 'protocol', 'aria-describedby': 'field-protocol-line' },
       PROTOCOLS.map(({ name, label, what }) => h('option', { value: name, text: `${label} – ${what}`, selected: name === this.lastProtocol })));
     this.protocolLine = h('p', { class: 'field-line dim', id: 'field-protocol-line' });
@@ -225,11 +227,8 @@ class Form {
     const { text, isCleared } = field;
     const context = { protocol: this.protocol.value, insecure: this.context.version.insecure === true };
     const isShown = isUsed(field.name, this.protocol.value);
-    let wrong = isCleared || !isShown ? '' : field.ownProblem || problem(field.name, text, context);
-    if (wrong && field.name === 'ip') {
-      const parsed = parseAddress(text);
-      if (typeof parsed === 'string') wrong = parsed;
-    }
+    const parsed = field.name === 'ip' ? parseAddress(text) : null;
+    const wrong = isCleared || !isShown ? '' : typeof parsed === 'string' ? parsed : field.ownProblem || problem(field.name, parsed ? parsed.host : text, context);
     field.setProblem(wrong);
     return wrong === '';
   }

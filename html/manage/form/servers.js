@@ -13,7 +13,7 @@ const NAMES_MAX = 6;
 
 /**
  * Shows all servers, as they are while it is open.
- * @param {import('../board/store.js').Store} store @param {import('../board/actions.js').Actions} actions
+ * @param {import('../board/store.js').Store} store @param {ServerActions} actions
  */
 export async function showServers(store, actions) {
   const view = new ServersView(store, actions);
@@ -47,7 +47,7 @@ class ServersView {
   #isLoading = false;
   #again = false;
 
-  /** @param {import('../board/store.js').Store} store @param {import('../board/actions.js').Actions} actions */
+  /** @param {import('../board/store.js').Store} store @param {ServerActions} actions */
   constructor(store, actions) {
     this.#store = store;
     this.#actions = actions;

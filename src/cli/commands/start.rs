@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     COMMAND.run(arguments, |parsed| {
         let settings = Settings::read(parsed)?;
         if parsed.has(&PRINT_UNIT) {
-            return print(&unit::of_user(&settings, parsed, None));
+            return print(&settings.unit(parsed, None));
         }
         start(parsed, &settings)
     })
@@ -130,6 +130,11 @@ impl Settings {
                 .map(|(_, token)| Zeroizing::new(token)),
             insecure,
         })
+    }
+
+    /// The unit for the user's own manager.
+    fn unit(&self, parsed: &Parsed, environment_file: Option<&str>) -> String {
+        unit::of_user(self.port, self.server.as_ref(), parsed, environment_file)
     }
 
     /// Whether a server is named, or the user has a default. One that is named is known from then on.
@@ -232,10 +237,7 @@ pub(crate) fn user_unit(
     let parsed = COMMAND.parse(options)?;
     let settings = Settings::read(&parsed)?;
     let token = parsed.value(&ENROLL_TOKEN);
-    Ok((
-        unit::of_user(&settings, &parsed, Some(environment_file)),
-        token,
-    ))
+    Ok((settings.unit(&parsed, Some(environment_file)), token))
 }
 
 /// A flag, or the variable that stands for it, and which it was. An empty variable counts as unset.

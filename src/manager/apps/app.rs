@@ -129,13 +129,7 @@ impl AppConfig {
 
     /// Whether a connection that is made from this one differs from one that was made from `other`.
     pub fn differs_in_force(&self, other: &Self) -> bool {
-        let (mut own, mut others) = (self.in_force(), other.in_force());
-        // Which server it stays with is noted together with the time of the connection, a moment after that is there.
-        let is_noted = self.last_connected_at != other.last_connected_at;
-        if !is_noted && self.server == other.server {
-            (own.server, others.server) = (None, None);
-        }
-        own != others
+        self.in_force() != other.in_force()
     }
 
     /// What a connection is made of: the rest is for the user alone, or for another protocol.
@@ -255,26 +249,6 @@ mod tests {
                 "{protocol} {name}"
             );
         }
-    }
-
-    #[test]
-    fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
-        let body = json!({"protocol": "http"});
-        let saved = AppInput::parse(&body, true).unwrap().into_new().unwrap();
-        let mut made_from = saved.clone();
-        made_from.used_server = Some("https://a.example".into());
-        assert!(!made_from.differs_in_force(&saved));
-        let mut moved = saved.clone();
-        moved.last_connected_at = Some("2030-01-31T18:00:00Z".into());
-        assert!(
-            made_from.differs_in_force(&moved),
-            "it was taken back since"
-        );
-        moved.used_server.clone_from(&made_from.used_server);
-        assert!(!made_from.differs_in_force(&moved));
-        let mut named = saved;
-        named.server = Some("https://b.example".into());
-        assert!(made_from.differs_in_force(&named));
     }
 
     #[test]

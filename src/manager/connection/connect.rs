@@ -222,21 +222,21 @@ impl ConnectionWork<'_> {
         self.record.is_noted();
     }
 
-    /// The URL of the server that it stays with from now on, where it names none: the relay on this machine only stands
-    /// in for one.
+    /// The URL of the server that it stays with from now on, where it names none and did not before: the relay on this
+    /// machine only stands in for one.
     fn stays_with(&self) -> Option<String> {
         let server = self.core.server_of(&self.app).ok()?;
-        let is_its_own = self.record.is_through(server.origin());
-        let stays = self.app.server.is_none() && is_its_own;
-        let through =
-            (stays && !self.core.choice.is_stand_in(server.origin())).then(|| server.to_string());
-        if through.is_some() {
-            self.record.is_made_from(&AppConfig {
-                used_server: through.clone(),
-                ..self.app.clone()
-            });
+        let origin = server.origin();
+        let used = Some(server.to_string());
+        let is_known = self.app.server.is_some() || self.app.used_server == used;
+        if is_known || !self.record.is_through(origin) || self.core.choice.is_stand_in(origin) {
+            return None;
         }
-        through
+        self.record.is_made_from(&AppConfig {
+            used_server: used.clone(),
+            ..self.app.clone()
+        });
+        used
     }
 
     /// Step 8; also ends when the server takes the tunnel no more, or has assigned something else. What else happens to

@@ -131,3 +131,23 @@ fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
     active.stop();
     assert!(!active.begins_again(Step::QuickSetup));
 }
+
+/// What a connection was made through is noted a moment after it is there, whatever the clock says of both moments.
+#[test]
+fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
+    let (active, saved) = (active(), app());
+    active.is_made_from(&saved);
+    active.completed(Site::default());
+    let through = AppConfig {
+        used_server: Some("https://a.example".into()),
+        ..saved.clone()
+    };
+    active.is_made_from(&through);
+    assert!(!active.result_beside(&saved).pending_changes);
+    active.is_noted();
+    assert!(!active.result_beside(&through).pending_changes);
+    assert!(
+        active.result_beside(&saved).pending_changes,
+        "it was taken back since"
+    );
+}

@@ -85,6 +85,11 @@ fn what_is_typed_or_pasted_as_an_address_fills_in_what_it_says() {
         ["192.0.2.9", "2222", "ssh"]
     );
     assert_eq!(value(&board, "username"), "me");
+    // Where the last one was wrong, a good one is not complained of while it is typed.
+    take("gopher://h");
+    page.wait_for("document.querySelector('#field-ip').ariaInvalid === 'true'");
+    board.fill("ip", "https://intranet.lan/x");
+    page.wait_for("document.querySelector('#field-ip').ariaInvalid !== 'true'");
     // What is pasted is understood before the field is left.
     page.eval("(() => { const field = document.querySelector('#field-ip'); field.focus(); field.value = 'http://localhost:5173/'; field.dispatchEvent(new Event('paste')); })()");
     page.wait_for("document.querySelector('#field-port').value === '5173' && document.querySelector('#field-protocol').value === 'http'");
@@ -343,6 +348,9 @@ fn what_a_guest_may_read_is_chosen_or_typed() {
         ]
     );
     assert!(page.text("#field-expires-line").contains("after 8 hours"));
+    choose(&board, "expires", "3600");
+    choose(&board, "expires", "");
+    assert!(page.text("#field-expires-line").contains("after 8 hours"));
     page.click(".grant button");
     page.fill("#field-guest", "crm");
     page.click("dialog text=Save");
@@ -385,7 +393,13 @@ fn the_empty_page_offers_three_beginnings_and_what_listens_here() {
         page.eval("document.querySelector('#field-invisible').checked"),
         true
     );
+    // What was chosen here no port changes.
+    board.fill("ip", "db.lan:8080");
+    page.press("Tab");
+    page.wait_for("document.querySelector('#field-port').value === '8080'");
+    assert_eq!(value(&board, "protocol"), "mysql");
     page.press("Escape");
+    page.click("dialog:last-of-type text=Discard");
     page.wait_for("!document.querySelector('dialog')");
     // What listens on the machine of the tests is not theirs to say.
     page.eval("eyes.tamper.with = (path, body) => path === '/api/listeners' ? { code: 200, data: [{ port: 22, ip: '127.0.0.1', process: 'sshd' }, { port: 5432, ip: '127.0.0.1', process: 'postgres' }, { port: 3000, ip: '::1', process: '<b>node</b>' }] } : body");

@@ -81,11 +81,8 @@ fn groups_have_headings_and_fold_and_the_count_tells_what_a_search_leaves() {
     page.type_text("shop");
     page.wait_for("eyes.first('#heading').innerText === 'Applications (3 of 9)'");
     page.wait_for("eyes.all('.card').length === 3");
-    assert_eq!(
-        page.texts(".group-head"),
-        ["shop\n(3)"],
-        "what is found is shown"
-    );
+    let found = page.eval("eyes.all('.group-head').map(({ innerText }) => innerText)");
+    assert_eq!(found, json!(["shop\n(3)"]), "what is found is shown");
     page.press("Escape");
     page.wait_for("eyes.first('#heading').innerText === 'Applications (9)'");
     page.wait_for("eyes.all('.card').length === 6");

@@ -146,6 +146,16 @@ fn the_operators_page_is_accessible_in_every_look() {
     manager.connected(&manager.add(&site.app("shown")));
     page.reload();
     page.wait_for_text("shown.localhost");
+    assert_eq!(page.text("td[data-label='Last visit']"), "–");
+    let site = page.eval("document.querySelector('td a').href");
+    let visitor = Browser::shared().page();
+    visitor.goto(site.as_str().unwrap());
+    page.reload();
+    page.wait_for("/\\d/.test(document.querySelector(\"td[data-label='Last visit']\")?.innerText)");
+    let head = page.text(".connector-head");
+    for part in ["from 127.0.0.1", "postern 0.1.0", "last visit", "postern_"] {
+        assert!(head.contains(part), "{part} in {head}");
+    }
     // Each figure says of what at any width.
     page.viewport(360, 740);
     assert_eq!(

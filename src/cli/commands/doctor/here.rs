@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use super::Finding;
+use super::finding::Finding;
 use crate::cli::manager_client::Manager;
 use crate::cli::port_holder;
 use crate::manager::app::AppConfig;

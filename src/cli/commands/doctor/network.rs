@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Finding;
+use super::finding::Finding;
 use super::here::{Files, clock_of};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::manager::ServerUrl;

@@ -1,6 +1,5 @@
 //! The unit of `postern start` for systemd's user manager.
 
-use super::Settings;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::start::{ALLOW_HOST, ALLOW_OTHER_USERS, INSECURE};
 use crate::cli::systemd::{Manager, Unit, escaped, program};
@@ -16,17 +15,18 @@ const HOW: [&str; 4] = [
 /// The unit, with a file of variables or with advice on how to put it in place. The enrol token is a secret and belongs in
 /// a file of the user's.
 pub(super) fn of_user(
-    settings: &Settings,
+    port: u16,
+    server: Option<&ServerUrl>,
     parsed: &Parsed,
     environment_file: Option<&str>,
 ) -> String {
     let mut command = vec![
         program(),
         "start".to_owned(),
-        settings.port.to_string(),
+        port.to_string(),
         "--no-open".to_owned(),
     ];
-    let server = settings.server.as_ref().map(ServerUrl::to_string);
+    let server = server.map(ServerUrl::to_string);
     let named = server.iter().map(|server| ("server", server));
     let hosts = parsed.values(&ALLOW_HOST);
     let hosts = hosts.iter().map(|host| ("allow-host", host));

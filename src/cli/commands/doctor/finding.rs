@@ -1,0 +1,82 @@
+//! What the doctor finds, and how it is told.
+
+use serde_json::{Value, json};
+
+use crate::cli::failure::printable;
+
+/// What was found of one thing.
+pub(super) struct Finding {
+    /// What was looked at.
+    check: &'static str,
+    pub(super) state: State,
+    text: String,
+    /// What to do.
+    hint: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Good,
+    /// It may be meant.
+    Note,
+    Wrong,
+}
+
+impl Finding {
+    pub(super) fn good(check: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            check,
+            state: State::Good,
+            text: text.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn note(
+        check: &'static str,
+        text: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: State::Note,
+            hint: Some(hint.into()),
+            ..Self::good(check, text)
+        }
+    }
+
+    pub(super) fn wrong(
+        check: &'static str,
+        text: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            state: State::Wrong,
+            ..Self::note(check, text, hint)
+        }
+    }
+
+    pub(super) fn word(&self) -> &'static str {
+        match self.state {
+            State::Good => "ok",
+            State::Note => "note",
+            State::Wrong => "WRONG",
+        }
+    }
+
+    pub(super) fn lines(&self) -> String {
+        let mut lines = format!(
+            "{:7}{}: {}\n",
+            self.word(),
+            self.check,
+            printable(&self.text)
+        );
+        if let Some(hint) = &self.hint {
+            lines.push_str(&format!("       {}\n", printable(hint)));
+        }
+        lines
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({"check": self.check, "state": self.word().to_lowercase(), "text": self.text, "hint": self.hint})
+    }
+}
