@@ -201,7 +201,8 @@ mod tests {
         for (line, kind) in [
             ("app connect ", Kind::Application),
             ("app connect --json ", Kind::Application),
-            ("app connect one ", Kind::Text),
+            ("app connect one ", Kind::Application),
+            ("app trust one ", Kind::Text),
             ("relay revoke --data dir ", Kind::Connector),
             ("relay --data ", Kind::Directory),
             ("start --server ", Kind::Server),
