@@ -344,6 +344,7 @@ fn without_users_it_serves_loopback_alone_unless_that_is_said() {
     for more in [&["--anybody"][..], &["--auth", "me:long enough"]] {
         let args = [&["tunnel-server", "--listen", "0.0.0.0:0"], more].concat();
         let server = Running::start(Home::new(), &[], &args);
+        assert!(server.address().ip().is_unspecified());
         server.ends_well(Signal::TERM);
     }
 }
