@@ -30,6 +30,6 @@ export POSTERN_HOME
 
 "${CHROMIUM:-chromium}" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
     --disable-background-networking --disable-component-update --disable-sync --hide-scrollbars \
-    --user-data-dir="$dir/browser" --window-size=1080,520 --virtual-time-budget=6000 \
+    --user-data-dir="$dir/browser" --window-size=1080,430 --virtual-time-budget=6000 \
     --screenshot="$file" "$page" 2>/dev/null
 echo "picture: $file, $(stat -c %s "$file") bytes"

