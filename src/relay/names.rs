@@ -115,6 +115,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_refuses_the_same_names() {
+        let page = include_str!("../../html/manage/core/site.js");
+        let (_, list) = page.split_once("RESERVED = [").unwrap();
+        let (list, _) = list.split_once(']').unwrap();
+        let names: Vec<&str> = list.split('\'').skip(1).step_by(2).collect();
+        assert_eq!(names, RESERVED);
+    }
+
+    #[test]
     fn a_name_is_a_label_of_a_host_that_is_nobodys() {
         for name in [
             "abc",
