@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::connect;
 use super::connecting::Patience;
-use super::select::{Selected, changes, named};
+use super::select::{changes, named, of_app};
 use super::warning;
 use crate::cli::args::app::{
     ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, JSON, READONLY, READWRITE, REPLACE,
@@ -55,13 +55,7 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
     let id = text(&added, "/id").to_owned();
     match manager.filter(|_| parsed.has(&AND_CONNECT)) {
         Some(manager) => {
-            let name = text(&added, "/name").to_owned();
-            connect::connect_each(
-                &manager,
-                &[Selected { id, name }],
-                parsed,
-                Patience::default(),
-            )
+            connect::connect_each(&manager, &[of_app(&added)], parsed, Patience::default())
         }
         None if parsed.has(&JSON) => print(&format!("{added:#}\n")),
         None => print(&format!("{id}\n")),

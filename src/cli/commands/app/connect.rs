@@ -84,10 +84,10 @@ pub(super) fn connect_each(
     }
     let last = failures.pop();
     for (app, failure) in failures {
-        failure.about(&app.name).report();
+        failure.about(&app.label).report();
     }
     match last {
-        Some((app, failure)) if selected.len() > 1 => Err(failure.about(&app.name)),
+        Some((app, failure)) if selected.len() > 1 => Err(failure.about(&app.label)),
         Some((_, failure)) => Err(failure),
         None => Ok(()),
     }
@@ -107,7 +107,7 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
             hint => format!("\n{}", printable(hint)),
         };
         let who = if names {
-            format!("{name} is ")
+            format!("{} is ", app.label)
         } else {
             String::new()
         };
@@ -122,7 +122,7 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
         return print(&format!("{result:#}\n"));
     }
     let prefix = if names {
-        format!("{name}\t")
+        format!("{}\t", app.label)
     } else {
         String::new()
     };

@@ -104,13 +104,32 @@ pub(super) fn access(app: &Value) -> String {
         (true, true) => ", read-only",
         (true, false) => ", read-write",
     };
+    let what = format!("{who}{}{what}", only_from(from));
     let pending = app.pointer("/connection/pending_changes") == Some(&Value::Bool(true));
     match (exposed, pending) {
-        (None, false) => format!("will be {who}{what}"),
-        (None, true) => format!("will be {who}{what} at the next connect"),
-        (Some(_), false) => format!("{who}{what}"),
-        (Some(_), true) => format!("{who}{what}; saved changes are not in force"),
+        (None, false) => format!("will be {what}"),
+        (None, true) => format!("will be {what} at the next connect"),
+        (Some(_), false) => what,
+        (Some(_), true) => format!("{what}; saved changes are not in force"),
     }
+}
+
+/// The networks that visitors may come from, where not everybody may.
+fn only_from(settings: &Value) -> String {
+    const SHOWN: usize = 3;
+    let networks = settings.get("allow").and_then(Value::as_array);
+    let networks: Vec<String> = networks
+        .into_iter()
+        .flatten()
+        .filter_map(|network| network.as_str().map(printable))
+        .collect();
+    let more = match networks.len().saturating_sub(SHOWN) {
+        _ if networks.is_empty() => return String::new(),
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown: Vec<String> = networks.into_iter().take(SHOWN).collect();
+    format!(" from {}{more}", shown.join(" "))
 }
 
 pub(super) fn health(app: &Value) -> String {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cli::args::app::ALL;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::ENROLL_TOKEN;
-use crate::cli::failure::{Failure, quoted};
+use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::serve::data_dir;
@@ -20,6 +20,8 @@ pub(crate) struct Selected {
     pub(crate) id: String,
     /// What a user can type to mean it.
     pub(crate) name: String,
+    /// What it is called.
+    pub(crate) label: String,
 }
 
 /// Where applications are changed: at the running manager, else in the stored list.
@@ -180,19 +182,20 @@ pub(super) fn is_plain_word(text: &str) -> bool {
 
 /// By identifier, or by a name that only one has.
 pub(crate) fn find(apps: &[Value], typed: &str) -> Result<Selected, Failure> {
-    let by_id = apps.iter().find(|app| text(app, "/id") == typed);
-    let id = match by_id {
-        Some(app) => text(app, "/id").to_owned(),
-        None => named(apps, Some(typed))?.ok_or_else(|| {
-            Failure::operation(format!("there is no application {}", quoted(typed)))
-                .hint("'postern app list' shows what is there")
-        })?,
+    let has_id = |id: &str| apps.iter().find(|app| text(app, "/id") == id);
+    let by_name = match has_id(typed) {
+        Some(_) => None,
+        None => named(apps, Some(typed))?,
     };
-    let name = if is_plain_word(typed) { typed } else { &id };
-    Ok(Selected {
-        name: name.to_owned(),
-        id,
-    })
+    let app = has_id(by_name.as_deref().unwrap_or(typed)).ok_or_else(|| {
+        Failure::operation(format!("there is no application {}", quoted(typed)))
+            .hint("'postern app list' shows what is there")
+    })?;
+    let mut found = of_app(app);
+    if is_plain_word(typed) {
+        typed.clone_into(&mut found.name);
+    }
+    Ok(found)
 }
 
 /// The identifier of the one with that name.
@@ -211,12 +214,14 @@ pub(super) fn named(apps: &[Value], name: Option<&str>) -> Result<Option<String>
     }
 }
 
-fn of_app(app: &Value) -> Selected {
+/// The application of an answer.
+pub(super) fn of_app(app: &Value) -> Selected {
     let (id, name) = (text(app, "/id"), text(app, "/name"));
     let name = if is_plain_word(name) { name } else { id };
     Selected {
         id: id.to_owned(),
         name: name.to_owned(),
+        label: printable(text(app, "/name")),
     }
 }
 

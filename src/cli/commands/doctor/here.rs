@@ -125,7 +125,7 @@ pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         let (apps, known) = (files.apps.len(), files.credentials.len());
-        let text = format!("open: {apps} applications, credentials for {known} servers");
+        let text = format!("open; applications: {apps}, servers with credentials: {known}");
         findings.push(Finding::good(CHECK, text));
     }
     findings.extend(files_set_aside(home).iter().map(|path| {
