@@ -1,4 +1,5 @@
-//! Embeds the pages: every file below `html/` but type declarations, compressed, under a hash of the whole set.
+//! Embeds the pages: every file below `html/` but type declarations, and the descriptions of the APIs; compressed, under
+//! a hash of the whole set.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,16 +15,28 @@ const PLACEHOLDER: &str = "/assets/@/";
 /// Hexadecimal digits of the hash in URLs.
 const HASH_DIGITS: usize = 16;
 
+/// The descriptions of the APIs, by the room that serves each.
+const DESCRIPTIONS: [(&str, &str); 3] = [
+    ("openapi/manager.json", "src/manager/api/openapi.json"),
+    ("openapi/relay.json", "src/relay/openapi.json"),
+    ("openapi/sqlweb.json", "src/sqlweb/api/openapi.json"),
+];
+
 /// A file's path below `html/`, with forward slashes, and its content.
 type Page = (String, Vec<u8>);
 
 fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=html");
     println!("cargo:rerun-if-changed=build.rs");
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("html");
+    let crate_root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+    let root = crate_root.join("html");
     let mut pages = Vec::new();
     if root.is_dir() {
         collect(&root, &root, &mut pages)?;
+    }
+    for (name, path) in DESCRIPTIONS {
+        println!("cargo:rerun-if-changed={path}");
+        pages.push((name.to_owned(), fs::read(crate_root.join(path))?));
     }
     pages.sort();
     write_table(Path::new(&variable("OUT_DIR")?), &pages)

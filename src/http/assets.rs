@@ -70,6 +70,13 @@ pub fn asset(request: Request) {
     request.respond(secured(response));
 }
 
+/// Answers with the description of an API, such as `openapi/relay.json`.
+pub(crate) fn description(request: Request, name: &str) {
+    let file = embedded(name).expect("the build embeds the descriptions");
+    let response = encoded(&request, file);
+    request.respond(response);
+}
+
 /// A file as it is, for what is put together from several.
 pub(crate) fn source(name: &str) -> Option<Vec<u8>> {
     match directory() {

@@ -18,8 +18,6 @@ use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::net::{Cidr, is_within};
 use crate::sync::Permits;
 
-/// The description of the API, served at `/api/openapi.json`.
-const OPENAPI: &str = include_str!("openapi.json");
 /// Bytes of a quick-setup call from a connector that is known. Default 16 KiB: names, a password, a token.
 const SMALL_CALL: usize = 16 * 1024;
 /// Calls that wait for a slow comparison at once; they are made one at a time. Default 16: a second.
@@ -67,7 +65,7 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             request.respond(Response::json(200, &json!({"status": "OK"})));
         })
         .on(Method::Get, "/api/openapi.json", |request| {
-            request.respond(Response::new(200, "application/json", OPENAPI));
+            assets::description(request, "openapi/relay.json");
         })
         .on(
             Method::Get,

@@ -12,8 +12,6 @@ use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
 
-/// The description of the API, served at `/api/openapi.json`.
-const OPENAPI: &str = include_str!("openapi.json");
 /// Requests that write files at once; each has a thread: a write takes milliseconds.
 const MAX_WRITERS: usize = 16;
 /// Bytes of such a thread's stack.
@@ -49,7 +47,7 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             move |request| metrics::show(&core, request)
         })
         .on(Method::Get, "/api/openapi.json", |request| {
-            request.respond(Response::new(200, "application/json", OPENAPI));
+            assets::description(request, "openapi/manager.json");
         })
         .on(Method::Get, "/api/apps", on(apps::list))
         .on(Method::Post, "/api/apps", writing(apps::add))

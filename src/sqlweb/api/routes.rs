@@ -16,9 +16,6 @@ use crate::sqlweb::options::Target;
 use crate::sqlweb::service::Service;
 use crate::sqlweb::visitors::Source;
 
-/// The description of the API, served at `/api/openapi.json`.
-const OPENAPI: &str = include_str!("openapi.json");
-
 /// Where a code is exchanged for a cookie.
 const AUTH: &str = "/auth";
 /// The same, as the links of sites name it.
@@ -48,7 +45,7 @@ impl Routes {
             .on(Method::Post, SITE_AUTH, on(auth))
             .on(Method::Get, "/api/info", on(info))
             .on(Method::Get, "/api/openapi.json", |request| {
-                request.respond(Response::new(200, "application/json", OPENAPI));
+                assets::description(request, "openapi/sqlweb.json");
             })
             .on(Method::Get, "/api/databases", on(databases))
             .on(Method::Get, "/api/tables", on(tables))
