@@ -25,11 +25,14 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
             respond(request, answer);
         }
     };
-    let writers = Permits::default();
-    let writing = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
-        let (core, writers) = (Arc::clone(core), writers.clone());
-        move |request: Request| apart(&core, &writers, request, answer)
+    let apart_by = |permits: &Permits, answer: fn(&Arc<AppState>, &Request) -> Answer| {
+        let (core, permits) = (Arc::clone(core), permits.clone());
+        move |request: Request| apart(&core, &permits, request, answer)
     };
+    let writers = Permits::default();
+    let writing = |answer| apart_by(&writers, answer);
+    // A database may take long to answer, and keeps no write waiting.
+    let of_databases = Permits::default();
     Router::new()
         .on(Method::Get, "/", |request| {
             assets::page(request, "manage/index.html")
@@ -83,7 +86,11 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         )
         .on(Method::Get, "/api/status/{id}", on(connections::status))
         .on(Method::Post, "/api/retry/{id}", on(connections::retry))
-        .on(Method::Post, "/api/guest/objects", writing(guest::objects))
+        .on(
+            Method::Post,
+            "/api/guest/objects",
+            apart_by(&of_databases, guest::objects),
+        )
         .on(Method::Post, "/api/trust", writing(remotes::trust))
         .on(Method::Post, "/api/reset", writing(remotes::reset))
         .on(Method::Get, "/api/tunnel", on(remotes::tunnels))
