@@ -54,7 +54,7 @@ fn what_it_costs() {
     report(
         "connect to connected, median",
         median(connected),
-        Duration::from_millis(150),
+        Duration::from_millis(20),
     );
     report(
         "answer to a connect, median",
@@ -71,13 +71,13 @@ fn what_it_costs() {
         spent * 100.0
     );
     println!(
-        "resident with {APPS} connected: {} KiB (promised 20480); {} threads, {} descriptors",
+        "resident with {APPS} connected: {} KiB (promised 8192); {} threads, {} descriptors",
         manager.rss_kib(),
         manager.threads(),
         manager.fds()
     );
     assert!(spent < 0.2, "{spent}");
-    assert!(manager.rss_kib() < 20 * 1024 * u64::from(LOOSE));
+    assert!(manager.rss_kib() < 8 * 1024 * u64::from(LOOSE));
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
