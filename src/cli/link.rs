@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::manager_client::text;
 use super::qr;
+use crate::net::authority::{self, is_host};
 
 /// What a visitor opens or types: with the code where there is one.
 pub(super) fn of(result: &Value) -> String {
@@ -27,18 +28,15 @@ fn shown(site: &str, protocol: &str) -> String {
         return site.to_owned();
     };
     let place = place.trim_end_matches('/');
-    match (protocol, place.rsplit_once(':')) {
-        ("ssh", Some((host, port))) => format!("ssh -p {port} {}", bare(host)),
-        ("telnet", Some((host, port))) => format!("telnet {} {port}", bare(host)),
+    // A command is made of nothing but a host and a port: somebody puts it into a shell.
+    let parts = authority::split(place).filter(|(host, port)| {
+        is_host(host) && port.is_some_and(|port| authority::port(port).is_some())
+    });
+    match (protocol, parts) {
+        ("ssh", Some((host, Some(port)))) => format!("ssh -p {port} {host}"),
+        ("telnet", Some((host, Some(port)))) => format!("telnet {host} {port}"),
         _ => place.to_owned(),
     }
-}
-
-fn bare(host: &str) -> &str {
-    let inner = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'));
-    inner.unwrap_or(host)
 }
 
 /// A text as a QR code for the terminal.
@@ -48,6 +46,7 @@ pub(super) fn qr(text: String) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use super::shown;
     use serde_json::json;
 
     #[test]
@@ -66,5 +65,22 @@ mod tests {
         assert_eq!(of("tcp://a.x:20001", "", "ssh"), "ssh -p 20001 a.x");
         assert_eq!(of("ssh://[::1]:20001", "", "ssh"), "ssh -p 20001 ::1");
         assert_eq!(of("tcp://a.x:20001/", "", "telnet"), "telnet a.x 20001");
+    }
+
+    /// What a relay makes up is no part of a command.
+    #[test]
+    fn a_command_holds_a_host_and_a_port_alone() {
+        for place in [
+            "relay.example:22/;touch x;#:22",
+            "-Fevil:22",
+            "$(id):22",
+            "a b:22",
+            "h:0",
+        ] {
+            for protocol in ["ssh", "telnet"] {
+                assert_eq!(shown(&format!("tcp://{place}"), protocol), place);
+            }
+        }
+        assert_eq!(shown("tcp://[::1]:22/", "ssh"), "ssh -p 22 ::1");
     }
 }

@@ -52,6 +52,9 @@ pub struct Credentials {
     /// Whether the server has accepted them once.
     #[serde(default)]
     pub accepted: bool,
+    /// Whether it has answered as a relay of ours, which never knows a code. One that does so no more is not believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_relay: bool,
 }
 
 impl Credentials {
@@ -76,6 +79,7 @@ impl Credentials {
             conn_username: None,
             conn_password: None,
             accepted: false,
+            is_relay: false,
         }
     }
 

@@ -73,7 +73,8 @@ fn not_enforced() -> ConnectError {
 fn code(app: &AppConfig, setup: &Setup) -> Option<(Zeroizing<String>, Option<String>)> {
     if setup.is_of_relay() {
         let code = app.code.clone()?;
-        let url = setup.auth_url_with(&code);
+        // Of the site's own address, whatever the answer names: the code is nobody else's.
+        let url = setup.own_auth_url(&code);
         return Some((code, url));
     }
     let theirs = &setup.api_key.code;

@@ -132,6 +132,11 @@ impl<'g> StreamConnection<'g> {
         if let Some(served) = door.turn_away(head, host, &mut self.client) {
             return served;
         }
+        // What stands below it is the gateway's own and in no log, so nothing of it may be the application's.
+        if path(head).starts_with(OWN_PATHS) {
+            let told = message(404, "Nothing is here", "This page does not exist.", "");
+            return self.say(head, &told);
+        }
         self.pass(head, host)
     }
 

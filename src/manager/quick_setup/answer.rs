@@ -1,5 +1,6 @@
 //! What a server answers, checked before anybody sees it.
 
+use crate::net::authority::{self, is_host};
 use crate::net::percent;
 use std::fmt;
 use std::net::IpAddr;
@@ -464,9 +465,9 @@ fn host(name: &'static str, text: String) -> Result<String, Refusal> {
 /// A URL that may become a link: `http`, `https` or `tcp`, a host, no credentials.
 fn site(name: &'static str, url: &str) -> Result<(), Refusal> {
     check(name, url, MAX_URL)?;
-    let known = ["http", "https", "tcp"];
     match url.split_once("://") {
-        Some((scheme, rest)) if is_one_of(scheme, &known) && has_host(rest) => Ok(()),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tcp") && is_place(rest) => Ok(()),
+        Some((scheme, rest)) if is_one_of(scheme, &["http", "https"]) && has_host(rest) => Ok(()),
         _ => Err(Refusal::Value(name, "it is no http, https or tcp URL")),
     }
 }
@@ -482,6 +483,14 @@ fn web_base(server: &str) -> Option<String> {
 
 fn is_one_of(scheme: &str, known: &[&str]) -> bool {
     known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// Whether it is `host:port` and nothing else: people put both into a command.
+fn is_place(rest: &str) -> bool {
+    let place = rest.strip_suffix('/').unwrap_or(rest);
+    authority::split(place).is_some_and(|(host, port)| {
+        is_host(host) && port.is_some_and(|port| authority::port(port).is_some())
+    })
 }
 
 /// Whether what follows `://` begins with a host, has no credentials and only what RFC 3986 allows.

@@ -56,6 +56,7 @@ impl ServerCredentials {
                 saved.connector_name == given.username && saved.password == given.password;
             let port = update(saved, given, own_port);
             saved.server_class = Some(setup.server_class.name().to_owned());
+            saved.is_relay |= setup.is_of_relay();
             (is_same, port, saved.clone())
         })?;
         self.in_memory = Some(changed);

@@ -12,6 +12,11 @@ use super::mailbox::{Mailbox, ServerSnapshot};
 use super::main_tunnel::{ConnectorInfo, MainTunnel};
 use crate::store;
 
+/// Why an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it would
+/// take the place of the application's own.
+const NO_RELAY_ANY_MORE: &str = "the server answered as a postern relay before and does so no more: ask its operator, \
+    or start afresh with it";
+
 /// The owner of one server's state; [`Owner::run`] is its thread.
 pub(super) struct Owner {
     environment: Arc<Environment>,
@@ -207,6 +212,10 @@ impl Owner {
         index: usize,
         is_awaited: bool,
     ) -> Result<Connector, String> {
+        let known = self.credentials.get(false);
+        if known.is_ok_and(|known| known.is_relay) && !answer.setup.is_of_relay() {
+            return Err(NO_RELAY_ANY_MORE.to_owned());
+        }
         let accepted = self.credentials.accept(&answer.setup, answer.own_port);
         let accepted = accepted.map_err(|error| format!("cannot save the credentials: {error}"))?;
         for earlier in self.calls.iter_mut().take(index) {
