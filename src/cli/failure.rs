@@ -117,6 +117,11 @@ impl Failure {
         self.status == INTERRUPTED
     }
 
+    /// Whether this is what to try.
+    pub(crate) fn hints(&self, hint: &str) -> bool {
+        self.hint.as_deref() == Some(hint)
+    }
+
     /// The reason is that what was asked for is not there.
     #[must_use]
     pub(crate) fn of_missing(mut self) -> Self {

@@ -75,9 +75,9 @@ impl AppState {
                 .any(|app| servers.of(app).is_ok_and(|server| leads_there(&server)))
     }
 
-    /// Sees to it that the application ends in time, where it has an end.
-    pub(crate) fn end_in_time(self: &Arc<Self>, app: &AppConfig) {
-        if self.expiries.of(app).is_some() {
+    /// Sees to it that the application, as it is stored now, ends in time, where it has an end.
+    pub(crate) fn end_in_time(self: &Arc<Self>, stored: &AppConfig) {
+        if self.expiries.note(stored) {
             let of_thread = Arc::downgrade(self);
             self.lookout
                 .begin("expiry", move || of_thread.upgrade()?.end_what_is_over());
@@ -86,22 +86,34 @@ impl AppState {
 
     /// Ends what is over; the time until something else is.
     fn end_what_is_over(&self) -> Option<Duration> {
-        let (over, left) = self.expiries.take_over(Clocks::now());
-        for (id, expires) in over {
-            match self.apps.find(&id) {
-                Ok(app) if app.sharing.expires.as_ref() != Some(&expires) => continue,
-                Ok(app) => log::info!("application '{}': its time is over", app.name),
-                // It ends all the same.
-                Err(error) => log::warn!("application {id}: {error}"),
+        loop {
+            let (over, left) = self.expiries.take_over(Clocks::now());
+            if over.is_empty() {
+                return left;
             }
-            // Before it is noted, which may wait for another process.
-            self.connections.disconnect(&id);
-            match self.apps.lapse(&id, &expires) {
-                Ok(_) | Err(app_store::Error::Unknown(_)) => {}
-                Err(error) => log::warn!("application {id}: its end is not noted: {error}"),
+            for (id, expires) in over {
+                self.end(&id, &expires);
             }
         }
-        left
+    }
+
+    fn end(&self, id: &str, expires: &String) {
+        match self.apps.find(id) {
+            Ok(app) if app.sharing.expires.as_ref() != Some(expires) => {
+                // The stored end is the one that counts, and is looked for from now on.
+                self.expiries.note(&app);
+                return;
+            }
+            Ok(app) => log::info!("application '{}': its time is over", app.name),
+            // It ends all the same.
+            Err(error) => log::warn!("application {id}: {error}"),
+        }
+        // Before it is noted, which may wait for another process.
+        self.connections.disconnect(id);
+        match self.apps.lapse(id, expires) {
+            Ok(_) | Err(app_store::Error::Unknown(_)) => {}
+            Err(error) => log::warn!("application {id}: its end is not noted: {error}"),
+        }
     }
 
     /// Ends the main tunnels of servers that no application is connected through, or is to be.

@@ -20,9 +20,14 @@ struct KnownEnd {
 }
 
 impl Expiries {
-    /// When an application ends; none where it does not by itself.
+    /// When an application ends; none where it does not by itself. Notes nothing: who asks may have an old copy.
     pub(crate) fn of(&self, app: &AppConfig) -> Option<Expiry> {
         self.at(app, Clocks::now())
+    }
+
+    /// Notes the end of an application as it is stored, in place of one that it had before; whether it has one.
+    pub(crate) fn note(&self, stored: &AppConfig) -> bool {
+        self.note_at(stored, Clocks::now())
     }
 
     /// Whether its time is over. It was, too, where an earlier process saw its end.
@@ -32,24 +37,30 @@ impl Expiries {
     }
 
     fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
+        let expires = app.sharing.expires.as_ref()?;
+        let known = self.0.lock();
+        let seen = known.get(&app.id).filter(|end| end.expires == *expires);
+        Some(seen.map_or_else(|| read(expires, now), |end| end.expiry))
+    }
+
+    fn note_at(&self, stored: &AppConfig, now: Clocks) -> bool {
         let mut known = self.0.lock();
-        let Some(expires) = &app.sharing.expires else {
-            known.remove(&app.id);
-            return None;
+        let Some(expires) = &stored.sharing.expires else {
+            known.remove(&stored.id);
+            return false;
         };
-        if let Some(end) = known.get(&app.id).filter(|end| end.expires == *expires) {
-            return Some(end.expiry);
+        if known
+            .get(&stored.id)
+            .is_none_or(|end| end.expires != *expires)
+        {
+            let end = KnownEnd {
+                expires: expires.clone(),
+                expiry: read(expires, now),
+                is_told: stored.has_lapsed(),
+            };
+            known.insert(stored.id.clone(), end);
         }
-        // What cannot be read is no reason to go on for ever.
-        let wall = parse_rfc3339(expires).unwrap_or(SystemTime::UNIX_EPOCH);
-        let end = KnownEnd {
-            expires: expires.clone(),
-            expiry: Expiry::at(wall, now),
-            is_told: app.has_lapsed(),
-        };
-        let expiry = end.expiry;
-        known.insert(app.id.clone(), end);
-        Some(expiry)
+        true
     }
 
     /// Forgets an application that was removed.
@@ -76,6 +87,14 @@ impl Expiries {
     }
 }
 
+/// What cannot be read is no reason to go on for ever.
+fn read(expires: &str, now: Clocks) -> Expiry {
+    Expiry::at(
+        parse_rfc3339(expires).unwrap_or(SystemTime::UNIX_EPOCH),
+        now,
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +114,7 @@ mod tests {
     fn an_end_that_was_seen_is_not_moved_by_the_wall_clock() {
         let (expiries, start) = (Expiries::default(), Clocks::now());
         let app = ending(start.wall + HOUR);
+        assert!(expiries.note_at(&app, start));
         let end = expiries.at(&app, start).unwrap();
         let back = Clocks {
             wall: start.wall - 10 * HOUR,
@@ -111,7 +131,7 @@ mod tests {
     fn a_clock_that_is_set_forward_ends_it_and_another_end_prolongs_it() {
         let (expiries, start) = (Expiries::default(), Clocks::now());
         let mut app = ending(start.wall + HOUR);
-        expiries.at(&app, start);
+        expiries.note_at(&app, start);
         let forward = Clocks {
             wall: start.wall + 2 * HOUR,
             ..start
@@ -122,9 +142,29 @@ mod tests {
             Some(&id)
         );
         app.sharing.expires = Some(rfc3339(start.wall + 4 * HOUR));
+        expiries.note_at(&app, forward);
         assert!(!expiries.at(&app, forward).unwrap().is_over(forward));
         let (over, left) = expiries.take_over(forward);
         assert!(over.is_empty() && left > Some(HOUR));
+    }
+
+    /// A connection has a copy from when it began, and asks by it.
+    #[test]
+    fn an_old_copy_neither_removes_nor_replaces_what_is_stored() {
+        let (expiries, start) = (Expiries::default(), Clocks::now());
+        let stored = ending(start.wall + HOUR);
+        let (mut without, mut other) = (stored.clone(), stored.clone());
+        without.sharing.expires = None;
+        other.sharing.expires = Some(rfc3339(start.wall + 3 * HOUR));
+        assert!(expiries.note_at(&stored, start));
+        assert_eq!(expiries.at(&without, start), None);
+        let asked = expiries.at(&other, start).unwrap();
+        assert!(asked.left(start) > 2 * HOUR);
+        assert!(!expiries.is_over(&without) && !expiries.is_over(&other));
+        let left = expiries.take_over(start).1.unwrap();
+        assert!(left <= HOUR, "{left:?}");
+        assert!(!expiries.note_at(&without, start));
+        assert_eq!(expiries.take_over(start), (Vec::new(), None));
     }
 
     /// Whatever the clock says to the next process.

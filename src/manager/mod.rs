@@ -49,6 +49,7 @@ use crate::store::{AuditFiles, CredentialStore, Credentials, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
+pub(crate) use connection::EXTEND;
 pub use connection::MAX_ACTIVE;
 pub use remote::DEFAULT_TUNNEL_PORT;
 use server_choice::ServerChoice;

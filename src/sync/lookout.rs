@@ -1,5 +1,6 @@
 //! A thread that looks again and again, for as long as there is something to wait for.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ impl Lookout {
     }
 
     fn run(&self, mut look: impl FnMut() -> Option<Duration>) {
+        // One that breaks off is a fault of the program, and no reason that nothing ends any more.
+        let mut look = || catch_unwind(AssertUnwindSafe(&mut look)).unwrap_or(Some(LOOK));
         loop {
             if let Some(left) = look() {
                 std::thread::sleep(left.clamp(LEAST, LOOK));
@@ -47,10 +50,12 @@ impl Lookout {
             }
             let mut runs = self.0.lock();
             // Something may have been noted since that look, by who found the thread running.
-            if look().is_none() {
+            let Some(left) = look() else {
                 *runs = false;
                 return;
-            }
+            };
+            drop(runs);
+            std::thread::sleep(left.clamp(LEAST, LOOK));
         }
     }
 }
@@ -76,6 +81,25 @@ mod tests {
             while *lookout.0.lock() {
                 std::thread::yield_now();
             }
+        }
+    }
+
+    /// Also at the look that would have been the last.
+    #[test]
+    fn a_look_that_breaks_off_is_followed_by_another() {
+        let lookout = Lookout::default();
+        let (tell, told) = crossbeam_channel::unbounded();
+        let mut looks = 0;
+        lookout.begin("lookout", move || {
+            looks += 1;
+            let _ = tell.send(looks);
+            assert!(looks != 1 && looks != 3, "a fault");
+            None
+        });
+        let looks: Vec<i32> = told.iter().collect();
+        assert_eq!(looks, [1, 2, 3, 4, 5]);
+        while *lookout.0.lock() {
+            std::thread::yield_now();
         }
     }
 }

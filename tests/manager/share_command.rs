@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
+use support::relay::with;
 use support::share::Sharing;
 use support::{Home, TIMEOUT, wait_until};
 
@@ -246,6 +247,31 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
         assert_eq!(refused.code, Some(1), "{refused:?}");
         assert!(refused.stderr.contains(words), "{text}: {refused:?}");
     }
+}
+
+/// What was lent for a time is not shared for ever elsewhere.
+#[test]
+fn an_end_goes_along_with_an_export_also_one_that_has_passed() {
+    let (from, target) = (Manager::start(&[]), Target::start());
+    let to = Manager::start(&[]);
+    let ends = json!({"lent": "2130-01-31T17:00:00Z", "over": "2020-01-01T00:00:00Z"});
+    for name in ["lent", "over"] {
+        from.add(&with(
+            target.app(),
+            json!({"name": name, "expires": ends[name]}),
+        ));
+    }
+    let exported = from.home().run(&["app", "export"]);
+    let imported = to
+        .home()
+        .run_with_input(&["app", "import", "-"], &exported.stdout);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    for name in ["lent", "over"] {
+        assert_eq!(app(to.home(), name)["expires"], ends[name]);
+    }
+    let refused = to.home().run(&["app", "connect", "over"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("is over\n"), "{refused:?}");
 }
 
 #[test]

@@ -147,7 +147,8 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
     is_over(&manager);
     let refused = home.run(&["app", "connect", "shop"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("is over\nextend it"), "{refused:?}");
+    let hint = "is over\nextend it: 'postern app edit shop --for 1h'\n";
+    assert!(refused.stderr.ends_with(hint), "{refused:?}");
     wait_until(TIMEOUT, "the relay's end of it", || {
         send(&relay, "/", "").status() == 410
     });
@@ -281,6 +282,51 @@ fn who_may_come_is_changed_at_once() {
     put(&manager, &id, &shop(&target, json!({"allow": null})));
     wait_until(TIMEOUT, "everybody", || {
         send(&relay, "/", "").status() == 200
+    });
+}
+
+/// Its connection has a copy from when it began: that one knows no end, or another.
+#[test]
+fn an_end_that_is_given_while_it_connects_holds() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    for before in [Value::Null, json!(seconds_from_now(3600))] {
+        let port = support::free_port();
+        far.quick.script([
+            Act::text(429, "wait").header("Retry-After: 2"),
+            Act::json(200, &far.answer(port)).after(Duration::from_secs(1)),
+        ]);
+        let asked = far.quick.requests().len();
+        let id = manager.add(&with(target.app(), json!({"expires": before})));
+        manager.connect(&id);
+        wait_until(TIMEOUT, "the first call", || {
+            far.quick.requests().len() > asked
+        });
+        let soon = json!({"expires": seconds_from_now(6)});
+        put(&manager, &id, &with(target.app(), soon));
+        manager.wait_status(&id, "connected");
+        manager.wait_for(&id, "its end", |status| status["error_class"] == "expired");
+        wait_until(TIMEOUT, "the port's end", || visit(port).is_none());
+    }
+}
+
+#[test]
+fn an_end_that_is_given_while_the_relay_is_away_holds() {
+    let (mut relay, target) = (Relay::start(&[]), Target::start());
+    let manager = Manager::start(&["--server", &relay.url()]);
+    let id = manager.add(&shop(&target, json!({})));
+    relay.stop();
+    manager.connect(&id);
+    manager.wait_for(&id, "a call in vain", |status| status["error"] != "");
+    let soon = json!({"expires": seconds_from_now(8)});
+    put(&manager, &id, &shop(&target, soon));
+    let relay = relay.restart(&[]);
+    manager.post(&format!("/api/retry/{id}"));
+    manager.wait_status(&id, "connected");
+    assert_eq!(send(&relay, "/", "").text(), HELLO);
+    manager.wait_for(&id, "its end", |status| status["error_class"] == "expired");
+    wait_until(TIMEOUT, "the relay's end of it", || {
+        send(&relay, "/", "").status() == 410
     });
 }
 

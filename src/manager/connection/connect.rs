@@ -42,7 +42,6 @@ const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
-    core.end_in_time(&app);
     if core.expiries.is_over(&app) {
         return Err(Refused::Expired);
     }
@@ -68,7 +67,7 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
 
 /// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is over.
 fn run(
-    core: &AppState,
+    core: &Arc<AppState>,
     record: &ConnectionRecord,
     app: AppConfig,
     predecessor: Option<&Receiver<()>>,
@@ -100,7 +99,7 @@ fn run(
 
 /// One round; gives back what it held. None at the stop signal.
 fn round(
-    core: &AppState,
+    core: &Arc<AppState>,
     record: &ConnectionRecord,
     app: &AppConfig,
     rounds: &mut Rounds,
@@ -281,6 +280,9 @@ impl ConnectionWork<'_> {
     /// One that was removed or ended while its connection began has none, nor a record that says so for ever.
     fn still_wanted(&self) -> Result<(), Ended> {
         let stored = self.core.apps.find(&self.app.id);
+        if let Ok(stored) = &stored {
+            self.core.end_in_time(stored);
+        }
         let is_over = |app: &AppConfig| self.core.expiries.is_over(app);
         match stored {
             _ if self.record.is_stopped() => Err(Ended::Stopped),

@@ -160,8 +160,11 @@ impl Connections {
     pub(crate) fn server_is_away(&self, origin: &str, class: &'static str, why: &str) -> bool {
         let mut map = self.map();
         let is_news = !map.is_closed && map.outages.begin(origin, class, Instant::now());
-        if is_news {
-            log::warn!("{origin}: {why}; {}", map.in_words_through(origin));
+        let through = is_news.then(|| map.in_words_through(origin));
+        // What reads the log may be slow.
+        drop(map);
+        if let Some(through) = through {
+            log::warn!("{origin}: {why}; {through}");
         }
         is_news
     }
@@ -184,12 +187,12 @@ impl Connections {
 
     /// A main tunnel of the server with this origin is up.
     pub(crate) fn server_is_back(&self, origin: &str) {
-        {
-            let mut map = self.map();
-            if let Some(away) = map.outages.end(origin, Instant::now()) {
-                let (away, through) = (in_words(away), map.in_words_through(origin));
-                log::warn!("{origin}: connected again after {away}; {through}");
-            }
+        let mut map = self.map();
+        let away = map.outages.end(origin, Instant::now());
+        let told = away.map(|away| (in_words(away), map.in_words_through(origin)));
+        drop(map);
+        if let Some((away, through)) = told {
+            log::warn!("{origin}: connected again after {away}; {through}");
         }
         for active in self.all() {
             if active.is_through(origin) {

@@ -98,7 +98,7 @@ impl Drop for OpenTunnel {
 
 /// The work of one connection's thread.
 pub(super) struct ConnectionWork<'a> {
-    pub(super) core: &'a AppState,
+    pub(super) core: &'a Arc<AppState>,
     pub(super) record: &'a ConnectionRecord,
     /// What the connection is made from; what is changed of it while it runs and holds at once is changed here.
     pub(super) app: AppConfig,

@@ -31,6 +31,7 @@ impl ConnectionWork<'_> {
     ) -> Result<Applied, Ended> {
         // One that was removed is ended by who removed it.
         if let Ok(saved) = self.core.apps.find(&self.app.id) {
+            self.core.end_in_time(&saved);
             let wanted = self.core.apps.with_code(self.app.with_terms_of(&saved));
             self.follow(held, tunnel, wanted.map_err(local)?)?;
         }

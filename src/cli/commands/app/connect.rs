@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::connecting::{Patience, wait_connected};
+use super::connecting::{Patience, extending, wait_connected};
 use super::select::{Selected, apps, manager, names_some, selected};
 use crate::cli::args::app::{CONNECT, DISCONNECT, JSON, NO_WAIT, TIMEOUT};
 use crate::cli::args::command::Parsed;
@@ -18,6 +18,7 @@ use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::cli::signals::SignalWatch;
+use crate::manager::EXTEND;
 
 /// Seconds that may be chosen: up to a day.
 const SECONDS: RangeInclusive<u64> = 1..=86_400;
@@ -66,6 +67,9 @@ pub(super) fn connect_each(
     for app in selected {
         match manager.call("POST", &format!("/api/connect/{}", app.id), None) {
             Ok(_) => begun.push(app),
+            Err(failure) if failure.hints(EXTEND) => {
+                failures.push((app, failure.hint(extending(&app.name))));
+            }
             Err(failure) => failures.push((app, failure)),
         }
     }

@@ -42,6 +42,7 @@ pub(in crate::cli::commands) fn wait_connected(
             "connected" => return Ok(result),
             "connecting" => waiting.look(&result)?,
             "failed" => return Err(failed(&result, name)),
+            _ if text(&result, "/error_class") == "expired" => return Err(failed(&result, name)),
             _ => return Err(Failure::operation("it was disconnected meanwhile")),
         }
         pause(interrupted, name)?;
@@ -181,7 +182,7 @@ pub(in crate::cli::commands) fn failed(result: &Value, name: &str) -> Failure {
     }
     let class = text(result, "/error_class");
     let failure = Failure::operation(why(result)).exit_status(status_of(class));
-    let hints = [again(result, name), advice(result, class)];
+    let hints = [again(result, name), advice(result, class, name)];
     let hints: Vec<String> = hints.into_iter().flatten().collect();
     failure.hint_if(Some(hints.join("; ")).filter(|hint| !hint.is_empty()))
 }
@@ -194,10 +195,16 @@ fn again(result: &Value, name: &str) -> Option<String> {
     ))
 }
 
+/// What to do about one whose time is over.
+pub(super) fn extending(name: &str) -> String {
+    format!("extend it: 'postern app edit {name} --for 1h'")
+}
+
 /// What a person can try.
-fn advice(result: &Value, class: &str) -> Option<String> {
+fn advice(result: &Value, class: &str, name: &str) -> Option<String> {
     let hint = text(result, "/hint");
     match class {
+        "expired" => Some(extending(name)),
         _ if !hint.is_empty() => Some(printable(hint)),
         "plugin" if text(result, "/error").starts_with("unsupported protocol") => {
             Some("run 'postern plugin add mysql' first".to_owned())

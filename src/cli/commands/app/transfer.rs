@@ -32,7 +32,7 @@ const VERSION: u64 = 1;
 /// Bytes of a file. Default 4 MiB: as many as the stored list has.
 const FILE_CAP: u64 = 4 * 1024 * 1024;
 /// Fields of an answer that say nothing about another machine.
-const LEFT_OUT: [&str; 8] = [
+const LEFT_OUT: [&str; 7] = [
     "id",
     "has_auth_pass",
     "has_db_pass",
@@ -40,7 +40,6 @@ const LEFT_OUT: [&str; 8] = [
     "updated_at",
     "last_connected_at",
     "temporary",
-    "expires",
 ];
 /// Fields that are secret.
 const SECRETS: [&str; 2] = ["auth_pass", "db_pass"];
