@@ -2,9 +2,9 @@
 //!
 //! In memory and bounded. A text is kept only where its owner asked for that, and then without passwords.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Serialize, Serializer};
@@ -21,7 +21,7 @@ const MOST_TEXT: usize = 1024 * 1024;
 /// How long a visitor counts as present after a request.
 const PRESENT: Duration = Duration::from_secs(60);
 
-/// Visitors that are remembered for that.
+/// Visitors that are remembered for that; whoever asked longest ago is forgotten first.
 const MOST_VISITORS: usize = 1000;
 
 /// How a statement ended.
@@ -110,7 +110,7 @@ pub struct Present {
 pub struct StatementLog {
     keeps_sql: AtomicBool,
     log: Mutex<Log>,
-    sink: OnceLock<Arc<dyn StatementSink>>,
+    sink: Mutex<Option<Arc<dyn StatementSink>>>,
 }
 
 #[derive(Default)]
@@ -121,9 +121,13 @@ struct Log {
     last_at: Option<SystemTime>,
     requests: u64,
     visitors: HashMap<String, Seen>,
+    /// The same visitors by the number of their last request.
+    by_request: BTreeMap<u64, String>,
 }
 
 struct Seen {
+    /// The number of the last request.
+    request: u64,
     last: Instant,
     open: u64,
 }
@@ -139,10 +143,9 @@ impl StatementLog {
         self.keeps_sql.load(Ordering::SeqCst)
     }
 
-    /// What is noted from now on goes to `sink` too; the first one stays.
-    pub fn write_to(&self, sink: Arc<dyn StatementSink>) {
-        // One is enough.
-        let _ = self.sink.set(sink);
+    /// What is noted from now on goes to `sink` too, and to none that was there before.
+    pub fn write_to(&self, sink: Option<Arc<dyn StatementSink>>) {
+        *self.sink.lock() = sink;
     }
 
     /// Notes a statement that has ended.
@@ -157,7 +160,8 @@ impl StatementLog {
         }
         log.records.push_back(record.clone());
         drop(log);
-        if let Some(sink) = self.sink.get() {
+        let sink = self.sink.lock().clone();
+        if let Some(sink) = sink {
             sink.statement(&record);
         }
     }
@@ -171,20 +175,9 @@ impl StatementLog {
         (log.last, later.cloned().collect())
     }
 
-    /// A visitor asks for something; they are there for as long as the answer lives.
+    /// A visitor asks for something; they are there for as long as the answer lives. `visitor` is who counts as one.
     pub fn visit(self: &Arc<Self>, visitor: &str) -> Visit {
-        let mut log = self.log.lock();
-        log.requests += 1;
-        log.last_at = Some(SystemTime::now());
-        if log.visitors.len() >= MOST_VISITORS {
-            log.visitors.retain(|_, seen| seen.is_present());
-        }
-        let seen = log.visitors.entry(visitor.to_owned()).or_insert(Seen {
-            last: Instant::now(),
-            open: 0,
-        });
-        seen.last = Instant::now();
-        seen.open += 1;
+        self.log.lock().asks(visitor);
         Visit {
             log: self.clone(),
             visitor: visitor.to_owned(),
@@ -200,6 +193,32 @@ impl StatementLog {
             last_at: log.last_at,
             requests: log.requests,
         }
+    }
+}
+
+impl Log {
+    fn asks(&mut self, visitor: &str) {
+        self.requests += 1;
+        self.last_at = Some(SystemTime::now());
+        let request = self.requests;
+        let now = Instant::now();
+        if let Some(seen) = self.visitors.get_mut(visitor) {
+            self.by_request.remove(&seen.request);
+            (seen.request, seen.last, seen.open) = (request, now, seen.open + 1);
+        } else {
+            if self.visitors.len() >= MOST_VISITORS
+                && let Some((_, oldest)) = self.by_request.pop_first()
+            {
+                self.visitors.remove(&oldest);
+            }
+            let seen = Seen {
+                request,
+                last: now,
+                open: 1,
+            };
+            self.visitors.insert(visitor.to_owned(), seen);
+        }
+        self.by_request.insert(request, visitor.to_owned());
     }
 }
 
@@ -280,5 +299,42 @@ mod tests {
         let long_ago = Instant::now().checked_sub(PRESENT).unwrap();
         log.log.lock().visitors.get_mut("a").unwrap().last = long_ago;
         assert_eq!(log.present().now, 1);
+    }
+
+    #[test]
+    fn no_more_visitors_are_remembered_than_the_most_and_the_oldest_goes() {
+        let log = Arc::<StatementLog>::default();
+        for n in 0..MOST_VISITORS {
+            drop(log.visit(&n.to_string()));
+        }
+        // Asked again: others are older now.
+        let open = log.visit("0");
+        for n in 0..MOST_VISITORS - 1 {
+            drop(log.visit(&format!("other {n}")));
+        }
+        let knows = |visitor: &str| log.log.lock().visitors.contains_key(visitor);
+        assert_eq!(log.present().now, 1000);
+        assert_eq!(log.log.lock().by_request.len(), MOST_VISITORS);
+        assert!(knows("0") && knows("other 0") && !knows("1") && !knows("999"));
+        drop(log.visit("one more"));
+        assert!(!knows("0") && knows("other 0"));
+        drop(open);
+        assert_eq!(log.present().now, 1000);
+    }
+
+    #[test]
+    fn what_is_noted_goes_to_the_sink_of_now() {
+        struct Kept(Mutex<u64>);
+        impl StatementSink for Kept {
+            fn statement(&self, record: &StatementRecord) {
+                *self.0.lock() = record.n;
+            }
+        }
+        let (log, kept) = (StatementLog::default(), Arc::new(Kept(Mutex::default())));
+        log.write_to(Some(kept.clone()));
+        log.note(record(None));
+        log.write_to(None);
+        log.note(record(None));
+        assert_eq!(*kept.0.lock(), 1);
     }
 }

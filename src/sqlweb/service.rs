@@ -141,6 +141,12 @@ impl Service {
         self.visitors.source(request).label(&self.visitor(request))
     }
 
+    /// Who the sender of a request counts as, where visitors are counted.
+    pub(crate) fn counted(&self, request: &Request) -> String {
+        let source = self.visitors.source(request);
+        source.counted(&self.visitor(request))
+    }
+
     /// What the sender of a request uses, where that is counted.
     pub(crate) fn use_of(&self, request: &Request) -> Option<Use> {
         let source = self.visitors.source(request);

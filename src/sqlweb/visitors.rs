@@ -82,11 +82,7 @@ impl Visitors {
 
     /// What the sender of a request uses, who has signed in with `cookie` or with none; none where nothing is counted.
     pub(crate) fn use_of(&self, source: &Source, cookie: &str) -> Option<Use> {
-        let key = match source {
-            Source::Here => "here".to_owned(),
-            Source::Visitor(Some(address)) => http::source(*address).to_string(),
-            Source::Visitor(None) => format!("={cookie}"),
-        };
+        let key = source.counted(cookie);
         let mut uses = self.uses.as_ref()?.lock();
         if uses.len() >= MAX_REMEMBERED && !uses.contains_key(&key) {
             uses.retain(|_, used| !used.is_idle());
@@ -102,6 +98,15 @@ impl Use {
 }
 
 impl Source {
+    /// Who counts as one visitor: an address or the network that one host may use all of, or else a sign-in.
+    pub(crate) fn counted(&self, cookie: &str) -> String {
+        match self {
+            Self::Here => "here".to_owned(),
+            Self::Visitor(Some(address)) => http::source(*address).to_string(),
+            Self::Visitor(None) => format!("={cookie}"),
+        }
+    }
+
     /// As a log names who has signed in with `cookie`, of which nothing can be learned from it.
     pub(crate) fn label(&self, cookie: &str) -> String {
         let tag = if cookie.is_empty() {
@@ -124,5 +129,21 @@ impl Source {
             Self::Visitor(Some(address)) => *address,
             Self::Here | Self::Visitor(None) => peer,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_that_one_host_may_use_all_of_counts_as_one() {
+        let counted = |address: &str| {
+            let source = Source::Visitor(Some(address.parse().unwrap()));
+            source.counted("c")
+        };
+        assert_eq!(counted("2001:db8::1"), counted("2001:db8::ffff:2"));
+        assert_ne!(counted("2001:db8::1"), counted("2001:db8:0:1::1"));
+        assert_ne!(counted("192.0.2.1"), counted("192.0.2.2"));
     }
 }

@@ -34,6 +34,8 @@ pub struct AuditFiles {
 struct Newest {
     file: Option<File>,
     length: u64,
+    /// Where the half line begins that could not be taken back.
+    torn_at: Option<u64>,
 }
 
 impl AuditFiles {
@@ -65,27 +67,42 @@ impl AuditFiles {
 
     fn write_line(&self, newest: &mut Newest, line: &[u8]) -> io::Result<()> {
         let size = u64::try_from(line.len()).map_err(io::Error::other)?;
-        if newest.length > 0 && newest.length + size > self.cap {
-            newest.file = None;
-            self.rotate()?;
-        }
-        if newest.file.is_none() {
-            let (file, length) = self.open()?;
-            (newest.file, newest.length) = (Some(file), length);
-            if length > 0 && length + size > self.cap {
-                return self.write_line(newest, line);
-            }
-        }
-        let file = newest.file.as_mut().expect("it was just opened");
+        let mut file = self.ready(newest, size)?;
         if let Err(error) = file.write_all(line) {
-            // No half line; where that fails too, the next line begins anew in another file.
+            // No half line; where that fails too, it is taken back before the next line.
             if file.set_len(newest.length).is_err() {
-                newest.length = self.cap;
+                newest.torn_at = Some(newest.length);
+            } else {
+                newest.file = Some(file);
             }
             return Err(error);
         }
         newest.length += size;
+        newest.file = Some(file);
         Ok(())
+    }
+
+    /// The file that takes so many bytes more. Files take each other's places only where the newest was just found full:
+    /// whatever fails, and however often, no more than one goes for each that was filled.
+    fn ready(&self, newest: &mut Newest, size: u64) -> io::Result<File> {
+        let is_full = |length: u64| length > 0 && length + size > self.cap;
+        if let Some(file) = newest.file.take()
+            && !is_full(newest.length)
+        {
+            return Ok(file);
+        }
+        let (mut file, mut length) = self.open()?;
+        if let Some(whole) = newest.torn_at.filter(|whole| *whole < length) {
+            file.set_len(whole)?;
+            length = whole;
+        }
+        newest.torn_at = None;
+        if is_full(length) {
+            self.rotate()?;
+            (file, length) = self.open()?;
+        }
+        newest.length = length;
+        Ok(file)
     }
 
     /// The newest file, and its length.
@@ -102,13 +119,16 @@ impl AuditFiles {
         Ok((file, length))
     }
 
-    /// Each file takes the place of the one before it; the oldest goes.
+    /// Each file takes the place of the one before it, up to the first place that is free: a rotation that broke off is
+    /// only completed. Where none is free the oldest goes.
     fn rotate(&self) -> io::Result<()> {
-        for number in (0..FILES - 1).rev() {
-            match fs::rename(self.path(number), self.path(number + 1)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+        let is_free = |number: &usize| {
+            let found = fs::symlink_metadata(self.path(*number));
+            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        let last = (1..FILES).find(is_free).unwrap_or(FILES - 1);
+        for number in (0..last).rev() {
+            fs::rename(self.path(number), self.path(number + 1))?;
         }
         Ok(())
     }
@@ -207,5 +227,71 @@ mod tests {
         assert_eq!(audit.trouble(), None);
         let kept = fs::read_to_string(home.path().join("audit/audit.jsonl")).unwrap();
         assert_eq!(kept, "2\n");
+    }
+
+    /// Ten files, each full of its number, and what writes on.
+    fn full(home: &std::path::Path) -> AuditFiles {
+        let audit = files(home, 8);
+        for n in 0..FILES {
+            audit.write(&format!("{n:04}"));
+        }
+        assert_eq!(names(home).len(), FILES);
+        audit
+    }
+
+    fn holds(home: &std::path::Path, number: usize) -> String {
+        fs::read_to_string(files(home, 8).path(number)).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_newest_file_that_cannot_be_opened_takes_no_history_with_it() {
+        let home = tempfile::tempdir().unwrap();
+        let audit = full(home.path());
+        // As after a rotation whose open failed: it was full, and is not there.
+        fs::remove_file(audit.path(0)).unwrap();
+        fs::create_dir(audit.path(0)).unwrap();
+        for _ in 0..3 * FILES {
+            audit.write(&"lost");
+        }
+        assert!(audit.trouble().is_some());
+        for n in 1..FILES {
+            let expected = format!("\"{:04}\"\n", FILES - 1 - n);
+            assert_eq!(holds(home.path(), n), expected, "file {n}");
+        }
+        fs::remove_dir(audit.path(0)).unwrap();
+        audit.write(&"kept");
+        assert_eq!(audit.trouble(), None);
+        assert_eq!(holds(home.path(), 0), "\"kept\"\n");
+        assert_eq!(holds(home.path(), FILES - 1), "\"0000\"\n");
+    }
+
+    #[test]
+    fn a_rotation_that_broke_off_is_only_completed() {
+        let home = tempfile::tempdir().unwrap();
+        let audit = full(home.path());
+        // As where the rest had moved already.
+        fs::remove_file(audit.path(4)).unwrap();
+        audit.write(&"next");
+        assert_eq!(holds(home.path(), 0), "\"next\"\n");
+        assert_eq!(holds(home.path(), 4), "\"0006\"\n");
+        assert_eq!(holds(home.path(), FILES - 1), "\"0000\"\n");
+    }
+
+    #[test]
+    fn a_half_line_that_cannot_be_taken_back_costs_no_file() {
+        let home = tempfile::tempdir().unwrap();
+        let audit = files(home.path(), 100);
+        audit.write(&1);
+        for _ in 0..3 * FILES {
+            // Neither to be written nor to be cut.
+            let unwritable = File::open(audit.path(0)).unwrap();
+            audit.newest.lock().file = Some(unwritable);
+            audit.write(&"lost");
+        }
+        assert_eq!(names(home.path()), ["audit.jsonl"]);
+        fs::write(audit.path(0), "1\n\"hal").unwrap();
+        audit.write(&2);
+        assert_eq!(audit.trouble(), None);
+        assert_eq!(holds(home.path(), 0), "1\n2\n");
     }
 }

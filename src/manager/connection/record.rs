@@ -75,13 +75,13 @@ impl ConnectionRecord {
         &self.change.1
     }
 
-    /// What is noted of visitors is as `app` says, and goes to `files` too where it says so.
+    /// What is noted of visitors is as `app` says from now on, and goes to `files` too where it says so.
     pub(super) fn notes_as(&self, app: &AppConfig, files: &Arc<AuditFiles>) {
         self.statements.keep_sql(app.sharing.record_sql);
-        if let Some(audit) = AppAudit::of(app, files) {
-            self.statements.write_to(audit.clone());
-            self.visits.write_to(audit);
-        }
+        let audit = AppAudit::of(app, files);
+        self.statements
+            .write_to(audit.clone().map(|audit| audit as _));
+        self.visits.write_to(audit.map(|audit| audit as _));
     }
 
     /// The statements of a database's visitors, and who of them is there.

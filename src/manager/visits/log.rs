@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::record::{RequestRecord, Visitors};
@@ -23,7 +23,7 @@ pub(crate) trait RequestSink: Send + Sync {
 #[derive(Default)]
 pub(crate) struct Visits {
     log: Mutex<Log>,
-    sink: OnceLock<Arc<dyn RequestSink>>,
+    sink: Mutex<Option<Arc<dyn RequestSink>>>,
 }
 
 #[derive(Default)]
@@ -36,10 +36,9 @@ struct Log {
 }
 
 impl Visits {
-    /// What is logged from now on goes to `sink` too; the first one stays.
-    pub(crate) fn write_to(&self, sink: Arc<dyn RequestSink>) {
-        // One is enough.
-        let _ = self.sink.set(sink);
+    /// What is logged from now on goes to `sink` too, and to none that was there before.
+    pub(crate) fn write_to(&self, sink: Option<Arc<dyn RequestSink>>) {
+        *self.sink.lock() = sink;
     }
 
     /// Notes a request.
@@ -51,7 +50,8 @@ impl Visits {
         if log.records.len() >= MOST {
             log.records.pop_front();
         }
-        let Some(sink) = self.sink.get() else {
+        let sink = self.sink.lock().clone();
+        let Some(sink) = sink else {
             return log.records.push_back(record);
         };
         log.records.push_back(record.clone());
@@ -186,8 +186,10 @@ mod tests {
         let kept = Arc::new(Kept(Mutex::default()));
         let visits = Visits::default();
         let sink: Arc<dyn RequestSink> = kept.clone();
-        visits.write_to(sink);
+        visits.write_to(Some(sink));
         visits.note(record("/"));
+        visits.note(record("/"));
+        visits.write_to(None);
         visits.note(record("/"));
         assert_eq!(*kept.0.lock(), [1, 2]);
     }

@@ -71,7 +71,7 @@ impl Routes {
         let is_in = access.is_none_or(|access| access.visitor(request).is_some());
         let counts = !path.starts_with("/assets/") && !path.starts_with("/.postern/");
         let is_visitor = self.service.visitors.source(request) != Source::Here;
-        (counts && is_in && is_visitor).then(|| statements.visit(&self.service.label(request)))
+        (counts && is_in && is_visitor).then(|| statements.visit(&self.service.counted(request)))
     }
 }
 
