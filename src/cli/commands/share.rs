@@ -87,7 +87,7 @@ impl Request<'_> {
         }
         let stopped = watch.running();
         let session = Session::begin(home, manager, self.fields, &self.input)?;
-        session.run(&Teller::new(self.parsed), &stopped)
+        session.run(&Teller::new(self.parsed), &stopped, || Ok(()))
     }
 
     /// By a manager in this process.
@@ -98,12 +98,12 @@ impl Request<'_> {
         let server = chosen.as_ref().map(|chosen| &chosen.server);
         self.guard(server.is_none_or(ServerUrl::is_loopback))?;
         let run_dir = serve::run_dir(Some(home), watch)?;
-        let alone = Alone::start(home, run_dir.path(), chosen, &BuiltIns)?;
+        let mut alone = Alone::start(home, run_dir.path(), chosen, &BuiltIns)?;
         let stopped = watch.running();
         // Named once already: it is the server of all.
         self.fields.remove("server");
         let ended = Session::begin(home, alone.manager(), self.fields, &self.input)
-            .and_then(|session| session.run(&Teller::new(self.parsed), &stopped));
+            .and_then(|session| session.run(&Teller::new(self.parsed), &stopped, || alone.keep()));
         serve::stop_in_time(move || alone.stop());
         ended
     }

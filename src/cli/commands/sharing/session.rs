@@ -52,18 +52,24 @@ impl Session {
     }
 
     /// Tells where it is shared, then what happens, until a message on `stopped`, until its time is over, or until it
-    /// cannot go on.
+    /// cannot go on: also where `keep`, which sees every second to what it goes through, fails.
     pub(in crate::cli::commands) fn run(
         self,
         teller: &Teller,
         stopped: &Receiver<()>,
+        keep: impl FnMut() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let ended = self.share(teller, stopped);
+        let ended = self.share(teller, stopped, keep);
         self.remove();
         ended
     }
 
-    fn share(&self, teller: &Teller, stopped: &Receiver<()>) -> Result<(), Failure> {
+    fn share(
+        &self,
+        teller: &Teller,
+        stopped: &Receiver<()>,
+        mut keep: impl FnMut() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let result = match wait_connected(
             &self.manager,
             &self.id,
@@ -94,6 +100,10 @@ impl Session {
                 }
                 Some(ending) => return log.end(ending),
                 None => {}
+            }
+            if let Err(failure) = keep() {
+                log.end(Ending::Failed)?;
+                return Err(failure);
             }
         }
     }
