@@ -70,18 +70,13 @@ impl Session {
         stopped: &Receiver<()>,
         mut keep: impl FnMut() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let result = match wait_connected(
-            &self.manager,
-            &self.id,
-            &self.id,
-            stopped,
-            Patience::default(),
-        ) {
-            Ok(result) => result,
-            // Nothing was shared yet.
-            Err(failure) if failure.is_interruption() => return Ok(()),
-            Err(failure) => return Err(failure),
-        };
+        let result =
+            match wait_connected(&self.manager, &self.id, None, stopped, Patience::default()) {
+                Ok(result) => result,
+                // Nothing was shared yet.
+                Err(failure) if failure.is_interruption() => return Ok(()),
+                Err(failure) => return Err(failure),
+            };
         let mut log = teller.begin(&self.app()?, &result)?;
         loop {
             let is_stopped = stopped.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout);
@@ -96,7 +91,7 @@ impl Session {
                 Some(Ending::Failed) => {
                     log.end(Ending::Failed)?;
                     let connection = app.get("connection").unwrap_or(&Value::Null);
-                    return Err(failed(connection, &self.id));
+                    return Err(failed(connection, None));
                 }
                 Some(ending) => return log.end(ending),
                 None => {}
