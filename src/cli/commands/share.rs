@@ -4,6 +4,8 @@
 //! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
 //! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time ([`teller`](super::sharing::teller)).
 
+use std::io::Write;
+
 use serde_json::Value;
 
 use super::sharing::alone::Alone;
@@ -80,6 +82,12 @@ impl Request<'_> {
         self.guard(server.is_none_or(ServerUrl::is_loopback))?;
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
             manager.enroll(&server.to_string(), &token)?;
+            // A closed stderr leaves nowhere to say so.
+            let _ = writeln!(
+                std::io::stderr(),
+                "The running 'postern start' keeps the enrol token of {server}; 'postern server remove {server}' \
+                 forgets it."
+            );
         }
         if let Some(server) = &self.server {
             let server = server.to_string();
