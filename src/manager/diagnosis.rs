@@ -134,7 +134,6 @@ pub fn look_at_host_key(
     let mut settings = Settings::new(connector.endpoint().ok()?, Vec::new());
     settings.dial.innermost = Some(connector.server_class);
     settings.host_key = HostKeyCheck::Shown(Arc::new(known));
-    settings.max_retries = Some(0);
     let (told, failures) = crossbeam_channel::bounded(1);
     settings.on_failed = Some(Box::new(move |failure, _| {
         // One is enough.
