@@ -1,6 +1,7 @@
-//! What `postern doctor` asks of the network: a look, which changes nothing here and nothing there.
+//! What `postern doctor` and `postern server trust` ask of the network: looks, which change nothing there.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::app::AppConfig;
@@ -10,6 +11,7 @@ use super::remote::Connector;
 use super::server_url::ServerUrl;
 use crate::net::resolve::resolve;
 use crate::store::{Credentials, DataDir};
+use crate::tunnel::client::{Failure, HostKeyChange, HostKeyCheck, READY_WITHIN, Settings, Tunnel};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::ws::{Cancel, DialError, DialOptions, Endpoint, dial, environment_proxy};
 
@@ -118,6 +120,46 @@ pub fn look_at_tunnel(
         answer: answer.map(drop).map_err(|error| error.to_string()),
         host_key: known.fingerprint(&endpoint.authority()),
     })
+}
+
+/// The host key that the tunnel server shows that `server` has assigned, beside the known one, empty where there is none;
+/// none where it has assigned none yet. No password is sent.
+pub fn look_at_host_key(
+    home: &DataDir,
+    server: &ServerUrl,
+    credentials: &Credentials,
+) -> Option<Result<HostKeyChange, String>> {
+    let connector = Connector::of(server.origin(), credentials)?;
+    let known = KnownServers::new(home.clone()).told_by(server.origin());
+    let mut settings = Settings::new(connector.endpoint().ok()?, Vec::new());
+    settings.dial.innermost = Some(connector.server_class);
+    settings.host_key = HostKeyCheck::Shown(Arc::new(known));
+    let (told, failures) = crossbeam_channel::bounded(1);
+    settings.on_failed = Some(Box::new(move |failure, _| {
+        // One is enough.
+        let _ = told.try_send(failure.clone());
+    }));
+    let tunnel = match Tunnel::start(settings) {
+        Ok(tunnel) => tunnel,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let failure = failures.recv_timeout(READY_WITHIN);
+    tunnel.stop();
+    Some(match failure {
+        Ok(Failure {
+            host_key: Some(change),
+            ..
+        }) => Ok(change),
+        Ok(failure) => Err(failure.message),
+        Err(_) => Err("it does not answer".to_owned()),
+    })
+}
+
+/// Trusts the other key from now on, whoever named that server.
+pub fn trust_host_key(home: &DataDir, change: &HostKeyChange) -> Result<(), String> {
+    KnownServers::new(home.clone())
+        .trust_change(&change.server, &change.known, &change.offered)
+        .map_err(|error| error.to_string())
 }
 
 /// Whether an application answers: by one connection, and where HTTP is spoken by `HEAD /`. A database is not signed in

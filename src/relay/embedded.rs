@@ -86,7 +86,31 @@ pub fn start(
     run_dir: &Path,
     check_other_users: bool,
 ) -> Result<Embedded, NotEmbedded> {
-    let data = DataDir::at(home.dir().join(DATA_DIR));
+    start_near(home, run_dir, check_other_users, None)
+}
+
+/// The relay of this user that runs, in whatever process.
+pub fn find(home: &DataDir) -> Result<Option<Whereabouts>, store::Error> {
+    let said = Instance::find(&data_dir(home))?;
+    Ok(said.as_deref().and_then(Whereabouts::read))
+}
+
+/// Starts it in the place of one that has ended, at its port `gateway` where that is free.
+pub fn succeed(home: &DataDir, run_dir: &Path, gateway: u16) -> Result<Embedded, NotEmbedded> {
+    start_near(home, run_dir, true, Some(gateway))
+}
+
+fn data_dir(home: &DataDir) -> DataDir {
+    DataDir::at(home.dir().join(DATA_DIR))
+}
+
+fn start_near(
+    home: &DataDir,
+    run_dir: &Path,
+    check_other_users: bool,
+    gateway: Option<u16>,
+) -> Result<Embedded, NotEmbedded> {
+    let data = data_dir(home);
     let file = JsonFile::<Ports>::new(data.clone(), PORTS, PORTS_CAP);
     // A file that says nothing is written anew: at worst the addresses change.
     let before = file.look().ok().flatten();
@@ -101,7 +125,7 @@ pub fn start(
             NotEmbedded::Beside(relay)
         }
     })?;
-    let (listener, tunnel_listener) = listeners(&file, before)?;
+    let (listener, tunnel_listener) = listeners(&file, before, gateway)?;
     follow(home, was_at, listener.local_addr()?);
     let running = server::start(Options {
         data,
@@ -123,7 +147,7 @@ pub fn start(
     for path in &running.set_aside {
         log::warn!("unreadable, and kept aside: {}", path.display());
     }
-    running.announce(&instance)?;
+    running.announce(&instance, true)?;
     let token = running.operator_token().clone();
     Ok(Embedded {
         running,
@@ -142,6 +166,11 @@ impl Embedded {
     pub fn port_taken(&self) -> Option<u16> {
         let is_first = self.running.address().port() == FIRST_PORTS.gateway;
         (!is_first).then_some(FIRST_PORTS.gateway)
+    }
+
+    /// Where its gateway is.
+    pub fn address(&self) -> SocketAddr {
+        self.running.address()
     }
 
     /// Where it listens, and what each is.
@@ -181,14 +210,20 @@ fn follow(home: &DataDir, was_at: Option<u16>, now: SocketAddr) {
     }
 }
 
-/// On the first ports, else those from before, else free ones; which they are is kept.
+/// On the first ports, else those from before, else free ones; which they are is kept. In the place of one that was at
+/// `gateway`, there and on its tunnel port first.
 fn listeners(
     file: &JsonFile<Ports>,
     before: Option<Ports>,
+    gateway: Option<u16>,
 ) -> Result<(TcpListener, TcpListener), NotEmbedded> {
     let known = before.unwrap_or(FIRST_PORTS);
-    let gateway = first_free([FIRST_PORTS.gateway, known.gateway])?;
-    let tunnel = first_free([FIRST_PORTS.tunnel, known.tunnel])?;
+    let first = match gateway {
+        Some(gateway) => Ports { gateway, ..known },
+        None => FIRST_PORTS,
+    };
+    let gateway = first_free([first.gateway, known.gateway])?;
+    let tunnel = first_free([first.tunnel, known.tunnel])?;
     let ports = Ports {
         gateway: gateway.local_addr()?.port(),
         tunnel: tunnel.local_addr()?.port(),

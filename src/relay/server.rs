@@ -92,6 +92,9 @@ pub struct Whereabouts {
     pub token: Zeroizing<String>,
     /// Its process.
     pub pid: u32,
+    /// Whether it is embedded in a command that has other work, and ends with it.
+    #[serde(default)]
+    pub embedded: bool,
 }
 
 impl fmt::Debug for Whereabouts {
@@ -243,12 +246,13 @@ impl Running {
     }
 
     /// Tells the other processes of this user where it is.
-    pub fn announce(&self, instance: &Instance) -> Result<(), store::Error> {
+    pub fn announce(&self, instance: &Instance, embedded: bool) -> Result<(), store::Error> {
         let whereabouts = Whereabouts {
             url: self.url(),
             address: reachable(self.address()),
             token: self.operator_token().clone(),
             pid: std::process::id(),
+            embedded,
         };
         let said = to_json(&whereabouts).expect("strings and numbers have JSON for them");
         instance.announce(&said)

@@ -1,8 +1,9 @@
 //! What lasts as long as a process: it holds a locked file, which the system lets go of however the process ends, and
 //! another process can wait for that.
 
-use std::fs::{File, TryLockError};
-use std::path::PathBuf;
+use std::fs::{File, Metadata, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use super::atomic::private_file;
 use super::data_dir::DataDir;
@@ -24,18 +25,30 @@ impl Lease {
     pub fn take(home: &DataDir, name: &str) -> Result<Option<Self>, Error> {
         home.ensure_run()?;
         let path = path(home, name);
-        let opened = private_file()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
-        let lock = opened.map_err(Error::io("open", &path))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Some(Self { path, _lock: lock })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
+        loop {
+            let opened = private_file()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path);
+            let lock = opened.map_err(Error::io("open", &path))?;
+            match lock.try_lock() {
+                // Else whoever had it has removed the file since it was opened here: others would lock a new one.
+                Ok(()) if is_at(&lock, &path) => return Ok(Some(Self { path, _lock: lock })),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+            }
         }
     }
+}
+
+/// Whether this open file is the one at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |known: Metadata| (known.dev(), known.ino());
+    let opened = file.metadata().map(identity);
+    let there = std::fs::metadata(path).map(identity);
+    opened.is_ok_and(|opened| there.is_ok_and(|there| opened == there))
 }
 
 impl Drop for Lease {
@@ -90,5 +103,40 @@ mod tests {
         waiting.join().unwrap();
         assert!(LeaseWatch::of(&home, "a").unwrap().is_none());
         assert!(Lease::take(&home, "a").unwrap().is_some());
+    }
+
+    #[test]
+    fn however_many_take_it_and_give_it_back_one_has_it_at_a_time() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path().join("home"));
+        let (holders, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while taken.load(Ordering::SeqCst) < 4000 {
+                        if let Some(lease) = Lease::take(&home, "a").unwrap() {
+                            assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                            taken.fetch_add(1, Ordering::SeqCst);
+                            std::thread::yield_now();
+                            holders.fetch_sub(1, Ordering::SeqCst);
+                            drop(lease);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_that_was_removed_meanwhile_is_no_lease() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lease");
+        let opened = File::create(&path).unwrap();
+        assert!(is_at(&opened, &path));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&opened, &path));
+        let _other = File::create(&path).unwrap();
+        assert!(!is_at(&opened, &path));
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 53] = [
+const COMMANDS: [&str; 54] = [
     "",
     "http",
     "https",
@@ -53,6 +53,7 @@ const COMMANDS: [&str; 53] = [
     "server add",
     "server remove",
     "server default",
+    "server trust",
     "service",
     "service install",
     "service remove",

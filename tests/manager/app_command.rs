@@ -1,10 +1,13 @@
 //! `postern app …`: with a running `postern start`, and without.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use support::Home;
 use support::free_port;
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
+use support::share::Sharing;
 
 fn listed(home: &Home) -> Vec<Vec<String>> {
     let listed = home.run(&["app", "list"]);
@@ -309,6 +312,45 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
     let log = manager.stderr();
     assert!(log.contains("'postern app trust'"), "{log}");
     assert!(!log.contains("known_servers.json"), "{log}");
+}
+
+/// What is shared by one word is gone with its failure: its server is what can be trusted, with a start and without.
+#[test]
+fn a_share_names_the_command_that_accepts_a_changed_host_key() {
+    for with_start in [false, true] {
+        let (mut far, target) = (Far::new(), Target::start());
+        let home = Arc::new(Home::new());
+        let _manager = with_start.then(|| far.manager_in(&home));
+        let (port, url) = (target.port().to_string(), far.quick.url());
+        let share = || Sharing::start(&home, &["http", &port, "--server", &url]);
+        far.assign();
+        let trust = |args: &[&str]| home.run(&[&["server", "trust", &url], args].concat());
+        assert_eq!(trust(&[]).code, Some(1), "nothing is known yet");
+        share().link();
+        assert_eq!(trust(&[]).code, Some(1), "it is the known one");
+        let known = far.fingerprint();
+        far.close();
+        assert_eq!(trust(&[]).code, Some(3), "it is not reached");
+        let offered = far.change_key();
+        far.open();
+        far.assign();
+        let mut refused = share();
+        assert_eq!(refused.code(), Some(4));
+        let told = format!("then run 'postern server trust {url}");
+        assert!(refused.stderr().contains(&told), "{}", refused.stderr());
+        let unasked = trust(&[]);
+        assert_eq!(unasked.code, Some(2), "{unasked:?}");
+        let table = unasked.stdout;
+        assert!(
+            table.contains(&known) && table.contains(&offered),
+            "{table}"
+        );
+        assert_eq!(trust(&["--yes", &known]).code, Some(4));
+        let trusted = trust(&["--yes", &offered]);
+        assert_eq!(trusted.code, Some(0), "{trusted:?}");
+        far.assign();
+        share().link();
+    }
 }
 
 /// What had failed with the old key is tried when the new one is trusted, with nobody asking for it.

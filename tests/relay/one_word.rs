@@ -1,7 +1,9 @@
 //! `postern http 3000` and the like, with a real relay and with the one that is embedded.
 
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 
+use rustix::process::Signal;
 use serde_json::json;
 use support::http::{Client, Response};
 use support::manager::{Manager, Target};
@@ -193,6 +195,79 @@ fn through_a_running_start_it_goes_when_the_command_is_killed() {
     sharing.kill();
     wait_until(TIMEOUT, "its end", || apps() == json!([]));
     wait_until(TIMEOUT, "the site's end", || visit(&link).status() == 404);
+}
+
+/// Whoever has the relay of this user's shares, it goes on when that one ends, or is killed.
+#[test]
+fn the_relay_that_shares_have_in_common_outlives_each_of_them() {
+    let home = Home::new();
+    let targets = [Target::start(), Target::start(), Target::start()];
+    let share = |target: &Target| Sharing::start(&home, &["http", &target.port().to_string()]);
+    let mut first = share(&targets[0]);
+    first.link();
+    let mut others = [share(&targets[1]), share(&targets[2])];
+    let links = [others[0].link(), others[1].link()];
+    // A connection to a relay that just ends is reset.
+    let answer = |link: &str| -> std::io::Result<String> {
+        let host = link.trim_end_matches('/').trim_start_matches("http://");
+        let port = host.rsplit(':').next().unwrap();
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        write!(
+            stream,
+            "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let is_there =
+        |link: &str| answer(link).is_ok_and(|text| text.contains("hello from the target"));
+    assert_eq!(first.stop().and_then(|status| status.code()), Some(0));
+    for link in &links {
+        wait_until(TIMEOUT, "the relay in another", || is_there(link));
+    }
+    others[0].kill();
+    wait_until(TIMEOUT, "the relay in the last", || is_there(&links[1]));
+    let ended = others[1].stop();
+    assert_eq!(ended.and_then(|status| status.code()), Some(0));
+}
+
+/// What cannot be had again at the same address ends, and says why.
+#[test]
+fn where_the_relay_cannot_be_had_again_a_share_ends_with_status_3() {
+    let (home, target) = (Home::new(), Target::start());
+    let port = target.port().to_string();
+    let mut first = Sharing::start(&home, &["http", &port]);
+    let link = first.link();
+    let mut second = Sharing::start(&home, &["http", &port]);
+    second.link();
+    let address = link.trim_end_matches('/').rsplit(':').next().unwrap();
+    let address = format!("127.0.0.1:{address}");
+    second.signal(Signal::STOP);
+    first.kill();
+    let mut taken = None;
+    wait_until(TIMEOUT, "the port", || {
+        taken = TcpListener::bind(&address).ok();
+        taken.is_some()
+    });
+    second.signal(Signal::CONT);
+    assert_eq!(second.code(), Some(3), "{}", second.stderr());
+    let said = format!("the relay at {address} ended with the command that it was part of");
+    assert!(second.stderr().contains(&said), "{}", second.stderr());
+}
+
+/// Its name cannot be a site's: the words behind it are the same at each run.
+#[test]
+fn the_address_stays_where_words_are_added_to_the_name() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let port = target.port().to_string();
+    let args = ["http", &port, "--name", "k1", "--server", &relay.url()];
+    let mut first = Sharing::start(&home, &args);
+    let link = first.link();
+    assert!(link.starts_with("http://k1-"), "{link}");
+    first.stop();
+    assert_eq!(Sharing::start(&home, &args).link(), link);
 }
 
 /// A source is told once, however often it comes; what is lost is told, and that it is back.

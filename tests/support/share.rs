@@ -2,6 +2,7 @@
 
 use std::process::ExitStatus;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::kill_on_drop::{KillOnDrop, Leashed};
@@ -77,6 +78,11 @@ impl Sharing {
         let ended = self.process.terminate();
         self.process.drained();
         ended
+    }
+
+    /// Any signal.
+    pub fn signal(&mut self, signal: Signal) {
+        self.process.signal(signal);
     }
 
     /// SIGKILL.

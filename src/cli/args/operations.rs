@@ -122,6 +122,7 @@ pub(crate) const HELP: Command = Command {
 #[rustfmt::skip]
 pub(crate) mod server {
     use super::{Command, Flag, JSON, Kind, env};
+    use crate::cli::args::app::YES;
 
     pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "what to call it");
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
@@ -133,7 +134,7 @@ pub(crate) mod server {
         name: "server",
         brief: "the relays that you know",
         about: "The relays that you know: label, enrol token, state, and which of them 'postern start' uses.",
-        commands: &[&LIST, &ADD, &REMOVE, &DEFAULT],
+        commands: &[&LIST, &ADD, &REMOVE, &DEFAULT, &TRUST],
         environment: &[env::HOME],
         notes: "An application stays with its server until you move it.",
         ..Command::EMPTY
@@ -169,6 +170,14 @@ pub(crate) mod server {
         name: "server default",
         brief: "let 'postern start' use it where no --server is given",
         about: "Lets 'postern start' use this relay where no --server is given.",
+        ..REMOVE
+    };
+    pub(crate) const TRUST: Command = Command {
+        name: "server trust",
+        brief: "accept the changed host key of its tunnel server",
+        about: "Shows the changed host key of a relay's tunnel server beside the known one, and asks whether to trust it.",
+        flags: &[YES],
+        notes: "Exit status: 0 trusted, 1 there is no other key, 3 it is not reached, 4 not trusted.",
         ..REMOVE
     };
 }

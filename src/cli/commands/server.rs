@@ -6,22 +6,25 @@ use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
 use super::app;
+use super::app::trust::KeyChange;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::operations::server::{
-    ADD, DEFAULT, DEFAULT_FLAG, ENROLL_TOKEN, GROUP, LABEL, LIST, REMOVE,
+    ADD, DEFAULT, DEFAULT_FLAG, ENROLL_TOKEN, GROUP, LABEL, LIST, REMOVE, TRUST,
 };
 use crate::cli::args::table::JSON;
 use crate::cli::args::values::{TOKEN_VARIABLE, environment};
 use crate::cli::columns::print_table;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, UNREACHABLE, printable, quoted};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::app_store::AppStore;
+use crate::manager::diagnosis::{look_at_host_key, trust_host_key};
 use crate::manager::server_store::{self, KnownServer, ServerChange, ServerStore};
 use crate::net::percent::encode;
-use crate::store::DataDir;
+use crate::store::{CredentialStore, DataDir};
+use crate::tunnel::client::HostKeyChange;
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -32,6 +35,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             (&ADD, add),
             (&REMOVE, remove),
             (&DEFAULT, make_default),
+            (&TRUST, trust),
         ],
     )
 }
@@ -201,6 +205,43 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
         }
     }
     print(&format!("{url} is forgotten\n"))
+}
+
+/// The same with a running start and without: the list of known keys is on disk, and nothing else holds it.
+fn trust(parsed: &Parsed) -> Result<(), Failure> {
+    let home = data_dir()?;
+    let url = ServerUrl::parse(parsed.operand(), true).map_err(|why| TRUST.usage(why))?;
+    let change = changed_key(&home, &url)?;
+    let shown = KeyChange::found(&change);
+    shown.ask(parsed)?;
+    if let Some(manager) = Manager::find(&home)? {
+        // It refuses what it has not seen itself.
+        let _ = shown.trust(&manager);
+    }
+    trust_host_key(&home, &change).map_err(Failure::operation)?;
+    print("The new key is trusted.\n")
+}
+
+/// The key that its tunnel server shows, where that is not the known one.
+fn changed_key(home: &DataDir, url: &ServerUrl) -> Result<HostKeyChange, Failure> {
+    let credentials = CredentialStore::new(home.clone()).look()?;
+    let look = credentials
+        .get(url.origin())
+        .and_then(|credentials| look_at_host_key(home, url, credentials));
+    let none = |why: String| {
+        Failure::operation(why).hint("what is connected through it says when its key changes")
+    };
+    match look {
+        None => Err(none(format!("no host key of {url} is known yet"))),
+        Some(Err(why)) => {
+            let message = format!("no host key is offered by {url}: {}", printable(&why));
+            Err(Failure::operation(message).exit_status(UNREACHABLE))
+        }
+        Some(Ok(change)) if change.known.is_empty() || change.known == change.offered => Err(none(
+            format!("no other host key than the known one is offered by {url}"),
+        )),
+        Some(Ok(change)) => Ok(change),
+    }
 }
 
 fn of_store(error: server_store::Error) -> Failure {

@@ -4,6 +4,8 @@
 //! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
 //! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time ([`teller`](super::sharing::teller)).
 
+use std::io::Write;
+
 use serde_json::Value;
 
 use super::sharing::alone::Alone;
@@ -80,6 +82,12 @@ impl Request<'_> {
         self.guard(server.is_none_or(ServerUrl::is_loopback))?;
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
             manager.enroll(&server.to_string(), &token)?;
+            // A closed stderr leaves nowhere to say so.
+            let _ = writeln!(
+                std::io::stderr(),
+                "The running 'postern start' keeps the enrol token of {server}; 'postern server remove {server}' \
+                 forgets it."
+            );
         }
         if let Some(server) = &self.server {
             let server = server.to_string();
@@ -87,7 +95,7 @@ impl Request<'_> {
         }
         let stopped = watch.running();
         let session = Session::begin(home, manager, self.fields, &self.input)?;
-        session.run(&Teller::new(self.parsed), &stopped)
+        session.run(&Teller::new(self.parsed), &stopped, || Ok(()))
     }
 
     /// By a manager in this process.
@@ -98,12 +106,12 @@ impl Request<'_> {
         let server = chosen.as_ref().map(|chosen| &chosen.server);
         self.guard(server.is_none_or(ServerUrl::is_loopback))?;
         let run_dir = serve::run_dir(Some(home), watch)?;
-        let alone = Alone::start(home, run_dir.path(), chosen, &BuiltIns)?;
+        let mut alone = Alone::start(home, run_dir.path(), chosen, &BuiltIns)?;
         let stopped = watch.running();
         // Named once already: it is the server of all.
         self.fields.remove("server");
         let ended = Session::begin(home, alone.manager(), self.fields, &self.input)
-            .and_then(|session| session.run(&Teller::new(self.parsed), &stopped));
+            .and_then(|session| session.run(&Teller::new(self.parsed), &stopped, || alone.keep()));
         serve::stop_in_time(move || alone.stop());
         ended
     }

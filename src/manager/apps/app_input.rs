@@ -86,10 +86,12 @@ impl AppInput {
         )
     }
 
-    /// A new application that is never stored, with the identifier that its user wants.
+    /// A new application that is never stored, with the identifier that its user wants; its site's words are the same
+    /// for the same identifier.
     pub(crate) fn into_temporary(self, id: &str) -> Result<AppConfig, NoRandom> {
         Ok(AppConfig {
             id: id.to_owned(),
+            site_words: Some(site_words::of(id)),
             temporary: true,
             ..self.into_new()?
         })

@@ -23,8 +23,18 @@ const NUMBERS: u64 = 900;
 
 /// A name that nobody chose: two words and three digits.
 pub(super) fn draw() -> String {
-    let [first, second, ..] = random::bytes::<8>();
-    let number = u64::from_be_bytes(random::bytes()) % NUMBERS + 100;
+    from(random::bytes())
+}
+
+/// The one of this text: it tells nobody the text.
+pub(super) fn of(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, format!("site {text}").as_bytes());
+    let bytes = digest.as_ref().first_chunk();
+    from(*bytes.expect("a SHA-256 digest has 32 bytes"))
+}
+
+fn from([first, second, number @ ..]: [u8; 10]) -> String {
+    let number = u64::from_be_bytes(number) % NUMBERS + 100;
     let word = |words: [&'static str; 32], drawn: u8| {
         let at = usize::from(drawn) % words.len();
         words.get(at).copied().expect("it is below their count")
@@ -67,6 +77,18 @@ mod tests {
         for name in drawn {
             assert_eq!(names::check(&name), Ok(()), "{name}");
         }
+    }
+
+    #[test]
+    fn a_share_has_the_same_words_at_each_run() {
+        let words = |id| {
+            let body = json!({"protocol": "http", "ip": "127.0.0.1", "port": 80, "name": "a"});
+            let app = AppInput::parse(&body, true).unwrap().into_temporary(id);
+            app.unwrap_or_else(|_| panic!("no random bytes")).site_words
+        };
+        assert_eq!(words("0123"), words("0123"));
+        assert_ne!(words("0123"), words("0124"));
+        assert_eq!(names::check(&words("0123").unwrap()), Ok(()));
     }
 
     #[test]

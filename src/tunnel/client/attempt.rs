@@ -64,7 +64,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
 /// A server with several keys is asked for the kind that is known.
 fn config(settings: &Settings) -> ssh::Config {
     let mut config = settings.ssh.clone();
-    if let HostKeyCheck::Pinned(known) = &settings.host_key
+    if let HostKeyCheck::Pinned(known) | HostKeyCheck::Shown(known) = &settings.host_key
         && let Some(kind) = known.kind(&settings.endpoint.authority())
     {
         let is_known = |algorithm: &HostKeyAlgorithm| {
@@ -251,6 +251,10 @@ fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
         HostKeyCheck::Any => Ok(()),
         HostKeyCheck::Fingerprint(known) if *known == seen => Ok(()),
         HostKeyCheck::Fingerprint(known) => Err(changed(known, "give its new fingerprint")),
+        HostKeyCheck::Shown(store) => {
+            let known = store.fingerprint(&settings.endpoint.authority());
+            Err(changed(&known.unwrap_or_default(), store.advice()))
+        }
         HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.authority(), key) {
             Ok(Known::Same | Known::New) => Ok(()),
             Ok(Known::Changed(known)) => Err(changed(&known, store.advice())),

@@ -107,6 +107,8 @@ pub enum HostKeyCheck {
     Fingerprint(String),
     /// The one that was seen first.
     Pinned(Arc<KnownServers>),
+    /// None, also not the known one: that is the failure's, with the one that is shown. No password is sent.
+    Shown(Arc<KnownServers>),
     /// Any: for tests, and where the user asked for it.
     Any,
 }

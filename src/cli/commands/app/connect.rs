@@ -75,7 +75,9 @@ pub(super) fn connect_each(
     }
     for app in begun {
         let result = match &interrupted {
-            Some(interrupted) => wait_connected(manager, &app.id, &app.name, interrupted, patience),
+            Some(interrupted) => {
+                wait_connected(manager, &app.id, Some(&app.name), interrupted, patience)
+            }
             None => manager.call("GET", &format!("/api/status/{}", app.id), None),
         };
         let told = result.and_then(|result| tell(app, &result, parsed, selected.len() > 1));

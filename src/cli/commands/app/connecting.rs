@@ -27,11 +27,11 @@ const SERVING: u64 = 8;
 const ATTEMPTS: u32 = crate::manager::quick_setup::ATTEMPTS;
 
 /// Waits for the end of the connecting, and fails with its error, also at a message on `interrupted`. `name` is what the
-/// user calls the application.
+/// user calls the application; none where it goes with the command.
 pub(in crate::cli::commands) fn wait_connected(
     manager: &Manager,
     id: &str,
-    name: &str,
+    name: Option<&str>,
     interrupted: &Receiver<()>,
     patience: Patience,
 ) -> Result<Value, Failure> {
@@ -49,13 +49,18 @@ pub(in crate::cli::commands) fn wait_connected(
     }
 }
 
-fn pause(interrupted: &Receiver<()>, name: &str) -> Result<(), Failure> {
+fn pause(interrupted: &Receiver<()>, name: Option<&str>) -> Result<(), Failure> {
     select! {
         recv(interrupted) -> _ => {
-            let message = format!("interrupted; {} goes on connecting", printable(name));
-            Err(Failure::operation(message)
-                .hint(format!("'postern app disconnect {name}' ends that"))
-                .exit_status(INTERRUPTED))
+            let failure = match name {
+                Some(name) => {
+                    let message = format!("interrupted; {} goes on connecting", printable(name));
+                    Failure::operation(message)
+                        .hint(format!("'postern app disconnect {name}' ends that"))
+                }
+                None => Failure::operation("interrupted"),
+            };
+            Err(failure.exit_status(INTERRUPTED))
         }
         default(POLL) => Ok(()),
     }
@@ -79,7 +84,7 @@ impl Default for Patience {
 
 /// What was seen so far of a connection that is being made.
 struct Waiting<'a> {
-    name: &'a str,
+    name: Option<&'a str>,
     since: Instant,
     /// Since when the tunnel of one that was connected is lost.
     lost: Option<Instant>,
@@ -90,7 +95,7 @@ struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn new(name: &'a str, patience: Patience) -> Self {
+    fn new(name: Option<&'a str>, patience: Patience) -> Self {
         Self {
             name,
             since: Instant::now(),
@@ -106,7 +111,7 @@ impl<'a> Waiting<'a> {
         let key = KeyChange::of(result).filter(|_| next_try(result).is_some());
         let was_refused = std::mem::replace(&mut self.was_refused, key.is_some());
         if let Some(key) = key.filter(|_| was_refused) {
-            return Err(key.failure(self.name));
+            return Err(key.failure(&trusting(result, self.name)));
         }
         let is_lost = result.get("step").and_then(Value::as_u64) == Some(SERVING);
         self.lost = is_lost.then(|| self.lost.unwrap_or_else(Instant::now));
@@ -118,7 +123,10 @@ impl<'a> Waiting<'a> {
         {
             let message = format!("it is still connecting: {}", why(result));
             return Err(Failure::operation(message)
-                .hint("it goes on trying by itself")
+                .hint(match self.name {
+                    Some(_) => "it goes on trying by itself",
+                    None => "nothing is shared any more; run the same again",
+                })
                 .exit_status(UNREACHABLE));
         }
         self.tell(result);
@@ -175,14 +183,25 @@ fn why(result: &Value) -> String {
     format!("{}: {}", printable(error), printable(detail))
 }
 
-/// The failure of a connection that has failed.
-pub(in crate::cli::commands) fn failed(result: &Value, name: &str) -> Failure {
+/// The command that accepts a changed host key. What goes with the command is not there any more to be named.
+fn trusting(result: &Value, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("app trust {name}"),
+        None => format!("server trust {}", printable(text(result, "/server"))),
+    }
+}
+
+/// The failure of a connection that has failed. `name` as for [`wait_connected`].
+pub(in crate::cli::commands) fn failed(result: &Value, name: Option<&str>) -> Failure {
     if let Some(key) = KeyChange::of(result) {
-        return key.failure(name);
+        return key.failure(&trusting(result, name));
     }
     let class = text(result, "/error_class");
     let failure = Failure::operation(why(result)).exit_status(status_of(class));
-    let hints = [again(result, name), advice(result, class, name)];
+    let hints = [
+        name.and_then(|name| again(result, name)),
+        advice(result, class, name),
+    ];
     let hints: Vec<String> = hints.into_iter().flatten().collect();
     failure.hint_if(Some(hints.join("; ")).filter(|hint| !hint.is_empty()))
 }
@@ -201,10 +220,10 @@ pub(super) fn extending(name: &str) -> String {
 }
 
 /// What a person can try.
-fn advice(result: &Value, class: &str, name: &str) -> Option<String> {
+fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
     let hint = text(result, "/hint");
     match class {
-        "expired" => Some(extending(name)),
+        "expired" => name.map(extending),
         _ if !hint.is_empty() => Some(printable(hint)),
         "plugin" if text(result, "/error").starts_with("unsupported protocol") => {
             Some("run 'postern plugin add mysql' first".to_owned())

@@ -12,7 +12,7 @@ mod sealing;
 mod select;
 mod show;
 mod transfer;
-mod trust;
+pub(super) mod trust;
 mod warning;
 
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `postern app trust`: a changed host key, shown beside the known one, and accepted by whoever knows why it changed.
+//! `postern app trust` and `postern server trust`: a changed host key, shown beside the known one, and accepted by whoever knows why it changed.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -10,9 +10,10 @@ use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, REFUSED, printable, quoted};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
+use crate::tunnel::client::HostKeyChange;
 
 /// A host key that is not the known one.
-pub(super) struct KeyChange {
+pub(in crate::cli::commands) struct KeyChange {
     /// The tunnel server, `host:port`.
     server: String,
     known: String,
@@ -30,17 +31,41 @@ impl KeyChange {
         })
     }
 
-    /// What happened, both fingerprints, and what to run. `name` is what the user calls the application.
-    pub(super) fn failure(&self, name: &str) -> Failure {
+    /// What happened, both fingerprints, and what to run, as in `app trust shop`.
+    pub(super) fn failure(&self, command: &str) -> Failure {
         let [server, known, offered] =
             [&self.server, &self.known, &self.offered].map(|text| printable(text));
         Failure::operation(format!(
             "the host key of {server} has changed: known {known}, now {offered}; no password was sent"
         ))
         .hint(format!(
-            "compare the new one with what the server's operator says, then run 'postern app trust {name}'"
+            "compare the new one with what the server's operator says, then run 'postern {command}'"
         ))
         .exit_status(REFUSED)
+    }
+
+    /// What a look at the server has found.
+    pub(in crate::cli::commands) fn found(change: &HostKeyChange) -> Self {
+        Self {
+            server: change.server.clone(),
+            known: change.known.clone(),
+            offered: change.offered.clone(),
+        }
+    }
+
+    /// Shows both keys, and asks whether to trust the new one; fails where the user does not.
+    pub(in crate::cli::commands) fn ask(&self, parsed: &Parsed) -> Result<(), Failure> {
+        print(&self.table())?;
+        match is_wanted(parsed, self)? {
+            true => Ok(()),
+            false => Err(Failure::operation("the new key is not trusted").exit_status(REFUSED)),
+        }
+    }
+
+    /// Lets a manager trust the new one, and try again.
+    pub(in crate::cli::commands) fn trust(&self, manager: &Manager) -> Result<(), Failure> {
+        let body = json!({"server": self.server, "fingerprint": self.offered});
+        manager.call("POST", "/api/trust", Some(&body)).map(drop)
     }
 
     fn table(&self) -> String {
@@ -59,12 +84,8 @@ pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
         let hint = format!("'postern app connect {name}' says when that happens");
         return Err(Failure::operation(message).hint(hint));
     };
-    print(&change.table())?;
-    if !is_wanted(parsed, &change)? {
-        return Err(Failure::operation("the new key is not trusted").exit_status(REFUSED));
-    }
-    let body = json!({"server": change.server, "fingerprint": change.offered});
-    manager.call("POST", "/api/trust", Some(&body))?;
+    change.ask(parsed)?;
+    change.trust(&manager)?;
     print(&format!(
         "The new key is trusted. 'postern app connect {name}' waits until it is connected.\n"
     ))

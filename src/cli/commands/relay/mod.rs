@@ -125,7 +125,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         );
     }
     running
-        .announce(&instance)
+        .announce(&instance, false)
         .map_err(|error| of_store(&error))?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();

@@ -1,10 +1,10 @@
 //! A manager in this process that knows of what it is given alone, for as long as the command runs; with a relay in this
 //! process too where no server is named.
 
-use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, UNREACHABLE, printable};
 use crate::cli::manager_client::Manager;
 use crate::manager::{self, Applications, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::plugin::WebClients;
@@ -14,6 +14,14 @@ use crate::store::DataDir;
 pub(in crate::cli::commands) struct Alone {
     running: Running,
     embedded: Option<Embedded>,
+    beside: Option<Beside>,
+}
+
+/// The relay that another command of this user's embeds, and that ends with it.
+struct Beside {
+    home: DataDir,
+    run_dir: PathBuf,
+    address: SocketAddr,
 }
 
 impl Alone {
@@ -25,8 +33,8 @@ impl Alone {
         server: Option<ServerAccess>,
         web_clients: &'static dyn WebClients,
     ) -> Result<Self, Failure> {
-        let (access, embedded) = match server {
-            Some(server) => (server, None),
+        let (access, embedded, beside) = match server {
+            Some(server) => (server, None, None),
             None => own_relay(home, run_dir)?,
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
@@ -47,12 +55,40 @@ impl Alone {
             notices: Vec::new(),
         });
         let running = running.map_err(|error| cannot(&error.to_string()))?;
-        Ok(Self { running, embedded })
+        Ok(Self {
+            running,
+            embedded,
+            beside,
+        })
     }
 
     /// The way to it.
     pub(in crate::cli::commands) fn manager(&self) -> Manager {
         Manager::at(self.running.address())
+    }
+
+    /// Embeds the relay here where the command that embedded it has ended: at the same address, so that all who go
+    /// through it find it again. Fails where it cannot be there.
+    pub(in crate::cli::commands) fn keep(&mut self) -> Result<(), Failure> {
+        let Some(beside) = &self.beside else {
+            return Ok(());
+        };
+        let address = match beside.now().map_err(|error| beside.gone(&error))? {
+            Now::Unsaid => return Ok(()),
+            Now::There(address) => address,
+            Now::Here(embedded) => {
+                let address = embedded.address();
+                self.embedded = Some(*embedded);
+                address
+            }
+        };
+        if address != beside.address {
+            return Err(beside.gone(&format!("it is at {address} now")));
+        }
+        if self.embedded.is_some() {
+            self.beside = None;
+        }
+        Ok(())
     }
 
     /// Ends it: within 2 s.
@@ -64,8 +100,45 @@ impl Alone {
     }
 }
 
+/// Where the relay is.
+enum Now {
+    /// Another process begins or ends one.
+    Unsaid,
+    There(SocketAddr),
+    Here(Box<Embedded>),
+}
+
+impl Beside {
+    /// Where the relay is now; where it was nowhere, it is here from now on.
+    fn now(&self) -> Result<Now, String> {
+        let there = embedded::find(&self.home).map_err(|error| error.to_string())?;
+        if let Some(relay) = there {
+            return Ok(Now::There(relay.address));
+        }
+        match embedded::succeed(&self.home, &self.run_dir, self.address.port()) {
+            Ok(embedded) => Ok(Now::Here(Box::new(embedded))),
+            Err(NotEmbedded::Beside(relay)) => {
+                Ok(relay.map_or(Now::Unsaid, |relay| Now::There(relay.address)))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn gone(&self, why: &str) -> Failure {
+        let Self { address, .. } = self;
+        let why = printable(why);
+        Failure::operation(format!(
+            "the relay at {address} ended with the command that it was part of: {why}"
+        ))
+        .hint("run the same again")
+        .exit_status(UNREACHABLE)
+    }
+}
+
+type OwnRelay = (ServerAccess, Option<Embedded>, Option<Beside>);
+
 /// A relay of this user's that runs already, else one within this process.
-fn own_relay(home: &DataDir, run_dir: &Path) -> Result<(ServerAccess, Option<Embedded>), Failure> {
+fn own_relay(home: &DataDir, run_dir: &Path) -> Result<OwnRelay, Failure> {
     let access = |url: &str, token| -> Result<ServerAccess, Failure> {
         let server = ServerUrl::parse(url, false).map_err(|why| cannot(&why))?;
         Ok(ServerAccess {
@@ -76,12 +149,18 @@ fn own_relay(home: &DataDir, run_dir: &Path) -> Result<(ServerAccess, Option<Emb
     match embedded::start(home, run_dir, true) {
         Ok(embedded) => {
             let token = embedded.token.clone();
-            Ok((access(&embedded.server(), token)?, Some(embedded)))
+            Ok((access(&embedded.server(), token)?, Some(embedded), None))
         }
-        Err(NotEmbedded::Beside(Some(relay))) => Ok((
-            access(&format!("http://{}", relay.address), relay.token)?,
-            None,
-        )),
+        Err(NotEmbedded::Beside(Some(relay))) => {
+            // One of its own is its operator's to start again.
+            let beside = relay.embedded.then(|| Beside {
+                home: home.clone(),
+                run_dir: run_dir.to_owned(),
+                address: relay.address,
+            });
+            let url = format!("http://{}", relay.address);
+            Ok((access(&url, relay.token)?, None, beside))
+        }
         Err(error) => Err(cannot(&error.to_string()).hint("name a server with --server URL")),
     }
 }

@@ -52,30 +52,31 @@ impl Session {
     }
 
     /// Tells where it is shared, then what happens, until a message on `stopped`, until its time is over, or until it
-    /// cannot go on.
+    /// cannot go on: also where `keep`, which sees every second to what it goes through, fails.
     pub(in crate::cli::commands) fn run(
         self,
         teller: &Teller,
         stopped: &Receiver<()>,
+        keep: impl FnMut() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let ended = self.share(teller, stopped);
+        let ended = self.share(teller, stopped, keep);
         self.remove();
         ended
     }
 
-    fn share(&self, teller: &Teller, stopped: &Receiver<()>) -> Result<(), Failure> {
-        let result = match wait_connected(
-            &self.manager,
-            &self.id,
-            &self.id,
-            stopped,
-            Patience::default(),
-        ) {
-            Ok(result) => result,
-            // Nothing was shared yet.
-            Err(failure) if failure.is_interruption() => return Ok(()),
-            Err(failure) => return Err(failure),
-        };
+    fn share(
+        &self,
+        teller: &Teller,
+        stopped: &Receiver<()>,
+        mut keep: impl FnMut() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let result =
+            match wait_connected(&self.manager, &self.id, None, stopped, Patience::default()) {
+                Ok(result) => result,
+                // Nothing was shared yet.
+                Err(failure) if failure.is_interruption() => return Ok(()),
+                Err(failure) => return Err(failure),
+            };
         let mut log = teller.begin(&self.app()?, &result)?;
         loop {
             let is_stopped = stopped.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout);
@@ -90,10 +91,14 @@ impl Session {
                 Some(Ending::Failed) => {
                     log.end(Ending::Failed)?;
                     let connection = app.get("connection").unwrap_or(&Value::Null);
-                    return Err(failed(connection, &self.id));
+                    return Err(failed(connection, None));
                 }
                 Some(ending) => return log.end(ending),
                 None => {}
+            }
+            if let Err(failure) = keep() {
+                log.end(Ending::Failed)?;
+                return Err(failure);
             }
         }
     }
