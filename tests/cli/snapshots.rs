@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 53] = [
+const COMMANDS: [&str; 54] = [
     "",
     "http",
     "https",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 53] = [
     "app edit",
     "app show",
     "app connect",
+    "app reconnect",
     "app disconnect",
     "app code",
     "app qr",
