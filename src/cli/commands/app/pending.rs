@@ -15,8 +15,9 @@ pub(super) struct Pending {
     pub(super) saved: String,
 }
 
-/// Settings as a connection has them, or as they are saved, in words; empty for what is not set.
-struct Words([(&'static str, String); 6]);
+/// Settings as a connection has them, or as they are saved, in words; empty for what is not set. Networks and the end are
+/// none of them: those count at once.
+struct Words([(&'static str, String); 5]);
 
 /// What is in force of a connected application, as the API shows it.
 pub(super) fn exposed(app: &Value) -> Option<&Value> {
@@ -76,7 +77,6 @@ fn words(settings: &Value, target: &str, server: &str) -> Words {
         ("target", target.to_owned()),
         ("access", listing::mode(settings)),
         ("server", printable(server)),
-        ("allowed from", list(settings, "allow")),
         ("guest reads", list(settings, "guest")),
         ("host", host(settings)),
     ])
