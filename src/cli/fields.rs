@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 
 use super::args::app::{
-    AUTH_PASS, AUTOCONNECT, DB_NAME, DB_USER, DISPLAY_NAME, READONLY, READWRITE, TUNNEL_PORT,
+    AUTH_PASS, AUTOCONNECT, DB_NAME, DB_USER, DISPLAY_NAME, EDIT, READONLY, READWRITE, TUNNEL_PORT,
     USERNAME,
 };
 use super::args::command::{Command, Flag, Parsed};
@@ -51,6 +51,13 @@ const SWITCHES: [(&Flag, &str, bool); 7] = [
 ];
 /// Repeatable flags, and the list that each becomes.
 const LISTS: [(&Flag, &str); 2] = [(&ALLOW, "allow"), (&GUEST, "guest")];
+/// Flags that protect, and what becomes of an application without them.
+const EMPTY: [(&Flag, &str); 4] = [
+    (&ALLOW, "to let everybody in"),
+    (&HOST, "to pass the visitors' on"),
+    (&GUEST, "to let visitors read everything"),
+    (&UNTIL, "to let it last"),
+];
 /// Flags with a number, and the field that each becomes.
 const NUMBERS: [(&Flag, &str); 2] = [(&TUNNEL_PORT, "tunnel_port"), (&MAX_STREAMS, "max_streams")];
 /// What the command line calls the fields whose flags have other names.
@@ -72,6 +79,9 @@ pub(super) fn set_flags(
     command: &Command,
     parsed: &Parsed,
 ) -> Result<(), Failure> {
+    if command.name != EDIT.name {
+        nothing_is_empty(command, parsed)?;
+    }
     let texts = TEXTS
         .iter()
         .filter_map(|(flag, field)| Some(((*field).to_owned(), Value::from(parsed.value(flag)?))));
@@ -97,6 +107,19 @@ pub(super) fn set_flags(
         set_expiry(fields, end);
     }
     Ok(())
+}
+
+/// Refuses an empty value, as of a variable that is not set, that would protect less than what was meant.
+fn nothing_is_empty(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
+    let empty = EMPTY
+        .iter()
+        .find(|(flag, _)| parsed.values(flag).iter().any(String::is_empty));
+    match empty {
+        Some((flag, without)) => {
+            Err(command.usage(format!("--{} is empty: leave it out {without}", flag.long)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// When it ends.

@@ -26,6 +26,7 @@ const COMMANDS: [&str; 54] = [
     "app edit",
     "app show",
     "app connect",
+    "app reconnect",
     "app disconnect",
     "app code",
     "app qr",

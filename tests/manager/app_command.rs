@@ -437,3 +437,185 @@ fn an_interrupted_connect_goes_on() {
     assert_eq!(said, expected, "and no progress without a terminal");
     assert_eq!(manager.status(&id)["status"], "connecting");
 }
+
+/// The form of the flags, and what holds before and after the reconnect that they need.
+#[test]
+fn a_change_that_needs_a_reconnect_says_what_holds_until_then() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let home = manager.home();
+    far.assign();
+    let mut app = target.app();
+    app["name"] = json!("shop");
+    manager.connected(&manager.add(&app));
+    let other = manager.add(&json!({"protocol": "http", "name": "other"}));
+    let at_once = home.run(&["app", "edit", "shop", "--group", "work", "--for", "2h"]);
+    assert_eq!((at_once.code, at_once.stderr.as_str()), (Some(0), ""));
+    let edited = home.run(&["app", "edit", "shop", "--invisible", "--host", "target"]);
+    let expected = "postern: shop stays as it was until it is reconnected: access public; host as by default\n\
+                    run 'postern app reconnect shop'\n";
+    assert_eq!((edited.code, edited.stderr.as_str()), (Some(0), expected));
+    assert_eq!(
+        home.run(&["app", "edit", "shop", "--visible"]).code,
+        Some(0)
+    );
+    let connected = home.run(&["app", "connect", "shop"]);
+    assert!(
+        connected
+            .stderr
+            .contains("run 'postern app reconnect shop'\n"),
+        "{connected:?}"
+    );
+    let port = far.assign();
+    let again = home.run(&["app", "reconnect", "--all"]);
+    assert_eq!(
+        (again.code, again.stdout, again.stderr.as_str()),
+        (Some(0), format!("http://127.0.0.1:{port}/\n"), "")
+    );
+    let shown = manager.client().get("/api/apps").data();
+    let connection = &shown[0]["connection"];
+    assert_eq!(
+        (
+            &connection["exposed"]["host_header"],
+            &connection["pending_changes"]
+        ),
+        (&json!("target"), &json!(false)),
+        "{shown}"
+    );
+    assert_eq!(manager.status(&other)["status"], "idle", "it was not open");
+    assert_eq!(home.run(&["app", "reconnect"]).code, Some(2));
+}
+
+#[test]
+fn the_sheet_shows_what_is_in_force_and_what_a_reconnect_changes() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let home = manager.home();
+    far.assign();
+    let mut app = target.app();
+    app["name"] = json!("shop");
+    manager.connected(&manager.add(&app));
+    let edited = home.run(&[
+        "app",
+        "edit",
+        "shop",
+        "--host",
+        "target",
+        "--address",
+        "127.0.0.1:1",
+    ]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    let sheet = home.run(&["app", "show", "shop"]).stdout;
+    for line in [
+        &format!("target        http 127.0.0.1:{}\n", target.port()),
+        "\nafter a reconnect: target http 127.0.0.1:1\n",
+        "\nafter a reconnect: host target\n",
+    ] {
+        assert!(sheet.contains(line), "{line}: {sheet}");
+    }
+    assert!(!sheet.contains("\nhost "), "{sheet}");
+    assert_eq!(sheet.matches("after a reconnect").count(), 2, "{sheet}");
+}
+
+/// A variable that is not set opens nothing; what is there can be cleared.
+#[test]
+fn an_empty_value_protects_nothing_unsaid() {
+    let home = Home::new();
+    for line in [
+        &["app", "add", "http", "80", "--allow", ""][..],
+        &[
+            "app",
+            "add",
+            "http",
+            "80",
+            "--allow",
+            "10.0.0.0/8",
+            "--allow",
+            "",
+        ],
+        &["app", "add", "http", "80", "--host", ""],
+        &["app", "add", "mysql", "--guest", ""],
+        &["http", "80", "--allow", ""],
+        &["http", "80", "--host", ""],
+        &["tcp", "80", "--until", ""],
+    ] {
+        let failed = home.run(line);
+        assert_eq!(failed.code, Some(2), "{line:?}: {failed:?}");
+        assert!(
+            failed.stderr.contains(" is empty: leave it out to "),
+            "{failed:?}"
+        );
+    }
+    let added = home.run(&[
+        "app",
+        "add",
+        "http",
+        "80",
+        "--name",
+        "a",
+        "--allow",
+        "10.0.0.0/8",
+    ]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    assert_eq!(listed(&home)[1][4], "will be public from 10.0.0.0/8");
+    assert_eq!(home.run(&["app", "edit", "a", "--allow", ""]).code, Some(0));
+    assert_eq!(listed(&home)[1][4], "will be public");
+}
+
+#[test]
+fn a_guest_only_reads_and_is_of_a_database() {
+    let home = Home::new();
+    let guest = ["--guest", "shop.orders"];
+    let refused = |line: &[&str], words: &str| {
+        let failed = home.run(line);
+        assert_eq!(failed.code, Some(2), "{line:?}: {failed:?}");
+        assert!(failed.stderr.contains(words), "{failed:?}");
+    };
+    let only_reads = "--guest makes an account that only reads: leave --readwrite out";
+    let add = |more: &[&'static str]| [&["app", "add"], more, &guest].concat();
+    refused(&add(&["mysql", "--readwrite"]), only_reads);
+    refused(
+        &add(&["http", "80"]),
+        "--guest is for databases, not for http",
+    );
+    assert_eq!(home.run(&add(&["mysql", "--name", "db"])).code, Some(0));
+    assert_eq!(
+        listed(&home)[1][4],
+        "will be invisible, read-only, guest reads shop.orders"
+    );
+    refused(&["app", "edit", "db", "--readwrite"], only_reads);
+    let added = home.run(&["app", "add", "http", "80", "--name", "web"]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let edit = [&["app", "edit", "web"][..], &guest].concat();
+    refused(&edit, "--guest is for databases, not for http");
+    // The list without a start is what `status` shows too.
+    let status = home.run(&["status"]);
+    assert!(
+        status.stdout.contains("read-only, guest reads shop.orders"),
+        "{status:?}"
+    );
+}
+
+/// Of a port it is known how many came, and when the last.
+#[test]
+fn the_log_says_since_when_nobody_was_there() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let home = manager.home();
+    let port = far.assign();
+    let app = json!({"protocol": "tcp", "name": "port", "ip": "127.0.0.1", "port": target.port()});
+    let id = manager.add(&app);
+    let closed = home.run(&["logs", "port"]).stdout;
+    assert!(closed.starts_with("port: it is not connected"), "{closed}");
+    let since = manager.connected(&id)["since"].as_str().unwrap().to_owned();
+    let nobody = home.run(&["logs", "port"]).stdout;
+    assert_eq!(
+        nobody,
+        format!("port: nobody since it was connected ({since})\n")
+    );
+    support::manager::visit(port);
+    manager.wait_for(&id, "visited", |result| result["visitors"]["requests"] == 1);
+    let one = home.run(&["logs", "port"]).stdout;
+    let begins = format!("port: 1 visitor since it was connected ({since}), the last at 2");
+    assert!(one.starts_with(&begins), "{one}");
+}

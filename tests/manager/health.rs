@@ -95,7 +95,7 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
     );
     assert_eq!(manager.status(&id)["pending_changes"], true);
     let again = manager.home().run(&["app", "connect", "files"]);
-    let hint = "'postern app disconnect files', then 'postern app connect files'";
+    let hint = "run 'postern app reconnect files'";
     assert_eq!(
         (again.code, again.stderr),
         (

@@ -55,6 +55,8 @@ pub(crate) const REPLACE: Flag = Flag::switch("replace",
 #[rustfmt::skip]
 pub(crate) const ALL: Flag = Flag::switch("all", "all applications");
 #[rustfmt::skip]
+pub(crate) const ALL_OPEN: Flag = Flag::switch("all", "all that are connected or connecting");
+#[rustfmt::skip]
 pub(crate) const NEW: Flag = Flag::switch("new", "make a new one: the old one and all sign-ins end at once");
 #[rustfmt::skip]
 pub(crate) const WITH_SECRETS: Flag = Flag::switch("with-secrets",
@@ -66,7 +68,8 @@ pub(crate) const GROUP: Command = Command {
     brief: "the manager's applications, for scripts",
     about: "Lists and changes the applications of 'postern start', for scripts.",
     commands: &[
-        &LIST, &ADD, &EDIT, &SHOW, &CONNECT, &DISCONNECT, &CODE, &QR_CODE, &SIGN_OUT, &TRUST, &EXPORT, &IMPORT, &REMOVE,
+        &LIST, &ADD, &EDIT, &SHOW, &CONNECT, &RECONNECT, &DISCONNECT, &CODE, &QR_CODE, &SIGN_OUT, &TRUST, &EXPORT, &IMPORT,
+        &REMOVE,
     ],
     environment: &[env::HOME],
     notes: "\
@@ -121,9 +124,9 @@ pub(crate) const EDIT: Command = Command {
     notes: "\
 An empty value clears: --name '' takes the name that it had at first, --until ''
 lets it last, --allow '' lets everybody in, --guest '' ends the guest account,
---max-streams 0 the limit. What is connected keeps what it has until it is
-connected again, but for the time, the networks and the code: those count at
-once.",
+--max-streams 0 the limit. Of what is connected, the code, the end and the
+networks count at once, everything else (--invisible, --address, --host,
+--guest) at the next connect: 'postern app reconnect' makes one.",
     ..Command::EMPTY
 };
 #[rustfmt::skip]
@@ -137,6 +140,14 @@ pub(crate) const CONNECT: Command = Command {
     about: "Connects applications, waits until they are connected and prints their links.",
     flags: &[ALL, JSON, NO_WAIT, TIMEOUT, QR, QUIET],
     ..Command::EMPTY
+};
+#[rustfmt::skip]
+pub(crate) const RECONNECT: Command = Command {
+    name: "app reconnect",
+    brief: "disconnect and connect it, so that what is saved counts",
+    about: "Disconnects applications, connects them with what is saved, and waits as 'app connect' does.",
+    flags: &[ALL_OPEN, JSON, NO_WAIT, TIMEOUT, QR, QUIET],
+    ..CONNECT
 };
 #[rustfmt::skip]
 pub(crate) const DISCONNECT: Command = Command {

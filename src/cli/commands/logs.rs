@@ -135,7 +135,40 @@ impl Reader {
         if self.is_json || self.seen.values().any(|last| *last > 0) {
             return Ok(());
         }
-        print("Nobody was here since 'postern start' began.\n")
+        let apps = app::apps(&self.home, Some(&self.manager))?;
+        let meant = apps.iter().filter(|app| {
+            let only = self.only.as_deref();
+            only.is_none_or(|only| only == text(app, "/id"))
+        });
+        print(&meant.map(silence).collect::<String>())
+    }
+}
+
+/// Why nothing was printed of an application: what is remembered begins with its connection.
+fn silence(app: &Value) -> String {
+    let of = |pointer: &str| printable(text(app, pointer));
+    let name = of("/name");
+    let since = match of("/connection/since") {
+        since if since.is_empty() => {
+            return format!(
+                "{name}: it is not connected, and visits are remembered from then on\n"
+            );
+        }
+        since => format!("since it was connected ({since})"),
+    };
+    let visits = app.pointer("/connection/visitors/requests");
+    let visits = visits.and_then(Value::as_u64).unwrap_or_default();
+    let protocol = Protocol::named(text(app, "/protocol"));
+    let is_port = protocol.is_some_and(|protocol| !protocol.is_visited_by_http());
+    match visits {
+        1.. if is_port => {
+            let last = of("/connection/visitors/last_at");
+            let counted = if visits == 1 { "visitor" } else { "visitors" };
+            format!(
+                "{name}: {visits} {counted} {since}, the last at {last}; of a port no more is known\n"
+            )
+        }
+        _ => format!("{name}: nobody {since}\n"),
     }
 }
 

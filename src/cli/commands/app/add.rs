@@ -9,7 +9,7 @@ use super::warning;
 use crate::cli::args::app::{
     ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, JSON, READONLY, READWRITE, REPLACE,
 };
-use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::command::{Command, Flag, Parsed};
 use crate::cli::args::flags::{GUEST, NAME, RECORD_SQL};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
@@ -71,8 +71,9 @@ fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     let protocol = protocol(parsed, &mut fields)?;
     fields.insert("protocol".into(), protocol.name().into());
-    of_its_protocol(parsed, protocol)?;
+    of_its_protocol(&ADD, parsed, protocol)?;
     fields::set_flags(&mut fields, &ADD, parsed)?;
+    guest_only_reads(&ADD, parsed, &fields)?;
     let variable = || environment(PASSWORD_VARIABLE).filter(|_| protocol.is_database());
     let known = || {
         fields
@@ -117,15 +118,36 @@ fn protocol(parsed: &Parsed, fields: &mut Fields) -> Result<Protocol, Failure> {
 }
 
 /// Refuses the flags of databases for what is none.
-fn of_its_protocol(parsed: &Parsed, protocol: Protocol) -> Result<(), Failure> {
+pub(super) fn of_its_protocol(
+    command: &Command,
+    parsed: &Parsed,
+    protocol: Protocol,
+) -> Result<(), Failure> {
     match OF_DATABASES.iter().find(|flag| parsed.has(flag)) {
-        Some(flag) if !protocol.is_database() => Err(ADD.usage(format!(
+        Some(flag) if !protocol.is_database() => Err(command.usage(format!(
             "--{} is for databases, not for {}",
             flag.long,
             protocol.name()
         ))),
         _ => Ok(()),
     }
+}
+
+/// Refuses what a guest's account cannot do, where a flag of this line is about it.
+pub(super) fn guest_only_reads(
+    command: &Command,
+    parsed: &Parsed,
+    fields: &Fields,
+) -> Result<(), Failure> {
+    let guest = fields.get("guest").and_then(Value::as_array);
+    let has_guest = guest.is_some_and(|grants| !grants.is_empty());
+    let writes = fields.get("db_readonly") == Some(&Value::Bool(false));
+    let what = match has_guest && writes {
+        true if parsed.has(&READWRITE) => "leave --readwrite out",
+        true if parsed.has(&GUEST) => "give --readonly too",
+        _ => return Ok(()),
+    };
+    Err(command.usage(format!("--guest makes an account that only reads: {what}")))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `postern app connect` and `app disconnect`.
+//! `postern app connect`, `app reconnect` and `app disconnect`.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::connecting::{Patience, extending, wait_connected};
 use super::select::{Selected, apps, manager, names_some, selected};
-use crate::cli::args::app::{CONNECT, DISCONNECT, JSON, NO_WAIT, TIMEOUT};
-use crate::cli::args::command::Parsed;
+use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, JSON, NO_WAIT, RECONNECT, TIMEOUT};
+use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::QR;
 use crate::cli::args::table::QUIET;
 use crate::cli::args::values::whole_number;
@@ -25,20 +25,38 @@ const SECONDS: RangeInclusive<u64> = 1..=86_400;
 
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
     names_some(&CONNECT, parsed)?;
-    let patience = patience(parsed)?;
+    let patience = patience(&CONNECT, parsed)?;
     let home = data_dir()?;
     let manager = manager(&home)?;
     let selected = selected(&CONNECT, parsed, &apps(&home, Some(&manager))?)?;
     connect_each(&manager, &selected, parsed, patience)
 }
 
-fn patience(parsed: &Parsed) -> Result<Patience, Failure> {
+/// Closes what is open first, so that what is saved counts.
+pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
+    names_some(&RECONNECT, parsed)?;
+    let patience = patience(&RECONNECT, parsed)?;
+    let home = data_dir()?;
+    let manager = manager(&home)?;
+    let mut apps = apps(&home, Some(&manager))?;
+    if parsed.has(&ALL) {
+        // What nobody connected stays closed.
+        apps.retain(|app| !matches!(text(app, "/conn_status"), "idle" | "disconnected"));
+    }
+    let selected = selected(&RECONNECT, parsed, &apps)?;
+    for app in &selected {
+        manager.call("POST", &format!("/api/disconnect/{}", app.id), None)?;
+    }
+    connect_each(&manager, &selected, parsed, patience)
+}
+
+fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
     let mut patience = Patience::default();
     if let Some(text) = parsed.value(&TIMEOUT) {
         let seconds = whole_number(&text, &SECONDS);
         let seconds = seconds.ok_or_else(|| {
             let (least, most) = (SECONDS.start(), SECONDS.end());
-            CONNECT.refuse(
+            command.refuse(
                 &TIMEOUT,
                 &text,
                 format!("give whole seconds from {least} to {most}"),
@@ -103,7 +121,7 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
     let name = &app.name;
     if result.get("pending_changes") == Some(&Value::Bool(true)) {
         warn(&format!(
-            "saved changes are not in force\n'postern app disconnect {name}', then 'postern app connect {name}'"
+            "saved changes are not in force\nrun 'postern app reconnect {name}'"
         ));
     }
     if text(result, "/health/state") == "failing" {

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::add::{guest_only_reads, of_its_protocol};
+use super::pending;
 use super::select::{changes, selected};
 use super::warning;
 use crate::cli::args::app::{
@@ -47,9 +49,20 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
             .unwrap_or_default();
         set_address(&mut changed, &fields, parsed)?;
         fields.extend(changed.clone());
+        if let Some(protocol) = fields
+            .get("protocol")
+            .and_then(Value::as_str)
+            .and_then(Protocol::named)
+        {
+            of_its_protocol(&EDIT, parsed, protocol)?;
+        }
+        guest_only_reads(&EDIT, parsed, &fields)?;
         let input = fields::checked(&EDIT, &fields)?;
         let after = place.replace(&one.id, fields, input)?;
         if let Some(warning) = warning::of(&after) {
+            warn(&warning);
+        }
+        if let Some(warning) = pending::warning(&after, &one.name) {
             warn(&warning);
         }
         if parsed.has(&JSON) {

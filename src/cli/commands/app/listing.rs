@@ -92,19 +92,12 @@ pub(super) fn access(app: &Value) -> String {
     let exposed = app.pointer("/connection/exposed");
     let exposed = exposed.filter(|exposed| exposed.is_object());
     let from = exposed.unwrap_or(app);
-    let is = |name: &str| from.get(name).and_then(Value::as_bool) == Some(true);
-    let database = Protocol::named(text(from, "/protocol")).is_some_and(Protocol::is_database);
-    let who = if is("invisible") {
-        "invisible"
-    } else {
-        "public"
+    let (who, what) = ways(from);
+    let guest = match shortened(from, "guest") {
+        grants if what.is_empty() || grants.is_empty() => String::new(),
+        grants => format!(", guest reads {grants}"),
     };
-    let what = match (database, is("db_readonly")) {
-        (false, _) => "",
-        (true, true) => ", read-only",
-        (true, false) => ", read-write",
-    };
-    let what = format!("{who}{}{what}", only_from(from));
+    let what = format!("{who}{}{what}{guest}", only_from(from));
     let pending = app.pointer("/connection/pending_changes") == Some(&Value::Bool(true));
     match (exposed, pending) {
         (None, false) => format!("will be {what}"),
@@ -114,22 +107,54 @@ pub(super) fn access(app: &Value) -> String {
     }
 }
 
+/// Who gets in, and what visitors of a database may do: `invisible, read-only`.
+pub(super) fn mode(settings: &Value) -> String {
+    let (who, what) = ways(settings);
+    format!("{who}{what}")
+}
+
+fn ways(settings: &Value) -> (&'static str, &'static str) {
+    let is = |name: &str| settings.get(name).and_then(Value::as_bool) == Some(true);
+    let protocol = Protocol::named(text(settings, "/protocol"));
+    let database = protocol.is_some_and(Protocol::is_database);
+    let who = if is("invisible") {
+        "invisible"
+    } else {
+        "public"
+    };
+    // A guest's account only reads, whatever is saved beside it.
+    let only_reads = is("db_readonly") || !shortened(settings, "guest").is_empty();
+    let what = match (database, only_reads) {
+        (false, _) => "",
+        (true, true) => ", read-only",
+        (true, false) => ", read-write",
+    };
+    (who, what)
+}
+
 /// The networks that visitors may come from, where not everybody may.
 fn only_from(settings: &Value) -> String {
+    match shortened(settings, "allow") {
+        networks if networks.is_empty() => networks,
+        networks => format!(" from {networks}"),
+    }
+}
+
+/// The first texts of a list, and how many more there are.
+fn shortened(settings: &Value, name: &str) -> String {
     const SHOWN: usize = 3;
-    let networks = settings.get("allow").and_then(Value::as_array);
-    let networks: Vec<String> = networks
+    let texts = settings.get(name).and_then(Value::as_array);
+    let texts: Vec<String> = texts
         .into_iter()
         .flatten()
-        .filter_map(|network| network.as_str().map(printable))
+        .filter_map(|text| text.as_str().map(printable))
         .collect();
-    let more = match networks.len().saturating_sub(SHOWN) {
-        _ if networks.is_empty() => return String::new(),
+    let more = match texts.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let shown: Vec<String> = networks.into_iter().take(SHOWN).collect();
-    format!(" from {}{more}", shown.join(" "))
+    let shown: Vec<String> = texts.into_iter().take(SHOWN).collect();
+    format!("{}{more}", shown.join(" "))
 }
 
 pub(super) fn health(app: &Value) -> String {

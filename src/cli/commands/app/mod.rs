@@ -8,6 +8,7 @@ mod connect;
 pub(super) mod connecting;
 mod edit;
 mod listing;
+mod pending;
 mod sealing;
 mod select;
 mod show;
@@ -18,8 +19,8 @@ mod warning;
 use serde_json::Value;
 
 use crate::cli::args::app::{
-    ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, REMOVE, SHOW,
-    SIGN_OUT, TRUST,
+    ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, RECONNECT,
+    REMOVE, SHOW, SIGN_OUT, TRUST,
 };
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_table;
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             (&SHOW, show::show),
             (&CONNECT, connect::connect),
             (&DISCONNECT, connect::disconnect),
+            (&RECONNECT, connect::reconnect),
             (&CODE, code::code),
             (&QR_CODE, code::qr),
             (&SIGN_OUT, code::sign_out),

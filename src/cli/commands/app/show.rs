@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use super::listing;
+use super::pending::{self, differences, exposed, is_pending, list, or_none, target};
 use super::select::{apps, selected};
 use crate::cli::args::app::{JSON, SHOW};
 use crate::cli::args::command::Parsed;
@@ -35,30 +36,23 @@ pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
 
 fn sheet(app: &Value) -> String {
     let of = |pointer: &str| printable(text(app, pointer));
-    let list = |name: &str| {
-        let entries = app
-            .get(name)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let texts = entries.filter_map(Value::as_str).map(printable);
-        texts.collect::<Vec<_>>().join(", ")
+    // What is in force of what is connected.
+    let holds = exposed(app).unwrap_or(app);
+    let server = match exposed(app) {
+        Some(_) => of("/connection/server"),
+        None => of("/server"),
     };
     let switch = |name: &str| match app.get(name) == Some(&Value::Bool(true)) {
         true => "yes".to_owned(),
         false => String::new(),
     };
-    let host = Some(of("/host_header")).filter(|host| host != "visitor");
     let number = app.get("max_streams").and_then(Value::as_u64);
     let connection = app.get("connection").unwrap_or(&Value::Null);
     let is_connected = !text(connection, "/site_url").is_empty();
     let rows = [
         ("name", of("/name")),
         ("id", of("/id")),
-        (
-            "target",
-            format!("{} {}", of("/protocol"), listing::saved_address(app)),
-        ),
+        ("target", target(holds)),
         ("status", listing::status(app)),
         ("error", of("/connection/error")),
         (
@@ -76,12 +70,12 @@ fn sheet(app: &Value) -> String {
                 .filter(|health| health != "-")
                 .unwrap_or_default(),
         ),
-        ("server", of("/server")),
+        ("server", server),
         ("site name", of("/site_name")),
-        ("until", until(text(app, "/expires"))),
-        ("allowed from", list("allow")),
-        ("guest reads", list("guest")),
-        ("host", host.unwrap_or_default()),
+        ("until", until(text(holds, "/expires"))),
+        ("allowed from", list(holds, "allow")),
+        ("guest reads", list(holds, "guest")),
+        ("host", pending::host(holds)),
         ("group", of("/group")),
         (
             "max streams",
@@ -96,7 +90,20 @@ fn sheet(app: &Value) -> String {
     let lines = rows.iter().filter(|(_, value)| !value.is_empty());
     lines
         .map(|(name, value)| format!("{name:COLUMN$} {value}\n"))
+        .chain(after_a_reconnect(app))
         .collect()
+}
+
+/// What is saved otherwise than it is in force, a line each.
+fn after_a_reconnect(app: &Value) -> Vec<String> {
+    let differing = differences(app);
+    if differing.is_empty() && is_pending(app) {
+        return vec!["after a reconnect: other settings that are saved\n".to_owned()];
+    }
+    let lines = differing
+        .into_iter()
+        .map(|one| format!("after a reconnect: {} {}\n", one.name, or_none(one.saved)));
+    lines.collect()
 }
 
 /// A time by the clock of this machine.
