@@ -14,8 +14,8 @@ use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
-use crate::manager::visits::{Visitors, Visits};
-use crate::plugin::StatementLog;
+use crate::manager::visits::{RequestSink, Visitors, Visits};
+use crate::plugin::{StatementLog, StatementSink};
 use crate::store::AuditFiles;
 use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
@@ -79,9 +79,10 @@ impl ConnectionRecord {
     pub(super) fn notes_as(&self, app: &AppConfig, files: &Arc<AuditFiles>) {
         self.statements.keep_sql(app.sharing.record_sql);
         let audit = AppAudit::of(app, files);
-        self.statements
-            .write_to(audit.clone().map(|audit| audit as _));
-        self.visits.write_to(audit.map(|audit| audit as _));
+        let of_statements = |audit: Arc<AppAudit>| -> Arc<dyn StatementSink> { audit };
+        let of_requests = |audit: Arc<AppAudit>| -> Arc<dyn RequestSink> { audit };
+        self.statements.write_to(audit.clone().map(of_statements));
+        self.visits.write_to(audit.map(of_requests));
     }
 
     /// The statements of a database's visitors, and who of them is there.
