@@ -363,7 +363,7 @@ fn the_doctor_names_what_is_wrong_and_changes_nothing() {
         format!("ok     application: alive: 127.0.0.1:{port} answers\n"),
         format!("WRONG  application: gone: 127.0.0.1:{dead} refuses connections\n"),
         format!("ok     quick-setup: {} takes calls\n", relay.url()),
-        "ok     sealed files: open: 2 applications".to_owned(),
+        "ok     sealed files: open; applications: 2,".to_owned(),
     ] {
         assert!(said.stdout.contains(&line), "{line}: {}", said.stdout);
     }

@@ -177,7 +177,7 @@ pub(crate) mod server {
         brief: "accept the changed host key of its tunnel server",
         about: "Shows the changed host key of a relay's tunnel server beside the known one, and asks whether to trust it.",
         flags: &[YES],
-        notes: "Exit status: 0 trusted, 1 there is no other key, 3 it is not reached, 4 not trusted.",
+        notes: "Exit status: 0 trusted, 1 there is no other key, 3 it is not reached,\n4 not trusted.",
         ..REMOVE
     };
 }

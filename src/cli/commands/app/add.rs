@@ -167,7 +167,6 @@ mod tests {
             "db:3307",
             "--name",
             "n",
-            "--readwrite",
             "--visible",
             "--db-pass",
             "p",
@@ -190,7 +189,7 @@ mod tests {
             "7",
             "--audit",
         ];
-        let expected = json!({"protocol": "mysql", "ip": "db", "port": 3307, "name": "n", "db_readonly": false,
+        let expected = json!({"protocol": "mysql", "ip": "db", "port": 3307, "name": "n",
             "invisible": false, "db_pass": "p", "tunnel_port": 9, "autoconnect": true,
             "allow": ["10.0.0.0/8", "::1"], "expires": "2130-01-31T17:00:00Z", "guest": ["shop.*"],
             "host_header": "target", "group": "g", "max_streams": 7, "audit": true});
