@@ -1,8 +1,8 @@
 //! `postern start`: how long an application is shared, with whom and by which code; what of that is changed while it
 //! runs, and who sees to it.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -12,6 +12,7 @@ use support::http::{JSON, Response};
 use support::manager::{Far, Manager, Target, visit};
 use support::quick_setup::Act;
 use support::relay::{Relay, texts_below, with};
+use support::websocket::{ends, read_head, websocket};
 use support::{Home, TIMEOUT, wait_until};
 
 const HELLO: &str = "hello from the target";
@@ -69,42 +70,6 @@ fn echo() -> Value {
         }
     });
     json!({"protocol": "http", "port": port, "name": "shop"})
-}
-
-/// What comes up to the end of a head; less where the stream ends.
-fn read_head(stream: &mut TcpStream) -> String {
-    let (mut head, mut byte) = (Vec::new(), [0]);
-    while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
-        head.push(byte[0]);
-    }
-    String::from_utf8(head).unwrap()
-}
-
-/// A WebSocket to the site that carries bytes.
-fn websocket(relay: &Relay, cookie: &str) -> TcpStream {
-    let mut visitor = TcpStream::connect(relay.address).unwrap();
-    visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
-    write!(
-        visitor,
-        "GET /ws HTTP/1.1\r\nHost: shop.localhost:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: {cookie}\r\n\r\n",
-        relay.address.port()
-    )
-    .unwrap();
-    let head = read_head(&mut visitor);
-    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-    visitor.write_all(b"\x81\x04ping").unwrap();
-    visitor.read_exact(&mut [0; 6]).unwrap();
-    visitor
-}
-
-/// Waits for the end of what a visitor has open.
-#[track_caller]
-fn ends(mut visitor: TcpStream) {
-    let mut rest = Vec::new();
-    let read = visitor.read_to_end(&mut rest);
-    let is_late = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
-    assert!(!read.as_ref().is_err_and(is_late), "it is open still");
 }
 
 #[test]

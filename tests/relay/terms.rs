@@ -10,9 +10,10 @@ use sha2::{Digest, Sha256};
 use support::http::Response;
 use support::manager::Target;
 use support::relay::{PASSWORD, Relay, body, refusal, texts_below, with};
+use support::websocket::{ends, websocket};
 use support::{TIMEOUT, wait_until};
 
-use crate::sites::{echo_after_upgrade, read_head};
+use crate::sites::echo_after_upgrade;
 
 const HELLO: &str = "hello from the target";
 /// Longer than a test takes.
@@ -69,34 +70,6 @@ fn echo() -> u16 {
     port
 }
 
-/// A WebSocket to the site that carries bytes.
-fn websocket(relay: &Relay, cookie: &str) -> TcpStream {
-    let mut visitor = TcpStream::connect(relay.address).unwrap();
-    visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
-    write!(
-        visitor,
-        "GET /ws HTTP/1.1\r\nHost: shop.localhost:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: {cookie}\r\n\r\n",
-        relay.address.port()
-    )
-    .unwrap();
-    let head = read_head(&mut visitor);
-    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-    visitor.write_all(b"\x81\x04ping").unwrap();
-    visitor.read_exact(&mut [0; 6]).unwrap();
-    visitor
-}
-
-/// Waits for the end of what a visitor has open.
-#[track_caller]
-fn ends(mut visitor: TcpStream) {
-    let mut rest = Vec::new();
-    let read = visitor.read_to_end(&mut rest);
-    let is_late = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
-    assert!(!read.as_ref().is_err_and(is_late), "it is open still");
-    assert!(rest.is_empty());
-}
-
 #[test]
 fn a_connectors_own_code_opens_its_site_and_is_told_to_nobody() {
     let (relay, target) = (Relay::start(&[]), Target::start());
@@ -146,7 +119,7 @@ fn another_code_and_another_generation_end_cookies_and_what_is_open() {
         let visitor = websocket(&relay, &cookie);
         let again = relay.assign(&shop(code, terms.clone()));
         assert_eq!(again["app"]["site_url"], assigned["app"]["site_url"]);
-        ends(visitor);
+        assert!(ends(visitor).is_empty());
         let refused = send(&relay, "/", &[("Cookie", &cookie)]);
         assert_eq!(refused.status(), 401, "{terms}");
         // The same call again ends nothing.
@@ -167,7 +140,7 @@ fn a_site_ends_by_itself_and_comes_back_without_its_cookies() {
     let cookie = enter(&relay, &assigned, "one").1.unwrap();
     let visitor = websocket(&relay, &cookie);
     relay.assign(&shop("one", json!({"expires_in": 2})));
-    ends(visitor);
+    assert!(ends(visitor).is_empty());
     let over = send(&relay, "/", &[("Cookie", &cookie)]);
     assert_eq!(over.status(), 410);
     assert!(

@@ -18,6 +18,7 @@ pub mod postern;
 pub mod quick_setup;
 pub mod relay;
 pub mod share;
+pub mod websocket;
 
 pub use self::postern::{Home, Postern};
 pub use chromium::Browser;
