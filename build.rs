@@ -1,5 +1,12 @@
-//! Embeds the pages: every file below `html/` but type declarations, and the descriptions of the APIs; compressed, under
-//! a hash of the whole set.
+//! Embeds the pages: what is below `html/`, one script and one style for each page, and the descriptions of the APIs;
+//! compressed, under a hash of the whole set.
+
+#[path = "build/bundle.rs"]
+mod bundle;
+#[path = "build/pages.rs"]
+mod pages;
+#[path = "build/script.rs"]
+mod script;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,10 +15,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use pages::Files;
 use sha2::{Digest, Sha256};
 
-/// Stands in HTML for the hash of the set.
-const PLACEHOLDER: &str = "/assets/@/";
 /// Hexadecimal digits of the hash in URLs.
 const HASH_DIGITS: usize = 16;
 
@@ -22,31 +28,29 @@ const DESCRIPTIONS: [(&str, &str); 3] = [
     ("openapi/sqlweb.json", "src/sqlweb/api/openapi.json"),
 ];
 
-/// A file's path below `html/`, with forward slashes, and its content.
-type Page = (String, Vec<u8>);
-
 fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=html");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build");
     let crate_root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let root = crate_root.join("html");
-    let mut pages = Vec::new();
+    let mut files = Files::new();
     if root.is_dir() {
-        collect(&root, &root, &mut pages)?;
+        collect(&root, &root, &mut files)?;
     }
+    let mut files = pages::put_together(files).map_err(io::Error::other)?;
     for (name, path) in DESCRIPTIONS {
         println!("cargo:rerun-if-changed={path}");
-        pages.push((name.to_owned(), fs::read(crate_root.join(path))?));
+        files.insert(name.to_owned(), fs::read(crate_root.join(path))?);
     }
-    pages.sort();
-    write_table(Path::new(&variable("OUT_DIR")?), &pages)
+    write_table(Path::new(&variable("OUT_DIR")?), &files)
 }
 
 fn variable(name: &str) -> io::Result<String> {
     std::env::var(name).map_err(io::Error::other)
 }
 
-fn collect(root: &Path, dir: &Path, pages: &mut Vec<Page>) -> io::Result<()> {
+fn collect(root: &Path, dir: &Path, files: &mut Files) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
         let left_out = path.file_name().is_none_or(|name| {
@@ -54,21 +58,21 @@ fn collect(root: &Path, dir: &Path, pages: &mut Vec<Page>) -> io::Result<()> {
             name.starts_with(b".") || name.ends_with(b".d.ts")
         });
         if path.is_dir() && !left_out {
-            collect(root, &path, pages)?;
+            collect(root, &path, files)?;
         } else if !left_out {
             let name = path.strip_prefix(root).map_err(io::Error::other)?;
             let name = name.to_str().ok_or(io::ErrorKind::InvalidFilename)?;
-            pages.push((name.replace('\\', "/"), fs::read(&path)?));
+            files.insert(name.replace('\\', "/"), fs::read(&path)?);
         }
     }
     Ok(())
 }
 
 /// Writes the compressed files and the table that `src/http/assets.rs` includes.
-fn write_table(out: &Path, pages: &[Page]) -> io::Result<()> {
-    let hash = hash(pages);
+fn write_table(out: &Path, files: &Files) -> io::Result<()> {
+    let hash = hash(files);
     let mut table = format!("const HASH: &str = {hash:?};\nstatic FILES: &[File] = &[\n");
-    for (number, (name, content)) in pages.iter().enumerate() {
+    for (number, (name, content)) in files.iter().enumerate() {
         let file = out.join(format!("page-{number}.gz"));
         fs::write(&file, gzip(&with_hash(name, content, &hash))?)?;
         writeln!(
@@ -81,9 +85,9 @@ fn write_table(out: &Path, pages: &[Page]) -> io::Result<()> {
     fs::write(out.join("assets.rs"), table)
 }
 
-fn hash(pages: &[Page]) -> String {
+fn hash(files: &Files) -> String {
     let mut sum = Sha256::new();
-    for (name, content) in pages {
+    for (name, content) in files {
         sum.update(format!("{name}\0{}\0", content.len()));
         sum.update(content);
     }
@@ -95,7 +99,7 @@ fn hash(pages: &[Page]) -> String {
 fn with_hash(name: &str, content: &[u8], hash: &str) -> Vec<u8> {
     match std::str::from_utf8(content) {
         Ok(text) if name.ends_with(".html") => text
-            .replace(PLACEHOLDER, &format!("/assets/{hash}/"))
+            .replace(pages::ASSETS, &format!("/assets/{hash}/"))
             .into_bytes(),
         _ => content.to_vec(),
     }

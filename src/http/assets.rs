@@ -1,4 +1,4 @@
-//! The pages: embedded, compressed once at build time, cached by content.
+//! The pages: embedded, put together (`build/`) and compressed once at build time, cached by content.
 //!
 //! HTML refers to scripts and styles as `/assets/@/…`; the build puts the hash of the whole
 //! set in place of `@`, so relative imports of modules stay under it too. `POSTERN_HTML=DIR`

@@ -7,8 +7,16 @@
 )]
 
 mod assets;
+// What the build does with the pages.
+#[path = "../../build/bundle.rs"]
+mod bundle;
 mod connections;
 mod files;
 mod fixture;
+#[path = "../../build/pages.rs"]
+mod pages;
+mod put_together;
+#[path = "../../build/script.rs"]
+mod script;
 mod users;
 mod vectors;
