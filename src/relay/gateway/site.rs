@@ -1,14 +1,17 @@
 //! What the gateway knows of a site.
 
 use std::fmt;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::http::auth::Code;
 use crate::http::proxy::ByteStream;
+use crate::http::server::connection_handler::Reset;
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::unix_seconds;
+use crate::sync::Mutex;
 use crate::tunnel::server::{OpenError, Opener};
 
 /// All sites; asked once a request.
@@ -39,11 +42,13 @@ pub struct Site {
     /// Cookies are good for the site with the number that it had when they were given.
     pub epoch: u64,
     /// What was opened for it is to be closed: its terms are others now.
-    pub is_replaced: AtomicBool,
+    pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
     pub open: Open,
     /// What has passed; goes on when the site is made anew.
     pub figures: Arc<Stats>,
+    /// On which connections; the same.
+    pub open_visits: Arc<OpenVisits>,
     /// Requests that run at all sites of the one who shares it: those that are not given up for others.
     pub busy: Arc<AtomicUsize>,
 }
@@ -60,9 +65,10 @@ impl Site {
             allow: Vec::new(),
             expiry: None,
             epoch: 0,
-            is_replaced: AtomicBool::new(false),
+            is_replaced: Arc::default(),
             open,
             figures: Arc::default(),
+            open_visits: Arc::default(),
             busy: Arc::default(),
         }
     }
@@ -73,6 +79,12 @@ impl Site {
     pub(in crate::relay) fn is_over(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.is_over(Clocks::now()))
+    }
+
+    /// Ends what its visitors have open, also where they take nothing; what was found by its terms opens nothing more.
+    pub(in crate::relay) fn end_visits(&self) {
+        self.is_replaced.store(true, Ordering::SeqCst);
+        self.open_visits.end();
     }
 
     /// Whether not everybody sees what it answers, or not for ever.
@@ -150,18 +162,39 @@ fn add(counter: &AtomicU64, count: usize) {
     counter.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
+/// The connections on which requests run at a site.
+#[derive(Default)]
+pub struct OpenVisits(Mutex<HashMap<u64, Arc<dyn Reset>>>);
+
+impl OpenVisits {
+    fn end(&self) {
+        let open: Vec<Arc<dyn Reset>> = self.0.lock().values().cloned().collect();
+        open.iter().for_each(|visit| visit.reset());
+    }
+}
+
 /// Counts a visitor for as long as it lives.
-pub(super) struct PresentVisitor<'a>(&'a Stats);
+pub(super) struct PresentVisitor<'a> {
+    site: &'a Site,
+    /// What it has among the open visits.
+    number: u64,
+}
 
 impl<'a> PresentVisitor<'a> {
-    pub(super) fn at(stats: &'a Stats) -> PresentVisitor<'a> {
-        stats.visitors.fetch_add(1, Ordering::Relaxed);
-        PresentVisitor(stats)
+    pub(super) fn at(site: &'a Site, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor<'a> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        site.figures.visitors.fetch_add(1, Ordering::Relaxed);
+        if let Some(resetter) = resetter {
+            site.open_visits.0.lock().insert(number, resetter);
+        }
+        PresentVisitor { site, number }
     }
 }
 
 impl Drop for PresentVisitor<'_> {
     fn drop(&mut self) {
-        self.0.visitors.fetch_sub(1, Ordering::Relaxed);
+        self.site.open_visits.0.lock().remove(&self.number);
+        self.site.figures.visitors.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -189,7 +189,7 @@ impl<'g> VisitorConnection<'g> {
         site: &Arc<Site>,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let _present = PresentVisitor::at(&site.figures);
+        let _present = PresentVisitor::at(site, visitor.resetter());
         let permit = match self.permitted(request, site, visitor) {
             Ok(permit) => permit,
             Err(full) => return self.gateway.say(request, visitor, &too_busy(full)),
