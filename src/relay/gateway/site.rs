@@ -1,6 +1,7 @@
 //! What the gateway knows of a site.
 
 use std::fmt;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -162,7 +163,8 @@ fn add(counter: &AtomicU64, count: usize) {
     counter.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// The connections on which requests run at a site.
+/// The connections on which a site's answers are under way. One that was sent nothing is not among them: whoever waits
+/// for an answer is told what became of it when the stream ends.
 #[derive(Default)]
 pub struct OpenVisits(Mutex<HashMap<u64, Arc<dyn Reset>>>);
 
@@ -175,26 +177,45 @@ impl OpenVisits {
 
 /// Counts a visitor for as long as it lives.
 pub(super) struct PresentVisitor<'a> {
-    site: &'a Site,
-    /// What it has among the open visits.
-    number: u64,
+    pub(super) site: &'a Site,
+    resetter: Option<Arc<dyn Reset>>,
+    /// What it has among the open visits, once it is one.
+    number: Cell<Option<u64>>,
 }
 
 impl<'a> PresentVisitor<'a> {
     pub(super) fn at(site: &'a Site, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor<'a> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         site.figures.visitors.fetch_add(1, Ordering::Relaxed);
-        if let Some(resetter) = resetter {
-            site.open_visits.0.lock().insert(number, resetter);
+        let number = Cell::new(None);
+        PresentVisitor {
+            site,
+            resetter,
+            number,
         }
-        PresentVisitor { site, number }
+    }
+
+    /// An answer is under way to it.
+    pub(super) fn is_answered(&self) {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let Some(resetter) = self.resetter.as_ref().filter(|_| self.number.get().is_none()) else {
+            return;
+        };
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.number.set(Some(number));
+        let visits = &self.site.open_visits;
+        visits.0.lock().insert(number, Arc::clone(resetter));
+        // Whoever ended them may not have seen this one.
+        if self.site.is_replaced.load(Ordering::SeqCst) {
+            resetter.reset();
+        }
     }
 }
 
 impl Drop for PresentVisitor<'_> {
     fn drop(&mut self) {
-        self.site.open_visits.0.lock().remove(&self.number);
+        if let Some(number) = self.number.get() {
+            self.site.open_visits.0.lock().remove(&number);
+        }
         self.site.figures.visitors.fetch_sub(1, Ordering::Relaxed);
     }
 }
