@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::gateway::{Code, Site, Sites, Stats, through};
 use super::names;
 use super::state::Application;
+use crate::http::auth::sha256;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::sync::{Lookout, RwLock};
@@ -169,7 +170,7 @@ impl Table {
         if let Some(site) = &application.site {
             let open = through(opener.clone(), connector, application.port);
             let mut made = Site::new(&*site.name, &*application.app_id, open);
-            made.tls = site.tls;
+            (made.tls, made.owner) = (site.tls, number(connector));
             let called = &application.display_name;
             made.title = names::is_told_by(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);
@@ -256,6 +257,12 @@ impl Terms {
         let held = |terms: &Self| (terms.code.clone(), terms.allow.clone(), terms.generation);
         held(self) != held(new) || self.is_over(Clocks::now())
     }
+}
+
+/// Whoever shares something, as a number that no other is found for.
+fn number(connector: &str) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = sha256(&[connector.as_bytes()]);
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The code whose digest is kept. One that cannot be read admits nobody.

@@ -1,8 +1,8 @@
 //! What the gateway knows of a site.
 
-use std::fmt;
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -32,6 +32,8 @@ pub struct Site {
     pub title: Option<String>,
     /// What names its application to visitors with a code.
     pub app_id: String,
+    /// The number of who shares it.
+    pub owner: u64,
     /// Whether the application speaks TLS. Its certificate is not verified.
     pub tls: bool,
     /// The code of an invisible site.
@@ -61,6 +63,7 @@ impl Site {
             name: name.into(),
             title: None,
             app_id: app_id.into(),
+            owner: 0,
             tls: false,
             code: None,
             allow: Vec::new(),
@@ -197,7 +200,11 @@ impl<'a> PresentVisitor<'a> {
     /// An answer is under way to it.
     pub(super) fn is_answered(&self) {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let Some(resetter) = self.resetter.as_ref().filter(|_| self.number.get().is_none()) else {
+        let Some(resetter) = self
+            .resetter
+            .as_ref()
+            .filter(|_| self.number.get().is_none())
+        else {
             return;
         };
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -10,8 +10,8 @@ use rustix::event::PollFlags;
 use rustix::io::retry_on_intr;
 use rustix::net::RecvFlags;
 
-use crate::net::{keep_alive, reset_when_closed};
 use crate::net::poll::poll_until;
+use crate::net::{keep_alive, reset_when_closed};
 use crate::tunnel::ws::socket::{receive_now, send_now};
 
 /// Silence after which the kernel asks whether the other side is still there, 60 s: one that
