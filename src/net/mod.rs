@@ -38,3 +38,10 @@ pub(crate) fn keep_alive(
     sockopt::set_tcp_keepidle(socket, idle)?;
     Ok(sockopt::set_tcp_keepintvl(socket, interval)?)
 }
+
+/// Has the kernel throw away what is not sent when the socket is closed, and reset the connection (`SO_LINGER` of zero,
+/// socket(7)).
+pub(crate) fn reset_when_closed(socket: &TcpStream) {
+    // One that is gone already is as good.
+    let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+}

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::gateway::{Code, Site, Sites, Stats, through};
 use super::names;
 use super::state::Application;
+use crate::http::auth::sha256;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::sync::{Lookout, RwLock};
@@ -55,6 +56,15 @@ struct Terms {
     has_ended: bool,
 }
 
+/// What visitors have no longer; the site that it was, where it was not a public port.
+struct Ended(Option<Arc<Site>>);
+
+fn end_visits(site: Option<&Arc<Site>>) {
+    if let Some(site) = site {
+        site.end_visits();
+    }
+}
+
 impl SiteTable {
     /// Puts an application in, in the place of what it was; its figures go on. Where its terms are others, or were
     /// over, what its visitors have open ends.
@@ -64,8 +74,9 @@ impl SiteTable {
         application: &Application,
         opener: &Opener,
     ) {
-        let is_new = self.table.write().put(connector, application, opener);
-        if is_new {
+        let ended = self.table.write().put(connector, application, opener);
+        if let Some(Ended(site)) = ended {
+            end_visits(site.as_ref());
             opener.cut_streams(connector, application.port);
         }
         if application.expires.is_some() {
@@ -80,13 +91,14 @@ impl SiteTable {
     fn end_what_is_over(&self, opener: &Opener) -> Option<Duration> {
         let now = Clocks::now();
         let over = self.table.write().take_over(now);
-        for (connector, port, is_public) in over {
+        for (connector, port, Ended(site)) in over {
             log::info!("'{connector}': the time of what it shares at port {port} is over");
-            if is_public {
+            end_visits(site.as_ref());
+            if site.is_some() {
+                opener.cut_streams(&connector, port);
+            } else {
                 // The port is closed with it, and not given again.
                 opener.cut(&connector, port);
-            } else {
-                opener.cut_streams(&connector, port);
             }
         }
         let table = self.table.read();
@@ -94,11 +106,13 @@ impl SiteTable {
         left.min()
     }
 
-    /// Takes an application out.
+    /// Takes an application out, and ends what visitors of its site have open.
     pub(super) fn remove(&self, application: &Application) {
         let mut table = self.table.write();
-        table.take_out(&application.app_id);
+        let site = table.take_out(&application.app_id);
         table.terms.remove(&application.app_id);
+        drop(table);
+        end_visits(site.as_ref());
     }
 
     /// Whether an application's time is over.
@@ -138,8 +152,13 @@ impl Sites for SiteTable {
 }
 
 impl Table {
-    /// Whether what visitors have open is to end.
-    fn put(&mut self, connector: &str, application: &Application, opener: &Opener) -> bool {
+    /// What was, where what its visitors have open is to end.
+    fn put(
+        &mut self,
+        connector: &str,
+        application: &Application,
+        opener: &Opener,
+    ) -> Option<Ended> {
         let before = self.take_out(&application.app_id);
         let was = self.terms.remove(&application.app_id);
         let mut terms = Terms::new(connector, application);
@@ -148,26 +167,27 @@ impl Table {
             terms.epoch = was.epoch + u64::from(ends);
             terms.visits = terms.visits.map(|new| was.visits.unwrap_or(new));
         }
-        if let Some(before) = before.as_ref().filter(|_| ends) {
-            before.is_replaced.store(true, Ordering::SeqCst);
-        }
         if let Some(site) = &application.site {
             let open = through(opener.clone(), connector, application.port);
             let mut made = Site::new(&*site.name, &*application.app_id, open);
-            made.tls = site.tls;
+            (made.tls, made.owner) = (site.tls, number(connector));
             let called = &application.display_name;
             made.title = names::is_told_by(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);
             made.allow.clone_from(&terms.allow);
             (made.expiry, made.epoch) = (terms.expiry, terms.epoch);
             made.busy = self.busy(connector);
-            if let Some(before) = before {
+            if let Some(before) = &before {
                 made.figures = Arc::clone(&before.figures);
+                if !ends {
+                    made.open_visits = Arc::clone(&before.open_visits);
+                    made.is_replaced = Arc::clone(&before.is_replaced);
+                }
             }
             self.put_in(made);
         }
         self.terms.insert(application.app_id.clone(), terms);
-        ends
+        ends.then_some(Ended(before))
     }
 
     /// The applications that end by themselves and have not.
@@ -176,13 +196,15 @@ impl Table {
         terms.filter_map(|terms| Some((terms, terms.expiry?)))
     }
 
-    /// Connector and port of those whose time is over now, and whether the port is public; each is told once.
-    fn take_over(&mut self, now: Clocks) -> Vec<(String, u16, bool)> {
-        let terms = self.terms.values_mut();
-        let over = terms.filter(|terms| !terms.has_ended && terms.is_over(now));
-        over.map(|terms| {
+    /// Connector and port of those whose time is over now; each is told once.
+    fn take_over(&mut self, now: Clocks) -> Vec<(String, u16, Ended)> {
+        let terms = self.terms.iter_mut();
+        let over = terms.filter(|(_, terms)| !terms.has_ended && terms.is_over(now));
+        over.map(|(app_id, terms)| {
             terms.has_ended = true;
-            (terms.connector.clone(), terms.port, terms.visits.is_some())
+            let name = self.names.get(app_id);
+            let site = name.and_then(|name| self.sites.get(name)).cloned();
+            (terms.connector.clone(), terms.port, Ended(site))
         })
         .collect()
     }
@@ -235,6 +257,12 @@ impl Terms {
         let held = |terms: &Self| (terms.code.clone(), terms.allow.clone(), terms.generation);
         held(self) != held(new) || self.is_over(Clocks::now())
     }
+}
+
+/// Whoever shares something, as a number that no other is found for.
+fn number(connector: &str) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = sha256(&[connector.as_bytes()]);
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The code whose digest is kept. One that cannot be read admits nobody.

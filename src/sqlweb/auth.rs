@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use crate::http::auth::{Code, Lifetime, Outcome, SignIn};
+use crate::http::auth::{Code, Lifetime, Outcome, Realm, SignIn};
 use crate::http::{HostPolicy, Request};
 use crate::store::random;
 use crate::sync::Mutex;
@@ -19,6 +19,8 @@ pub(crate) struct Auth {
     /// Each for the owner, or for those who came by a guests' code.
     sign_in: SignIn<u64>,
 }
+
+impl Realm for u64 {}
 
 /// What the owner's own sign-in is good for.
 const OWNER: u64 = 0;

@@ -26,6 +26,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The key of the sealed files may be known to, or changed by, somebody else.
+    ForeignKey {
+        /// The key's file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// The file is larger than anything written here.
     TooLarge {
         /// Which file.
@@ -73,6 +80,9 @@ impl Error {
             Self::NotPrivate { .. } => {
                 "mend that, or set POSTERN_HOME to a directory that only you can write in"
             }
+            Self::ForeignKey { .. } => {
+                "run postern as the user whose it is, or make it yours ('chown') and its directory writable by you alone ('chmod go-w')"
+            }
             Self::TooLarge { .. } | Self::Damaged { .. } => "move the file away",
             Self::Newer { .. } => "use that newer version, or move the file away",
             Self::Busy { .. } => "end the other postern process, or try again",
@@ -91,6 +101,9 @@ impl fmt::Display for Error {
             } => write!(f, "cannot {action} {}: {source}", path.display()),
             Self::NotPrivate { path, reason } => {
                 write!(f, "will not use {}: {reason}", path.display())
+            }
+            Self::ForeignKey { path, reason } => {
+                write!(f, "will not use the key {}: {reason}", path.display())
             }
             Self::TooLarge { path, cap } => {
                 write!(f, "{} is larger than {cap} bytes", path.display())

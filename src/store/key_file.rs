@@ -11,6 +11,9 @@
 //! as long; where the machine has no id of its own, for the same reason; and where nothing can be written there, or
 //! others can. `.key-place` in the directory says where the key lies, so that a move, another environment or another
 //! spelling of the directory loses nothing.
+//!
+//! A key apart that is another user's, or that others can change, is refused: whoever knows it opens all that is sealed
+//! with it.
 
 use std::fs;
 use std::io;
@@ -46,7 +49,7 @@ impl SealKey {
     /// The key that a sealed file names; none where it is lost.
     pub(super) fn with_id(home: &DataDir, id: &[u8]) -> Result<Option<Self>, Error> {
         for place in candidates(home)? {
-            if let Some(key) = Self::read(&place)?.filter(|key| key.id == id) {
+            if let Some(key) = Self::read(home, &place)?.filter(|key| key.id == id) {
                 return Ok(Some(key));
             }
         }
@@ -75,7 +78,7 @@ impl SealKey {
     /// The first that is there, and where.
     fn known(home: &DataDir) -> Result<Option<(Self, PathBuf)>, Error> {
         for place in candidates(home)? {
-            if let Some(key) = Self::read(&place)? {
+            if let Some(key) = Self::read(home, &place)? {
                 return Ok(Some((key, place)));
             }
         }
@@ -87,19 +90,19 @@ impl SealKey {
         let text = Zeroizing::new(hex(&random::bytes::<KEY>()));
         let apart = home.key_places().iter().filter(|_| lasts_apart);
         for place in apart {
-            match make(place, &text).and_then(|()| Self::made(place.clone())) {
+            match make(place, &text).and_then(|()| Self::made(home, place.clone())) {
                 Ok(made) => return Ok(made),
                 Err(error) => log::debug!("no key at {}: {error}", place.display()),
             }
         }
         let inside = home.dir().join(INSIDE);
         make(&inside, &text)?;
-        Self::made(inside)
+        Self::made(home, inside)
     }
 
     /// What is there now: another process may have been first.
-    fn made(place: PathBuf) -> Result<(Self, PathBuf), Error> {
-        match Self::read(&place)? {
+    fn made(home: &DataDir, place: PathBuf) -> Result<(Self, PathBuf), Error> {
+        match Self::read(home, &place)? {
             Some(key) => Ok((key, place)),
             None => Err(Error::Damaged {
                 path: place,
@@ -108,10 +111,15 @@ impl SealKey {
         }
     }
 
-    /// None where there is none: no file, or somebody else's, or one that is no key.
-    fn read(place: &Path) -> Result<Option<Self>, Error> {
-        if !is_own_file(place)? {
+    /// None where there is none: no file, or one that is no key.
+    fn read(home: &DataDir, place: &Path) -> Result<Option<Self>, Error> {
+        let Some(found) = found(place)?.filter(|found| found.is_file() && found.len() <= CAP)
+        else {
             return Ok(None);
+        };
+        // What is in the directory is as private as that is.
+        if place.parent() != Some(home.dir()) {
+            refuse_foreign(place, &found)?;
         }
         let text = Zeroizing::new(fs::read_to_string(place).map_err(Error::io("read", place))?);
         let mut secret = Zeroizing::new([0; KEY]);
@@ -152,8 +160,9 @@ fn candidates(home: &DataDir) -> Result<Vec<PathBuf>, Error> {
     let said = said.and_then(|said| String::from_utf8(said).ok());
     let said = said.map(|said| PathBuf::from(said.trim_end_matches('\n')));
     let mut places: Vec<PathBuf> = said.into_iter().filter(|path| path.is_absolute()).collect();
-    places.extend(home.key_places().iter().cloned());
+    // What somebody has put apart is not asked for where the key is known to be here.
     places.push(home.dir().join(INSIDE));
+    places.extend(home.key_places().iter().cloned());
     Ok(places)
 }
 
@@ -184,18 +193,26 @@ fn refuse_shared(dir: &Path) -> Result<(), Error> {
     Err(Error::NotPrivate { path, reason })
 }
 
-/// Whether there is a file of this user's or of root's. What cannot be told is an error: a guess would make files
-/// unreadable.
+/// Refuses a key of another user's, also where this one may read it, and one that others can swap.
 #[cfg(unix)]
-fn is_own_file(path: &Path) -> Result<bool, Error> {
+fn refuse_foreign(place: &Path, found: &fs::Metadata) -> Result<(), Error> {
     use std::os::unix::fs::MetadataExt;
-    let user = rustix::process::geteuid();
-    found(path).map(|found| {
-        found.is_some_and(|found| {
-            let is_ours = found.uid() == user.as_raw() || found.uid() == 0 || user.is_root();
-            found.is_file() && found.len() <= CAP && is_ours
-        })
-    })
+    let dir = place.parent().ok_or(Error::NoHome)?;
+    let dir = fs::metadata(dir).map_err(Error::io("read", dir))?;
+    let user = rustix::process::geteuid().as_raw();
+    let reason = if found.uid() != user {
+        "it belongs to another user"
+    } else if found.mode() & 0o022 != 0 {
+        "other users can write it"
+    } else if dir.uid() != user && dir.uid() != 0 {
+        "its directory belongs to another user"
+    } else if dir.mode() & 0o022 != 0 {
+        "other users can write in its directory"
+    } else {
+        return Ok(());
+    };
+    let path = place.to_owned();
+    Err(Error::ForeignKey { path, reason })
 }
 
 #[cfg(not(unix))]
@@ -204,8 +221,8 @@ fn refuse_shared(_: &Path) -> Result<(), Error> {
 }
 
 #[cfg(not(unix))]
-fn is_own_file(path: &Path) -> Result<bool, Error> {
-    found(path).map(|found| found.is_some_and(|found| found.is_file() && found.len() <= CAP))
+fn refuse_foreign(_: &Path, _: &fs::Metadata) -> Result<(), Error> {
+    Ok(())
 }
 
 fn found(path: &Path) -> Result<Option<fs::Metadata>, Error> {

@@ -199,3 +199,46 @@ fn all_who_begin_at_once_take_one_key() {
     let beside = fs::read_dir(scene.place().parent().unwrap()).unwrap();
     assert_eq!(beside.count(), 1, "nothing is left over");
 }
+
+#[test]
+fn a_key_apart_that_is_not_this_users_alone_is_refused() {
+    let scene = Scene::new();
+    let home = scene.home("home");
+    scene.put(&home, "x");
+    let (file, dir) = (scene.place(), scene.place().parent().unwrap().to_owned());
+    let refused = |reason: &str| {
+        let read = scene.file(&home).read().err().unwrap();
+        let wrote = scene.file(&home).write(&Note::default()).unwrap_err();
+        for error in [read, wrote] {
+            let wanted = format!("will not use the key {}: {reason}", file.display());
+            assert_eq!(error.to_string(), wanted);
+            assert!(error.hint().contains("chown"), "{}", error.hint());
+        }
+        assert!(files_set_aside(&home).is_empty(), "nothing is lost");
+    };
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for mode in [0o770, 0o707, 0o1777] {
+        set(&dir, mode);
+        refused("other users can write in its directory");
+    }
+    set(&dir, 0o755);
+    for mode in [0o660, 0o602] {
+        set(&file, mode);
+        refused("other users can write it");
+    }
+    set(&file, 0o600);
+    assert_eq!(scene.text(&home).unwrap(), "x");
+    // Only root can give something to another user.
+    if rustix::process::geteuid().is_root() {
+        let give = |path: &Path, user| std::os::unix::fs::chown(path, Some(user), None).unwrap();
+        give(&file, 1);
+        refused("it belongs to another user");
+        give(&file, 0);
+        give(&dir, 1);
+        refused("its directory belongs to another user");
+        give(&dir, 0);
+        assert_eq!(scene.text(&home).unwrap(), "x");
+    }
+}

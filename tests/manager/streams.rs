@@ -1,11 +1,16 @@
 //! `postern start` whose tunnel server opens more streams than this machine has room for.
 
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
+use support::flood::Flood;
+use support::http::Client;
 use support::manager::{Far, Manager, Target, visit};
+use support::quick_setup::Act;
 use support::{TIMEOUT, wait_until};
 
 /// Open files that `postern start` may have.
@@ -104,4 +109,42 @@ fn an_application_has_as_many_streams_as_was_said() {
         drop(TcpStream::connect(("127.0.0.1", port)));
         patient.taken.load(Ordering::SeqCst) > asked + 2
     });
+}
+
+/// The code of this application is asked for here: no server knows what visitors have open.
+#[test]
+fn who_takes_nothing_is_ended_when_everybody_is_signed_out() {
+    let (far, flood) = (Far::new(), Flood::start());
+    let manager = far.manager();
+    let port = support::free_port();
+    let mut answer = far.answer(port);
+    answer["api_key"] = json!({"nhp_server": "", "code": ""});
+    far.quick.script([Act::json(200, &answer)]);
+    let id = manager.add(&json!({"protocol": "http", "port": flood.port, "invisible": true}));
+    let connection = manager.connected(&id);
+    let site = format!("http://127.0.0.1:{port}");
+    let path = connection["auth_url"].as_str().unwrap();
+    let path = path.strip_prefix(&site).unwrap().to_owned();
+    for change in ["signout", "code"] {
+        let mut cookie = None;
+        wait_until(TIMEOUT, "a sign-in", || {
+            let mut client = Client::new(&format!("127.0.0.1:{port}"));
+            let entered = client.try_send("GET", &path, &[], b"");
+            cookie = entered.ok().and_then(|entered| entered.cookie());
+            cookie.is_some()
+        });
+        let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(
+            visitor,
+            "GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {}\r\n\r\n",
+            cookie.unwrap()
+        )
+        .unwrap();
+        wait_until(TIMEOUT, "the visitor", || flood.open() == 1);
+        flood.wait_stalled();
+        manager.post(&format!("/api/apps/{id}/{change}")).data();
+        wait_until(Duration::from_secs(30), "the visitor's end", || {
+            flood.open() == 0
+        });
+    }
 }

@@ -20,4 +20,5 @@ mod places;
 mod setup;
 mod share;
 mod sites;
+mod slow_readers;
 mod terms;

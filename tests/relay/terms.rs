@@ -279,3 +279,32 @@ fn who_may_not_come_to_a_public_port_gets_no_byte() {
     assert!(!matches!(open.read(&mut [0]), Ok(1..)), "it was cut");
     assert_eq!(dial(port), Some(Vec::new()));
 }
+
+/// As many as one site has places for sign-ins, from one address.
+#[test]
+fn a_flood_of_sign_ins_from_one_address_signs_nobody_else_out() {
+    let relay = Relay::start(&["--trust-proxy", "127.0.0.1"]);
+    let terms = json!({"enroll_token": relay.enrol_token()});
+    let assigned = relay.assign(&shop("one", terms));
+    let app_id = assigned["app"]["app_id"].as_str().unwrap();
+    let path = format!("/.postern/auth?app_id={app_id}&code=one");
+    let mut client = relay.client();
+    let host = format!("shop.localhost:{}", relay.address.port());
+    let mut get = |path: &str, source: &str, cookie: &str| {
+        let headers = [
+            ("Host", host.as_str()),
+            ("Origin", ""),
+            ("X-Forwarded-For", source),
+            ("Cookie", cookie),
+        ];
+        client.send("GET", path, &headers, b"")
+    };
+    let cookie = get(&path, "192.0.2.1", "").cookie().unwrap();
+    let flooders = get(&path, "198.51.100.1", "").cookie().unwrap();
+    for _ in 0..1000 {
+        assert_eq!(get(&path, "198.51.100.1", "").status(), 303);
+    }
+    // Nothing leads to the application.
+    assert_eq!(get("/", "192.0.2.1", &cookie).status(), 502);
+    assert_eq!(get("/", "198.51.100.1", &flooders).status(), 401);
+}

@@ -1,19 +1,22 @@
 //! Who is signed in: cookies that were given for a right code.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::code::sha256;
 use super::rate_limiter::{RateLimiter, WhenFull};
+use crate::http;
 use crate::store::random;
 use crate::sync::Mutex;
 
 /// Time that a cookie is good for. Default 12 h: a working day.
 const SIGNED_IN_FOR: Duration = Duration::from_secs(12 * 3600);
-/// Cookies of one realm. Default 1,000, 80 KiB; the oldest gives way.
+/// Cookies of one realm. Default 1,000, 120 KiB; the source that has most gives way.
 const MAX_OF_REALM: usize = 1000;
-/// Cookies of all realms together. Default 20,000, 2 MiB.
+/// Cookies of all realms together. Default 20,000, 3 MiB; the owner who has most gives way.
 const MAX_COOKIES: usize = 20_000;
 /// Wrong codes a minute that a source may send. Default 5.
 const WRONG_CODES: usize = 5;
@@ -38,6 +41,16 @@ pub(crate) enum Outcome {
     TooMany(Duration),
 }
 
+/// What a cookie is good for.
+pub(crate) trait Realm: PartialEq + Copy {
+    /// Whose it is: who has many shares the places of one.
+    fn owner(&self) -> u64 {
+        0
+    }
+}
+
+impl Realm for () {}
+
 /// The cookies of one kind, each good for one realm: a site, or `()` where there is one alone.
 pub(crate) struct SignIn<R = ()> {
     /// The cookie's name by `http`, and by `https`: there its prefix keeps every other server of this host name,
@@ -45,16 +58,20 @@ pub(crate) struct SignIn<R = ()> {
     names: [String; 2],
     lifetime: Lifetime,
     /// By the SHA-256 of the cookie's value.
-    sessions: Mutex<HashMap<[u8; 32], Session<R>>>,
+    sessions: Mutex<HashMap<Key, Session<R>>>,
     wrong: RateLimiter,
 }
 
+type Key = [u8; 32];
+
 struct Session<R> {
     realm: R,
+    /// Who signed in.
+    source: IpAddr,
     since: Instant,
 }
 
-impl<R: PartialEq + Copy> SignIn<R> {
+impl<R: Realm> SignIn<R> {
     /// Nobody is signed in. Cookies are shared by all ports of a host: `cookie` names the server.
     pub(crate) fn new(cookie: &str, lifetime: Lifetime) -> Self {
         Self {
@@ -98,7 +115,7 @@ impl<R: PartialEq + Copy> SignIn<R> {
         now: Instant,
     ) -> Outcome {
         if is_right {
-            return Outcome::SignedIn(self.set_cookie(realm, is_secure, now));
+            return Outcome::SignedIn(self.set_cookie(realm, (source, is_secure), now));
         }
         match self.wrong.count(source, now) {
             Ok(()) => Outcome::WrongCode,
@@ -106,9 +123,14 @@ impl<R: PartialEq + Copy> SignIn<R> {
         }
     }
 
-    fn set_cookie(&self, realm: R, is_secure: bool, now: Instant) -> String {
+    fn set_cookie(&self, realm: R, (source, is_secure): (IpAddr, bool), now: Instant) -> String {
         let value = random::token();
-        self.admit(sha256(&[value.as_bytes()]), realm, now);
+        let session = Session {
+            realm,
+            source: http::source(source),
+            since: now,
+        };
+        self.admit(sha256(&[value.as_bytes()]), session, now);
         let age = match self.lifetime {
             Lifetime::FromSignIn => format!("; Max-Age={}", SIGNED_IN_FOR.as_secs()),
             Lifetime::FromLastUse => String::new(),
@@ -118,25 +140,47 @@ impl<R: PartialEq + Copy> SignIn<R> {
         format!("{name}={value}; HttpOnly; SameSite=Lax; Path=/{age}{secure}")
     }
 
-    fn admit(&self, key: [u8; 32], realm: R, now: Instant) {
+    /// Where there is no place, whoever has most of them gives way: so a flood of sign-ins costs its own.
+    fn admit(&self, key: Key, session: Session<R>, now: Instant) {
         let mut sessions = self.sessions.lock();
-        if sessions.len() >= MAX_COOKIES {
-            sessions.retain(|_, session| !session.is_over(now));
-        }
-        let of_realm = sessions.values().filter(|session| session.realm == realm);
-        let is_crowded = of_realm.count() >= MAX_OF_REALM;
+        let realm = session.realm;
+        let of_realm = |session: &Session<R>| session.realm == realm;
+        let is_crowded = sessions.values().filter(|s| of_realm(s)).count() >= MAX_OF_REALM;
         if is_crowded || sessions.len() >= MAX_COOKIES {
-            let oldest = sessions
-                .iter()
-                .filter(|(_, session)| !is_crowded || session.realm == realm)
-                .min_by_key(|(_, session)| session.since)
-                .map(|(key, _)| *key);
-            if let Some(oldest) = oldest {
-                sessions.remove(&oldest);
-            }
+            sessions.retain(|_, session| !session.is_over(now));
+            let out = if is_crowded {
+                oldest_of_most(&sessions, of_realm, |session| session.source)
+            } else {
+                let owner = |session: &Session<R>| session.realm.owner();
+                let oldest = oldest_of_most(&sessions, |_| true, owner);
+                let most = oldest.and_then(|key| sessions.get(&key)).map(owner);
+                let of_most = |session: &Session<R>| Some(owner(session)) == most;
+                oldest_of_most(&sessions, of_most, |session| session.source)
+            };
+            out.map(|out| sessions.remove(&out));
         }
-        sessions.insert(key, Session { realm, since: now });
+        sessions.insert(key, session);
     }
+}
+
+/// Of the sessions that `counts`, the oldest of the `holder` who has most of them.
+fn oldest_of_most<R, H: Eq + Hash>(
+    sessions: &HashMap<Key, Session<R>>,
+    counts: impl Fn(&Session<R>) -> bool,
+    holder: impl Fn(&Session<R>) -> H,
+) -> Option<Key> {
+    let mut held: HashMap<H, (usize, Reverse<Instant>, Key)> = HashMap::new();
+    for (key, session) in sessions.iter().filter(|(_, session)| counts(session)) {
+        let since = Reverse(session.since);
+        let of_holder = held.entry(holder(session)).or_insert((0, since, *key));
+        let (count, oldest, of_oldest) = of_holder;
+        *count += 1;
+        if since > *oldest {
+            (*oldest, *of_oldest) = (since, *key);
+        }
+    }
+    let most = held.into_values().max();
+    most.map(|(_, _, key)| key)
 }
 
 impl<R> Session<R> {
@@ -148,6 +192,8 @@ impl<R> Session<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Realm for i32 {}
 
     const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);
 
@@ -209,23 +255,53 @@ mod tests {
         assert_eq!(tries.last(), Some(&Outcome::TooMany(minute)), "one network");
     }
 
+    /// Two owners, each with any number of realms.
+    #[derive(Clone, Copy, PartialEq)]
+    struct Site(u64, usize);
+
+    impl Realm for Site {
+        fn owner(&self) -> u64 {
+            self.0
+        }
+    }
+
     #[test]
-    fn cookies_are_bounded() {
+    fn a_flood_of_sign_ins_costs_its_own() {
         let start = Instant::now();
         let sign_in = SignIn::new("own", Lifetime::FromSignIn);
-        let enter = |realm, at: u64| {
-            cookie(sign_in.enter(true, realm, FROM, start + Duration::from_millis(at))).0
+        let enter = |site, source: &str, at: usize| {
+            let now = start + Duration::from_millis(u64::try_from(at).unwrap());
+            cookie(sign_in.enter(true, site, (source.parse().unwrap(), false), now)).0
         };
-        let (first, other) = (enter(1, 0), enter(2, 1));
-        for at in 0..MAX_OF_REALM {
-            enter(1, 2 + u64::try_from(at).unwrap());
-        }
-        assert_eq!(sign_in.sessions.lock().len(), MAX_OF_REALM + 1);
         let later = start + Duration::from_secs(60);
-        assert!(
-            !sign_in.knows(first.as_bytes(), 1, later),
-            "the oldest gave way"
-        );
-        assert!(sign_in.knows(other.as_bytes(), 2, later));
+        let knows = |cookie: &str, site| sign_in.knows(cookie.as_bytes(), site, later);
+        let (shop, other) = (Site(1, 0), Site(1, 1));
+        let early = enter(shop, "192.0.2.1", 0);
+        let first = enter(shop, "192.0.2.9", 1);
+        for at in 0..2 * MAX_OF_REALM {
+            enter(shop, "192.0.2.9", 2 + at);
+        }
+        assert_eq!(sign_in.sessions.lock().len(), MAX_OF_REALM);
+        assert!(knows(&early, shop), "another source's stays");
+        assert!(!knows(&first, shop), "the oldest of the flood gave way");
+        let other_early = enter(other, "192.0.2.1", 3);
+        for at in 0..MAX_COOKIES {
+            let session = Session {
+                realm: Site(2, at * 40 / MAX_COOKIES),
+                source: "198.51.100.1".parse().unwrap(),
+                since: start + Duration::from_millis(10),
+            };
+            let key = sha256(&[&at.to_be_bytes()]);
+            if at < MAX_COOKIES - MAX_OF_REALM - 1 {
+                sign_in.sessions.lock().insert(key, session);
+            } else if at % 50 == 0 {
+                sign_in.admit(key, session, later);
+            }
+        }
+        let held = sign_in.sessions.lock();
+        let of_owner = held.values().filter(|session| session.realm.0 == 1).count();
+        assert_eq!((held.len(), of_owner), (MAX_COOKIES, MAX_OF_REALM + 1));
+        drop(held);
+        assert!(knows(&early, shop) && knows(&other_early, other));
     }
 }

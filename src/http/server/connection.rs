@@ -2,13 +2,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
 use super::backend::Opened;
 use super::budget::{ExchangeSlot, HeldBody};
-use super::connection_handler::{After, ClientConnection, ConnectionHandler};
+use super::connection_handler::{After, ClientConnection, ConnectionHandler, Reset};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::limits::Limits;
 use super::peer;
@@ -22,6 +23,7 @@ use crate::http::proxy::{Client, Exchange, Outcome, RequestBody};
 use crate::http::socket::{BROKEN, was_reset, would_block};
 use crate::http::{ApiError, CancelToken, Response};
 use crate::net::poll::poll_until;
+use crate::net::reset_when_closed;
 
 /// Bytes read at once of a head, and of a body that goes to a worker. Default 4 KiB.
 const PIECE: usize = 4 * 1024;
@@ -49,7 +51,7 @@ impl From<Refusal> for End {
 }
 
 /// Serves the requests of one connection until it ends.
-pub(super) fn serve(state: &ServerState, entry: &ConnectionEntry) {
+pub(super) fn serve(state: &ServerState, entry: &Arc<ConnectionEntry>) {
     let mut connection = Connection {
         state,
         entry,
@@ -70,7 +72,7 @@ pub(super) fn turn_away(state: &ServerState, mut socket: &TcpStream) {
 
 struct Connection<'a> {
     state: &'a ServerState,
-    entry: &'a ConnectionEntry,
+    entry: &'a Arc<ConnectionEntry>,
     socket: &'a TcpStream,
     /// What has arrived and is not yet used.
     inbox: Vec<u8>,
@@ -281,9 +283,7 @@ impl<'a> Connection<'a> {
         match end {
             End::Silent => {}
             End::Finished => self.linger(),
-            End::Reset => {
-                let _ = rustix::net::sockopt::set_socket_linger(self.socket, Some(Duration::ZERO));
-            }
+            End::Reset => reset_when_closed(self.socket),
             End::Refused(refusal, to_head) => {
                 log::debug!("http: refused {}: {refusal}", self.entry.peer.ip());
                 let response = self.state.stamped(refused(refusal));
@@ -403,6 +403,11 @@ impl ClientConnection for Connection<'_> {
             self.state.table.give_up_idle();
         }
         slot
+    }
+
+    fn resetter(&self) -> Option<Arc<dyn Reset>> {
+        let entry: Arc<ConnectionEntry> = Arc::clone(self.entry);
+        Some(entry)
     }
 
     fn body(&mut self, head: &Head) -> Result<Vec<u8>, After> {

@@ -5,6 +5,7 @@
 //! one table of connections for both.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use super::budget::ExchangeSlot;
 use super::limits::Limits;
@@ -59,6 +60,12 @@ impl From<&Outcome> for After {
     }
 }
 
+/// What can be ended from elsewhere.
+pub trait Reset: Send + Sync {
+    /// Ends it at once: what the other side has not taken is thrown away.
+    fn reset(&self);
+}
+
 /// The visitor's side of a connection.
 pub trait ClientConnection: Client {
     /// The caps and timeouts that hold for the connection.
@@ -70,6 +77,9 @@ pub trait ClientConnection: Client {
     /// Room for a stream and its descriptors; `None` when there are too many. Then the connection
     /// that has been idle for longest gives way, with the stream that it may have kept.
     fn reserve(&self) -> Option<ExchangeSlot>;
+
+    /// Ends the connection from elsewhere; `None` where whatever carries it does.
+    fn resetter(&self) -> Option<Arc<dyn Reset>>;
 
     /// Reads a small body, a form say. What is over [`Limits::body`] or too slow has been answered.
     fn body(&mut self, head: &Head) -> Result<Vec<u8>, After>;

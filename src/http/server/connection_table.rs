@@ -5,7 +5,9 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::connection_handler::Reset;
 use crate::http::source;
+use crate::net::reset_when_closed;
 use crate::sync::{Condvar, Mutex};
 
 /// Time that connections have to end once they were shut down at the stop.
@@ -62,6 +64,14 @@ impl ConnectionEntry {
 
     fn shut(&self) {
         let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+impl Reset for ConnectionEntry {
+    /// Its thread is woken, and closes it.
+    fn reset(&self) {
+        reset_when_closed(&self.socket);
+        self.shut();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -11,7 +11,7 @@ use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
 use crate::http::proxy::Client;
-use crate::http::server::connection_handler::{After, ClientConnection};
+use crate::http::server::connection_handler::{After, ClientConnection, Reset};
 use crate::http::server::{ExchangeSlot, response_bytes};
 use crate::http::socket::{BROKEN, would_block};
 use crate::http::{Limits, Response};
@@ -187,6 +187,11 @@ impl ClientConnection for StreamClient {
 
     /// Streams have their places already.
     fn reserve(&self) -> Option<ExchangeSlot> {
+        None
+    }
+
+    /// The tunnel ends its streams itself.
+    fn resetter(&self) -> Option<Arc<dyn Reset>> {
         None
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::cookies;
 use super::site::Site;
-use crate::http::auth::{Lifetime, Outcome, SignIn, sha256};
+use crate::http::auth::{Lifetime, Outcome, Realm, SignIn, sha256};
 use crate::http::h1::head::Head;
 use crate::http::h1::target::form_fields;
 
@@ -15,7 +15,26 @@ pub(super) const AUTH: &str = "/.postern/auth";
 const OLD_AUTH: &str = "/auth";
 
 /// Who is signed in where, and who tried too often.
-pub(super) struct SiteAuth(SignIn<[u8; 32]>);
+pub(super) struct SiteAuth(SignIn<SiteRealm>);
+
+/// One site, as long as nobody is signed out of it; whoever shares it has the places of one, however many are his.
+#[derive(Clone, Copy, Default)]
+struct SiteRealm {
+    digest: [u8; 32],
+    owner: u64,
+}
+
+impl PartialEq for SiteRealm {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Realm for SiteRealm {
+    fn owner(&self) -> u64 {
+        self.owner
+    }
+}
 
 impl SiteAuth {
     pub(super) fn new() -> SiteAuth {
@@ -68,16 +87,18 @@ pub(crate) fn is_sign_in(head: &Head, site: &Site) -> bool {
 
 /// What a cookie is bound to: a site that gets another code is another one, and so is one that everybody was signed
 /// out of.
-fn realm_of(site: &Site) -> Option<[u8; 32]> {
+fn realm_of(site: &Site) -> Option<SiteRealm> {
     let code = site.code.as_ref()?;
     let length = u64::try_from(site.app_id.len()).expect("a length has at most 64 bits");
-    Some(sha256(&[
+    let digest = sha256(&[
         &length.to_be_bytes(),
         site.app_id.as_bytes(),
         site.name.as_bytes(),
         &site.epoch.to_be_bytes(),
         code.digest(),
-    ]))
+    ]);
+    let owner = site.owner;
+    Some(SiteRealm { digest, owner })
 }
 
 #[cfg(test)]

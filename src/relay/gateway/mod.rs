@@ -49,7 +49,7 @@ pub use crate::http::proxy::ByteStream;
 pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use service::Gateway;
-pub use site::{Down, Open, Site, Sites, Stats, through};
+pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, through};
 
 // For the gateway at a connector, which passes requests on as this one does.
 pub(crate) use auth::is_sign_in;

@@ -1,14 +1,18 @@
 //! What the gateway knows of a site.
 
+use std::cell::Cell;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::http::auth::Code;
 use crate::http::proxy::ByteStream;
+use crate::http::server::connection_handler::Reset;
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::unix_seconds;
+use crate::sync::Mutex;
 use crate::tunnel::server::{OpenError, Opener};
 
 /// All sites; asked once a request.
@@ -28,6 +32,8 @@ pub struct Site {
     pub title: Option<String>,
     /// What names its application to visitors with a code.
     pub app_id: String,
+    /// The number of who shares it.
+    pub owner: u64,
     /// Whether the application speaks TLS. Its certificate is not verified.
     pub tls: bool,
     /// The code of an invisible site.
@@ -39,11 +45,13 @@ pub struct Site {
     /// Cookies are good for the site with the number that it had when they were given.
     pub epoch: u64,
     /// What was opened for it is to be closed: its terms are others now.
-    pub is_replaced: AtomicBool,
+    pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
     pub open: Open,
     /// What has passed; goes on when the site is made anew.
     pub figures: Arc<Stats>,
+    /// On which connections; the same.
+    pub open_visits: Arc<OpenVisits>,
     /// Requests that run at all sites of the one who shares it: those that are not given up for others.
     pub busy: Arc<AtomicUsize>,
 }
@@ -55,14 +63,16 @@ impl Site {
             name: name.into(),
             title: None,
             app_id: app_id.into(),
+            owner: 0,
             tls: false,
             code: None,
             allow: Vec::new(),
             expiry: None,
             epoch: 0,
-            is_replaced: AtomicBool::new(false),
+            is_replaced: Arc::default(),
             open,
             figures: Arc::default(),
+            open_visits: Arc::default(),
             busy: Arc::default(),
         }
     }
@@ -73,6 +83,12 @@ impl Site {
     pub(in crate::relay) fn is_over(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.is_over(Clocks::now()))
+    }
+
+    /// Ends what its visitors have open, also where they take nothing; what was found by its terms opens nothing more.
+    pub(in crate::relay) fn end_visits(&self) {
+        self.is_replaced.store(true, Ordering::SeqCst);
+        self.open_visits.end();
     }
 
     /// Whether not everybody sees what it answers, or not for ever.
@@ -150,18 +166,63 @@ fn add(counter: &AtomicU64, count: usize) {
     counter.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
+/// The connections on which a site's answers are under way. One that was sent nothing is not among them: whoever waits
+/// for an answer is told what became of it when the stream ends.
+#[derive(Default)]
+pub struct OpenVisits(Mutex<HashMap<u64, Arc<dyn Reset>>>);
+
+impl OpenVisits {
+    fn end(&self) {
+        let open: Vec<Arc<dyn Reset>> = self.0.lock().values().cloned().collect();
+        open.iter().for_each(|visit| visit.reset());
+    }
+}
+
 /// Counts a visitor for as long as it lives.
-pub(super) struct PresentVisitor<'a>(&'a Stats);
+pub(super) struct PresentVisitor<'a> {
+    pub(super) site: &'a Site,
+    resetter: Option<Arc<dyn Reset>>,
+    /// What it has among the open visits, once it is one.
+    number: Cell<Option<u64>>,
+}
 
 impl<'a> PresentVisitor<'a> {
-    pub(super) fn at(stats: &'a Stats) -> PresentVisitor<'a> {
-        stats.visitors.fetch_add(1, Ordering::Relaxed);
-        PresentVisitor(stats)
+    pub(super) fn at(site: &'a Site, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor<'a> {
+        site.figures.visitors.fetch_add(1, Ordering::Relaxed);
+        let number = Cell::new(None);
+        PresentVisitor {
+            site,
+            resetter,
+            number,
+        }
+    }
+
+    /// An answer is under way to it.
+    pub(super) fn is_answered(&self) {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let Some(resetter) = self
+            .resetter
+            .as_ref()
+            .filter(|_| self.number.get().is_none())
+        else {
+            return;
+        };
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.number.set(Some(number));
+        let visits = &self.site.open_visits;
+        visits.0.lock().insert(number, Arc::clone(resetter));
+        // Whoever ended them may not have seen this one.
+        if self.site.is_replaced.load(Ordering::SeqCst) {
+            resetter.reset();
+        }
     }
 }
 
 impl Drop for PresentVisitor<'_> {
     fn drop(&mut self) {
-        self.0.visitors.fetch_sub(1, Ordering::Relaxed);
+        if let Some(number) = self.number.get() {
+            self.site.open_visits.0.lock().remove(&number);
+        }
+        self.site.figures.visitors.fetch_sub(1, Ordering::Relaxed);
     }
 }

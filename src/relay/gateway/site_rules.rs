@@ -6,7 +6,7 @@ use super::caching::{self, is_for_caches};
 use super::cookies::{self, OURS};
 use super::permits::BusyPermit;
 use super::protocol;
-use super::site::Stats;
+use super::site::PresentVisitor;
 use crate::http::h1::head::AnswerHead;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
 use crate::http::proxy::Rules;
@@ -27,7 +27,7 @@ const DROPPED: [&str; 8] = [
 
 /// An exchange with a site's application.
 pub(super) struct SiteRules<'a> {
-    pub(super) stats: &'a Stats,
+    pub(super) present: &'a PresentVisitor<'a>,
     pub(super) permit: &'a BusyPermit<'a>,
     pub(super) asks_for_websocket: bool,
     pub(super) answer_time: Duration,
@@ -75,15 +75,17 @@ impl Rules for SiteRules<'_> {
     }
 
     fn gives_way(&self) -> bool {
+        self.present.is_answered();
         true
     }
 
     fn count_up(&self, bytes: usize) {
-        self.stats.count_in(bytes);
+        self.present.site.figures.count_in(bytes);
     }
 
     fn count_down(&self, bytes: usize) {
-        self.stats.count_out(bytes);
+        self.present.is_answered();
+        self.present.site.figures.count_out(bytes);
     }
 }
 

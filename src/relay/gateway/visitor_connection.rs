@@ -189,7 +189,7 @@ impl<'g> VisitorConnection<'g> {
         site: &Arc<Site>,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let _present = PresentVisitor::at(&site.figures);
+        let present = PresentVisitor::at(site, visitor.resetter());
         let permit = match self.permitted(request, site, visitor) {
             Ok(permit) => permit,
             Err(full) => return self.gateway.say(request, visitor, &too_busy(full)),
@@ -206,7 +206,7 @@ impl<'g> VisitorConnection<'g> {
                 Err(served) => return served,
             };
             let (outcome, served) =
-                self.exchange(request, (site, &permit), visitor, stream.as_mut());
+                self.exchange(request, (&present, &permit), visitor, stream.as_mut());
             if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
                 continue;
             }
@@ -329,7 +329,7 @@ impl<'g> VisitorConnection<'g> {
     fn exchange(
         &self,
         request: &SiteRequest<'_>,
-        (site, permit): (&Site, &BusyPermit<'_>),
+        (present, permit): (&PresentVisitor<'_>, &BusyPermit<'_>),
         visitor: &mut dyn ClientConnection,
         stream: &mut dyn ByteStream,
     ) -> (Outcome, Served) {
@@ -337,11 +337,11 @@ impl<'g> VisitorConnection<'g> {
         let config = &self.gateway.config;
         let to_app = request_head::head(head, request.host, request.origin, &config.loop_id);
         let rules = SiteRules {
-            stats: &site.figures,
+            present,
             permit,
             asks_for_websocket: asks_for_websocket(head),
             answer_time: config.limits.answer_time,
-            is_private: site.is_private(),
+            is_private: present.site.is_private(),
             is_https: config.secure,
         };
         let timeouts = self.timeouts(visitor);

@@ -228,11 +228,16 @@ impl Mux {
         }
     }
 
-    /// Ends all streams that are open now, and none that is opened later. The connection stays.
+    /// Ends all streams that are open now, and none that is opened later: nobody is sent what has come and was not
+    /// taken, so that one who takes nothing holds nothing. The connection stays.
     pub(in crate::tunnel) fn cut_streams(self: &Arc<Self>) {
         let streams: Vec<Arc<Stream>> = self.streams().values().cloned().collect();
         for stream in streams {
-            self.update(&stream, StreamState::abort);
+            let effects = stream.state().discard();
+            if let Some((socket, _)) = &effects.shut {
+                socket.reset_when_closed();
+            }
+            self.apply(&stream, effects);
             self.close_channel(stream.channel);
         }
         self.flush();

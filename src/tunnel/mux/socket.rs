@@ -10,8 +10,8 @@ use rustix::event::PollFlags;
 use rustix::io::retry_on_intr;
 use rustix::net::RecvFlags;
 
-use crate::net::keep_alive;
 use crate::net::poll::poll_until;
+use crate::net::{keep_alive, reset_when_closed};
 use crate::tunnel::ws::socket::{receive_now, send_now};
 
 /// Silence after which the kernel asks whether the other side is still there, 60 s: one that
@@ -75,6 +75,11 @@ impl Socket {
         let deadline = within.map(|time| Instant::now() + time);
         // A wait that failed is followed by a read or a write.
         poll_until([(self, flags)], deadline).map_or(true, |[ready]| !ready.is_empty())
+    }
+
+    /// What it has not sent when it is closed is thrown away, and the other side sees a reset.
+    pub(super) fn reset_when_closed(&self) {
+        reset_when_closed(&self.0);
     }
 
     /// Ends one direction or both, which wakes whoever waits for the socket.

@@ -266,6 +266,12 @@ impl StreamState {
         }
     }
 
+    /// Nobody is to have any more of it.
+    pub(super) fn discard(&mut self) -> Effects {
+        self.queue.clear();
+        self.abort()
+    }
+
     /// The socket has had its time to close.
     pub(super) fn cut(&mut self) -> Effects {
         self.dead = true;

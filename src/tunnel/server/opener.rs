@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::state::ServerState;
-use crate::tunnel::mux::{LocalStream, OpenError};
+use crate::tunnel::mux::{LocalStream, Mux, OpenError};
 
 /// Leads to what clients hold without a port ([`Grant::Held`](super::Grant::Held)).
 #[derive(Clone)]
@@ -38,18 +38,23 @@ impl Opener {
     /// Ends the connection that `holder` holds this port over: its client has to ask for it again.
     pub fn cut(&self, holder: &str, port: u16) {
         if let Some(mux) = self.0.ports.holder(holder, port) {
-            mux.stop();
-            mux.cut();
+            turn_out(&mux);
         }
     }
 
     /// Ends the connections of `holder`: with DISCONNECT, and at once.
     pub fn disconnect(&self, holder: &str) {
         for mux in self.0.clients.connections(holder) {
-            mux.stop();
-            mux.cut();
+            turn_out(&mux);
         }
     }
+}
+
+/// Ends a connection, and what is open through it: no visitor keeps a stream by taking nothing.
+fn turn_out(mux: &Arc<Mux>) {
+    mux.stop();
+    mux.cut_streams();
+    mux.cut();
 }
 
 impl fmt::Debug for Opener {
