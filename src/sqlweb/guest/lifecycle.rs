@@ -10,9 +10,10 @@ use zeroize::Zeroizing;
 use super::account::{self, Account};
 use super::error::NoGuest;
 use super::expand::{Readable, expand};
+use super::proof;
 use super::records::{self, Records};
+use super::statements::{self, Identified};
 use super::sweep::{self, forget};
-use super::{proof, statements};
 use crate::plugin;
 use crate::sqlweb::conn::{Connector, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
@@ -32,6 +33,9 @@ const PASSWORDS: usize = 3;
 
 /// `ER_NOT_VALID_PASSWORD`.
 const NOT_VALID_PASSWORD: u16 = 1819;
+
+/// `ER_OPTION_PREVENTS_STATEMENT`: of a MariaDB that checks passwords, and so takes no hash (`strict_password_validation`).
+const OPTION_PREVENTS: u16 = 1290;
 
 /// An account that is in use.
 pub(crate) struct Guest {
@@ -169,7 +173,9 @@ impl Making<'_> {
 
     fn create(&self, conn: &mut Conn, host: &str) -> Result<(Account, Zeroizing<String>), Failure> {
         let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();
-        let mut tries = 1..=PASSWORDS;
+        let dialect = dialect_of(&version);
+        let mut identified = Identified::unlogged(&dialect);
+        let mut tries = 1;
         loop {
             let account = Account {
                 name: account::new_name(self.wanted.expires),
@@ -179,26 +185,28 @@ impl Making<'_> {
             self.note(&account)?;
             let create = Zeroizing::new(statements::create(
                 &account,
-                &password,
+                (&password, identified),
                 self.wanted.expires,
-                &dialect_of(&version),
+                &dialect,
             ));
-            match run_silently(conn, &create) {
+            let mut refused = match run_silently(conn, &create) {
                 Ok(()) => return Ok((account, password)),
-                Err(DbError::Statement(mut error)) => {
-                    forget(&self.records, &account);
-                    // A server may show what it did not take.
-                    error.message = error.message.replace(password.as_str(), "…");
-                    let again = error.code == NOT_VALID_PASSWORD && tries.next().is_some();
-                    if !again || tries.is_empty() {
-                        return Err(DbError::Statement(error).into());
-                    }
-                }
+                Err(DbError::Statement(refused)) => refused,
                 // It may have been made.
-                Err(error) => {
+                Err(lost) => {
                     records::leave(&account);
-                    return Err(error.into());
+                    return Err(lost.into());
                 }
+            };
+            forget(&self.records, &account);
+            // A server may show what it did not take.
+            refused.message = refused.message.replace(password.as_str(), "…");
+            match refused.code {
+                OPTION_PREVENTS if identified == Identified::ByHash => {
+                    identified = Identified::ByPassword;
+                }
+                NOT_VALID_PASSWORD if tries < PASSWORDS => tries += 1,
+                _ => return Err(DbError::Statement(refused).into()),
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod kills;
 mod more;
+mod secrets;
 mod tap;
 
 use std::path::Path;

@@ -1,0 +1,57 @@
+//! The guest's password is nowhere: no log of the database server has it.
+
+use std::sync::Arc;
+
+use support::database::{Kind, USER};
+use support::manager::Far;
+use support::{Database, Home, TIMEOUT, wait_until};
+
+use super::{SHOP, accounts, app, client, column, is, manager, server};
+
+/// What every password of a guest looks like, and nothing else here does.
+const PASSWORD: &str = "[a-z]{20}-[0-9]{6}[.][a-z]{20}";
+
+fn logged(db: &Database, like: &str) -> Vec<String> {
+    db.column(&format!(
+        "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE CONVERT(argument USING utf8mb4) REGEXP '{like}'"
+    ))
+}
+
+fn works_as_a_guest(db: &Database) {
+    let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
+    let manager = manager(&far, &home);
+    let id = manager.add(&app(db.port(), USER, &["shop.orders"]));
+    let mut client = client(&manager.connected(&id));
+    assert_eq!(column(&mut client, "SELECT id FROM shop.orders"), ["7"]);
+    manager.disconnect(&id);
+    wait_until(TIMEOUT, "its end", || accounts(db).is_empty());
+}
+
+#[test]
+fn the_general_log_has_no_password_of_a_guest() {
+    let db = server(&[]);
+    db.exec(SHOP);
+    logs(&db);
+    works_as_a_guest(&db);
+    let made = logged(&db, "^CREATE USER .?postern_");
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert_eq!(logged(&db, PASSWORD), [""; 0], "{made:?}");
+}
+
+fn logs(db: &Database) {
+    db.exec("SET GLOBAL log_output = 'TABLE'; SET GLOBAL general_log = ON");
+}
+
+/// Such a MariaDB takes no hash: it could not see what is behind it.
+#[test]
+fn a_server_that_checks_passwords_is_given_one() {
+    let db = server(&[]);
+    if is(&db, Kind::MySql) {
+        return;
+    }
+    db.exec(SHOP);
+    db.exec("INSTALL SONAME 'simple_password_check'");
+    logs(&db);
+    works_as_a_guest(&db);
+    assert_eq!(logged(&db, PASSWORD).len(), 1);
+}
