@@ -22,15 +22,15 @@ pub struct Guest {
 #[derive(Debug)]
 pub struct GuestInForce {
     /// How many tables it was let read.
-    pub tables: usize,
+    pub tables: u64,
     /// How many views. One shows what its definer may read, whatever else was listed.
-    pub views: usize,
+    pub views: u64,
     expiry: Mutex<Expiry>,
 }
 
 impl GuestInForce {
     /// One that may read so many tables and views, until `expires`.
-    pub fn new((tables, views): (usize, usize), expires: SystemTime) -> Self {
+    pub fn new((tables, views): (u64, u64), expires: SystemTime) -> Self {
         Self {
             tables,
             views,
@@ -51,5 +51,21 @@ impl GuestInForce {
     /// It ends then and not when it was to.
     pub fn ends_at(&self, expires: SystemTime) {
         *self.expiry.lock() = Expiry::at(expires, Clocks::now());
+    }
+}
+
+/// `2 tables, 1 view; a view shows what its definer may read`.
+pub fn tables_and_views((tables, views): (u64, u64)) -> String {
+    let count = |number, word| match number {
+        1 => format!("1 {word}"),
+        _ => format!("{number} {word}s"),
+    };
+    let tables = count(tables, "table");
+    match views {
+        0 => tables,
+        _ => format!(
+            "{tables}, {}; a view shows what its definer may read",
+            count(views, "view")
+        ),
     }
 }

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 use crate::store::DataDir;
 
 pub use grant::{Grant, InvalidGrant};
-pub use guest::{GUESTS_LIFE, Guest, GuestInForce};
+pub use guest::{GUESTS_LIFE, Guest, GuestInForce, tables_and_views};
 pub use registry::{Error, Installed, Registry};
 pub use statement_log::{Present, StatementLog, StatementRecord, StatementSink, Verdict, Visit};
 

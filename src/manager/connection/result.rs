@@ -75,9 +75,9 @@ pub(crate) struct Exposed {
     /// What a guest account of the database may read.
     pub(crate) guest: Vec<String>,
     /// How many tables that comes to.
-    pub(crate) guest_tables: Option<usize>,
+    pub(crate) guest_tables: Option<u64>,
     /// How many views; one shows what its definer may read.
-    pub(crate) guest_views: Option<usize>,
+    pub(crate) guest_views: Option<u64>,
 }
 
 impl Exposed {

@@ -53,8 +53,14 @@ impl Readable {
     }
 
     /// How many tables, and how many views.
-    pub(super) fn counts(&self) -> (usize, usize) {
-        (self.tables.len() - self.views.len(), self.views.len())
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let is_view = |key: &(String, String)| self.views.contains(key);
+        self.tables
+            .keys()
+            .fold((0, 0), |(tables, views), key| match is_view(key) {
+                true => (tables, views + 1),
+                false => (tables + 1, views),
+            })
     }
 
     pub(super) fn has_database(&self, database: &str) -> bool {

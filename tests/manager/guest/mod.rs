@@ -278,6 +278,37 @@ fn a_guests_time_ends() {
     assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status() == 403));
 }
 
+/// The list is of what is there; what a view shows is its definer's affair, and is said.
+#[test]
+fn a_database_is_its_tables_and_views_of_that_moment() {
+    let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
+    db.exec(
+        "CREATE DATABASE aside; CREATE TABLE aside.t (a INT); INSERT INTO aside.t VALUES (5); \
+         CREATE DATABASE views; CREATE TABLE views.own (b INT); CREATE VIEW views.of_others AS SELECT a FROM aside.t; \
+         CREATE FUNCTION views.f() RETURNS INT READS SQL DATA RETURN (SELECT a FROM aside.t)",
+    );
+    let manager = manager(&far, &home);
+    let id = manager.add(&app(db.port(), USER, &["views.*"]));
+    let connected = || {
+        let result = manager.connected(&id);
+        let exposed = &result["exposed"];
+        let counts = (&exposed["guest_tables"], &exposed["guest_views"]);
+        assert_eq!(counts.1, 1);
+        (client(&result), counts.0.as_u64().unwrap())
+    };
+    let (mut client, tables) = connected();
+    assert_eq!(tables, 1);
+    assert_eq!(column(&mut client, "SELECT a FROM views.of_others"), ["5"]);
+    refused(&mut client, "SELECT a FROM aside.t");
+    refused(&mut client, "SELECT views.f()");
+    db.exec("CREATE TABLE views.later (c INT)");
+    refused(&mut client, "SELECT c FROM views.later");
+    manager.disconnect(&id);
+    let (mut client, tables) = connected();
+    assert_eq!(tables, 2);
+    assert!(column(&mut client, "SELECT c FROM views.later").is_empty());
+}
+
 #[test]
 fn its_usual_end_is_shown_where_the_application_has_none() {
     let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
