@@ -30,6 +30,8 @@ interface Exposed {
   allow?: string[];
   expires?: string | null;
   guest?: string[];
+  guest_tables?: number | null;
+  guest_views?: number | null;
 }
 
 /** Who comes to an application. */

@@ -14,7 +14,9 @@ use super::app_state::AppState;
 use super::apps::app::AppConfig;
 use super::connection::{ConnectError, ConnectionRecord, Ended, Enforcement, MAX_ACTIVE};
 use super::own_listeners::Registered;
-use crate::plugin::{Bind, Database, GUESTS_LIFE, Grant, Guest, NotServed, Served, SignIn};
+use crate::plugin::{
+    Bind, Database, GUESTS_LIFE, Grant, Guest, GuestInForce, NotServed, Served, SignIn,
+};
 use crate::store::time::parse_rfc3339;
 
 /// Bytes of the stack of the thread that starts one: the driver's TLS.
@@ -94,6 +96,11 @@ impl WebClient {
     fn served(&self) -> &dyn Served {
         let served = self.served.as_deref();
         served.expect("it is taken by the drop alone")
+    }
+
+    /// The temporary account that visitors work as.
+    pub(crate) fn guest(&self) -> Option<Arc<GuestInForce>> {
+        self.served().guest()
     }
 
     /// The account of a guest ends with the application, whose end is another now.
@@ -243,7 +250,8 @@ pub(super) fn objects(
     asked.unwrap_or_else(|| Err(format!("unsupported protocol '{protocol}'")))
 }
 
-/// Drops guests' accounts that an earlier process was killed with, on the databases of all applications.
+/// Drops guests' accounts that an earlier process was killed with, on the databases of all applications; where one has a
+/// guest also those of others that have ended.
 pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
     let of_databases: Vec<AppConfig> = apps
         .iter()
@@ -258,8 +266,9 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
         for app in of_databases {
             let bind: Bind = Arc::new(|_| Err(std::io::ErrorKind::Unsupported.into()));
             let protocol = app.protocol.name();
+            let guest = guest(&app).unwrap_or_default();
             core.web_clients
-                .sweep(protocol, database(&core, &app, None, bind));
+                .sweep(protocol, database(&core, &app, guest, bind));
         }
     };
     let spawned = std::thread::Builder::new()

@@ -4,6 +4,7 @@
 //! belongs to the room above this one.
 
 mod grant;
+mod guest;
 mod registry;
 mod statement_log;
 
@@ -11,7 +12,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
@@ -19,6 +20,7 @@ use zeroize::Zeroizing;
 use crate::store::DataDir;
 
 pub use grant::{Grant, InvalidGrant};
+pub use guest::{GUESTS_LIFE, Guest, GuestInForce, tables_and_views};
 pub use registry::{Error, Installed, Registry};
 pub use statement_log::{Present, StatementLog, StatementRecord, StatementSink, Verdict, Visit};
 
@@ -116,18 +118,6 @@ pub struct Database {
     pub bind: Bind,
 }
 
-/// How long a guest's account lives where nothing is said.
-pub const GUESTS_LIFE: Duration = Duration::from_secs(8 * 3600);
-
-/// A temporary account that may read what is listed and nothing else.
-#[derive(Clone, Debug)]
-pub struct Guest {
-    /// What it may read; never empty.
-    pub grants: Vec<Grant>,
-    /// When it ends.
-    pub expires: SystemTime,
-}
-
 /// Signs in to a database as its web client does, and out again. Blocks; the error is for the person.
 pub type SignIn = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
@@ -153,6 +143,9 @@ pub trait Served: Send {
 
     /// The temporary account that visitors work as, where there is one, ends then and not when it was to.
     fn ends_at(&self, expires: SystemTime);
+
+    /// That account as it is.
+    fn guest(&self) -> Option<Arc<GuestInForce>>;
 
     /// Tries whether the database still lets the web client in.
     fn sign_in(&self) -> SignIn;

@@ -20,7 +20,7 @@ use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use super::visitors::{Use, Visitors};
 use crate::http::{ApiError, CancelToken, Request, Response};
-use crate::plugin::StatementLog;
+use crate::plugin::{GuestInForce, StatementLog};
 use crate::sync::{Mutex, Permits};
 
 /// Requests that may be at work on the database's side at once, those that wait for their session's turn included; each
@@ -219,6 +219,11 @@ impl Service {
     /// Whether the time of the temporary account is over.
     pub(crate) fn is_over(&self) -> bool {
         self.guest.as_ref().is_some_and(|guest| guest.is_over())
+    }
+
+    /// The temporary account as it is.
+    pub(crate) fn guest_in_force(&self) -> Option<Arc<GuestInForce>> {
+        self.guest.as_ref().map(|guest| guest.in_force())
     }
 
     /// The temporary account ends then and not when it was to. Does not wait; where the database does not do it, its end

@@ -19,7 +19,7 @@ use super::options::Options;
 use super::service::{self, Service};
 use super::visitors::Visitors;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
-use crate::plugin::StatementLog;
+use crate::plugin::{GuestInForce, StatementLog};
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
 pub const FIRST_PORT: u16 = 8306;
@@ -280,6 +280,11 @@ impl WebClient {
     /// The guest's account, where there is one, ends then and not when it was to.
     pub fn ends_at(&self, expires: SystemTime) {
         self.service.ends_at(expires);
+    }
+
+    /// The guest's account as it is, where there is one.
+    pub fn guest(&self) -> Option<Arc<GuestInForce>> {
+        self.service.guest_in_force()
     }
 
     /// In invisible mode, lets visitors in who have this code, and none any more who has an earlier one; the code

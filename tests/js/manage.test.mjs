@@ -294,6 +294,8 @@ test('visitors and what they can do are said in words', () => {
   assert.deepEqual([writingText({ db_readonly: true, inForce: true }, mysql), writingText({ db_readonly: false, guest: ['a.*'], inForce: true }, mysql), writingText({ inForce: true }, protocolNamed('http'))], ['', '', '']);
   const labels = (more, how) => accessBadges({ protocol: 'mysql', db_readonly: true, ...more }, mysql, how).map(({ label, kind }) => `${label} (${kind})`);
   assert.deepEqual(labels({ allow: ['203.0.113.0/24'], guest: ['a.*'] }), ['Only from 203.0.113.0/24 (closed)', 'Read-Only (read-only)', 'Guest account (closed)']);
+  assert.deepEqual(labels({ guest: ['a.*'], guest_tables: 2, guest_views: 0 }).at(-1), 'Guest account (closed)');
+  assert.deepEqual(labels({ guest: ['a.*'], guest_tables: 3, guest_views: 1 }).at(-1), 'Guest account: 3 tables, 1 view (closed)');
   assert.deepEqual(labels({ allow: ['a', 'b'], invisible: true }, { inForce: false }), ['Will be invisible (note)', 'Will be only from 2 networks (note)', 'Will be read-only (note)']);
 });
 

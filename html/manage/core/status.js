@@ -98,7 +98,7 @@ const BADGES = {
 
 /**
  * The badges that say how an application is protected; grey while not in force.
- * @param {{protocol: string, invisible?: boolean, db_readonly?: boolean|null, allow?: string[], guest?: string[]}} settings @param {{database: boolean, visited: string}} protocol
+ * @param {{protocol: string, invisible?: boolean, db_readonly?: boolean|null, allow?: string[], guest?: string[], guest_tables?: number|null, guest_views?: number|null}} settings @param {{database: boolean, visited: string}} protocol
  * @param {{isHere?: boolean, inForce?: boolean}} [how] whether it is shared on this computer only, and whether it is so now
  */
 export function accessBadges(settings, protocol, { isHere = false, inForce = true } = {}) {
@@ -114,7 +114,7 @@ export function accessBadges(settings, protocol, { isHere = false, inForce = tru
   else if (!allow.length) badges.push(badge(protocol.visited === 'browser' ? 'public' : 'port'));
   if (allow.length) badges.push(allowBadge(allow, inForce));
   if (protocol.database) badges.push(badge(settings.db_readonly ? 'readOnly' : 'readWrite'));
-  if (protocol.database && guest.length) badges.push(guestBadge(guest, inForce));
+  if (protocol.database && guest.length) badges.push(guestBadge(guest, settings, inForce));
   if (settings.protocol === 'https') badges.push({ kind: 'note', icon: 'warn', label: 'Certificate not verified', title: 'The application’s certificate is not checked between here and it.' });
   return badges;
 }
@@ -128,8 +128,14 @@ function allowBadge(allow, inForce) {
   return { kind: inForce ? 'closed' : 'note', icon: 'shield', label: inForce ? `O${label}` : `Will be o${label}`, title: `Let in from: ${allow.join(', ')}` };
 }
 
-function guestBadge(guest, inForce) {
-  return { kind: inForce ? 'closed' : 'note', icon: 'database', label: inForce ? 'Guest account' : 'Will use a guest account', title: `The database itself limits visitors to: ${guest.join(', ')}` };
+/** With views it says so, as those are not limited to what else is listed. @param {string[]} guest @param {{guest_tables?: number|null, guest_views?: number|null}} counts @param {boolean} inForce */
+function guestBadge(guest, { guest_tables: tables, guest_views: views }, inForce) {
+  const title = `The database itself limits visitors to: ${guest.join(', ')}`;
+  if (!inForce) return { kind: 'note', icon: 'database', label: 'Will use a guest account', title };
+  const count = (number, word) => `${number} ${word}${number === 1 ? '' : 's'}`;
+  const badge = { kind: 'closed', icon: 'database', label: 'Guest account', title };
+  if (!views) return badge;
+  return { ...badge, label: `Guest account: ${count(tables, 'table')}, ${count(views, 'view')}`, title: `${title}. A view shows what its definer may read.` };
 }
 
 /** What a read-write database means for whoever visits it; empty for all else. @param {{db_readonly?: boolean|null, guest?: string[], inForce: boolean}} settings @param {{database: boolean}} protocol */
@@ -149,7 +155,7 @@ export function visitorsText(visitors, now) {
 /**
  * The settings a card shows: those in force while connected, else the saved ones.
  * @param {App} app
- * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly?: boolean|null, allow?: string[], guest?: string[]}}
+ * @returns {{inForce: boolean, protocol: string, target: string, invisible: boolean, db_readonly?: boolean|null, allow?: string[], guest?: string[], guest_tables?: number|null, guest_views?: number|null}}
  */
 export function effectiveSettings(app) {
   const exposed = app.connection?.exposed;

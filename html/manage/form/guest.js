@@ -60,7 +60,7 @@ export class GuestField extends Field {
     fill(this.list, this.#grants.map((grant) => h('li', { class: 'grant' }, h('code', { text: grant }), iconButton('close', `Take ${grant} away`, () => this.#drop(grant)))));
     this.setHelp(this.#grants.length === 0
       ? 'Nothing listed: whatever the database user may. With a list, the database itself keeps visitors to it, by an account that can only read and that ends with the share.'
-      : 'The database itself keeps visitors to this, by an account made for it that can only read and that ends with the share.');
+      : 'The database itself keeps visitors to this, by an account made for it that can only read and that ends with the share. A view shows what its definer may read; shop.* is what is in it when the application connects.');
     this.#onChange();
   }
 

@@ -32,7 +32,7 @@ pub(crate) const HOST: Flag = Flag::valued("host", "NAME",
 #[rustfmt::skip]
 pub(crate) const GUEST: Flag = Flag::valued("guest", "GRANT",
     "of a database, let visitors read this alone: 'shop.*', 'shop.customers', 'shop.customers(id,name)'; may be \
-     repeated").repeatable();
+     repeated. 'shop.*' is the tables and views that are there then; a view shows what its definer may read").repeatable();
 #[rustfmt::skip]
 pub(crate) const GROUP: Flag = Flag::valued("group", "NAME", "the heading that it stands under on the page");
 #[rustfmt::skip]

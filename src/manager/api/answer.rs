@@ -1,6 +1,9 @@
 //! What a handler of the management API answers with.
 
+use serde_json::{Map, Value};
+
 use crate::http::{ApiError, Request, Response};
+use crate::manager::apps::app_input::Invalid;
 use crate::manager::apps::app_store;
 
 pub(super) type Answer = Result<Response, ApiError>;
@@ -16,7 +19,17 @@ pub(super) fn failed(error: app_store::Error) -> ApiError {
         app_store::Error::Unknown(_) => 404,
         app_store::Error::Full => 429,
         app_store::Error::NameTaken(_) => 409,
+        app_store::Error::Invalid(invalid) => return wrong(invalid),
         _ => 500,
     };
     ApiError::new(status, error.to_string())
+}
+
+/// All wrong fields, in the message and by name.
+pub(super) fn wrong(invalid: &Invalid) -> ApiError {
+    let fields: Map<String, Value> = invalid
+        .fields()
+        .map(|(name, why)| (name.to_owned(), Value::from(why)))
+        .collect();
+    ApiError::bad_request(invalid.to_string()).with("fields", fields)
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::never;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::answer::{Answer, failed, id};
+use super::answer::{Answer, failed, id, wrong};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::apps::app_input::{AppInput, Invalid};
+use crate::manager::apps::app_input::AppInput;
 use crate::manager::apps::app_store;
 use crate::manager::connection::{ConnectResult, ConnectionState};
 use crate::manager::quick_setup;
@@ -167,13 +167,4 @@ fn input(core: &AppState, request: &Request) -> Result<AppInput, ApiError> {
 /// The application that a body describes.
 pub(super) fn parsed(core: &AppState, body: &Value) -> Result<AppInput, ApiError> {
     AppInput::parse(body, core.insecure).map_err(|invalid| wrong(&invalid))
-}
-
-/// All wrong fields, in the message and by name.
-pub(super) fn wrong(invalid: &Invalid) -> ApiError {
-    let fields: Map<String, Value> = invalid
-        .fields()
-        .map(|(name, why)| (name.to_owned(), Value::from(why)))
-        .collect();
-    ApiError::bad_request(invalid.to_string()).with("fields", fields)
 }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, failed};
-use super::apps::wrong;
+use super::answer::{Answer, failed, wrong};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
@@ -46,7 +45,7 @@ fn within(body: &mut Map<String, Value>) -> Result<Vec<String>, ApiError> {
     Ok(within)
 }
 
-/// The stored one, changed by what else is there.
+/// The stored one, changed by what else is there; its password is not sent elsewhere.
 fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfig, ApiError> {
     let id = body.remove("id");
     let stored = match id.as_ref().map(Value::as_str) {
@@ -60,7 +59,7 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
             let input = AppInput::parse(&Value::Object(body), core.insecure);
             let input = input.map_err(|invalid| wrong(&invalid))?;
             match stored {
-                Some(stored) => Ok(input.replacing(&stored)),
+                Some(stored) => input.replacing(&stored).map_err(|invalid| wrong(&invalid)),
                 None => input
                     .into_new()
                     .map_err(|_| ApiError::internal("the system gives no random bytes")),

@@ -15,7 +15,7 @@ use crate::manager::apps::app::AppConfig;
 use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
 use crate::manager::visits::{RequestSink, Visitors, Visits};
-use crate::plugin::{StatementLog, StatementSink};
+use crate::plugin::{GuestInForce, StatementLog, StatementSink};
 use crate::store::AuditFiles;
 use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
@@ -230,6 +230,11 @@ impl ConnectionRecord {
     /// Where the owner finds the web client.
     pub(crate) fn offers(&self, local_url: String) {
         self.status().local_url = local_url;
+    }
+
+    /// What its visitors work as.
+    pub(crate) fn has_guest(&self, guest: Option<Arc<GuestInForce>>) {
+        self.status().guest = guest;
     }
 
     /// The work is complete.

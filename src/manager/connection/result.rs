@@ -74,6 +74,10 @@ pub(crate) struct Exposed {
     pub(crate) expires: Option<String>,
     /// What a guest account of the database may read.
     pub(crate) guest: Vec<String>,
+    /// How many tables that comes to.
+    pub(crate) guest_tables: Option<u64>,
+    /// How many views; one shows what its definer may read.
+    pub(crate) guest_views: Option<u64>,
 }
 
 impl Exposed {
@@ -95,6 +99,8 @@ impl Exposed {
             } else {
                 Vec::new()
             },
+            guest_tables: None,
+            guest_views: None,
         }
     }
 }

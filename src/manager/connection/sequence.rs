@@ -166,6 +166,7 @@ impl ConnectionWork<'_> {
             None => WebClient::start(self.core, &self.app, self.record)?,
         };
         self.record.offers(client.local_url());
+        self.record.has_guest(client.guest());
         let address = client.address();
         held.web_client = Some(client);
         Ok((address.ip().to_string(), address.port()))

@@ -12,6 +12,8 @@ use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
 use crate::manager::visits::Visitors;
+use crate::plugin::GuestInForce;
+use crate::store::time::rfc3339;
 use crate::tunnel::client::{Snapshot, Status, Tunnel};
 
 /// All that changes of a connection.
@@ -20,6 +22,8 @@ pub(super) struct ConnectionStatus {
     pub(super) made_from: AppConfig,
     /// When this end ends it: RFC 3339.
     pub(super) ends_at: Option<String>,
+    /// The temporary account of a database's visitors, which has an end though the application may have none.
+    pub(super) guest: Option<Arc<GuestInForce>>,
     state: ConnectionState,
     pub(super) step: Step,
     /// The remote server's origin, once it is known.
@@ -79,6 +83,7 @@ impl ConnectionStatus {
         Self {
             made_from: app.clone(),
             ends_at: app.sharing.expires.clone(),
+            guest: None,
             state: ConnectionState::Connecting,
             step,
             server: String::new(),
@@ -122,9 +127,21 @@ impl ConnectionStatus {
     }
 
     /// When it ends, by the end that does so first: texts of one form are in the order of time.
-    fn ends(&self) -> Option<&String> {
-        let ends = [&self.ends_at, &self.made_from.sharing.expires];
-        ends.into_iter().flatten().min()
+    fn ends(&self) -> Option<String> {
+        let guests = self.guest.as_ref().map(|guest| rfc3339(guest.expires()));
+        let own = [&self.ends_at, &self.made_from.sharing.expires];
+        own.into_iter().flatten().cloned().chain(guests).min()
+    }
+
+    /// What is in force.
+    fn exposed(&self) -> Exposed {
+        let guest = self.guest.as_ref();
+        Exposed {
+            expires: self.ends(),
+            guest_tables: guest.map(|guest| guest.tables),
+            guest_views: guest.map(|guest| guest.views),
+            ..Exposed::of(&self.made_from)
+        }
     }
 
     /// `visitors` are those that its gateway knows.
@@ -160,10 +177,7 @@ impl ConnectionStatus {
             result.error_class = Some("quick-setup");
         }
         if self.is_exposed && self.state.is_active() {
-            result.exposed = Some(Exposed {
-                expires: self.ends().cloned(),
-                ..Exposed::of(&self.made_from)
-            });
+            result.exposed = Some(self.exposed());
             result.visitors = visitors;
         }
         if self.state == ConnectionState::Connected {

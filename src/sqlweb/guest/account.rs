@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use zeroize::Zeroizing;
 
 use crate::store::random;
@@ -68,6 +69,14 @@ pub(super) fn new_password() -> Zeroizing<String> {
     Zeroizing::new(format!("{}-{}.{}", *upper, *digits, *lower))
 }
 
+/// What `mysql_native_password` keeps of a password: `*` and SHA-1 of SHA-1 in hexadecimal. Of as many random bits as ours
+/// have nobody finds the password from it.
+pub(super) fn native_hash(password: &str) -> String {
+    let sha1 = |bytes: &[u8]| digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes);
+    let twice = sha1(sha1(password.as_bytes()).as_ref());
+    format!("*{}", random::hex(twice.as_ref()).to_uppercase())
+}
+
 /// Characters of `alphabet`, each as likely as a byte allows.
 fn drawn<const N: usize>(alphabet: &[u8]) -> String {
     let one = |byte: u8| {
@@ -112,6 +121,15 @@ mod tests {
         assert!(has(char::is_ascii_digit) && has(char::is_ascii_punctuation));
         assert!(!password.contains(['\'', '"', '\\', '`']));
         assert_ne!(*password, *new_password());
+    }
+
+    #[test]
+    fn a_hash_is_what_the_server_makes_of_it() {
+        assert_eq!(
+            native_hash("password"),
+            "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19",
+            "SELECT PASSWORD('password')"
+        );
     }
 
     #[test]

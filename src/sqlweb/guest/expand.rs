@@ -13,19 +13,34 @@ use crate::sqlweb::error::DbError;
 /// Tables and views that one guest's account may read: each is a statement at the start.
 const MOST_TABLES: usize = 2000;
 
-/// What a guest may read: by database and table its columns, all where there are none.
+/// What a guest may read: by database and table or view its columns, all where there are none.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Readable(BTreeMap<(String, String), Option<BTreeSet<String>>>);
+pub(super) struct Readable {
+    tables: BTreeMap<(String, String), Option<BTreeSet<String>>>,
+    /// Those that are views.
+    views: BTreeSet<(String, String)>,
+}
+
+/// A table or a view, with the names that the server has for it.
+struct Table {
+    database: String,
+    name: String,
+    is_view: bool,
+}
 
 impl Readable {
     pub(super) fn add(&mut self, database: &str, table: &str, columns: Option<Vec<String>>) {
         let key = (database.to_owned(), table.to_owned());
         let Some(columns) = columns else {
-            self.0.insert(key, None);
+            self.tables.insert(key, None);
             return;
         };
         // What may be read whole stays so.
-        if let Some(known) = self.0.entry(key).or_insert_with(|| Some(BTreeSet::new())) {
+        if let Some(known) = self
+            .tables
+            .entry(key)
+            .or_insert_with(|| Some(BTreeSet::new()))
+        {
             known.extend(columns);
         }
     }
@@ -33,23 +48,35 @@ impl Readable {
     pub(super) fn tables(
         &self,
     ) -> impl Iterator<Item = (&(String, String), Option<&BTreeSet<String>>)> {
-        self.0.iter().map(|(key, columns)| (key, columns.as_ref()))
+        let each = self.tables.iter();
+        each.map(|(key, columns)| (key, columns.as_ref()))
+    }
+
+    /// How many tables, and how many views.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let is_view = |key: &(String, String)| self.views.contains(key);
+        self.tables
+            .keys()
+            .fold((0, 0), |(tables, views), key| match is_view(key) {
+                true => (tables, views + 1),
+                false => (tables + 1, views),
+            })
     }
 
     pub(super) fn has_database(&self, database: &str) -> bool {
-        self.0.keys().any(|(known, _)| known == database)
+        self.tables.keys().any(|(known, _)| known == database)
     }
 
     /// The only database that it is about.
     pub(super) fn only_database(&self) -> Option<&str> {
-        let (first, _) = self.0.keys().next()?;
+        let (first, _) = self.tables.keys().next()?;
         let is_first = |(database, _): &(String, String)| database == first;
-        self.0.keys().all(is_first).then_some(first)
+        self.tables.keys().all(is_first).then_some(first)
     }
 
     pub(super) fn has_column(&self, database: &str, table: &str, column: &str) -> bool {
         let key = (database.to_owned(), table.to_owned());
-        self.0.get(&key).is_some_and(|columns| {
+        self.tables.get(&key).is_some_and(|columns| {
             columns
                 .as_ref()
                 .is_none_or(|columns| columns.contains(column))
@@ -65,31 +92,31 @@ pub(super) fn expand(
     let folds = folds_names(conn)?;
     let mut readable = Readable::default();
     for grant in grants {
-        let tables: Vec<(String, String)> = tables(conn, &grant.database, folds)?
-            .into_iter()
-            .filter(|(_, table)| {
-                grant
-                    .table
-                    .as_ref()
-                    .is_none_or(|named| is(named, table, folds))
-            })
-            .collect();
+        let is_meant = |table: &Table| {
+            let named = grant.table.as_ref();
+            named.is_none_or(|named| is(named, &table.name, folds))
+        };
+        let mut tables = tables(conn, &grant.database, folds)?;
+        tables.retain(is_meant);
         if tables.is_empty() {
             return Ok(Err(not_there(&grant.to_string())));
         }
-        for (database, table) in tables {
-            let columns = match columns_of(conn, grant, (&database, &table))? {
+        for table in tables {
+            let columns = match columns_of(conn, grant, &table)? {
                 Ok(columns) => columns,
                 Err(missing) => return Ok(Err(missing)),
             };
-            readable.add(&database, &table, columns);
+            readable.add(&table.database, &table.name, columns);
+            if table.is_view {
+                readable.views.insert((table.database, table.name));
+            }
         }
     }
-    if readable.0.len() > MOST_TABLES {
+    if readable.tables.len() > MOST_TABLES {
         return Ok(Err(NoGuest::new(
             format!(
                 "the list comes to {} tables, and {MOST_TABLES} are the most",
-                readable.0.len()
+                readable.tables.len()
             ),
             "list fewer databases, or name the tables",
         )));
@@ -108,12 +135,12 @@ fn not_there(what: &str) -> NoGuest {
 fn columns_of(
     conn: &mut Conn,
     grant: &Grant,
-    (database, table): (&str, &str),
+    table: &Table,
 ) -> Result<Result<Option<Vec<String>>, NoGuest>, DbError> {
     if grant.columns.is_empty() {
         return Ok(Ok(None));
     }
-    let there = columns(conn, database, table)?;
+    let there = columns(conn, &table.database, &table.name)?;
     let found = |named: &String| {
         let same = |there: &&String| there.to_lowercase() == named.to_lowercase();
         there.iter().find(same).cloned().ok_or_else(|| {
@@ -139,19 +166,25 @@ fn is(named: &str, there: &str, folds: bool) -> bool {
 }
 
 /// The database's tables and views with its own name. Sequences hold no data to read.
-fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<(String, String)>, DbError> {
+fn tables(conn: &mut Conn, database: &str, folds: bool) -> Result<Vec<Table>, DbError> {
     let listed = rows(
         conn,
         &format!(
-            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} \
+            "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} \
              AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') ORDER BY TABLE_NAME",
             literal(database)
         ),
     )?;
-    let pair = |row: &mysql::Row| Some((text(row, 0)?, text(row, 1)?));
-    let all = listed.iter().filter_map(pair);
+    let table = |row: &mysql::Row| {
+        Some(Table {
+            database: text(row, 0)?,
+            name: text(row, 1)?,
+            is_view: text(row, 2)? == "VIEW",
+        })
+    };
+    let all = listed.iter().filter_map(table);
     Ok(all
-        .filter(|(there, _)| is(database, there, folds))
+        .filter(|table| is(database, &table.database, folds))
         .collect())
 }
 
@@ -175,7 +208,7 @@ pub(crate) fn objects(conn: &mut Conn, within: &[String]) -> Result<Vec<String>,
         [database] => {
             let folds = folds_names(conn)?;
             let all = tables(conn, database, folds)?;
-            Ok(all.into_iter().map(|(_, table)| table).collect())
+            Ok(all.into_iter().map(|table| table.name).collect())
         }
         [] => {
             let listed = rows(conn, "SHOW DATABASES")?;

@@ -10,15 +10,15 @@ use zeroize::Zeroizing;
 use super::account::{self, Account};
 use super::error::NoGuest;
 use super::expand::{Readable, expand};
+use super::proof;
 use super::records::{self, Records};
+use super::statements::{self, Identified};
 use super::sweep::{self, forget};
-use super::{proof, statements};
-use crate::plugin;
+use crate::plugin::{self, GuestInForce};
 use crate::sqlweb::conn::{Connector, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::Options;
 use crate::store::DataDir;
-use crate::store::expiry::{Clocks, Expiry};
 use crate::sync::Mutex;
 
 /// Longest wait for each answer while the account is made.
@@ -33,13 +33,17 @@ const PASSWORDS: usize = 3;
 /// `ER_NOT_VALID_PASSWORD`.
 const NOT_VALID_PASSWORD: u16 = 1819;
 
+/// `ER_OPTION_PREVENTS_STATEMENT`: of a MariaDB that checks passwords, and so takes no hash (`strict_password_validation`).
+const OPTION_PREVENTS: u16 = 1290;
+
 /// An account that is in use.
 pub(crate) struct Guest {
-    /// The account; while it is renamed, under both names.
+    /// The account as it is called now, then other names that it may have: while it is renamed, and afterwards where it
+    /// is not known what came of that.
     accounts: Mutex<Vec<Account>>,
     owner: Arc<Connector>,
     home: DataDir,
-    expiry: Mutex<Expiry>,
+    in_force: Arc<GuestInForce>,
     has_ended: AtomicBool,
 }
 
@@ -72,6 +76,7 @@ pub(crate) fn begin(
 ) -> Result<(Guest, Options), Failure> {
     let mut conn = owner.administer(TIME_TO_MAKE)?;
     let making = Making {
+        owner,
         options,
         wanted,
         records: Records::of(home),
@@ -79,7 +84,8 @@ pub(crate) fn begin(
     };
     making.sweep(&mut conn.driver)?;
     let (account, password, readable) = making.make(&mut conn.driver)?;
-    let guest = Guest::new(account, owner, home, wanted.expires);
+    let in_force = GuestInForce::new(readable.counts(), wanted.expires);
+    let guest = Guest::new(account, owner, home, in_force);
     let options = options.as_guest(
         &guest.account().name,
         password,
@@ -130,6 +136,7 @@ fn sees_more(more: &str) -> NoGuest {
 
 /// What an account is made with.
 struct Making<'a> {
+    owner: &'a Arc<Connector>,
     options: &'a Options,
     wanted: &'a plugin::Guest,
     records: Records,
@@ -160,7 +167,7 @@ impl Making<'_> {
         })?;
         for grant in statements::grants(&account, &readable) {
             if let Err(error) = run_silently(conn, &grant) {
-                self.drop_unfinished(conn, &account);
+                end(self.owner, &self.records, &account, TIME_TO_MAKE);
                 return Err(refused(error));
             }
         }
@@ -169,7 +176,9 @@ impl Making<'_> {
 
     fn create(&self, conn: &mut Conn, host: &str) -> Result<(Account, Zeroizing<String>), Failure> {
         let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();
-        let mut tries = 1..=PASSWORDS;
+        let dialect = dialect_of(&version);
+        let mut identified = Identified::unlogged(&dialect);
+        let mut tries = 1;
         loop {
             let account = Account {
                 name: account::new_name(self.wanted.expires),
@@ -179,26 +188,27 @@ impl Making<'_> {
             self.note(&account)?;
             let create = Zeroizing::new(statements::create(
                 &account,
-                &password,
+                (&password, identified),
                 self.wanted.expires,
-                &dialect_of(&version),
+                &dialect,
             ));
-            match run_silently(conn, &create) {
+            let mut refused = match run_silently(conn, &create) {
                 Ok(()) => return Ok((account, password)),
-                Err(DbError::Statement(mut error)) => {
-                    forget(&self.records, &account);
-                    // A server may show what it did not take.
-                    error.message = error.message.replace(password.as_str(), "…");
-                    let again = error.code == NOT_VALID_PASSWORD && tries.next().is_some();
-                    if !again || tries.is_empty() {
-                        return Err(DbError::Statement(error).into());
-                    }
+                Err(DbError::Statement(refused)) => refused,
+                Err(lost) => {
+                    self.drop_perhaps_made(&account);
+                    return Err(lost.into());
                 }
-                // It may have been made.
-                Err(error) => {
-                    records::leave(&account);
-                    return Err(error.into());
+            };
+            forget(&self.records, &account);
+            // A server may show what it did not take.
+            refused.message = refused.message.replace(password.as_str(), "…");
+            match refused.code {
+                OPTION_PREVENTS if identified == Identified::ByHash => {
+                    identified = Identified::ByPassword;
                 }
+                NOT_VALID_PASSWORD if tries < PASSWORDS => tries += 1,
+                _ => return Err(DbError::Statement(refused).into()),
             }
         }
     }
@@ -217,14 +227,17 @@ impl Making<'_> {
         })
     }
 
-    fn drop_unfinished(&self, conn: &mut Conn, account: &Account) {
-        match sweep::end(conn, account) {
-            Ok(()) => forget(&self.records, account),
-            Err(error) => {
-                records::leave(account);
-                log::warn!("{}: {error}", stays(account));
-            }
+    /// Drops an account that was made or not, as the answer was lost. The server may make it yet: its record stays, and
+    /// the next start looks once more.
+    fn drop_perhaps_made(&self, account: &Account) {
+        let dropped = self
+            .owner
+            .administer(TIME_TO_END)
+            .and_then(|mut conn| sweep::end(&mut conn.driver, account));
+        if let Err(error) = dropped {
+            log::warn!("{}: {error}", stays(account));
         }
+        records::leave(account);
     }
 
     /// Why the server made none, with what somebody who may can run.
@@ -264,6 +277,25 @@ fn own_host(conn: &mut Conn) -> Result<String, Failure> {
     })
 }
 
+/// Ends an account on a connection of its own, and on one more where that is lost. What fails is done by the next start.
+fn end(owner: &Arc<Connector>, records: &Records, account: &Account, time: Duration) {
+    let once = || {
+        let mut conn = owner.administer(time)?;
+        sweep::end(&mut conn.driver, account)
+    };
+    let ended = once().or_else(|error| match error {
+        DbError::Statement(_) => Err(error),
+        _ => once(),
+    });
+    match ended {
+        Ok(()) => forget(records, account),
+        Err(error) => {
+            records::leave(account);
+            log::warn!("{}: {error}", stays(account));
+        }
+    }
+}
+
 fn stays(account: &Account) -> String {
     format!(
         "the guest's account {} is not dropped yet; the next start for this database does it",
@@ -272,19 +304,29 @@ fn stays(account: &Account) -> String {
 }
 
 impl Guest {
-    fn new(account: Account, owner: &Arc<Connector>, home: &DataDir, expires: SystemTime) -> Self {
+    fn new(
+        account: Account,
+        owner: &Arc<Connector>,
+        home: &DataDir,
+        in_force: GuestInForce,
+    ) -> Self {
         Self {
             accounts: Mutex::new(vec![account]),
             owner: owner.clone(),
             home: home.clone(),
-            expiry: Mutex::new(Expiry::at(expires, Clocks::now())),
+            in_force: Arc::new(in_force),
             has_ended: AtomicBool::new(false),
         }
     }
 
+    /// What it may read, and until when.
+    pub(crate) fn in_force(&self) -> Arc<GuestInForce> {
+        self.in_force.clone()
+    }
+
     /// Whether its time is over.
     pub(crate) fn is_over(&self) -> bool {
-        self.has_ended.load(Ordering::SeqCst) || self.expiry.lock().is_over(Clocks::now())
+        self.has_ended.load(Ordering::SeqCst) || self.in_force.is_over()
     }
 
     /// Whether it has to be ended now.
@@ -300,10 +342,8 @@ impl Guest {
     /// It ends then and not when it was to; answers its new name, which says so to whoever cleans up. None where it ends
     /// sooner, or where the database does not do it, so that its end stays as it was.
     pub(crate) fn ends_at(&self, expires: SystemTime) -> Option<String> {
-        let expiry = Expiry::at(expires, Clocks::now());
-        let is_later = expires > self.expiry.lock().wall();
-        if !is_later {
-            *self.expiry.lock() = expiry;
+        if expires <= self.in_force.expires() {
+            self.in_force.ends_at(expires);
             return None;
         }
         if self.is_over() {
@@ -311,7 +351,7 @@ impl Guest {
         }
         match self.rename(expires) {
             Ok(name) => {
-                *self.expiry.lock() = expiry;
+                self.in_force.ends_at(expires);
                 Some(name)
             }
             Err(error) => {
@@ -338,17 +378,28 @@ impl Guest {
             let belt = format!("ALTER USER {} {expiry}", new.quoted());
             sweep::tolerated(run_silently(&mut conn.driver, &belt))
         });
-        let (kept, gone) = match &renamed {
-            Ok(()) => (new, old),
-            // Unlike a refusal, a lost connection leaves it open which name it has.
-            Err(DbError::Statement(_)) => (old, new),
-            Err(error) => return Err(error.to_string()),
-        };
-        forget(&records, &gone);
-        self.accounts.lock().retain(|account| *account == kept);
-        renamed
-            .map(|()| kept.name)
-            .map_err(|error| error.to_string())
+        // Unlike a refusal, a lost connection leaves it open which name it has: it stays known by both.
+        let is_known = matches!(renamed, Ok(()) | Err(DbError::Statement(_)));
+        let is_renamed = renamed.is_ok() || !is_known && self.is_there(&new);
+        let (kept, gone) = if is_renamed { (new, old) } else { (old, new) };
+        if is_known {
+            forget(&records, &gone);
+        }
+        let mut accounts = self.accounts.lock();
+        accounts.retain(|account| *account != kept && !(is_known && *account == gone));
+        accounts.insert(0, kept.clone());
+        match renamed {
+            Err(error) if !is_renamed => Err(error.to_string()),
+            _ => Ok(kept.name),
+        }
+    }
+
+    fn is_there(&self, account: &Account) -> bool {
+        let asked = self.owner.administer(TIME_TO_MAKE).and_then(|mut conn| {
+            let question = format!("SHOW GRANTS FOR {}", account.quoted());
+            run_silently(&mut conn.driver, &question)
+        });
+        asked.is_ok()
     }
 
     /// Locks it, ends its connections, drops it, once; within some seconds. What fails is done by the next start.
@@ -356,37 +407,32 @@ impl Guest {
         if self.has_ended.swap(true, Ordering::SeqCst) {
             return;
         }
-        let mut conn = self.owner.administer(TIME_TO_END);
         // In the order in which it is called so: a name that it has not yet is looked at last.
         let accounts = self.accounts.lock().clone();
         for account in accounts {
-            let ended = match &mut conn {
-                Ok(conn) => sweep::end(&mut conn.driver, &account).map_err(|e| e.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            match ended {
-                Ok(()) => forget(&Records::of(&self.home), &account),
-                Err(error) => {
-                    records::leave(&account);
-                    log::warn!("{}: {error}", stays(&account));
-                }
-            }
+            end(&self.owner, &Records::of(&self.home), &account, TIME_TO_END);
         }
     }
 }
 
-/// Drops what was left on the database of `options` by processes that were killed, where something is recorded.
+/// Drops what was left on the database of `options` by processes that were killed, where something is recorded or a guest
+/// is wanted: by the records, and by name what has ended.
 pub(crate) fn sweep_left(owner: &Arc<Connector>, options: &Options, home: &DataDir) {
     let (records, server) = (Records::of(home), options.target.to_string());
     records::are_held_by(&options.run_dir);
-    match records.left_on(&server) {
-        Ok(left) if left.is_empty() => return,
-        _ => {}
+    let is_some_left = !records.left_on(&server).is_ok_and(|left| left.is_empty());
+    if !is_some_left && options.guest.is_none() {
+        return;
     }
-    let swept = owner
-        .administer(TIME_TO_MAKE)
-        .and_then(|mut conn| sweep::sweep_recorded(&mut conn.driver, &server, &records));
-    if let Err(error) = swept {
-        log::warn!("guests' accounts that were left on {server} are not dropped yet: {error}");
+    let swept = owner.administer(TIME_TO_MAKE).and_then(|mut conn| {
+        sweep::sweep_recorded(&mut conn.driver, &server, &records)?;
+        sweep::sweep_by_name(&mut conn.driver, &records)
+    });
+    match swept {
+        Err(error) if is_some_left => {
+            log::warn!("guests' accounts that were left on {server} are not dropped yet: {error}");
+        }
+        Err(error) => log::debug!("guests' accounts on {server} are not looked for: {error}"),
+        Ok(()) => {}
     }
 }

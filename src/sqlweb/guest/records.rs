@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
+use crate::net::authority::split;
 use crate::store::{DataDir, Error, JsonFile, RunDir};
 use crate::sync::Mutex;
 
@@ -89,7 +90,7 @@ impl Records {
         let all = self.0.read()?.unwrap_or_default().accounts;
         let left = all
             .into_iter()
-            .filter(|record| record.server == server && record.is_left());
+            .filter(|record| is_same(&record.server, server) && record.is_left());
         Ok(left
             .map(|Record { name, host, .. }| Account { name, host })
             .collect())
@@ -101,6 +102,15 @@ impl Records {
         let used = all.into_iter().filter(|record| !record.is_left());
         Ok(used.map(|record| record.name).collect())
     }
+}
+
+/// Whether both lead to the same server: this machine has three usual names.
+fn is_same(one: &str, other: &str) -> bool {
+    let port = |server| match split(server)? {
+        ("localhost" | "127.0.0.1" | "::1", port) => port,
+        _ => None,
+    };
+    one.eq_ignore_ascii_case(other) || port(one).is_some() && port(one) == port(other)
 }
 
 impl Record {
@@ -154,6 +164,7 @@ mod tests {
             .unwrap();
         assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         assert_eq!(records.left_on("a:2").unwrap(), []);
+        assert_eq!(records.left_on("A:1").unwrap(), std::slice::from_ref(&dead));
         assert_eq!(records.in_use().unwrap(), [used.name.clone()].into());
         are_held_by(run.path());
         assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
@@ -165,5 +176,15 @@ mod tests {
         records.forget(&dead).unwrap();
         records.forget(&used).unwrap();
         assert_eq!(records.left_on("a:1").unwrap(), []);
+    }
+
+    #[test]
+    fn this_machine_is_one_by_all_its_names() {
+        for other in ["127.0.0.1:1", "[::1]:1", "localhost:1"] {
+            assert!(is_same("localhost:1", other) && is_same(other, "[::1]:1"));
+            assert!(!is_same(other, "localhost:2") && !is_same(other, "127.0.0.2:1"));
+            assert!(!is_same(other, "/run/mysqld.sock"));
+        }
+        assert!(is_same("/run/a", "/run/a") && !is_same("/run/a", "/run/b"));
     }
 }

@@ -2,25 +2,51 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::account::Account;
+use super::account::{Account, native_hash};
 use super::expand::Readable;
 use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::gate::Dialect;
 
 const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Makes the account with the password, which has no quote in it. Where the server knows it, the password ends after
-/// whole days of the account's life: a belt, should nobody come back to drop it.
+/// How the statement that makes an account says its password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Identified {
+    /// In clear. MySQL never writes that into its logs, where it puts `<secret>` or a hash.
+    ByPassword,
+    /// By its hash: the logs of MariaDB have every statement as it was sent.
+    ByHash,
+}
+
+impl Identified {
+    /// The way that leaves no password in the server's logs.
+    pub(super) fn unlogged(dialect: &Dialect) -> Self {
+        if dialect.mariadb {
+            Self::ByHash
+        } else {
+            Self::ByPassword
+        }
+    }
+
+    /// The clause; the password has no quote in it.
+    fn by(self, password: &str) -> String {
+        match self {
+            Self::ByPassword => format!("IDENTIFIED BY '{password}'"),
+            Self::ByHash => format!("IDENTIFIED BY PASSWORD '{}'", native_hash(password)),
+        }
+    }
+}
+
+/// Makes the account with the password. Where the server knows it, the password ends after whole days of the account's
+/// life: a belt, should nobody come back to drop it.
 pub(super) fn create(
     account: &Account,
-    password: &str,
+    (password, identified): (&str, Identified),
     expires: SystemTime,
     dialect: &Dialect,
 ) -> String {
-    let created = format!(
-        "CREATE USER {} IDENTIFIED BY '{password}'",
-        account.quoted()
-    );
+    let by = identified.by(password);
+    let created = format!("CREATE USER {} {by}", account.quoted());
     let first_with_expiry = if dialect.mariadb {
         (10, 4, 3)
     } else {
@@ -111,7 +137,10 @@ mod tests {
     #[test]
     fn the_password_expires_where_the_server_knows_how() {
         let soon = SystemTime::now() + Duration::from_secs(60);
-        let made = |dialect: &Dialect, expires| create(&account(), "p", expires, dialect);
+        let made = |dialect: &Dialect, expires| {
+            let secret = ("p", Identified::ByPassword);
+            create(&account(), secret, expires, dialect)
+        };
         let modern = made(&Dialect::mysql((9, 7, 0)), soon);
         assert!(
             modern.ends_with(" PASSWORD EXPIRE INTERVAL 1 DAY"),

@@ -1,14 +1,15 @@
 //! `postern start` is killed at every step of a guest's account: the next start leaves nothing behind.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::database::USER;
 use support::manager::Far;
 use support::{Home, TIMEOUT, wait_until};
 
 use super::tap::{StopAt, Tap};
-use super::{SHOP, accounts, app, manager, records, server};
+use super::{SHOP, accounts, app, client, manager, put, records, server};
 
 #[test]
 fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
@@ -17,8 +18,12 @@ fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
     let tap = Tap::before(db.port());
     let home = Arc::new(Home::with_plugin());
     let far = Far::new();
-    let before = |text| StopAt { text, after: false };
-    let after = |text| StopAt { text, after: true };
+    let at = |text, after| StopAt {
+        text,
+        after,
+        cuts: false,
+    };
+    let (before, after) = (|text| at(text, false), |text| at(text, true));
     let mut id: Option<String> = None;
     // Where it stops while it begins, and while it ends; none: while it serves.
     for (beginning, ending) in [
@@ -66,6 +71,110 @@ fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
     });
     assert_eq!(accounts(&db), [""; 0]);
     drop(manager);
+}
+
+/// Unlike a kill, a lost connection leaves nothing even now.
+#[test]
+fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
+    let db = server(&[]);
+    db.exec(SHOP);
+    let tap = Tap::before(db.port());
+    let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
+    let manager = manager(&far, &home);
+    let body = |seconds: u64| {
+        let mut body = app(tap.port, USER, &["shop.*"]);
+        let end = SystemTime::now() + Duration::from_secs(seconds);
+        body["expires"] = json!(postern::store::time::rfc3339(end));
+        body
+    };
+    for (text, after) in [
+        ("CREATE USER", false),
+        ("CREATE USER", true),
+        ("GRANT SELECT", false),
+        ("GRANT SELECT", true),
+        ("RENAME USER", false),
+        ("RENAME USER", true),
+        ("PASSWORD EXPIRE INTERVAL 3 DAY", true),
+        ("ACCOUNT LOCK", false),
+        ("ACCOUNT LOCK", true),
+        ("DROP USER", false),
+        ("DROP USER", true),
+    ] {
+        let cut = || {
+            tap.stop_at(Some(StopAt {
+                text,
+                after,
+                cuts: true,
+            }));
+        };
+        let (is_of_making, is_of_end) = (
+            text.starts_with("CREATE") || text.starts_with("GRANT"),
+            text.starts_with("ACCOUNT") || text.starts_with("DROP"),
+        );
+        let id = manager.add(&body(3600));
+        if is_of_making {
+            cut();
+            manager.connect(&id);
+            wait_until(TIMEOUT, text, || tap.was_hit());
+        } else {
+            let result = manager.connected(&id);
+            if is_of_end {
+                cut();
+            } else {
+                let first = accounts(&db);
+                cut();
+                put(&manager, &id, &body(2 * 24 * 3600 + 3600));
+                wait_until(TIMEOUT, text, || tap.was_hit());
+                // It is called so or so, and works on where that is known.
+                let is_renamed = text != "RENAME USER" || after;
+                wait_until(TIMEOUT, "its name", || {
+                    (accounts(&db) != first) == is_renamed
+                });
+                let select = "SELECT id FROM shop.orders";
+                wait_until(TIMEOUT, "it works", || {
+                    client(&result).query("", select)["code"] == 200
+                });
+            }
+        }
+        manager.disconnect(&id);
+        wait_until(TIMEOUT, "its end", || accounts(&db).is_empty());
+        let removed = manager
+            .client()
+            .send("DELETE", &format!("/api/apps/{id}"), &[], b"");
+        assert_eq!(removed.status(), 200);
+    }
+    // What may have been made is looked for once more.
+    let id = manager.add(&body(3600));
+    manager.connected(&id);
+    manager.disconnect(&id);
+    wait_until(TIMEOUT, "no record", || {
+        !records(home.path()).contains("postern_")
+    });
+}
+
+/// By the record though the server is called by another name now, and by name whoever made the account: also where nobody
+/// connects.
+#[test]
+fn a_start_alone_drops_what_was_left() {
+    let db = server(&[]);
+    db.exec(SHOP);
+    let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
+    let mut first = manager(&far, &home);
+    let id = first.add(&app(db.port(), USER, &["shop.orders"]));
+    first.connected(&id);
+    assert_eq!(accounts(&db).len(), 1);
+    let mut elsewhere = app(db.port(), USER, &[]);
+    elsewhere["ip"] = json!("localhost");
+    put(&first, &id, &elsewhere);
+    first.kill();
+    let mut second = manager(&far, &home);
+    wait_until(TIMEOUT, "the sweep by record", || accounts(&db).is_empty());
+    put(&second, &id, &app(db.port(), USER, &["shop.orders"]));
+    second.kill();
+    db.exec("CREATE USER postern_1500000000_abcdefghjkmnp@'%'; GRANT SELECT ON shop.orders TO postern_1500000000_abcdefghjkmnp@'%'");
+    let third = manager(&far, &home);
+    wait_until(TIMEOUT, "the sweep by name", || accounts(&db).is_empty());
+    drop(third);
 }
 
 /// Another machine's accounts have no record here: those that have ended and only read go by their names.

@@ -2,6 +2,7 @@
 
 mod kills;
 mod more;
+mod secrets;
 mod tap;
 
 use std::path::Path;
@@ -57,6 +58,15 @@ fn manager(far: &Far, home: &Arc<Home>) -> Manager {
     far.manager_in(home)
 }
 
+/// Changes an application.
+fn put(manager: &Manager, id: &str, body: &Value) {
+    let json = [("Content-Type", "application/json")];
+    let path = format!("/api/apps/{id}");
+    let body = body.to_string();
+    let answer = manager.client().send("PUT", &path, &json, body.as_bytes());
+    assert_eq!(answer.status(), 200, "{}", answer.text());
+}
+
 /// The web client that a connected application's owner finds here.
 fn client(result: &Value) -> Client {
     let url = result["local_url"].as_str().unwrap();
@@ -104,6 +114,8 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     let id = manager.add(&body);
     let result = manager.connected(&id);
     assert_eq!(result["exposed"]["db_readonly"], true);
+    assert_eq!(result["exposed"]["guest_tables"], 4);
+    assert_eq!(result["exposed"]["guest_views"], 1);
     let mut client = client(&result);
     let info = client.get("/api/info").data();
     let name = info["user"].as_str().unwrap().to_owned();
@@ -266,6 +278,62 @@ fn a_guests_time_ends() {
     assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status() == 403));
 }
 
+/// The list is of what is there; what a view shows is its definer's affair, and is said.
+#[test]
+fn a_database_is_its_tables_and_views_of_that_moment() {
+    let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
+    db.exec(
+        "CREATE DATABASE aside; CREATE TABLE aside.t (a INT); INSERT INTO aside.t VALUES (5); \
+         CREATE DATABASE views; CREATE TABLE views.own (b INT); CREATE VIEW views.of_others AS SELECT a FROM aside.t; \
+         CREATE FUNCTION views.f() RETURNS INT READS SQL DATA RETURN (SELECT a FROM aside.t)",
+    );
+    let manager = manager(&far, &home);
+    let id = manager.add(&app(db.port(), USER, &["views.*"]));
+    let connected = || {
+        let result = manager.connected(&id);
+        let exposed = &result["exposed"];
+        let counts = (&exposed["guest_tables"], &exposed["guest_views"]);
+        assert_eq!(counts.1, 1);
+        (client(&result), counts.0.as_u64().unwrap())
+    };
+    let (mut client, tables) = connected();
+    assert_eq!(tables, 1);
+    assert_eq!(column(&mut client, "SELECT a FROM views.of_others"), ["5"]);
+    refused(&mut client, "SELECT a FROM aside.t");
+    refused(&mut client, "SELECT views.f()");
+    db.exec("CREATE TABLE views.later (c INT)");
+    refused(&mut client, "SELECT c FROM views.later");
+    manager.disconnect(&id);
+    let (mut client, tables) = connected();
+    assert_eq!(tables, 2);
+    assert!(column(&mut client, "SELECT c FROM views.later").is_empty());
+}
+
+#[test]
+fn its_usual_end_is_shown_where_the_application_has_none() {
+    let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
+    let manager = manager(&far, &home);
+    let in_hours = |hours: u64| {
+        let end = SystemTime::now() + Duration::from_secs(hours * 3600);
+        postern::store::time::rfc3339(end)
+    };
+    let id = manager.add(&app(db.port(), USER, &["shop.orders"]));
+    let result = manager.connected(&id);
+    let end = result["exposed"]["expires"].as_str().unwrap().to_owned();
+    assert!(end > in_hours(7) && end <= in_hours(8), "{end}");
+    // One that is later than the guest's is there once the database has it.
+    let mut body = app(db.port(), USER, &["shop.orders"]);
+    body["expires"] = json!(in_hours(24));
+    put(&manager, &id, &body);
+    let expires = |result: &Value| result["exposed"]["expires"] == body["expires"];
+    manager.wait_for(&id, "the later end", expires);
+    body["expires"] = Value::Null;
+    put(&manager, &id, &body);
+    let is_usual =
+        |result: &Value| result["exposed"]["expires"].as_str().unwrap() <= in_hours(8).as_str();
+    manager.wait_for(&id, "the usual end again", is_usual);
+}
+
 #[test]
 fn a_picker_is_given_names() {
     let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
@@ -318,16 +386,7 @@ fn a_guest_whose_time_is_extended_works_on_and_its_name_says_so() {
         info["user"].as_str().unwrap().to_owned()
     };
     let first = name(&mut client);
-    let put = |body: &Value| {
-        let json = [("Content-Type", "application/json")];
-        let body = body.to_string();
-        let answer =
-            manager
-                .client()
-                .send("PUT", &format!("/api/apps/{id}"), &json, body.as_bytes());
-        assert_eq!(answer.status(), 200, "{}", answer.text());
-    };
-    put(&ends_in(3 * 24 * 3600));
+    put(&manager, &id, &ends_in(3 * 24 * 3600));
     wait_until(TIMEOUT, "another name", || name(&mut client) != first);
     let second = name(&mut client);
     assert!(second > first, "{second}: it says that it ends later");
@@ -339,6 +398,6 @@ fn a_guest_whose_time_is_extended_works_on_and_its_name_says_so() {
     });
     assert!(records(home.path()).contains(&second));
     assert!(!accounts(db).contains(&first) && accounts(db).contains(&second));
-    put(&ends_in(2));
+    put(&manager, &id, &ends_in(2));
     wait_until(TIMEOUT, "its end", || !accounts(db).contains(&second));
 }

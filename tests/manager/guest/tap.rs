@@ -1,4 +1,5 @@
-//! Between postern and a database: everything passes, until a text is seen on its way to the server.
+//! Between postern and a database: everything passes, until a text is seen on its way to the server. Then nothing does any
+//! more, or that connection is lost.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,6 +11,8 @@ use std::sync::{Arc, Mutex};
 pub(super) struct StopAt {
     pub(super) text: &'static str,
     pub(super) after: bool,
+    /// Whether that connection is closed, once: later ones pass.
+    pub(super) cuts: bool,
 }
 
 /// The tap; it ends with the test's process.
@@ -58,18 +61,26 @@ fn join(
     was_hit: &Arc<AtomicBool>,
 ) {
     let is_stopped = Arc::new(AtomicBool::new(false));
+    let is_cut = Arc::new(AtomicBool::new(false));
     let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     let (stop_at, hit, stopped) = (stop_at.clone(), was_hit.clone(), is_stopped.clone());
+    let cut = is_cut.clone();
     std::thread::spawn(move || {
         copy(&mut from, |bytes| {
-            let wanted = *stop_at.lock().unwrap();
-            if let Some(wanted) = wanted.filter(|wanted| has(bytes, wanted.text)) {
+            let mut stop_at = stop_at.lock().unwrap();
+            if let Some(wanted) = stop_at.filter(|wanted| has(bytes, wanted.text)) {
                 stopped.store(true, Ordering::SeqCst);
+                if wanted.cuts {
+                    *stop_at = None;
+                    cut.store(true, Ordering::SeqCst);
+                }
                 if wanted.after {
                     return to.write_all(bytes).is_ok();
                 }
                 hit.store(true, Ordering::SeqCst);
+                return !wanted.cuts;
             }
+            drop(stop_at);
             stopped.load(Ordering::SeqCst) || to.write_all(bytes).is_ok()
         });
         let _ = to.shutdown(Shutdown::Both);
@@ -79,7 +90,7 @@ fn join(
         copy(&mut from, |bytes| {
             if is_stopped.load(Ordering::SeqCst) {
                 hit.store(true, Ordering::SeqCst);
-                return true;
+                return !is_cut.load(Ordering::SeqCst);
             }
             to.write_all(bytes).is_ok()
         });

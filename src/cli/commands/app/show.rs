@@ -15,6 +15,7 @@ use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::plugin::tables_and_views;
 use crate::store::time::parse_rfc3339;
 
 /// The width of the column of names.
@@ -74,7 +75,7 @@ fn sheet(app: &Value) -> String {
         ("site name", of("/site_name")),
         ("until", until(text(holds, "/expires"))),
         ("allowed from", list(holds, "allow")),
-        ("guest reads", list(holds, "guest")),
+        ("guest reads", guest_reads(holds)),
         ("host", pending::host(holds)),
         ("group", of("/group")),
         (
@@ -92,6 +93,16 @@ fn sheet(app: &Value) -> String {
         .map(|(name, value)| format!("{name:COLUMN$} {value}\n"))
         .chain(after_a_reconnect(app))
         .collect()
+}
+
+/// What is listed; in force, also what that comes to.
+fn guest_reads(holds: &Value) -> String {
+    let listed = list(holds, "guest");
+    let number = |name| holds.get(name).and_then(Value::as_u64);
+    match number("guest_tables").zip(number("guest_views")) {
+        Some(counts) => format!("{listed} ({})", tables_and_views(counts)),
+        None => listed,
+    }
 }
 
 /// What is saved otherwise than it is in force, a line each.

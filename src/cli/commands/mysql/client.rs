@@ -8,7 +8,7 @@ use crossbeam_channel::Receiver;
 
 use crate::cli::failure::printable;
 use crate::http::InvalidHost;
-use crate::plugin::{Served, SignIn};
+use crate::plugin::{GuestInForce, Served, SignIn};
 use crate::sqlweb::WebClient;
 
 /// A web client for an application.
@@ -43,6 +43,10 @@ impl Served for Client {
 
     fn ends_at(&self, expires: SystemTime) {
         self.0.ends_at(expires);
+    }
+
+    fn guest(&self) -> Option<Arc<GuestInForce>> {
+        self.0.guest()
     }
 
     fn sign_in(&self) -> SignIn {

@@ -14,7 +14,7 @@ use crate::cli::failure::{Failure, printable};
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
-use crate::plugin::{Database, NotServed, Plugin, Served};
+use crate::plugin::{Database, NotServed, Plugin, Served, tables_and_views};
 use crate::sqlweb::{self, Options, StartError, Target, TlsMode, WebClient};
 use crate::store::DataDir;
 use client::Client;
@@ -198,5 +198,9 @@ fn announcement(running: &WebClient, readonly: bool, is_shared: bool) -> String 
         "Auth URL"
     };
     let auth = auth.map_or(String::new(), |url| format!("{name}: {url}\n"));
-    format!("Web client: {}\nMode: {mode}\n{auth}", running.url)
+    let guest = running.guest().map_or(String::new(), |guest| {
+        let reads = tables_and_views((guest.tables, guest.views));
+        format!("Guest account: {reads}\n")
+    });
+    format!("Web client: {}\nMode: {mode}\n{guest}{auth}", running.url)
 }

@@ -1,0 +1,71 @@
+//! A temporary account on a database server: as it is wanted, and as it is.
+
+use std::time::{Duration, SystemTime};
+
+use super::grant::Grant;
+use crate::store::expiry::{Clocks, Expiry};
+use crate::sync::Mutex;
+
+/// How long a guest's account lives where nothing is said.
+pub const GUESTS_LIFE: Duration = Duration::from_secs(8 * 3600);
+
+/// A temporary account that may read what is listed and nothing else.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// What it may read; never empty.
+    pub grants: Vec<Grant>,
+    /// When it ends.
+    pub expires: SystemTime,
+}
+
+/// Such an account that has been made.
+#[derive(Debug)]
+pub struct GuestInForce {
+    /// How many tables it was let read.
+    pub tables: u64,
+    /// How many views. One shows what its definer may read, whatever else was listed.
+    pub views: u64,
+    expiry: Mutex<Expiry>,
+}
+
+impl GuestInForce {
+    /// One that may read so many tables and views, until `expires`.
+    pub fn new((tables, views): (u64, u64), expires: SystemTime) -> Self {
+        Self {
+            tables,
+            views,
+            expiry: Mutex::new(Expiry::at(expires, Clocks::now())),
+        }
+    }
+
+    /// When it ends.
+    pub fn expires(&self) -> SystemTime {
+        self.expiry.lock().wall()
+    }
+
+    /// Whether its time is over.
+    pub fn is_over(&self) -> bool {
+        self.expiry.lock().is_over(Clocks::now())
+    }
+
+    /// It ends then and not when it was to.
+    pub fn ends_at(&self, expires: SystemTime) {
+        *self.expiry.lock() = Expiry::at(expires, Clocks::now());
+    }
+}
+
+/// `2 tables, 1 view; a view shows what its definer may read`.
+pub fn tables_and_views((tables, views): (u64, u64)) -> String {
+    let count = |number, word| match number {
+        1 => format!("1 {word}"),
+        _ => format!("{number} {word}s"),
+    };
+    let tables = count(tables, "table");
+    match views {
+        0 => tables,
+        _ => format!(
+            "{tables}, {}; a view shows what its definer may read",
+            count(views, "view")
+        ),
+    }
+}
