@@ -95,7 +95,7 @@ fn refused(error: Error) -> ApiError {
 fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
     match class {
         "revoked" => ("revoked", REVOKED),
-        "wrong-password" | "forbidden" => (
+        "wrong-password" => (
             "refused",
             "'postern doctor' asks the server whether it knows this connector",
         ),
