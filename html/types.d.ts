@@ -127,6 +127,7 @@ interface Server {
   host_key?: string | null;
   applications?: string[];
   error?: string | null;
+  hint?: string;
 }
 
 /** What listens on this computer. */

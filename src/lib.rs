@@ -115,7 +115,7 @@
 //! A lock is held for memory alone: never over a socket, a file, a resolver, a database, or a callback. Where two are held
 //! at once they are taken in this order:
 //!
-//! - the audit files: one lock, held over the write of a line, so that lines are whole; nothing is taken under it;
+//! - the audit files: one lock an application, held over the write of a line, so that lines are whole; nothing is taken under it;
 //! - a tunnel: writer, session, streams, one stream's state; the timers' after the session's or alone; the poller's, the
 //!   pool's and the buffers' alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;

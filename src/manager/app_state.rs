@@ -14,7 +14,7 @@ use super::server_choice::ServerChoice;
 use super::server_url::ServerUrl;
 use crate::plugin::{self, WebClients};
 use crate::store::expiry::Clocks;
-use crate::store::{AuditFiles, CredentialStore, DataDir};
+use crate::store::{AuditSets, CredentialStore, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::registry::Registry;
@@ -48,7 +48,7 @@ pub(crate) struct AppState {
     pub(crate) keeps_main_tunnels: bool,
     pub(crate) notices: Vec<String>,
     /// The files of applications that keep them.
-    pub(crate) audit: Arc<AuditFiles>,
+    pub(crate) audit: AuditSets,
 }
 
 impl AppState {
@@ -113,6 +113,15 @@ impl AppState {
         match self.apps.lapse(id, expires) {
             Ok(_) | Err(app_store::Error::Unknown(_)) => {}
             Err(error) => log::warn!("application {id}: its end is not noted: {error}"),
+        }
+    }
+
+    /// Removes the audit files of applications that are gone, once they are old. None where that cannot be told.
+    pub(crate) fn sweep_audit(&self) {
+        let stored = AppStore::new(self.home.clone()).list();
+        if let (Ok(stored), Ok(own)) = (stored, self.apps.list()) {
+            let is_there = |id: &str| stored.iter().chain(&own).any(|app| app.id == id);
+            self.audit.sweep(is_there);
         }
     }
 

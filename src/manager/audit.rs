@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::apps::app::AppConfig;
 use super::visits::{RequestRecord, RequestSink};
 use crate::plugin::{StatementRecord, StatementSink};
-use crate::store::AuditFiles;
+use crate::store::{AuditFiles, AuditSets};
 
 /// The files, for one application.
 pub(super) struct AppAudit {
@@ -27,10 +27,10 @@ struct Line<'a, T> {
 
 impl AppAudit {
     /// That of `app`; none where its owner did not ask for it.
-    pub(super) fn of(app: &AppConfig, files: &Arc<AuditFiles>) -> Option<Arc<Self>> {
+    pub(super) fn of(app: &AppConfig, files: &AuditSets) -> Option<Arc<Self>> {
         app.sharing.audit.then(|| {
             Arc::new(Self {
-                files: Arc::clone(files),
+                files: files.of(&app.id),
                 id: app.id.clone(),
                 name: app.name.clone(),
             })

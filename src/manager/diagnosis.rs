@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::app::AppConfig;
 use super::connection::answers;
 use super::quick_setup;
+pub use super::quick_setup::Standing;
 use super::remote::Connector;
 use super::server_url::ServerUrl;
 use crate::net::resolve::resolve;
@@ -88,6 +89,16 @@ pub fn look_at_server(server: &ServerUrl) -> ServerLook {
             );
     }
     look
+}
+
+/// Asks a relay of ours whether it lets this connector in; none where it was not let in before, or the server cannot be
+/// asked. It waits for the network. The password goes no other way than to sign in: not off this machine without TLS.
+pub fn look_at_standing(server: &ServerUrl, credentials: &Credentials) -> Option<Standing> {
+    let is_safe = ServerUrl::parse(&server.to_string(), false).is_ok();
+    if !is_safe || !credentials.accepted {
+        return None;
+    }
+    quick_setup::standing(server, credentials)
 }
 
 /// A server that refuses the upgrade was reached.

@@ -45,7 +45,7 @@ use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
 use crate::plugin::{self, WebClients};
-use crate::store::{AuditFiles, CredentialStore, Credentials, DataDir};
+use crate::store::{AuditSets, CredentialStore, Credentials, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
 pub use apps::{app, app_input, app_store, protocol};
@@ -171,7 +171,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         run_dir: options.run_dir.clone(),
         check_other_users: options.check_other_users,
     };
-    let audit = Arc::new(AuditFiles::new(home.clone()));
+    let audit = AuditSets::new(&home);
     let core = AppState {
         apps: options.applications.store(&home),
         credentials: CredentialStore::new(home.clone()),
@@ -208,6 +208,7 @@ impl Applications {
 
 /// What the program does of itself at its start.
 fn begin(core: &Arc<AppState>) {
+    core.sweep_audit();
     if !core.keeps_main_tunnels {
         return;
     }

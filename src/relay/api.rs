@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -81,6 +81,11 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             Method::Delete,
             "/api/revoked/{name}",
             on(|app, request| operators(app, request, allow)),
+        )
+        .on(
+            Method::Post,
+            "/api/links",
+            on(|app, request| operators(app, request, link)),
         )
         .on(Method::Get, "/", on(page))
         .on(Method::Get, "/auth", on(enter))
@@ -231,6 +236,13 @@ fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
     let is_back = app.service.allow(name)?;
     Ok(Response::ok(json!({"allowed": name, "restored": is_back})))
+}
+
+/// A link that signs the operator in.
+fn link(app: &AppState, _: &Request) -> Result<Response, ApiError> {
+    let code = app.operator.link(Instant::now());
+    let url = format!("{}auth?code={}", app.service.urls.url(), *code);
+    Ok(Response::ok(json!({"url": url})))
 }
 
 fn page(app: &AppState, request: Request) {

@@ -1,18 +1,28 @@
-//! The operator's sign-in: the token that is printed at the start is exchanged for a cookie.
+//! The operator's sign-in: the token that is printed at the start, or the code of a link that was made since, is exchanged
+//! for a cookie.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
 use crate::http::Request;
 use crate::http::auth::{Code, Lifetime, Outcome, SignIn};
 use crate::store::random;
+use crate::sync::Mutex;
+
+/// How long a link signs in: it is opened at once, and what stays in a terminal is worth nothing.
+const LINK_LIFE: Duration = Duration::from_secs(600);
+/// Links at once; the oldest goes. Default 16: one is used at a time.
+const LINKS: usize = 16;
 
 /// Knows the operator of this relay.
 pub(super) struct Operator {
     token: Zeroizing<String>,
     sign_in: SignIn,
+    /// The codes of links, and until when each is good.
+    links: Mutex<VecDeque<(Code, Instant)>>,
 }
 
 impl Operator {
@@ -21,7 +31,22 @@ impl Operator {
         Self {
             token: Zeroizing::new(random::token()),
             sign_in: SignIn::new(&format!("postern-relay-{port}"), Lifetime::FromSignIn),
+            links: Mutex::default(),
         }
+    }
+
+    /// A new code for a link, good for [`LINK_LIFE`] from `now`; a secret.
+    pub(super) fn link(&self, now: Instant) -> Zeroizing<String> {
+        let code = Zeroizing::new(random::token());
+        let mut links = self.links.lock();
+        links.truncate(LINKS - 1);
+        links.push_front((Code::new(&code), now + LINK_LIFE));
+        code
+    }
+
+    fn is_link(&self, code: &str, now: Instant) -> bool {
+        let links = self.links.lock();
+        links.iter().any(|(link, end)| now < *end && link.is(code))
     }
 
     /// The token; a secret.
@@ -45,10 +70,11 @@ impl Operator {
             || bearer.is_some_and(|value| self.has(value))
     }
 
-    /// Tries a token. A right one always passes; wrong ones are counted by source.
+    /// Tries a token or the code of a link. A right one always passes; wrong ones are counted by source.
     pub(super) fn enter(&self, token: &str, source: IpAddr, is_secure: bool) -> Outcome {
-        self.sign_in
-            .enter(self.has(token), (), (source, is_secure), Instant::now())
+        let now = Instant::now();
+        let is_right = self.has(token) || self.is_link(token, now);
+        self.sign_in.enter(is_right, (), (source, is_secure), now)
     }
 }
 
@@ -66,5 +92,19 @@ mod tests {
         };
         assert!(cookie.starts_with("__Host-postern-relay-8180=") && cookie.ends_with("; Secure"));
         assert!(cookie.contains("; Max-Age=43200") && !cookie.contains(operator.token().as_str()));
+    }
+
+    #[test]
+    fn a_link_is_good_for_a_while_and_the_newest_stay() {
+        let (operator, now) = (Operator::new(8180), Instant::now());
+        let first = operator.link(now);
+        let source = std::net::Ipv4Addr::LOCALHOST.into();
+        let entered = operator.enter(&first, source, false);
+        assert!(matches!(entered, Outcome::SignedIn(_)));
+        assert!(!operator.has(&first), "no other call takes it");
+        assert!(!operator.is_link(&first, now + LINK_LIFE));
+        let later: Vec<_> = (0..LINKS).map(|_| operator.link(now)).collect();
+        assert!(later.iter().all(|code| operator.is_link(code, now)));
+        assert!(!operator.is_link(&first, now));
     }
 }

@@ -288,6 +288,9 @@ impl Service {
         password: &str,
         key: &str,
     ) -> Result<(), ApiError> {
+        if self.store.snapshot().is_revoked(connector) {
+            return Err(AuthError::Revoked.into());
+        }
         let kept = self.password(connector);
         if !kept.is_some_and(|kept| kept.is(password)) {
             return Err(AuthError::WrongPassword.into());

@@ -1,12 +1,16 @@
 //! Files of what was done, a line of JSON each, that are read by people and never again by this program.
 //!
-//! At most [`FILES`] of [`FILE_CAP`] bytes: the newest is `audit.jsonl`, `audit.1.jsonl` was before it, and so on; the
-//! oldest goes. Lines are whole: one that does not fit on the disk any more is taken back. A disk that is full, or any
-//! other failure, is said once and stops nothing.
+//! Each application has a set, `audit/ID/`, so that a busy one takes nothing from another's history: at most [`FILES`] of
+//! [`FILE_CAP`] bytes. The newest is `audit.jsonl`, `audit.1.jsonl` was before it, and so on; the oldest goes. Lines are
+//! whole: one that does not fit on the disk any more is taken back. A disk that is full, or any other failure, is said
+//! once and stops nothing. The set of an application that is gone stays for [`KEPT`].
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -16,14 +20,103 @@ use crate::sync::Mutex;
 
 /// The directory's name in the per-user directory.
 const DIRECTORY: &str = "audit";
-/// Files at once. Default 10.
+/// Files of a set at once. Default 10.
 const FILES: usize = 10;
 /// Bytes of a file. Default 10 MiB: some 50,000 requests.
 const FILE_CAP: u64 = 10 * 1024 * 1024;
+/// How long the set of an application that is gone is kept after its last line. Default 90 days.
+const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// Sets of applications that are gone: the newest stay. Default 500, as many as there may be applications.
+const GONE_SETS: usize = 500;
 
-/// The files of one process. Nothing is made before the first line.
+/// The sets of all applications of one process.
+pub struct AuditSets {
+    directory: PathBuf,
+    /// By application.
+    sets: Mutex<BTreeMap<String, Arc<AuditFiles>>>,
+}
+
+impl AuditSets {
+    /// Those in `home`.
+    pub fn new(home: &DataDir) -> Self {
+        Self {
+            directory: home.dir().join(DIRECTORY),
+            sets: Mutex::default(),
+        }
+    }
+
+    /// The set of the application with this identifier.
+    pub fn of(&self, id: &str) -> Arc<AuditFiles> {
+        let name = directory_name(id);
+        let mut sets = self.sets.lock();
+        let set = sets.entry(name).or_insert_with_key(|name| {
+            let directory = self.directory.join(name);
+            Arc::new(AuditFiles::new(directory))
+        });
+        Arc::clone(set)
+    }
+
+    /// The application is removed: where its set is, if it has one. That stays until [`Self::sweep`] finds it old.
+    pub fn leave(&self, id: &str) -> Option<PathBuf> {
+        let name = directory_name(id);
+        self.sets.lock().remove(&name);
+        Some(self.directory.join(name)).filter(|path| path.is_dir())
+    }
+
+    /// What the user is to be told, for each set: that lines are missing, and why.
+    pub fn trouble(&self) -> Vec<String> {
+        let sets = self.sets.lock();
+        sets.values().filter_map(|set| set.trouble()).collect()
+    }
+
+    /// Removes the sets of applications that are gone, once they are old or too many. What cannot be removed is left.
+    pub fn sweep(&self, is_there: impl Fn(&str) -> bool) {
+        let Ok(entries) = fs::read_dir(&self.directory) else {
+            return;
+        };
+        let paths = entries.flatten().map(|entry| entry.path());
+        let is_gone = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            path.is_dir() && !path.is_symlink() && !is_there(&name)
+        };
+        let mut gone: Vec<_> = paths
+            .filter(is_gone)
+            .map(|path| (last_line(&path), path))
+            .collect();
+        gone.sort_unstable();
+        let too_many = gone.len().saturating_sub(GONE_SETS);
+        let oldest = SystemTime::now().checked_sub(KEPT);
+        for (n, (time, path)) in gone.iter().enumerate() {
+            if (n < too_many || Some(*time) < oldest)
+                && let Err(error) = fs::remove_dir_all(path)
+            {
+                log::debug!("cannot remove {}: {error}", path.display());
+            }
+        }
+    }
+}
+
+/// One name below the directory, whatever an identifier holds. Those that are made here are as they are.
+fn directory_name(id: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    let plain: String = id
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .take(64)
+        .collect();
+    if plain.is_empty() { "_".into() } else { plain }
+}
+
+/// When the newest file of a set was written last.
+fn last_line(set: &Path) -> SystemTime {
+    let time = |path: &Path| fs::metadata(path)?.modified();
+    let newest = time(&set.join("audit.jsonl")).or_else(|_| time(set));
+    newest.unwrap_or_else(|_| SystemTime::now())
+}
+
+/// The set of one application. Nothing is made before the first line.
 pub struct AuditFiles {
-    home: DataDir,
+    directory: PathBuf,
     cap: u64,
     newest: Mutex<Newest>,
     trouble: Mutex<Option<String>>,
@@ -39,10 +132,10 @@ struct Newest {
 }
 
 impl AuditFiles {
-    /// Those in `home`.
-    pub fn new(home: DataDir) -> Self {
+    /// The one in `directory`, which lies in the directory of all.
+    fn new(directory: PathBuf) -> Self {
         Self {
-            home,
+            directory,
             cap: FILE_CAP,
             newest: Mutex::default(),
             trouble: Mutex::default(),
@@ -107,9 +200,10 @@ impl AuditFiles {
 
     /// The newest file, and its length.
     fn open(&self) -> io::Result<(File, u64)> {
-        let directory = self.home.dir().join(DIRECTORY);
-        create_private(&directory).map_err(io::Error::other)?;
-        make_private(&directory).map_err(io::Error::other)?;
+        create_private(&self.directory).map_err(io::Error::other)?;
+        for directory in self.directory.ancestors().take(2) {
+            make_private(directory).map_err(io::Error::other)?;
+        }
         let path = self.path(0);
         if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::other("audit.jsonl is not a regular file"));
@@ -134,10 +228,9 @@ impl AuditFiles {
     }
 
     fn path(&self, number: usize) -> PathBuf {
-        let directory = self.home.dir().join(DIRECTORY);
         match number {
-            0 => directory.join("audit.jsonl"),
-            number => directory.join(format!("audit.{number}.jsonl")),
+            0 => self.directory.join("audit.jsonl"),
+            number => self.directory.join(format!("audit.{number}.jsonl")),
         }
     }
 
@@ -151,10 +244,9 @@ impl AuditFiles {
                 }
             }
             Err(error) if trouble.is_none() => {
-                let directory = self.home.dir().join(DIRECTORY);
                 let why = format!(
                     "audit records are missing: {} cannot be written: {error}; everything else goes on",
-                    directory.display()
+                    self.directory.display()
                 );
                 log::warn!("{why}");
                 *trouble = Some(why);
@@ -169,15 +261,15 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn files(home: &std::path::Path, cap: u64) -> AuditFiles {
+    fn files(home: &Path, cap: u64) -> AuditFiles {
         AuditFiles {
             cap,
-            ..AuditFiles::new(DataDir::at(home))
+            ..AuditFiles::new(home.join("audit/a"))
         }
     }
 
-    fn names(home: &std::path::Path) -> Vec<String> {
-        let entries = fs::read_dir(home.join("audit")).unwrap();
+    fn names(home: &Path) -> Vec<String> {
+        let entries = fs::read_dir(home.join("audit/a")).unwrap();
         let mut names: Vec<String> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -198,7 +290,7 @@ mod tests {
         let names = names(home.path());
         assert_eq!(names.len(), FILES);
         for name in &names {
-            let path = home.path().join("audit").join(name);
+            let path = home.path().join("audit/a").join(name);
             let found = fs::metadata(&path).unwrap();
             assert_eq!(found.permissions().mode() & 0o777, 0o600);
             assert!(found.len() <= 30);
@@ -206,12 +298,70 @@ mod tests {
                 serde_json::from_str::<serde_json::Value>(line).unwrap();
             }
         }
-        let newest = fs::read_to_string(home.path().join("audit/audit.jsonl")).unwrap();
+        let newest = fs::read_to_string(home.path().join("audit/a/audit.jsonl")).unwrap();
         assert!(newest.ends_with("{\"line\":39}\n"), "{newest}");
-        let mode = fs::metadata(home.path().join("audit"))
-            .unwrap()
-            .permissions();
-        assert_eq!(mode.mode() & 0o777, 0o700);
+        for directory in ["audit", "audit/a"] {
+            let found = fs::metadata(home.path().join(directory)).unwrap();
+            assert_eq!(found.permissions().mode() & 0o777, 0o700);
+        }
+    }
+
+    #[test]
+    fn a_flood_of_one_application_leaves_the_others_lines() {
+        let home = tempfile::tempdir().unwrap();
+        let sets = AuditSets::new(&DataDir::at(home.path()));
+        sets.of("b").write(&"quiet");
+        let busy = files(home.path(), 8);
+        for n in 0..10 * FILES {
+            busy.write(&n);
+        }
+        assert_eq!(names(home.path()).len(), FILES);
+        let quiet = fs::read_to_string(home.path().join("audit/b/audit.jsonl")).unwrap();
+        assert_eq!(quiet, "\"quiet\"\n");
+        assert!(Arc::ptr_eq(&sets.of("b"), &sets.of("b")), "one writer");
+    }
+
+    #[test]
+    fn no_identifier_leads_elsewhere() {
+        let home = tempfile::tempdir().unwrap();
+        let sets = AuditSets::new(&DataDir::at(home.path()));
+        for (id, name) in [
+            ("../run", "___run"),
+            ("/etc", "_etc"),
+            ("", "_"),
+            ("..", "__"),
+        ] {
+            sets.of(id).write(&1);
+            let path = home.path().join("audit").join(name);
+            assert_eq!(sets.leave(id), Some(path), "{id}");
+        }
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+        assert_eq!(sets.leave("never"), None);
+    }
+
+    #[test]
+    fn what_is_gone_stays_until_it_is_old() {
+        let home = tempfile::tempdir().unwrap();
+        let sets = AuditSets::new(&DataDir::at(home.path()));
+        let path = |id: &str| home.path().join("audit").join(id);
+        for id in ["there", "old", "young"] {
+            sets.of(id).write(&1);
+        }
+        let long_ago = SystemTime::now() - KEPT - Duration::from_secs(60);
+        for id in ["there", "old"] {
+            let file = File::open(path(id).join("audit.jsonl")).unwrap();
+            file.set_modified(long_ago).unwrap();
+        }
+        sets.sweep(|id| id == "there");
+        assert!(path("there").exists() && path("young").exists());
+        assert!(!path("old").exists());
+        for n in 0..GONE_SETS {
+            fs::create_dir(path(&format!("gone{n}"))).unwrap();
+        }
+        sets.sweep(|id| id == "there");
+        let left = fs::read_dir(home.path().join("audit")).unwrap().count();
+        assert_eq!(left, GONE_SETS + 1);
+        assert!(path("there").exists() && !path("young").exists());
     }
 
     #[test]
@@ -225,12 +375,12 @@ mod tests {
         fs::remove_file(home.path().join("audit")).unwrap();
         audit.write(&2);
         assert_eq!(audit.trouble(), None);
-        let kept = fs::read_to_string(home.path().join("audit/audit.jsonl")).unwrap();
+        let kept = fs::read_to_string(home.path().join("audit/a/audit.jsonl")).unwrap();
         assert_eq!(kept, "2\n");
     }
 
     /// Ten files, each full of its number, and what writes on.
-    fn full(home: &std::path::Path) -> AuditFiles {
+    fn full(home: &Path) -> AuditFiles {
         let audit = files(home, 8);
         for n in 0..FILES {
             audit.write(&format!("{n:04}"));
@@ -239,7 +389,7 @@ mod tests {
         audit
     }
 
-    fn holds(home: &std::path::Path, number: usize) -> String {
+    fn holds(home: &Path, number: usize) -> String {
         fs::read_to_string(files(home, 8).path(number)).unwrap_or_default()
     }
 

@@ -26,7 +26,7 @@ pub mod time;
 mod zeroizing_json;
 
 pub use atomic::write_atomic;
-pub use audit::AuditFiles;
+pub use audit::{AuditFiles, AuditSets};
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
 pub use error::Error;

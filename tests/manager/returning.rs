@@ -381,3 +381,67 @@ fn a_connect_by_hand_takes_the_place_of_the_one_that_waits() {
     manager.connected(&id);
     assert_eq!(far.quick.requests().len(), 6);
 }
+
+/// One word for it everywhere, with what to do; and nothing to do here once the operator has let it in again.
+#[test]
+fn a_revoked_connector_says_so_everywhere_and_comes_back_by_itself() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let home = Arc::new(Home::new());
+    let known = home.run(&["server", "add", &relay.url(), "--default"]);
+    assert_eq!(known.code, Some(0), "{known:?}");
+    let manager = Manager::start_in(&home, &[]);
+    let id = manager.add(&autoconnected(&target));
+    manager.connected(&id);
+    let name = relay.status()["connectors"][0]["name"].clone();
+    let name = name.as_str().unwrap();
+    let good = home.run(&["doctor"]).stdout;
+    let knows = format!("ok     credentials: {} knows {name}\n", relay.url());
+    assert!(good.contains(&knows), "{good}");
+
+    let of_operator = |word: &str| {
+        let done = relay.home().run(&["relay", word, name]);
+        assert_eq!(done.code, Some(0), "{done:?}");
+    };
+    of_operator("revoke");
+    let says = |manager: &Manager| {
+        let revoked = |result: &Value| result["error_class"] == "revoked";
+        manager.wait_for_within(ROUNDS, &id, "it is revoked", revoked);
+        // The main tunnel is tried by itself.
+        let listed = || home.run(&["server", "list"]);
+        wait_until(TIMEOUT, "the server's word", || {
+            listed().stdout.contains("\trevoked\t")
+        });
+        let listed = listed();
+        let status = home.run(&["status"]).stdout;
+        let ask = "'postern relay allow'): it then comes back by itself\n";
+        for text in [&listed.stderr, &status] {
+            assert!(text.contains(ask), "{text}");
+        }
+        let of_server = format!("Server: {}: revoked: ", relay.url());
+        assert!(status.contains(&of_server), "{status}");
+        assert!(status.contains("\tfailed: revoked\t"), "{status}");
+        let apps = home.run(&["app", "list"]).stdout;
+        assert!(apps.contains("\tfailed: revoked\t"), "{apps}");
+        let doctor = home.run(&["doctor"]).stdout;
+        let of_doctor = format!(
+            "WRONG  credentials: {name} is revoked at {}\n       ask who runs it for 'postern relay allow {name}'",
+            relay.url()
+        );
+        assert!(doctor.contains(&of_doctor), "{doctor}");
+        let tunnels = manager.client().get("/api/tunnel").data();
+        assert_eq!(tunnels[0]["error_class"], "revoked", "{tunnels}");
+        let failed = home.run(&["app", "connect", &id]);
+        assert_eq!(failed.code, Some(4), "{failed:?}");
+    };
+    says(&manager);
+    // Also where it is started while it is out.
+    drop(manager);
+    let manager = Manager::start_in(&home, &[]);
+    says(&manager);
+    of_operator("allow");
+    wait_until(ROUNDS, "it is back", || {
+        manager.status(&id)["status"] == "connected"
+    });
+    let listed = home.run(&["server", "list"]);
+    assert!(listed.stdout.contains("\tconnected\t") && listed.stderr.is_empty());
+}

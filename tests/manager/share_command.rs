@@ -1,5 +1,7 @@
 //! `postern http …` through a running `postern start`, and `postern app` with what belongs to it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
@@ -210,7 +212,8 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
     assert!(imported.stdout.ends_with("\tbooks\n"), "{imported:?}");
     assert_eq!(
         imported.stderr,
-        "postern: 'web' is there already: left out\n"
+        "postern: 'books': connects by itself at start: no; at the relay on this machine\n\
+         postern: 'web' is there already: left out\n"
     );
     let books = app(&to, "books");
     assert_eq!(
@@ -247,6 +250,57 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
         assert_eq!(refused.code, Some(1), "{refused:?}");
         assert!(refused.stderr.contains(words), "{text}: {refused:?}");
     }
+}
+
+/// A file from elsewhere connects nothing by itself, and says where it would lead.
+#[test]
+fn an_import_names_the_server_and_is_not_armed_unasked() {
+    let (from, to) = (Home::new(), Home::new());
+    for (name, server) in [("a", "http://127.0.0.1:7"), ("b", "http://127.0.0.1:8")] {
+        let line = ["app", "add", "http", "3000", "--autoconnect", "--name"];
+        let line = [&line[..], &[name, "--server", server]].concat();
+        assert_eq!(from.run(&line).code, Some(0));
+    }
+    let known = to.run(&["server", "add", "http://127.0.0.1:8"]);
+    assert_eq!(known.code, Some(0), "{known:?}");
+    let exported = from.run(&["app", "export"]).stdout;
+    for (more, armed) in [(&[][..], false), (&["--keep-autoconnect"], true)] {
+        let imported = to.run_with_input(&[&["app", "import", "-"], more].concat(), &exported);
+        assert_eq!(imported.code, Some(0), "{imported:?}");
+        let by_itself = match armed {
+            true => "yes",
+            false => "no (in the file: yes, which --keep-autoconnect keeps)",
+        };
+        let said = format!(
+            "postern: 'a': connects by itself at start: {by_itself}; at http://127.0.0.1:7, which is not known here\n\
+             postern: 'b': connects by itself at start: {by_itself}; at http://127.0.0.1:8\n"
+        );
+        assert_eq!(imported.stderr, said);
+        for (name, server) in [("a", "http://127.0.0.1:7"), ("b", "http://127.0.0.1:8")] {
+            let app = app(&to, name);
+            assert_eq!(
+                (&app["autoconnect"], &app["server"]),
+                (&json!(armed), &json!(server))
+            );
+            assert_eq!(to.run(&["app", "remove", name]).code, Some(0));
+        }
+    }
+}
+
+/// With which server an application stayed goes along, also where it names none.
+#[test]
+fn the_server_that_an_application_stays_with_is_exported() {
+    let (far, target) = (Far::new(), Target::start());
+    let home = Arc::new(Home::new());
+    let known = home.run(&["server", "add", &far.quick.url(), "--default"]);
+    assert_eq!(known.code, Some(0), "{known:?}");
+    let manager = Manager::start_in(&home, &[]);
+    let id = manager.add(&target.app());
+    far.assign();
+    manager.connected(&id);
+    let exported = home.run(&["app", "export"]).stdout;
+    let exported: Value = serde_json::from_str(&exported).unwrap();
+    assert_eq!(exported["applications"][0]["server"], far.quick.url());
 }
 
 /// What was lent for a time is not shared for ever elsewhere.

@@ -1,5 +1,6 @@
 //! Visitors of a shared database: each has a share, and what they run is noted.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -228,9 +229,14 @@ fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
     manager.disconnect(&id);
 }
 
-/// The lines of the audit file.
-fn audited(manager: &Manager) -> Vec<Value> {
-    let file = manager.home().path().join("audit/audit.jsonl");
+/// Where an application's audit files are.
+fn audit_of(manager: &Manager, id: &str) -> PathBuf {
+    manager.home().path().join("audit").join(id)
+}
+
+/// The lines of the newest one.
+fn audited(manager: &Manager, id: &str) -> Vec<Value> {
+    let file = audit_of(manager, id).join("audit.jsonl");
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -251,8 +257,8 @@ fn audit_files_hold_what_was_done_and_no_secret() {
     visitor.set_cookie(&cookie);
     let select = json!({"sql": format!("SET PASSWORD FOR nobody_at_all = '{MARKED}'")});
     visitor.post("/api/query", &select);
-    wait_until(TIMEOUT, "a line", || audited(&manager).len() == 1);
-    let line = &audited(&manager)[0];
+    wait_until(TIMEOUT, "a line", || audited(&manager, &id).len() == 1);
+    let line = &audited(&manager, &id)[0];
     assert_eq!(
         (
             &line["what"],
@@ -267,7 +273,7 @@ fn audit_files_hold_what_was_done_and_no_secret() {
             &json!("SET")
         )
     );
-    let file = std::fs::read_to_string(manager.home().path().join("audit/audit.jsonl")).unwrap();
+    let file = std::fs::read_to_string(audit_of(&manager, &id).join("audit.jsonl")).unwrap();
     let value = cookie.split_once('=').unwrap().1;
     for secret in [MARKED, &code, value, PASSWORD] {
         assert!(!file.contains(secret), "{secret}: {file}");
@@ -295,19 +301,28 @@ fn requests_are_audited_without_queries_and_cookies_and_a_full_disk_stops_nothin
     wait_until(TIMEOUT, "the site", || get("/up").is_ok());
     assert!(get("/some/path?q=marked-secret").is_ok());
     wait_until(TIMEOUT, "its line", || {
-        audited(&manager)
+        audited(&manager, &id)
             .iter()
             .any(|line| line["path"] == "/some/path")
     });
     assert!(
-        audited(&manager)
+        audited(&manager, &id)
             .iter()
             .all(|line| line["what"] == "request")
     );
     let directory = manager.home().path().join("audit");
-    let text = std::fs::read_to_string(directory.join("audit.jsonl")).unwrap();
+    let text = std::fs::read_to_string(audit_of(&manager, &id).join("audit.jsonl")).unwrap();
     assert!(!text.contains(MARKED), "{text}");
     manager.disconnect(&id);
+
+    // What is removed leaves its files, and says so.
+    let other = manager.add(&app);
+    let left = audit_of(&manager, &other);
+    std::fs::create_dir(&left).unwrap();
+    let removed = manager.home().run(&["app", "remove", &other]);
+    let said = removed.stderr;
+    assert!(said.contains(left.to_str().unwrap()), "{said}");
+    assert!(left.exists());
 
     // A start that cannot write there says so once and goes on.
     let home = manager.home().clone();

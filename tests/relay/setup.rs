@@ -571,6 +571,12 @@ fn answers_are_those_of_the_description() {
             "delete",
             operators("DELETE", "/api/revoked/one"),
         ),
+        ("/api/links", "post", operators("POST", "/api/links")),
+        (
+            "/api/links",
+            "post",
+            relay.client().send("POST", "/api/links", &[], b""),
+        ),
         ("/health", "get", relay.client().get("/health")),
     ];
     for (path, method, answer) in answers {

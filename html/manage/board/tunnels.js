@@ -4,7 +4,7 @@ import { hostOf } from '../core/links.js';
 import { failureClass, latencyText } from '../core/status.js';
 
 /** Failures that need action from the user. */
-const NEEDS_YOU = ['wrong-password', 'host-key-changed'];
+const NEEDS_YOU = ['wrong-password', 'revoked', 'host-key-changed'];
 /** Notices dismissed since the page was loaded. */
 const dismissed = new Set();
 

@@ -2,7 +2,7 @@
 import { hostOf } from './links.js';
 
 /** Failures of the server or of the way to it, whatever their words; of all others the words tell whether they are one. */
-const OF_THE_SERVER = ['network', 'dns', 'proxy', 'tls', 'timeout', 'not-a-tunnel-server', 'wrong-password', 'host-key-changed', 'address-refused'];
+const OF_THE_SERVER = ['network', 'dns', 'proxy', 'tls', 'timeout', 'not-a-tunnel-server', 'wrong-password', 'revoked', 'host-key-changed', 'address-refused'];
 /** Failures that are an application's own, though several may have them. */
 const OF_THE_APPLICATION = ['own-listener', 'plugin', 'local', 'port-held', 'permission-denied', 'expired', 'not-enforced'];
 /** Fewer than so many tell it themselves. */
@@ -41,5 +41,5 @@ function troubleKey(status = 'idle', { server, error, error_class: given }) {
 
 /** A server that is down is refused by one and awaited in vain by another. */
 function classGroup(errorClass) {
-  return ['wrong-password', 'host-key-changed', 'address-refused'].includes(errorClass) ? errorClass : 'away';
+  return ['wrong-password', 'revoked', 'host-key-changed', 'address-refused'].includes(errorClass) ? errorClass : 'away';
 }

@@ -29,6 +29,7 @@ const CLASSES = {
   timeout: ['Timeout', 'The tunnel did not come up in time; its own reason, where it gave one, is above.'],
   'quick-setup': ['Remote server', ''],
   forbidden: ['Refused by the server', 'It is not asked again by itself: mend what it says, then retry.'],
+  revoked: ['Revoked', 'Ask who runs the server to let this computer in again; it then comes back by itself.'],
   limit: ['Over a limit', 'Wait a minute, or disconnect what is not needed.'],
   'own-listener': ['Own address', 'Edit the application (under ⋯): it leads to this program itself.'],
   expired: ['Expired', 'Extend it to share it again.'],

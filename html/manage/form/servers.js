@@ -8,6 +8,8 @@ import { failureClass, formatWait, latencyText } from '../core/status.js';
 import { openServerForm } from './serverform.js';
 
 const STATUSES = ['connected', 'connecting', 'failed'];
+/** What a server does that lets this computer in no more. */
+const REFUSALS = ['refused', 'revoked'];
 /** Names of applications that are listed before the rest is counted. */
 const NAMES_MAX = 6;
 
@@ -173,13 +175,14 @@ function placeOf({ url, label, on_this_machine: isHere }) {
 
 /** @param {Server} server */
 function statusOf({ status = '' }) {
+  if (REFUSALS.includes(status)) return 'failed';
   return STATUSES.includes(status) ? status : 'idle';
 }
 
 /** @param {Server} server */
 function figures(server) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = server.main_tunnel ?? {};
-  const word = { idle: 'not in use' }[statusOf(server)] ?? statusOf(server);
+  const word = REFUSALS.includes(server.status ?? '') ? server.status : { idle: 'not in use' }[statusOf(server)] ?? statusOf(server);
   return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrol token saved'].filter(Boolean).join(' · ');
 }
 

@@ -42,6 +42,9 @@ pub(crate) const AUTOCONNECT: Flag = Flag::switch("autoconnect", "connect it whe
 #[rustfmt::skip]
 pub(crate) const NO_AUTOCONNECT: Flag = Flag::switch("no-autoconnect", "do not");
 #[rustfmt::skip]
+pub(crate) const KEEP_AUTOCONNECT: Flag = Flag::switch("keep-autoconnect",
+    "connect whenever 'postern start' starts what the file says so of");
+#[rustfmt::skip]
 pub(crate) const NO_AUDIT: Flag = Flag::switch("no-audit", "keep nothing in files");
 #[rustfmt::skip]
 pub(crate) const NO_RECORD_SQL: Flag = Flag::switch("no-record-sql", "keep no statements' texts");
@@ -208,7 +211,7 @@ pub(crate) const EXPORT: Command = Command {
     name: "app export",
     operands: "[ID…]",
     brief: "write applications as JSON",
-    about: "Writes applications as JSON, all where none is named, without passwords and codes.",
+    about: "Writes applications as JSON with their servers, all where none is named, without passwords and codes.",
     flags: &[WITH_SECRETS],
     notes: "\
 The secrets are sealed with AES-256-GCM under a key of PBKDF2-HMAC-SHA-256; the
@@ -223,8 +226,11 @@ pub(crate) const IMPORT: Command = Command {
     operand_kinds: &[Kind::File],
     brief: "add the applications of such a file",
     about: "Adds the applications of a file that 'app export' wrote, and says what it leaves out.",
-    flags: &[JSON],
-    notes: "FILE is - for standard input. One whose name is there already is left out.",
+    flags: &[KEEP_AUTOCONNECT, JSON],
+    notes: "\
+FILE is - for standard input. One whose name is there already is left out.
+Nothing is connected, and without --keep-autoconnect nothing connects by
+itself later: it says of each what it would do, and through which server.",
     ..CONNECT
 };
 #[rustfmt::skip]

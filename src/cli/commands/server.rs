@@ -14,7 +14,7 @@ use crate::cli::args::operations::server::{
 use crate::cli::args::table::JSON;
 use crate::cli::args::values::{TOKEN_VARIABLE, environment};
 use crate::cli::columns::print_table;
-use crate::cli::failure::{Failure, UNREACHABLE, printable, quoted};
+use crate::cli::failure::{Failure, UNREACHABLE, printable, quoted, warn};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
@@ -63,7 +63,19 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
         ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
         &rows,
         "No servers are known. 'postern server add URL' adds one.",
-    )
+    )?;
+    servers
+        .iter()
+        .filter_map(remark)
+        .for_each(|text| warn(&text));
+    Ok(())
+}
+
+/// What trying again does not mend, and what to do.
+fn remark(server: &Value) -> Option<String> {
+    let hint = Some(text(server, "/hint")).filter(|hint| !hint.is_empty())?;
+    let [url, error, hint] = [text(server, "/url"), text(server, "/error"), hint].map(printable);
+    Some(format!("{url}: {error}\n{hint}"))
 }
 
 /// Every server as the API shows it; without a manager nothing is said of their state.

@@ -69,7 +69,7 @@ fn tell(manager: Option<&Manager>, servers: &[Value], apps: &[Value]) -> Result<
     print(&apps.iter().filter_map(remark).collect::<String>())
 }
 
-/// `Server: https://relay.example (home): connected`, and why where it is not.
+/// `Server: https://relay.example (home): connected`; why where it is not, and what to do.
 fn server_line(server: &Value) -> String {
     let label = match text(server, "/label") {
         "" => String::new(),
@@ -79,9 +79,13 @@ fn server_line(server: &Value) -> String {
         "" => String::new(),
         error => format!(": {}", printable(error)),
     };
+    let hint = match text(server, "/hint") {
+        "" => String::new(),
+        hint => format!("        {}\n", printable(hint)),
+    };
     let (url, status) = (text(server, "/url"), text(server, "/status"));
     format!(
-        "Server: {}{label}: {}{error}\n",
+        "Server: {}{label}: {}{error}\n{hint}",
         printable(url),
         printable(status)
     )

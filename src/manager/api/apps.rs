@@ -125,6 +125,10 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
     give_back(core, &removed);
     core.retire_unused_main_tunnels();
     log::info!("application '{}': removed", removed.name);
+    if let Some(kept) = core.audit.leave(id) {
+        log::info!("its audit files stay: {}", kept.display());
+        core.sweep_audit();
+    }
     Ok(removed)
 }
 

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::answer::{Answer, failed};
+use super::remotes;
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::connection::ConnectionState;
+use crate::manager::quick_setup::REVOKED;
 use crate::manager::remote::Connector;
 use crate::manager::server_choice::CurrentServers;
 use crate::manager::server_store::{Error, ServerChange};
@@ -89,6 +91,18 @@ fn refused(error: Error) -> ApiError {
     }
 }
 
+/// What trying again does not mend has a word of its own, and something to do.
+fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
+    match class {
+        "revoked" => ("revoked", REVOKED),
+        "wrong-password" => (
+            "refused",
+            "'postern doctor' asks the server whether it knows this connector",
+        ),
+        _ => (status, ""),
+    }
+}
+
 /// All that is shown of servers, read at one moment.
 struct ServersView<'a> {
     core: &'a AppState,
@@ -103,7 +117,7 @@ impl<'a> ServersView<'a> {
         let internal = |error: store::Error| ApiError::internal(error.to_string());
         let main_tunnels = core.servers.all();
         let main_tunnels = main_tunnels.iter().filter_map(|server| {
-            let shown = server.snapshot().main.as_ref()?.to_json(server.origin());
+            let shown = remotes::main_tunnel(core, server)?;
             Some((server.origin().to_owned(), shown))
         });
         Ok(Self {
@@ -138,7 +152,7 @@ impl<'a> ServersView<'a> {
         let is_default =
             self.servers.list.is_default(origin) || (self.servers.stands_in() && is_used);
         let main_tunnel = self.main_tunnels.get(origin);
-        let (status, error) = self.status(origin, main_tunnel);
+        let (status, error, hint) = self.status(origin, main_tunnel);
         let goes_there = |app: &&AppConfig| self.servers.of(app).is_ok_and(|url| is_of_all(&url));
         let applications = self.apps.iter().filter(goes_there);
         json!({
@@ -154,15 +168,21 @@ impl<'a> ServersView<'a> {
             "host_key": self.host_key(origin),
             "applications": applications.map(|app| &app.name).collect::<Vec<_>>(),
             "error": error,
+            "hint": hint,
         })
     }
 
-    /// Where its main tunnel is; before there is one, where its applications are, and why.
-    fn status(&self, origin: &str, main_tunnel: Option<&Value>) -> (String, Option<String>) {
+    /// Where its main tunnel is; before there is one, where its applications are; why, and what to try.
+    fn status(
+        &self,
+        origin: &str,
+        main_tunnel: Option<&Value>,
+    ) -> (String, Option<String>, &'static str) {
         if let Some(main) = main_tunnel {
             let text = |name: &str| main.get(name).and_then(Value::as_str).unwrap_or_default();
             let error = Some(text("error").to_owned()).filter(|error| !error.is_empty());
-            return (text("status").to_owned(), error);
+            let (status, hint) = in_a_word(text("error_class"), text("status"));
+            return (status.to_owned(), error, hint);
         }
         let connections = self.core.connections.through(origin);
         let is = |wanted: ConnectionState| {
@@ -170,14 +190,16 @@ impl<'a> ServersView<'a> {
             found.next().map(|(id, _)| id)
         };
         if is(ConnectionState::Connecting).is_some() {
-            return ("connecting".to_owned(), None);
+            return ("connecting".to_owned(), None, "");
         }
-        match is(ConnectionState::Failed) {
-            Some(id) => {
-                let error = self.core.connections.result(id).map(|result| result.error);
-                ("failed".to_owned(), error)
+        let failed = is(ConnectionState::Failed).map(|id| self.core.connections.result(id));
+        match failed {
+            Some(result) => {
+                let class = result.as_ref().and_then(|result| result.error_class);
+                let (status, hint) = in_a_word(class.unwrap_or_default(), "failed");
+                (status.to_owned(), result.map(|result| result.error), hint)
             }
-            None => ("idle".to_owned(), None),
+            None => ("idle".to_owned(), None, ""),
         }
     }
 

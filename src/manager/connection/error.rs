@@ -1,15 +1,16 @@
 //! Why a connection's work did not reach its end.
 
 /// Kinds of failure that the same call can only meet again.
-const REFUSALS: [&str; 4] = [
+const REFUSALS: [&str; 5] = [
     "wrong-password",
     "forbidden",
+    "revoked",
     "host-key-changed",
     "no-server",
 ];
 
 /// Those of them that a server takes back by letting the connector in again.
-const CREDENTIAL_REFUSALS: [&str; 2] = ["wrong-password", "forbidden"];
+const CREDENTIAL_REFUSALS: [&str; 3] = ["wrong-password", "forbidden", "revoked"];
 
 /// Whether a failure of this kind can only be met again.
 pub(super) fn is_refusal(class: &str) -> bool {

@@ -169,6 +169,15 @@ impl Connections {
         is_news
     }
 
+    /// What the server with this origin said to an application whose connector it has revoked; none where it did not.
+    pub(crate) fn revocation(&self, origin: &str) -> Option<ConnectResult> {
+        let through = self.all();
+        let through = through.iter().filter(|active| active.is_through(origin));
+        through
+            .map(|active| active.result())
+            .find(|result| result.error_class == Some("revoked"))
+    }
+
     /// One tunnel to the server with this origin is up, so that the others can be.
     pub(crate) fn server_answers(&self, origin: &str) {
         for active in self.all() {

@@ -50,7 +50,10 @@ fn kind(class: &'static str) -> &'static str {
 
 /// Whether a round's failure is the server's, and so that of all its applications.
 pub(super) fn is_of_server(class: &str) -> bool {
-    matches!(class, "network" | "wrong-password" | "forbidden")
+    matches!(
+        class,
+        "network" | "wrong-password" | "forbidden" | "revoked"
+    )
 }
 
 /// A time in words: `42 s`, `3 min`, `2 h`.

@@ -16,7 +16,7 @@ use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
 use crate::manager::visits::{RequestSink, Visitors, Visits};
 use crate::plugin::{GuestInForce, StatementLog, StatementSink};
-use crate::store::AuditFiles;
+use crate::store::AuditSets;
 use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Tunnel;
@@ -76,7 +76,7 @@ impl ConnectionRecord {
     }
 
     /// What is noted of visitors is as `app` says from now on, and goes to `files` too where it says so.
-    pub(super) fn notes_as(&self, app: &AppConfig, files: &Arc<AuditFiles>) {
+    pub(super) fn notes_as(&self, app: &AppConfig, files: &AuditSets) {
         self.statements.keep_sql(app.sharing.record_sql);
         let audit = AppAudit::of(app, files);
         let of_statements = |audit: Arc<AppAudit>| -> Arc<dyn StatementSink> { audit };

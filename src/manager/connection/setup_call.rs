@@ -132,6 +132,7 @@ fn class_of(failure: &Failure) -> &'static str {
     match failure {
         Failure::Local(_) => "local",
         Failure::Unauthorized { .. } => "wrong-password",
+        revoked if revoked.is_revocation() => "revoked",
         Failure::Status { status: 403, .. } => "forbidden",
         Failure::Refused { code, .. } if code == "401" => "wrong-password",
         Failure::Refused { code, .. } if code == "403" => "forbidden",

@@ -107,14 +107,13 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, String
     })
 }
 
-/// Gives back what a relay of ours holds for an application; the status of the answer. Other servers
-/// know no such call.
+/// Gives back what a relay of ours holds for an application. Other servers know no such call.
 pub(super) fn release(
     server: &ServerUrl,
     (name, password): (&str, &str),
     client_app_id: &str,
     timeout: Duration,
-) -> Result<u16, NoReply> {
+) -> Result<Reply, NoReply> {
     let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
     let agent = agent(server, proxy.as_ref(), timeout, &Reached::default()).map_err(local)?;
@@ -123,10 +122,8 @@ pub(super) fn release(
     let request = agent
         .delete(server.with(&format!("{APPLICATIONS}{client_app_id}")))
         .header(header::AUTHORIZATION, basic.as_str());
-    let response = request
-        .call()
-        .map_err(|error| classified(server, error, ""))?;
-    Ok(response.status().as_u16())
+    let response = request.call().and_then(reply);
+    response.map_err(|error| classified(server, error, ""))
 }
 
 fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {

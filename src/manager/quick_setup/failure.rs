@@ -58,7 +58,15 @@ pub enum Failure {
     },
 }
 
+/// What to do about a revocation.
+pub(crate) const REVOKED: &str = "ask who runs the server to let it in again ('postern relay allow'): it then comes back by itself";
+
 impl Failure {
+    /// Whether the operator of a relay has turned this connector out.
+    pub(crate) fn is_revocation(&self) -> bool {
+        matches!(self, Self::Status { status: 403, said } if said.contains("revoked by"))
+    }
+
     /// An answer that was refused.
     pub(super) fn of(refusal: Refusal, body: &[u8], secrets: &SentSecrets) -> Self {
         let (reason, came) = match refusal {
@@ -88,9 +96,7 @@ impl Failure {
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the server's URL, and that it runs and can be reached from here"
             }
-            Self::Status { status: 403, said } if said.contains("revoked by") => {
-                "ask who runs the server to let it in again ('postern relay allow')"
-            }
+            revoked if revoked.is_revocation() => REVOKED,
             Self::Status { status: 403, .. } => {
                 "give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
             }

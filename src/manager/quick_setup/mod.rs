@@ -25,5 +25,7 @@ pub use answer::{ApiKey, App, Connector, Resource, Setup};
 pub use body::Body;
 pub(crate) use call::look;
 pub use failure::Failure;
-pub(crate) use release::release;
+pub(crate) use failure::REVOKED;
+pub use release::Standing;
+pub(crate) use release::{release, standing};
 pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::call::{self, NoReply};
+use super::call::{self, NoReply, Reply};
 use crate::manager::ServerUrl;
 use crate::store::Credentials;
 
@@ -27,12 +27,10 @@ pub(crate) fn release(
         .stack_size(STACK)
         .spawn(move || {
             let _calling: Sender<()> = calling;
-            let account = (
-                credentials.connector_name.as_str(),
-                credentials.password.as_str(),
-            );
-            match call::release(&server, account, &client_app_id, TIMEOUT) {
-                Ok(status) => log::debug!("application {client_app_id}: given back: {status}"),
+            match call(&server, &credentials, &client_app_id) {
+                Ok(reply) => {
+                    log::debug!("application {client_app_id}: given back: {}", reply.status);
+                }
                 Err(NoReply::Passing(reason)) => {
                     log::debug!("application {client_app_id}: not given back: {reason}");
                 }
@@ -45,4 +43,35 @@ pub(crate) fn release(
         log::debug!("no thread to give an application back: {error}");
     }
     done
+}
+
+fn call(server: &ServerUrl, credentials: &Credentials, id: &str) -> Result<Reply, NoReply> {
+    let account = (
+        credentials.connector_name.as_str(),
+        credentials.password.as_str(),
+    );
+    call::release(server, account, id, TIMEOUT)
+}
+
+/// What a server thinks of a connector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is let in.
+    Known,
+    /// Its name or password is wrong.
+    Refused,
+    /// The operator has turned it out.
+    Revoked,
+}
+
+/// Asks a relay of ours by giving back what no application is called; nothing changes. None where no such relay answers.
+pub(crate) fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Standing> {
+    let reply = call(server, credentials, "none").ok()?;
+    let said = String::from_utf8_lossy(&reply.body);
+    match reply.status {
+        404 if said.contains("no such application") => Some(Standing::Known),
+        401 if said.contains("of this connector is wrong") => Some(Standing::Refused),
+        403 if said.contains("revoked by") => Some(Standing::Revoked),
+        _ => None,
+    }
 }

@@ -239,8 +239,8 @@ fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
 fn status_of(class: &str) -> u8 {
     match class {
         "network" | "dns" | "proxy" | "timeout" | "port-held" => UNREACHABLE,
-        "wrong-password" | "forbidden" | "host-key-changed" | "permission-denied" | "refused"
-        | "address-refused" => REFUSED,
+        "wrong-password" | "forbidden" | "revoked" | "host-key-changed" | "permission-denied"
+        | "refused" | "address-refused" => REFUSED,
         "limit" => crate::cli::failure::OVER_LIMIT,
         _ => 1,
     }

@@ -63,7 +63,6 @@ fn reason(class: &str, error: &str) -> String {
         "dns" => "name not found",
         "timeout" => "no answer in time",
         "wrong-password" => "wrong password",
-        "forbidden" if error.contains("revoked by") => "revoked",
         "forbidden" | "permission-denied" | "refused" => "refused",
         "address-refused" => "address not allowed",
         "host-key-changed" => "host key changed",

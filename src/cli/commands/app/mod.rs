@@ -24,10 +24,11 @@ use crate::cli::args::app::{
 };
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_table;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::store::AuditSets;
 pub(crate) use listing::row;
 pub(crate) use select::{apps, find, manager, of_store};
 use select::{changes, is_plain_word, selected};
@@ -91,6 +92,10 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
         let removed = place.remove(&app.id)?;
         if parsed.has(&JSON) {
             print(&format!("{removed}\n"))?;
+        }
+        if let Some(kept) = AuditSets::new(&home).leave(&app.id) {
+            let (name, kept) = (quoted(&app.label), kept.display());
+            warn(&format!("the audit files of {name} stay: {kept}"));
         }
     }
     Ok(())

@@ -15,15 +15,18 @@ use zeroize::Zeroizing;
 
 use super::sealing;
 use super::select::{Changes, changes, named, of_store, selected};
-use crate::cli::args::app::{EXPORT, IMPORT, JSON, WITH_SECRETS};
+use crate::cli::args::app::{EXPORT, IMPORT, JSON, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::AppStore;
+use crate::manager::server_store::{ServerList, ServerStore};
+use crate::store::DataDir;
 
 /// What such a file says that it is.
 const FORMAT: &str = "postern applications";
@@ -80,6 +83,8 @@ fn secret(secret: &Option<Zeroizing<String>>) -> Option<&str> {
 fn without_secrets(app: &AppConfig) -> Value {
     let mut shown = app.to_json();
     if let Some(fields) = shown.as_object_mut() {
+        let server = app.server.as_ref().or(app.used_server.as_ref());
+        fields.insert("server".to_owned(), json!(server));
         fields.retain(|name, value| {
             let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
             !is_nothing && !LEFT_OUT.contains(&name.as_str())
@@ -96,15 +101,24 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let manager = Manager::find(&home)?;
     let place = changes(&home, manager.as_ref());
+    let servers = Servers::known(&home, manager.as_ref())?;
+    let keeps = parsed.has(&KEEP_AUTOCONNECT);
     let mut wrong = 0;
     for (number, app) in apps.iter().enumerate() {
         let name = app
             .get("name")
             .and_then(Value::as_str)
             .unwrap_or("one without a name");
-        match added(&place, app, secrets.get(number)) {
-            Ok(Some(added)) if parsed.has(&JSON) => print(&format!("{added}\n"))?,
-            Ok(Some(added)) => print(&format!("{}\t{}\n", text(&added, "/id"), printable(name)))?,
+        match added(&place, app, secrets.get(number), keeps) {
+            Ok(Some(added)) => {
+                if parsed.has(&JSON) {
+                    print(&format!("{added}\n"))?;
+                } else {
+                    print(&format!("{}\t{}\n", text(&added, "/id"), printable(name)))?;
+                }
+                let would = would_do(&added, is_armed(app) && !keeps, &servers);
+                warn(&format!("{}: {would}", quoted(name)));
+            }
             Ok(None) => warn(&format!("{} is there already: left out", quoted(name))),
             Err(why) => {
                 wrong += 1;
@@ -121,13 +135,66 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// The application that was added; none where there is one of that name.
+/// Where applications are connected through.
+struct Servers {
+    list: ServerList,
+    /// Of those that name none: as the running manager says, else the default of the list.
+    default: String,
+}
+
+impl Servers {
+    fn known(home: &DataDir, manager: Option<&Manager>) -> Result<Self, Failure> {
+        let list = ServerStore::new(home.clone()).look()?;
+        let default = match manager {
+            Some(manager) => {
+                text(&manager.call("GET", "/api/version", None)?, "/server").to_owned()
+            }
+            None => String::new(),
+        };
+        let of_list = || list.default_server().map(|server| server.url.clone());
+        let default = Some(default).filter(|url| !url.is_empty()).or_else(of_list);
+        let default = default.unwrap_or_else(|| "the relay on this machine".to_owned());
+        Ok(Self { list, default })
+    }
+}
+
+/// Whether it connects by itself.
+fn is_armed(app: &Value) -> bool {
+    app.get("autoconnect").and_then(Value::as_bool) == Some(true)
+}
+
+/// What was added would do by itself, and where; `was_armed` where the file says that it connects by itself.
+fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
+    let by_itself = match (is_armed(added), was_armed) {
+        (true, _) => "yes",
+        (false, true) => "no (in the file: yes, which --keep-autoconnect keeps)",
+        (false, false) => "no",
+    };
+    let (server, unknown) = match text(added, "/server") {
+        "" => (servers.default.as_str(), ""),
+        url => match ServerUrl::parse(url, true) {
+            Ok(parsed) if servers.list.get(parsed.origin()).is_some() => (url, ""),
+            _ => (url, ", which is not known here"),
+        },
+    };
+    format!(
+        "connects by itself at start: {by_itself}; at {}{unknown}",
+        printable(server)
+    )
+}
+
+/// The application that was added; none where there is one of that name. It connects by itself where the file says so
+/// and that is kept.
 fn added(
     place: &Changes<'_>,
     app: &Value,
     secrets: Option<&Value>,
+    keeps_autoconnect: bool,
 ) -> Result<Option<Value>, String> {
     let mut fields: Fields = app.as_object().cloned().ok_or("it is no application")?;
+    if is_armed(app) && !keeps_autoconnect {
+        fields.insert("autoconnect".to_owned(), Value::Bool(false));
+    }
     let name = fields.get("name").and_then(Value::as_str);
     let there = place.list().and_then(|apps| named(&apps, name));
     if name.is_some() && !matches!(there, Ok(None)) {

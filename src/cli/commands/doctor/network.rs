@@ -7,10 +7,12 @@ use super::finding::Finding;
 use super::here::{Files, clock_of};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::manager::ServerUrl;
+use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
-    ConnectionProblem, QuickSetupLook, look_at_application, look_at_server, look_at_tunnel,
+    ConnectionProblem, QuickSetupLook, Standing, look_at_application, look_at_server,
+    look_at_standing, look_at_tunnel,
 };
-use crate::store::DataDir;
+use crate::store::{Credentials, DataDir};
 
 /// Applications that are asked at a time: each may take 10 s.
 const AT_ONCE: usize = 8;
@@ -18,7 +20,8 @@ const AT_ONCE: usize = 8;
 /// The servers of the list, of the environment and of applications, each once.
 pub(super) fn servers(files: &Files) -> Vec<ServerUrl> {
     let listed = files.servers.all().map(|(_, server)| server.url.clone());
-    let named = files.apps.iter().filter_map(|app| app.server.clone());
+    let of_app = |app: &AppConfig| app.server.clone().or_else(|| app.used_server.clone());
+    let named = files.apps.iter().filter_map(of_app);
     let all = listed.chain(environment(SERVER_VARIABLE)).chain(named);
     // Whether http may be used is not the question here.
     let all = all.filter_map(|url| ServerUrl::parse(&url, true).ok());
@@ -57,6 +60,7 @@ pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<F
     }
     findings.extend(look.quick_setup.map(|found| quick_setup(server, found)));
     if let Some(credentials) = files.credentials.get(server.origin()) {
+        findings.extend(standing(server, credentials));
         findings.extend(tunnel(home, server, credentials));
     }
     findings
@@ -91,11 +95,28 @@ fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, String>) -> Fin
     }
 }
 
-fn tunnel(
-    home: &DataDir,
-    server: &ServerUrl,
-    credentials: &crate::store::Credentials,
-) -> Vec<Finding> {
+/// Whether the server lets this connector in; a server that cannot be asked says nothing.
+fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Finding> {
+    const CHECK: &str = "credentials";
+    let name = &credentials.connector_name;
+    Some(match look_at_standing(server, credentials)? {
+        Standing::Known => Finding::good(CHECK, format!("{server} knows {name}")),
+        Standing::Refused => Finding::wrong(
+            CHECK,
+            format!("{server} refuses {name}"),
+            "it was removed there, or has another password: 'postern start --reset-credentials' starts afresh, with new addresses",
+        ),
+        Standing::Revoked => Finding::wrong(
+            CHECK,
+            format!("{name} is revoked at {server}"),
+            format!(
+                "ask who runs it for 'postern relay allow {name}': it then comes back by itself"
+            ),
+        ),
+    })
+}
+
+fn tunnel(home: &DataDir, server: &ServerUrl, credentials: &Credentials) -> Vec<Finding> {
     let Some(look) = look_at_tunnel(home, server, credentials) else {
         return vec![Finding::note(
             "tunnel port",
@@ -150,19 +171,16 @@ pub(super) fn applications(files: &Files) -> Vec<Finding> {
     });
     answers.sort_by_key(|(number, _)| *number);
     let pairs = apps.iter().zip(answers);
-    let finding =
-        |(app, (_, answer)): (&crate::manager::app::AppConfig, (usize, Result<(), String>))| {
-            match answer {
-                Ok(()) => Finding::good(
-                    "application",
-                    format!("{}: {} answers", app.name, app.address()),
-                ),
-                Err(error) => Finding::wrong(
-                    "application",
-                    format!("{}: {error}", app.name),
-                    "start it, or correct its address: 'postern app list' shows them",
-                ),
-            }
-        };
+    let finding = |(app, (_, answer)): (&AppConfig, (usize, Result<(), String>))| match answer {
+        Ok(()) => Finding::good(
+            "application",
+            format!("{}: {} answers", app.name, app.address()),
+        ),
+        Err(error) => Finding::wrong(
+            "application",
+            format!("{}: {error}", app.name),
+            "start it, or correct its address: 'postern app list' shows them",
+        ),
+    };
     pairs.map(finding).collect()
 }

@@ -50,10 +50,13 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
 }
 
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
-/// `postern start`. The token in it is new at each start.
+/// `postern start`. The code in it is new each time.
 pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
     match find(data)? {
-        Some(running) => print(&format!("{}auth?code={}\n", running.url, *running.token)),
+        Some(running) => {
+            let made = ask(&running, "POST", "/api/links")?;
+            print(&format!("{}\n", text(&made, "url")))
+        }
         None => Err(
             Failure::operation(format!("no relay runs on {}", data.dir().display()))
                 .hint("start it: 'postern relay', or 'postern start' without a server"),
