@@ -44,7 +44,8 @@ export function createFetch({ onResponse = () => {}, onUnreachable = () => {} } 
   return async (path, init = {}) => {
     let response;
     try {
-      response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init });
+      // Whoever answers in place of the API, such as a gateway in front of it, is asked for words too, not for a page.
+      response = await fetch(path, { cache: 'no-store', credentials: 'same-origin', ...init, headers: { Accept: 'application/json', ...init.headers } });
     } catch (cause) {
       throw failure(cause, init.signal, onUnreachable);
     }

@@ -8,9 +8,13 @@ const HEALTH_MS = 5_000;
 /** How long a cancel may take, in ms: it opens a database connection of its own. */
 const CANCEL_MS = 10_000;
 
+/** What a status tells of who can be reached; any other is postern's own answer. @type {Record<number, Reachability>} */
+const BY_STATUS = { 401: 'unauthorized', 403: 'doubtful', 404: 'doubtful', 410: 'doubtful', 502: 'database', 503: 'doubtful' };
+
 /**
  * @typedef {{sql: string, db?: string, limit?: number|null, session?: string, queryId?: string, signal?: AbortSignal}} Query
- * @typedef {'online'|'offline'|'database'|'unauthorized'} Reachability  `database`: postern answers, the database does not
+ * @typedef {'online'|'offline'|'database'|'doubtful'|'unauthorized'} Reachability  `database`: postern answers, the database does not;
+ *   `doubtful`: what stands in front of postern may have answered in its place
  */
 
 /**
@@ -19,7 +23,7 @@ const CANCEL_MS = 10_000;
  */
 export function createApi({ onState = () => {} } = {}) {
   const request = createFetch({
-    onResponse: (status) => onState({ 401: 'unauthorized', 502: 'database' }[status] ?? 'online'),
+    onResponse: (status) => onState(BY_STATUS[status] ?? 'online'),
     onUnreachable: () => onState('offline'),
   });
 

@@ -23,7 +23,7 @@ const api = createApi({
     if (state === 'offline') health.serverLost();
     else if (state === 'unauthorized') signIn();
     else if (state === 'database') health.databaseLost();
-    else if (health.state === 'offline') health.check();
+    else if (state === 'doubtful' ? health.state === 'connected' : health.state === 'offline') health.check();
   },
 });
 const health = new Health(api, onInfo);

@@ -1,5 +1,6 @@
 import { parseAddress, protocolOfPort } from '../../html/manage/core/address.js';
-import { distance, expiryOf, localText, rfc3339 } from '../../html/manage/core/expiry.js';
+import { localText, rfc3339 } from '../../html/common/times.js';
+import { distance, expiryOf } from '../../html/manage/core/expiry.js';
 import { copyOf, defaults, isUsed, networksOf, problem, toBody } from '../../html/manage/core/fields.js';
 import { Choice, formatGrant, parseGrant } from '../../html/manage/core/grants.js';
 import { addressesOf, hostOf, isLocalhostName, openedLink, siteLink } from '../../html/manage/core/links.js';

@@ -2,13 +2,14 @@
 import { copyText } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
+import { rfc3339 } from '../../common/times.js';
 import { hostOf, openedLink } from '../core/links.js';
 import { healthError } from '../core/status.js';
 import { confirmReset } from './reset.js';
 import { withPart } from './parts.js';
 import { ConnectionPoller } from './poller.js';
 import { confirmHostKey } from './hostkey.js';
-import { lengthText, timeOf } from '../core/remaining.js';
+import { lengthText } from '../core/remaining.js';
 
 /** The actions; each reports its outcome in a toast or on the card. */
 export class Actions {
@@ -226,11 +227,15 @@ export class Actions {
     });
   }
 
-  /** Ends an application before its time. @param {App} app */
-  endNow(app) {
+  /** Ends an application before its time after asking. @param {App} app */
+  async endNow(app) {
+    const visitors = app.connection?.visitors?.now;
+    const cut = !visitors ? 'Nobody visits it at the moment.' : visitors === 1 ? 'One visitor is cut off.' : `${visitors} visitors are cut off.`;
+    const text = `“${app.name}” is shared no more. ${visitors === undefined ? 'Whoever visits it is cut off.' : cut} Its settings stay: extend it to share it again.`;
+    if (!await confirmDialog({ title: 'End now', text, action: 'End now' })) return;
     this.#poller.stop(app.id);
-    return this.#once(app.id, `“${app.name}” was not ended`, async () => {
-      this.#store.put(await this.#change(app.id, { expires: timeOf(Date.now()) }));
+    await this.#once(app.id, `“${app.name}” was not ended`, async () => {
+      this.#store.put(await this.#change(app.id, { expires: rfc3339(Date.now()) }));
       await this.#api.disconnect(app.id);
       this.#store.patch(app.id, { status: 'idle' });
       this.#store.refresh();

@@ -1,7 +1,8 @@
 // Asks until when an application is to be shared.
 import { openDialog } from '../../common/dialog.js';
 import { h } from '../../common/dom.js';
-import { endOf, extendedBy, timeOf } from '../core/remaining.js';
+import { localText, rfc3339 } from '../../common/times.js';
+import { endOf, extendedBy } from '../core/remaining.js';
 
 const HOUR = 3_600_000; // ms
 const CHOICES = [
@@ -33,17 +34,11 @@ export async function askEnd(app) {
       const set = () => {
         const at = Date.parse(until.value);
         problem.textContent = Number.isNaN(at) ? 'Enter a day and a time.' : at <= Date.now() ? 'That is past already.' : '';
-        if (problem.textContent === '') close(timeOf(at));
+        if (problem.textContent === '') close(rfc3339(at));
         else until.focus();
       };
       dialog.querySelector('.end-until')?.append(h('button', { type: 'button', class: 'button primary', text: 'Set', on: { click: set } }));
       until.addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); set(); } });
     },
   });
-}
-
-/** A moment as the field has it, in local time. @param {number} ms */
-function localText(ms) {
-  const at = new Date(ms);
-  return new Date(ms - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }

@@ -29,13 +29,13 @@ function describe({ tunnels, version }) {
 }
 
 /** The remote end of a main tunnel, for display. @param {Tunnel} tunnel @param {ServerVersion} version */
-export function placeOf({ server }, version) {
+function placeOf({ server }, version) {
   const host = hostOf(server);
   return version.embedded && host === hostOf(version.server) ? 'relay on this computer' : host;
 }
 
 /** What is said while there is no main tunnel. @param {ServerVersion} version */
-export function noTunnel({ server, embedded, version }) {
+function noTunnel({ server, embedded, version }) {
   if (embedded) return 'relay on this computer';
   if (server) return [hostOf(server), 'no main tunnel yet'].filter(Boolean).join(' · ');
   return version ? 'no server named' : 'main tunnel';

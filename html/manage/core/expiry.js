@@ -1,4 +1,5 @@
 // How long an application is shared. No DOM.
+import { rfc3339 } from '../../common/times.js';
 
 /** The choices, with their length in seconds. */
 export const LENGTHS = [
@@ -7,18 +8,6 @@ export const LENGTHS = [
   { value: '86400', label: 'for a day' },
   { value: '604800', label: 'for a week' },
 ];
-
-/** RFC 3339 in UTC, in whole seconds. @param {number} ms since the epoch */
-export function rfc3339(ms) {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
-}
-
-/** The text of a `datetime-local` field, in the time zone of this computer. @param {number} ms since the epoch */
-export function localText(ms) {
-  const at = new Date(ms);
-  const two = (n) => String(n).padStart(2, '0');
-  return `${String(at.getFullYear()).padStart(4, '0')}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`;
-}
 
 /**
  * When it ends: RFC 3339, null for never, undefined where the field holds no time.

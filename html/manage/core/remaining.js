@@ -1,11 +1,9 @@
 // How long an application is shared still. No DOM.
+import { rfc3339 } from '../../common/times.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-
-/** The latest time that a date can hold, in ms. */
-const LATEST = 8.64e15;
 
 /** A length of time in its two greatest units: `45 s`, `52 min`, `1 h 5 min`, `3 d 4 h`. @param {number} ms */
 export function lengthText(ms) {
@@ -52,13 +50,8 @@ export function endText(app, now, short = false) {
   return short ? 'expired' : end.at <= now ? `Expired ${agoText(new Date(end.at).toISOString(), now)}` : 'Expired';
 }
 
-/** A moment as the API has it. @param {number} ms since 1970 */
-export function timeOf(ms) {
-  return new Date(Math.min(ms, LATEST)).toISOString().replace(/\.\d+Z$/, 'Z');
-}
-
 /** The end moved by `ms`, counted from now where it is over. @param {App} app @param {number} ms @param {number} now in ms */
 export function extendedBy(app, ms, now) {
   const end = endOf(app, now);
-  return timeOf(Math.max(end?.at ?? now, now) + ms);
+  return rfc3339(Math.max(end?.at ?? now, now) + ms);
 }

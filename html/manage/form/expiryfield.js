@@ -1,5 +1,6 @@
 // Until when an application is shared: for ever, for a while from now, or until a point in time.
-import { LENGTHS, distance, expiryOf, localText } from '../core/expiry.js';
+import { localText } from '../../common/times.js';
+import { LENGTHS, distance, expiryOf } from '../core/expiry.js';
 import { OpenSelect } from './field.js';
 
 /** Shown where a guest account needs an end and none is chosen. */

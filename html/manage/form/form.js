@@ -108,6 +108,7 @@ class Form {
       field.input.addEventListener('blur', () => { if (field.name === 'ip') this.#takeAddress(); this.#check(field); });
       field.root.addEventListener('input', () => { if (field.isWrong) this.#check(field); });
     }
+    this.#field('port').input.addEventListener('input', () => this.#check(this.#field('ip')));
     // What is pasted is understood at once; what is typed, when it is left.
     const address = this.#field('ip').input;
     address.addEventListener('paste', () => setTimeout(() => this.#takeAddress()));
@@ -223,6 +224,13 @@ class Form {
     return this.context.api.guestObjects({ ...(isSaved ? {} : draft), id: app?.id, ...of });
   }
 
+  /** Whether a new application's target was neither typed nor picked: the defaults are nobody's choice. */
+  get #lacksTarget() {
+    const port = this.#field('port');
+    const isTyped = this.#touched.has('port') || port.text !== String(protocolNamed(this.protocol.value).port ?? '');
+    return this.isNew && this.#field('ip').text.trim() === '' && !isTyped;
+  }
+
   #check(field) {
     const { text, isCleared } = field;
     const context = { protocol: this.protocol.value, insecure: this.context.version.insecure === true };
@@ -262,6 +270,11 @@ class Form {
     this.problem.textContent = '';
     this.#takeAddress();
     const wrong = this.fields.filter((field) => !this.#check(field));
+    if (this.#lacksTarget) {
+      const address = this.#field('ip');
+      address.setProblem('Enter what to share: a URL, host:port, or a port of this computer.');
+      wrong.unshift(address);
+    }
     const expires = this.#field('expires');
     if (connect && wrong.length === 0 && expires.isOver) {
       expires.setProblem('It has ended: choose a later time to connect it.');

@@ -13,6 +13,7 @@ const SECOND_MS = 1_500;
 const OUTAGES = {
   offline: 'Server not reachable; retrying. What you typed is kept.',
   database: 'The database does not answer; retrying.',
+  away: 'This database is not reached by this address now; retrying. What you typed is kept.',
 };
 
 /** Fills the strip from the server's info. @param {ServerInfo} info */
@@ -84,19 +85,22 @@ export class Health {
     if (this.#checking || this.state === 'ended') return;
     this.#checking = true;
     clearTimeout(this.#timer);
+    // Postern tells of itself without the database: what refuses that stands in front of it, as where sharing has ended.
+    let failing = 'away';
     try {
       const { info, ms } = await this.#api.health();
+      failing = 'database';
       if (this.#databaseDoubtful) await this.#api.databases();
       this.#found(info, ms);
     } catch (error) {
-      this.#missed(error);
+      this.#missed(error, failing);
     } finally {
       this.#checking = false;
     }
   }
 
   #found(info, ms) {
-    const back = this.state === 'offline' || this.state === 'database';
+    const back = this.state in OUTAGES;
     this.#tries = 0;
     this.#databaseDoubtful = false;
     this.#set('connected', `connected ${formatMs(ms)}`);
@@ -106,10 +110,10 @@ export class Health {
     this.#seen = true;
   }
 
-  #missed(error) {
+  #missed(error, failing) {
     if (error.status === 401) return;
     if (error.unreachable) this.serverLost();
-    else this.#set('database', 'database not reachable', error.message);
+    else this.#set(failing, failing === 'away' ? 'not shared now' : 'database not reachable', error.message);
     this.#later(retryPause(this.#tries));
     this.#tries += 1;
   }

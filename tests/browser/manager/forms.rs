@@ -38,6 +38,42 @@ fn the_empty_page_leads_to_the_first_application_and_its_connect() {
     page.wait_for("eyes.first('.card[data-status=connected]')");
 }
 
+/// The defaults are nobody's choice: this machine's port 80 is not shared by a form that was only opened.
+#[test]
+fn a_form_that_names_nothing_to_share_says_so_at_the_address() {
+    let board = Board::open();
+    let page = &board.page;
+    let asks = "document.activeElement.id === 'field-ip' && document.activeElement.ariaInvalid === 'true'";
+    for (open, protocol) in [("#add", None), ("#add-first", None), ("#add", Some("ssh"))] {
+        page.click(open);
+        page.wait_for("document.querySelector('#app-form')");
+        if let Some(protocol) = protocol {
+            board.protocol(protocol);
+        }
+        board.fill("name", "nothing");
+        for save in ["Save and connect", "Save"] {
+            page.click(&format!("dialog text={save}"));
+            page.wait_for(asks);
+            let line = page.text("#field-ip-line");
+            assert!(line.contains("Enter what to share"), "{line}");
+            page.eval("document.querySelector('#field-name').focus()");
+        }
+        page.press("Escape");
+        page.click("dialog text=Discard");
+        page.wait_for("!document.querySelector('dialog')");
+    }
+    assert_eq!(board.apps().len(), 0, "nothing is saved");
+    page.click("#add");
+    page.wait_for("document.querySelector('#app-form')");
+    page.click("dialog text=Save and connect");
+    page.wait_for(asks);
+    // A port alone is one of this computer.
+    board.fill("port", &board.target.port().to_string());
+    page.wait_for("document.querySelector('#field-ip').ariaInvalid !== 'true'");
+    page.click("dialog text=Save");
+    page.wait_for("eyes.all('.card').length === 1");
+}
+
 #[test]
 fn the_form_shows_what_its_protocol_needs() {
     let board = Board::open();

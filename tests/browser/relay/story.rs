@@ -143,7 +143,14 @@ fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
         !page.text(".card").contains("not in force"),
         "it applies at once"
     );
+    // What ends is asked for once, with who is there; a slip ends nothing.
     page.click("[data-part=over]");
+    page.wait_for("/Nobody visits it at the moment|visitors? (is|are) cut off/.test(document.querySelector('dialog')?.innerText)");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    assert_ne!(page.text(".card-status"), "expired");
+    page.click("[data-part=over]");
+    page.click("dialog .danger");
     page.wait_for("eyes.first('.card-status').innerText === 'expired'");
     visitor.expect_error("502");
     visitor.expect_error("404");
@@ -221,6 +228,9 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
 
     disconnect(&page, &id);
     tab.expect_error("502");
+    // The open page says so with the next thing that it asks, and shows no green light beside it.
+    run(&tab, "SELECT 1");
+    tab.wait_for("document.querySelector('#health.away') && eyes.first('.outage')?.innerText.includes('whoever shares it is not connected')");
     tab.reload();
     tab.wait_for_text("502");
     assert_quiet(&page);
