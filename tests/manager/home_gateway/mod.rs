@@ -1,6 +1,7 @@
 //! `postern start` before applications that speak HTTP: by which name they are asked, what of their answers is written
 //! afresh, who asks for the code, and what is known of who was here.
 
+mod nginx;
 mod odd;
 mod own_names;
 mod passing;
