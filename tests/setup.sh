@@ -45,6 +45,7 @@ check() {
     need 'the authentication plugin auth_ed25519 of MariaDB' mariadb-server has_ed25519
     need 'the replication library Galera' galera-4 test -e /usr/lib/galera/libgalera_smm.so
     need 'HAProxy' haproxy has haproxy
+    need 'nginx' nginx has nginx
     need 'Chromium' chromium has_browser
     need 'OpenSSL' openssl has openssl
     need 'Python 3.11' python3 python3 -c 'import tomllib'

@@ -10,6 +10,7 @@ mod api;
 mod app_command;
 mod connect;
 mod database;
+mod foreign_server;
 mod guest;
 mod health;
 mod home_gateway;

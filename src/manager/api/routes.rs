@@ -1,106 +1,107 @@
 //! The management API: which path is answered by what.
 
-use crate::sync::Permits;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::answer::Answer;
 use super::{apps, connections, guest, listeners, metrics, plugins, remotes, servers, shares};
-use crate::http::{ApiError, Method, Request, Response, Router, assets};
+use crate::http::Method::{self, Delete, Get, Post, Put};
+use crate::http::{ApiError, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
+use crate::sync::Permits;
 
 /// Requests that write files at once; each has a thread: a write takes milliseconds.
 const MAX_WRITERS: usize = 16;
 /// Bytes of such a thread's stack.
 const STACK: usize = 256 * 1024;
+
+/// What answers a request.
+type Handler = fn(&Arc<AppState>, &Request) -> Answer;
+
+/// Method, pattern of the path, and what answers.
+type Call = (Method, &'static str, Handler);
+
+/// Answered at once, by the worker that read the request.
+static AT_ONCE: [Call; 12] = [
+    (Get, "/api/apps", apps::list),
+    (Get, "/api/apps/{id}", apps::show),
+    (Get, "/api/apps/{id}/requests", connections::requests),
+    (Get, "/api/apps/{id}/statements", connections::statements),
+    (Post, "/api/connect/{id}", connections::connect),
+    (Post, "/api/disconnect/{id}", connections::disconnect),
+    (Get, "/api/status/{id}", connections::status),
+    (Post, "/api/retry/{id}", connections::retry),
+    (Get, "/api/tunnel", remotes::tunnels),
+    (Get, "/api/servers", servers::list),
+    (Get, "/api/plugins", plugins::list),
+    (Get, "/api/version", version),
+];
+
+/// Answered on a thread of its own, one of those for writes.
+static WRITES: [Call; 12] = [
+    (Post, "/api/apps", apps::add),
+    (Post, "/api/shares", shares::add),
+    (Put, "/api/apps/{id}", apps::replace),
+    (Delete, "/api/apps/{id}", apps::remove),
+    (Post, "/api/apps/{id}/code", apps::renew_code),
+    (Post, "/api/apps/{id}/signout", apps::sign_out),
+    (Post, "/api/trust", remotes::trust),
+    (Post, "/api/reset", remotes::reset),
+    (Post, "/api/servers", servers::put),
+    (Delete, "/api/servers", servers::remove),
+    (Get, "/api/listeners", listeners::list),
+    (Post, "/api/plugins", plugins::add),
+];
+
+/// The same, of those that ask databases: one may take long to answer, and keeps no write waiting.
+static ASKS: [Call; 1] = [(Post, "/api/guest/objects", guest::objects)];
+
 /// Everything the management server answers.
 pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
-    let on = |answer: fn(&Arc<AppState>, &Request) -> Answer| {
-        let core = Arc::clone(core);
-        move |request: Request| {
-            let answer = answer(&core, &request);
-            respond(request, answer);
-        }
-    };
-    let apart_by = |permits: &Permits, answer: fn(&Arc<AppState>, &Request) -> Answer| {
-        let (core, permits) = (Arc::clone(core), permits.clone());
-        move |request: Request| apart(&core, &permits, request, answer)
-    };
-    let writers = Permits::default();
-    let writing = |answer| apart_by(&writers, answer);
-    // A database may take long to answer, and keeps no write waiting.
-    let of_databases = Permits::default();
+    let router = pages(core);
+    let router = with(router, core, &AT_ONCE, None);
+    let router = with(router, core, &WRITES, Some(Permits::default()));
+    with(router, core, &ASKS, Some(Permits::default()))
+}
+
+/// With calls, each on a thread of its own where there are permits for that.
+fn with(router: Router, core: &Arc<AppState>, calls: &[Call], permits: Option<Permits>) -> Router {
+    calls.iter().fold(router, |router, (method, path, answer)| {
+        let (core, permits, answer) = (Arc::clone(core), permits.clone(), *answer);
+        router.on(method.clone(), path, move |request| match &permits {
+            Some(permits) => apart(&core, permits, request, answer),
+            None => {
+                let answer = answer(&core, &request);
+                respond(request, answer);
+            }
+        })
+    })
+}
+
+/// What is no JSON.
+fn pages(core: &Arc<AppState>) -> Router {
+    let core = Arc::clone(core);
     Router::new()
-        .on(Method::Get, "/", |request| {
+        .on(Get, "/", |request| {
             assets::page(request, "manage/index.html")
         })
-        .on(Method::Get, "/assets/*", assets::asset)
-        .on(Method::Get, "/docs", |request| {
+        .on(Get, "/assets/*", assets::asset)
+        .on(Get, "/docs", |request| {
             assets::page(request, "docs/index.html")
         })
-        .on(Method::Get, "/docs/{page}", |request| {
+        .on(Get, "/docs/{page}", |request| {
             let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
             assets::page(request, &name)
         })
-        .on(Method::Get, "/metrics", {
-            let core = Arc::clone(core);
-            move |request| metrics::show(&core, request)
+        .on(Get, "/metrics", move |request| {
+            metrics::show(&core, request)
         })
-        .on(Method::Get, "/api/openapi.json", |request| {
+        .on(Get, "/api/openapi.json", |request| {
             assets::description(request, "openapi/manager.json");
         })
-        .on(Method::Get, "/api/apps", on(apps::list))
-        .on(Method::Post, "/api/apps", writing(apps::add))
-        .on(Method::Post, "/api/shares", writing(shares::add))
-        .on(Method::Get, "/api/apps/{id}", on(apps::show))
-        .on(Method::Put, "/api/apps/{id}", writing(apps::replace))
-        .on(Method::Delete, "/api/apps/{id}", writing(apps::remove))
-        .on(
-            Method::Get,
-            "/api/apps/{id}/requests",
-            on(connections::requests),
-        )
-        .on(
-            Method::Post,
-            "/api/apps/{id}/code",
-            writing(apps::renew_code),
-        )
-        .on(
-            Method::Post,
-            "/api/apps/{id}/signout",
-            writing(apps::sign_out),
-        )
-        .on(
-            Method::Get,
-            "/api/apps/{id}/statements",
-            on(connections::statements),
-        )
-        .on(Method::Post, "/api/connect/{id}", on(connections::connect))
-        .on(
-            Method::Post,
-            "/api/disconnect/{id}",
-            on(connections::disconnect),
-        )
-        .on(Method::Get, "/api/status/{id}", on(connections::status))
-        .on(Method::Post, "/api/retry/{id}", on(connections::retry))
-        .on(
-            Method::Post,
-            "/api/guest/objects",
-            apart_by(&of_databases, guest::objects),
-        )
-        .on(Method::Post, "/api/trust", writing(remotes::trust))
-        .on(Method::Post, "/api/reset", writing(remotes::reset))
-        .on(Method::Get, "/api/tunnel", on(remotes::tunnels))
-        .on(Method::Get, "/api/servers", on(servers::list))
-        .on(Method::Post, "/api/servers", writing(servers::put))
-        .on(Method::Delete, "/api/servers", writing(servers::remove))
-        .on(Method::Get, "/api/listeners", writing(listeners::list))
-        .on(Method::Get, "/api/plugins", on(plugins::list))
-        .on(Method::Post, "/api/plugins", writing(plugins::add))
-        .on(Method::Get, "/api/version", on(version))
 }
 
 fn respond(request: Request, answer: Answer) {
@@ -115,12 +116,7 @@ fn respond(request: Request, answer: Answer) {
 }
 
 /// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
-fn apart(
-    core: &Arc<AppState>,
-    writers: &Permits,
-    request: Request,
-    answer: fn(&Arc<AppState>, &Request) -> Answer,
-) {
+fn apart(core: &Arc<AppState>, writers: &Permits, request: Request, answer: Handler) {
     let Some(permit) = writers.take(MAX_WRITERS) else {
         let busy = ApiError::too_many(format!(
             "{MAX_WRITERS} changes are under way already, the limit; try again"

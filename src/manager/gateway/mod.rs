@@ -5,13 +5,15 @@
 //! ```
 //!
 //! So what only this end can know or do is done here, once, whatever server the tunnel leads to: the application's own
-//! name and the way back from it ([`host_header`]), TLS to it ([`target`]), a log of requests, and, where the server asks
+//! name and the way back from it ([`host_header`], [`links`]), TLS to it ([`target`]), a log of requests, and, where the server asks
 //! for no code, the code ([`door`]). An application that nobody visits has neither a thread nor a socket here: a stream
 //! has a thread of the tunnel's pool for as long as it lives.
 
 mod app_request;
 mod door;
 mod host_header;
+mod links;
+mod origin;
 mod rules;
 mod site_gateway;
 mod stream_client;

@@ -1,0 +1,116 @@
+//! `postern status` and `postern logs`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use support::manager::{Manager, Target};
+use support::relay::Relay;
+use support::{Home, TIMEOUT, wait_until};
+
+use super::json_of;
+
+#[test]
+fn the_status_says_what_is_in_force_without_codes() {
+    let relay = Relay::start(&[]);
+    let home = Arc::new(Home::new());
+    home.run(&["app", "add", "http", "1", "--name", "dead", "--invisible"]);
+    let idle = home.run(&["status"]);
+    assert_eq!(idle.code, Some(1), "{idle:?}");
+    assert!(
+        idle.stdout.contains("dead\tidle\twill be invisible\t"),
+        "{idle:?}"
+    );
+    let off = home.run(&["status", "--json"]);
+    assert_eq!(
+        (off.code, &json_of(&off)["running"]),
+        (Some(1), &json!(false))
+    );
+    let manager = Manager::start_in(&home, &["--server", &relay.url()]);
+    let connected = home.run(&["app", "connect", "dead"]);
+    let code = connected
+        .stdout
+        .split("code=")
+        .nth(1)
+        .expect("an address with a code")
+        .trim()
+        .to_owned();
+    let said = home.run(&["status"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    let url = manager.url();
+    assert!(
+        said.stdout
+            .starts_with(&format!("Manager: {url}/ (process {})\n", manager.pid())),
+        "{said:?}"
+    );
+    assert!(
+        said.stdout.contains("\ndead\tconnected\tinvisible\t"),
+        "{said:?}"
+    );
+    assert!(
+        said.stdout
+            .contains("dead: 127.0.0.1:1 refuses connections\n"),
+        "{said:?}"
+    );
+    let json = home.run(&["status", "--json"]);
+    let shown = json_of(&json);
+    assert_eq!(
+        (&shown["running"], &shown["pid"]),
+        (&json!(true), &json!(manager.pid()))
+    );
+    assert_eq!(shown["servers"][0]["status"], "connected", "{shown}");
+    assert_eq!(
+        shown["applications"][0]["connection"]["exposed"]["invisible"], true,
+        "{shown}"
+    );
+    for text in [&said.stdout, &json.stdout] {
+        assert!(!text.contains(&code), "{text}");
+    }
+}
+
+#[test]
+fn the_log_of_an_application_says_who_was_here() {
+    let relay = Relay::start(&[]);
+    let target = Target::start();
+    let manager = Manager::start(&["--server", &relay.url()]);
+    let home = manager.home();
+    let mut app = target.app();
+    app["name"] = json!("shop");
+    let id = manager.add(&app);
+    let nobody = home.run(&["logs", "shop"]);
+    assert!(
+        nobody.code == Some(0) && nobody.stdout.starts_with("shop: it is not connected"),
+        "{nobody:?}"
+    );
+    manager.connect(&id);
+    let site = manager.connected(&id)["site_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let name = site
+        .trim_start_matches("http://")
+        .split('.')
+        .next()
+        .unwrap()
+        .to_owned();
+    relay.visit(&name, "/a?secret=planted");
+    wait_until(TIMEOUT, "the request in the log", || {
+        home.run(&["logs", "shop"]).stdout.contains("\tGET\t/a\n")
+    });
+    let said = home.run(&["logs"]);
+    assert!(
+        said.stdout.contains("\tshop\t") && !said.stdout.contains("planted"),
+        "{said:?}"
+    );
+    let line = home.run(&["logs", "shop", "--json"]).stdout;
+    let entry: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&entry["app"], &entry["path"]),
+        (&json!("shop"), &json!("/a"))
+    );
+    let unknown = home.run(&["logs", "shap"]);
+    assert!(
+        unknown.code == Some(1) && unknown.stderr.contains("'shap'"),
+        "{unknown:?}"
+    );
+    assert_eq!(Home::new().run(&["logs"]).code, Some(1));
+}
