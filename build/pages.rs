@@ -37,7 +37,7 @@ pub(crate) fn put_together(mut files: Files) -> Result<Files, String> {
         let (page, style, styles) = one_style(&path, &page, &files)?;
         spent.extend(styles);
         made.insert(path.replace(".html", ".css"), style.into_bytes());
-        made.insert(path, page.into_bytes());
+        made.insert(path, with_pictures(&page, &files).into_bytes());
     }
     let named = named(&files, &made);
     files.retain(|path, _| !spent.contains(path) || named.contains(path) || path == CARRIED);
@@ -91,6 +91,23 @@ fn one_style(
         }
     }
     Ok((html, style, parts))
+}
+
+/// The page with its pictures in it, which saves two requests: the sprite with names of its own, and the tab's icon.
+fn with_pictures(page: &str, files: &Files) -> String {
+    let mut page = page.replace("/assets/@/common/icons.svg#", "#icon-");
+    if let Some(sprite) = text(files, "common/icons.svg") {
+        let sprite = sprite
+            .replacen("<svg ", "<svg id=\"icons\" display=\"none\" ", 1)
+            .replace("<symbol id=\"", "<symbol id=\"icon-");
+        page = page.replacen("<body>\n", &format!("<body>\n{}\n", sprite.trim_end()), 1);
+    }
+    if let Some(icon) = text(files, "common/icon.svg") {
+        let icon = icon.trim_end().replace('"', "'").replace('#', "%23");
+        let icon = format!("href=\"data:image/svg+xml,{icon}\"");
+        page = page.replacen("href=\"/assets/@/common/icon.svg\"", &icon, 1);
+    }
+    page
 }
 
 /// What pages still name: those that have no script of their own, as they are written.

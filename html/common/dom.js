@@ -2,7 +2,8 @@
 const SVG = 'http://www.w3.org/2000/svg';
 /** @typedef {Node|string|null|undefined|false} Child what is none is left out */
 
-const SPRITE = new URL('./icons.svg', import.meta.url).pathname;
+/** Before an icon's name: the sprite is in a page that was put together, and a file beside one that was not. */
+const SPRITE = document.getElementById('icons') ? '#icon-' : `${new URL('./icons.svg', import.meta.url).pathname}#`;
 
 /**
  * Creates an element. `props`: `class`, `text`, `on` (event handlers), `data` (dataset); every other
@@ -39,7 +40,7 @@ export function svg(tag, attributes = {}, ...children) {
 
 /** An icon of the sprite, hidden from assistive technology. @param {string} name @returns {SVGElement} */
 export function icon(name) {
-  return svg('svg', { class: 'icon', 'aria-hidden': 'true' }, svg('use', { href: `${SPRITE}#${name}` }));
+  return svg('svg', { class: 'icon', 'aria-hidden': 'true' }, svg('use', { href: SPRITE + name }));
 }
 
 /** Changes the icon inside `host`. @param {Element} host @param {string} name */

@@ -5,6 +5,7 @@ import { openDialog } from '../common/dialog.js';
 import { themeSwitch } from '../common/theme.js';
 import { h } from '../common/dom.js';
 import { createApi } from './api.js';
+import { Catalogue } from './workbench/catalogue.js';
 import { Workspace, loadSettings } from './workbench/store.js';
 import { Health, showInfo } from './workbench/topbar.js';
 import { Workbench } from './workbench/workbench.js';
@@ -23,10 +24,13 @@ const api = createApi({
     if (state === 'offline') health.serverLost();
     else if (state === 'unauthorized') signIn();
     else if (state === 'database') health.databaseLost();
-    else if (state === 'doubtful' ? health.state === 'connected' : health.state === 'offline') health.check();
+    else if (state === 'doubtful' ? health.state === 'connected' : health.state === 'offline') // Both at once: on a line of 200 ms each would wait for the other.
+health.check();
+catalogue.databases().catch(() => {}); // the sidebar asks again, and says it
   },
 });
 const health = new Health(api, onInfo);
+const catalogue = new Catalogue(api);
 
 async function onInfo(info) {
   showInfo(info);
@@ -35,7 +39,7 @@ async function onInfo(info) {
   opening = true;
   try {
     const workspace = await Workspace.open({ host: info.host, port: info.port, user: info.user });
-    workbench = new Workbench({ api, info, workspace, settings: loadSettings() });
+    workbench = new Workbench({ api, catalogue, info, workspace, settings: loadSettings() });
     workbench.open();
   } catch (error) {
     notify(`The page failed to start: ${error.message}. Reload it.`, 'bad');
@@ -67,4 +71,6 @@ async function signIn() {
 
 themeSwitch();
 byId('help').addEventListener('click', showKeys);
+// Both at once: on a line of 200 ms each would wait for the other.
 health.check();
+catalogue.databases().catch(() => {}); // the sidebar asks again, and says it

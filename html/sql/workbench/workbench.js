@@ -5,7 +5,6 @@ import { confirmDialog, openDialog, promptDialog } from '../../common/dialog.js'
 import { addEntry } from '../core/history.js';
 import { selectAll } from '../core/identifiers.js';
 import { withoutSecrets } from '../core/secrets.js';
-import { Catalogue } from './catalogue.js';
 import { readLink, writeLink } from './deeplink.js';
 import { Execution } from './execution.js';
 import { chooseFile, readScript, saveScript } from './files.js';
@@ -35,13 +34,13 @@ export class Workbench {
   leavesUnasked = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
 
-  /** @param {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
-  constructor({ api, info, workspace, settings }) {
+  /** @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
+  constructor({ api, catalogue, info, workspace, settings }) {
     this.api = api;
     this.info = info;
     this.workspace = workspace;
     this.settings = settings;
-    this.catalogue = new Catalogue(api);
+    this.catalogue = catalogue;
     this.execution = new Execution(this);
     /** @type {QueryTab[]} */
     this.tabs = [];

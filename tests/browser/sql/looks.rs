@@ -253,6 +253,33 @@ fn a_narrow_screen_has_a_drawer_and_everything_in_reach() {
     page.wait_for("!eyes.first('#sidebar') && document.activeElement.id === 'drawer'");
 }
 
+/// Milliseconds until the first name of a database is seen, and the requests that it took.
+const FIRST_DATABASE: &str = "new Promise((seen) => { const look = () => { \
+    if (!document.querySelector('.row-main[data-name]')) return requestAnimationFrame(look); \
+    const files = performance.getEntriesByType('resource').map(({ name }) => name); \
+    seen([performance.now(), [location.href, ...files]]); }; look(); })";
+
+/// People open it through a relay: each request more is a round trip more.
+#[test]
+fn few_requests_lead_to_the_first_database() {
+    let postern = Postern::on(Database::shared(), &[]);
+    let page = Browser::shared().page();
+    page.latency(Duration::from_millis(200));
+    for (visit, most) in [("cold", 6), ("warm", 6)] {
+        page.goto("about:blank");
+        page.goto(&format!("{}/", postern.url()));
+        let found = page.eval(FIRST_DATABASE);
+        let (ms, requests): (f64, Vec<String>) = serde_json::from_value(found).unwrap();
+        println!(
+            "{visit}: a database's name after {ms:.0} ms and {} requests at 200 ms",
+            requests.len()
+        );
+        assert!(requests.len() <= most, "{visit}: {requests:#?}");
+        let patience = allowed(Duration::from_secs(3)).as_secs_f64() * 1000.0;
+        assert!(ms < patience, "{visit}: after {ms} ms");
+    }
+}
+
 #[test]
 fn the_page_is_light_and_quick() {
     let client = Client::open("looks_weight", "");

@@ -186,6 +186,13 @@ impl Page {
         self.call("Emulation.setDeviceMetricsOverride", params);
     }
 
+    /// Emulates a long line: each answer comes this much later.
+    pub fn latency(&self, latency: Duration) {
+        self.call("Network.enable", json!({}));
+        let conditions = json!({"offline": false, "latency": latency.as_millis(), "downloadThroughput": -1, "uploadThroughput": -1});
+        self.call("Network.emulateNetworkConditions", conditions);
+    }
+
     /// Emulates the person's preferences: colour scheme, and less motion.
     pub fn prefer(&self, dark: bool, reduced_motion: bool) {
         let scheme = if dark { "dark" } else { "light" };
