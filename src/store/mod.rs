@@ -27,7 +27,7 @@ mod sealed;
 pub mod time;
 mod zeroizing_json;
 
-pub use atomic::write_atomic;
+pub use atomic::{write_atomic, write_atomic_for_all};
 pub use audit::AuditFiles;
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
