@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use crate::store;
+use crate::store::{self, escaped, is_hidden};
 
 /// The longest text from elsewhere that is printed, in characters. Default 16 Ki: far above every message that is one,
 /// and less than would bury what stands around it.
@@ -139,7 +139,7 @@ impl Failure {
         let lines = [Some(&self.message), self.hint.as_ref()];
         let lines = lines.into_iter().flatten().filter(|line| !line.is_empty());
         let text: String = lines.map(|line| format!("{line}\n")).collect();
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let _ = io::stderr().lock().write_all(escaped(&text).as_bytes());
         ExitCode::from(self.status)
     }
 
@@ -158,7 +158,7 @@ impl From<store::Error> for Failure {
 
 /// Tells what went well and is not good all the same. A failing stderr leaves nowhere to say so.
 pub(crate) fn warn(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "postern: {message}");
+    let _ = writeln!(io::stderr().lock(), "postern: {}", escaped(message));
 }
 
 /// The user's text in single quotes, harmless to a terminal.
@@ -171,7 +171,7 @@ pub(crate) fn quoted(text: &str) -> String {
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::new();
     for character in text.chars().take(TEXT_CAP) {
-        if character.is_control() || is_invisible(character) {
+        if character.is_control() || is_hidden(character) {
             // Writing to a String cannot fail.
             let _ = write!(shown, "{}", character.escape_unicode());
         } else {
@@ -182,11 +182,6 @@ pub(crate) fn printable(text: &str) -> String {
         0 => shown,
         left => format!("{shown}… ({left} more characters)"),
     }
-}
-
-/// Marks that reorder or hide what stands beside them.
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

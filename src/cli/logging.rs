@@ -16,6 +16,7 @@ use super::args::command::{Command, Parsed};
 use super::args::table::{LOG_FORMAT, VERBOSE};
 use super::failure::Failure;
 use crate::store::time::rfc3339_millis;
+use crate::store::{escaped, is_hidden};
 
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");
@@ -115,7 +116,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         let level = level.as_str().to_lowercase();
         let message = record.args().to_string();
         let line = json!({"time": time, "level": level, "target": target, "message": message});
-        return format!("{line}\n");
+        return escaped(&line.to_string()).into_owned() + "\n";
     }
     let mut line = format!("{time} {level:5} ");
     if format == Format::Verbose || target == ACCESS {
@@ -123,7 +124,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         line.push_str(": ");
     }
     for character in record.args().to_string().chars() {
-        if character.is_control() {
+        if character.is_control() || is_hidden(character) {
             line.extend(character.escape_default());
         } else {
             line.push(character);
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn a_message_stays_one_line() {
         let record = Record::builder()
-            .args(format_args!("a\nb\u{1b}"))
+            .args(format_args!("a\nb\u{1b}\u{9b}\u{202e}"))
             .level(Level::Warn)
             .target("t")
             .build();
@@ -181,16 +182,17 @@ mod tests {
         let time = "1970-01-01T00:00:00.000Z";
         assert_eq!(
             shown(Format::Verbose),
-            format!("{time} WARN  t: a\\nb\\u{{1b}}\n")
+            format!("{time} WARN  t: a\\nb\\u{{1b}}\\u{{9b}}\\u{{202e}}\n")
         );
         assert_eq!(
             shown(Format::Text),
-            format!("{time} WARN  a\\nb\\u{{1b}}\n")
+            format!("{time} WARN  a\\nb\\u{{1b}}\\u{{9b}}\\u{{202e}}\n")
         );
+        assert!(!shown(Format::Json).contains(is_hidden));
         let object: serde_json::Value = serde_json::from_str(&shown(Format::Json)).unwrap();
         assert_eq!(
             (&object["level"], &object["message"]),
-            (&"warn".into(), &"a\nb\u{1b}".into())
+            (&"warn".into(), &"a\nb\u{1b}\u{9b}\u{202e}".into())
         );
     }
 }

@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 
 use super::failure::Failure;
+use crate::store::escaped;
 
-/// Writes `text` and flushes, so that a reader sees it at once.
+/// Writes `text` and flushes, so that a reader sees it at once. Whatever strangers have brought into it, JSON too, drives
+/// no terminal: see [`escaped`].
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(text.as_bytes())
+        .write_all(escaped(text).as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output(&error))
 }

@@ -4,6 +4,9 @@
 use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use crate::store::time::since_boot;
+
 /// The least gap that counts: corrections of a clock are smaller, and a try too many does no harm.
 pub(super) const SLEPT: Duration = Duration::from_secs(10);
 
@@ -45,10 +48,7 @@ fn gap(awake: Duration, always: Duration) -> Duration {
 
 #[cfg(target_os = "linux")]
 fn always() -> Always {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
-    Duration::new(seconds, nanos)
+    since_boot()
 }
 
 #[cfg(target_os = "linux")]

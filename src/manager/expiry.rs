@@ -1,16 +1,20 @@
 //! Applications that end by themselves: when each does, by both clocks.
 
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::apps::app::AppConfig;
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::time::parse_rfc3339;
+use crate::store::{DataDir, Ends};
 use crate::sync::Mutex;
 
 /// The ends that this process knows. One that it has seen stays where it is, also when the wall clock is set back.
 #[derive(Default)]
-pub(crate) struct Expiries(Mutex<HashMap<String, KnownEnd>>);
+pub(crate) struct Expiries {
+    known: Mutex<HashMap<String, KnownEnd>>,
+    /// What an earlier process has left of them.
+    ends: Ends,
+}
 
 struct KnownEnd {
     /// As it is stored: another one is another end.
@@ -20,6 +24,14 @@ struct KnownEnd {
 }
 
 impl Expiries {
+    /// None is known; what is left of each is noted in `home`.
+    pub(crate) fn new(home: &DataDir) -> Self {
+        Self {
+            ends: Ends::open(home),
+            ..Self::default()
+        }
+    }
+
     /// When an application ends; none where it does not by itself. Notes nothing: who asks may have an old copy.
     pub(crate) fn of(&self, app: &AppConfig) -> Option<Expiry> {
         self.at(app, Clocks::now())
@@ -38,13 +50,14 @@ impl Expiries {
 
     fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
         let expires = app.sharing.expires.as_ref()?;
-        let known = self.0.lock();
+        let known = self.known.lock();
         let seen = known.get(&app.id).filter(|end| end.expires == *expires);
-        Some(seen.map_or_else(|| read(expires, now), |end| end.expiry))
+        let read = || self.ends.expiry(&app.id, expires, now);
+        Some(seen.map_or_else(read, |end| end.expiry))
     }
 
     fn note_at(&self, stored: &AppConfig, now: Clocks) -> bool {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         let Some(expires) = &stored.sharing.expires else {
             known.remove(&stored.id);
             return false;
@@ -55,7 +68,7 @@ impl Expiries {
         {
             let end = KnownEnd {
                 expires: expires.clone(),
-                expiry: read(expires, now),
+                expiry: self.ends.expiry(&stored.id, expires, now),
                 is_told: stored.has_lapsed(),
             };
             known.insert(stored.id.clone(), end);
@@ -65,13 +78,13 @@ impl Expiries {
 
     /// Forgets an application that was removed.
     pub(crate) fn forget(&self, id: &str) {
-        self.0.lock().remove(id);
+        self.known.lock().remove(id);
     }
 
     /// The applications whose time is over now, each told once, with the end that it had; and the time until another
     /// one's is.
     pub(crate) fn take_over(&self, now: Clocks) -> (Vec<(String, String)>, Option<Duration>) {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         let waiting = known.iter_mut().filter(|(_, end)| !end.is_told);
         let (mut over, mut left) = (Vec::new(), None::<Duration>);
         for (id, end) in waiting {
@@ -83,16 +96,18 @@ impl Expiries {
                 left = Some(left.map_or(rest, |left| left.min(rest)));
             }
         }
+        let waiting = known.iter().filter(|(_, end)| !end.is_told);
+        let waiting: Vec<(String, String, Expiry)> = waiting
+            .map(|(id, end)| (id.clone(), end.expires.clone(), end.expiry))
+            .collect();
+        drop(known);
+        let all = waiting.iter();
+        self.ends.note(
+            all.map(|(id, expires, expiry)| (&**id, &**expires, *expiry)),
+            now,
+        );
         (over, left)
     }
-}
-
-/// What cannot be read is no reason to go on for ever.
-fn read(expires: &str, now: Clocks) -> Expiry {
-    Expiry::at(
-        parse_rfc3339(expires).unwrap_or(SystemTime::UNIX_EPOCH),
-        now,
-    )
 }
 
 #[cfg(test)]
@@ -101,6 +116,7 @@ mod tests {
     use crate::manager::apps::app_input::AppInput;
     use crate::store::time::rfc3339;
     use serde_json::json;
+    use std::time::SystemTime;
 
     const HOUR: Duration = Duration::from_secs(3600);
 

@@ -180,7 +180,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         tunnels,
         servers: Servers::new(environment),
         connections,
-        expiries: Expiries::default(),
+        expiries: Expiries::new(&home),
         lookout: Lookout::default(),
         ports: PortReservations::default(),
         web_clients: options.web_clients,

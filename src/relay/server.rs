@@ -17,6 +17,7 @@ use super::operator::Operator;
 use super::policy::TunnelPolicy;
 use super::secret::SecretHash;
 use super::setup::Service;
+use super::sites::SiteTable;
 use super::state_store::{self, Error as StateError, StateStore};
 use super::urls::{PublicPorts, PublicUrl, PublicUrls};
 use crate::http::server::wanted_files;
@@ -168,7 +169,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     limits.connections = options.connections.unwrap_or(limits.connections);
     let answer_time = options.answer_time;
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
-    let service = Arc::new(Service::new(store, urls, options.enrolment));
+    let kept = (store, SiteTable::new(&options.data));
+    let service = Arc::new(Service::new(kept, urls, options.enrolment));
     let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
     let app = Arc::new(AppState {
         service: Arc::clone(&service),

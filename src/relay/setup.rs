@@ -54,11 +54,15 @@ enum SetupError {
 }
 
 impl Service {
-    pub(super) fn new(store: StateStore, urls: PublicUrls, enrolment: Enrolment) -> Self {
+    pub(super) fn new(
+        (store, sites): (StateStore, SiteTable),
+        urls: PublicUrls,
+        enrolment: Enrolment,
+    ) -> Self {
         Self {
             store,
             urls,
-            sites: Arc::default(),
+            sites: Arc::new(sites),
             enrolment,
             calls: RateLimiter::new(CALLS, WhenFull::Forget),
             turned_away: LogLimiter::default(),

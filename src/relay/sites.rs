@@ -16,6 +16,7 @@ use super::state::Application;
 use crate::http::auth::sha256;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
+use crate::store::{DataDir, Ends};
 use crate::sync::{Lookout, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
 
@@ -25,6 +26,8 @@ pub(super) struct SiteTable {
     table: RwLock<Table>,
     /// Ends what is over.
     lookout: Lookout,
+    /// What an earlier process has left of what ends by itself.
+    ends: Ends,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +50,8 @@ struct Terms {
     code: Option<String>,
     allow: Vec<Cidr>,
     generation: u64,
+    /// When it ends, as it is stored: another one is another end.
+    expires: Option<String>,
     expiry: Option<Expiry>,
     /// How often all that its visitors had was ended.
     epoch: u64,
@@ -66,6 +71,14 @@ fn end_visits(site: Option<&Arc<Site>>) {
 }
 
 impl SiteTable {
+    /// Nothing is in it; what is left of each application's time is noted in `home`.
+    pub(super) fn new(home: &DataDir) -> Self {
+        Self {
+            ends: Ends::open(home),
+            ..Self::default()
+        }
+    }
+
     /// Puts an application in, in the place of what it was; its figures go on. Where its terms are others, or were
     /// over, what its visitors have open ends.
     pub(super) fn put(
@@ -74,7 +87,11 @@ impl SiteTable {
         application: &Application,
         opener: &Opener,
     ) {
-        let ended = self.table.write().put(connector, application, opener);
+        let expires = application.expires.as_deref();
+        let expiry = expires.map(|at| self.ends.expiry(&application.app_id, at, Clocks::now()));
+        let mut terms = Terms::new(connector, application);
+        terms.expiry = expiry;
+        let ended = self.table.write().put(terms, application, opener);
         if let Some(Ended(site)) = ended {
             end_visits(site.as_ref());
             opener.cut_streams(connector, application.port);
@@ -101,9 +118,13 @@ impl SiteTable {
                 opener.cut(&connector, port);
             }
         }
-        let table = self.table.read();
-        let left = table.waiting().map(|(_, expiry)| expiry.left(now));
-        left.min()
+        let waiting: Vec<(String, String, Expiry)> = self.table.read().waiting().collect();
+        let all = waiting.iter();
+        self.ends.note(
+            all.map(|(id, expires, expiry)| (&**id, &**expires, *expiry)),
+            now,
+        );
+        waiting.iter().map(|(_, _, expiry)| expiry.left(now)).min()
     }
 
     /// Takes an application out, and ends what visitors of its site have open.
@@ -155,19 +176,23 @@ impl Table {
     /// What was, where what its visitors have open is to end.
     fn put(
         &mut self,
-        connector: &str,
+        mut terms: Terms,
         application: &Application,
         opener: &Opener,
     ) -> Option<Ended> {
         let before = self.take_out(&application.app_id);
         let was = self.terms.remove(&application.app_id);
-        let mut terms = Terms::new(connector, application);
         let ends = was.as_ref().is_some_and(|was| was.ends_with(&terms));
         if let Some(was) = was {
+            if was.expires == terms.expires && !was.is_over(Clocks::now()) {
+                // An end that was seen stays where it is.
+                terms.expiry = was.expiry;
+            }
             terms.epoch = was.epoch + u64::from(ends);
             terms.visits = terms.visits.map(|new| was.visits.unwrap_or(new));
         }
         if let Some(site) = &application.site {
+            let connector = &*terms.connector;
             let open = through(opener.clone(), connector, application.port);
             let mut made = Site::new(&*site.name, &*application.app_id, open);
             (made.tls, made.owner) = (site.tls, number(connector));
@@ -190,10 +215,10 @@ impl Table {
         ends.then_some(Ended(before))
     }
 
-    /// The applications that end by themselves and have not.
-    fn waiting(&self) -> impl Iterator<Item = (&Terms, Expiry)> {
-        let terms = self.terms.values().filter(|terms| !terms.has_ended);
-        terms.filter_map(|terms| Some((terms, terms.expiry?)))
+    /// The applications that end by themselves and have not: id, end as it is stored, end.
+    fn waiting(&self) -> impl Iterator<Item = (String, String, Expiry)> {
+        let terms = self.terms.iter().filter(|(_, terms)| !terms.has_ended);
+        terms.filter_map(|(id, terms)| Some((id.clone(), terms.expires.clone()?, terms.expiry?)))
     }
 
     /// Connector and port of those whose time is over now; each is told once.
@@ -241,7 +266,8 @@ impl Terms {
             code: site.and_then(|site| site.code.clone()),
             allow: application.allow.clone(),
             generation: application.generation,
-            expiry: application.expiry(Clocks::now()),
+            expires: application.expires.clone(),
+            expiry: None,
             epoch: 0,
             visits: site.is_none().then(Arc::default),
             has_ended: false,

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::secret::SecretHash;
 use crate::net::Cidr;
-use crate::store::expiry::{Clocks, Expiry};
-use crate::store::time::{parse_rfc3339, rfc3339};
+use crate::store::time::rfc3339;
 
 /// The form that is written; another one is not read.
 pub(super) const VERSION: u32 = 1;
@@ -303,12 +302,6 @@ impl Reservation {
 }
 
 impl Application {
-    /// When it ends by itself, by both clocks from `now` on. A time that cannot be read is over.
-    pub(super) fn expiry(&self, now: Clocks) -> Option<Expiry> {
-        let expires = parse_rfc3339(self.expires.as_ref()?);
-        Some(Expiry::at(expires.unwrap_or(SystemTime::UNIX_EPOCH), now))
-    }
-
     /// Whether `again` differs in nothing but the time of the call and the value of the code, so that
     /// nobody is let in or kept out by what is on disk where only this has changed.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {

@@ -15,8 +15,17 @@ static SERIAL: AtomicU64 = AtomicU64::new(0);
 /// temporary file may be left beside it, which the next write under
 /// [`Locked`](super::Locked) removes.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, private_file())
+}
+
+/// The same with a file that others may read, as far as the umask lets them.
+pub fn write_atomic_for_all(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, OpenOptions::new())
+}
+
+fn replace(path: &Path, bytes: &[u8], options: OpenOptions) -> io::Result<()> {
     let temporary = temporary_for(path)?;
-    let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    let written = write_new(&temporary, bytes, options).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The first error is the one to report.
         let _ = fs::remove_file(&temporary);
@@ -28,11 +37,13 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Makes `path` a file of mode 0600 that holds `bytes`, whole or not at all; `AlreadyExists` where there is one.
 pub(super) fn create_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = temporary_for(path)?;
-    let made = write_new(&temporary, bytes).and_then(|()| match fs::hard_link(&temporary, path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // Some file systems have no links.
-        Err(_) if !path.exists() => fs::rename(&temporary, path),
-        linked => linked,
+    let made = write_new(&temporary, bytes, private_file()).and_then(|()| {
+        match fs::hard_link(&temporary, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // Some file systems have no links.
+            Err(_) if !path.exists() => fs::rename(&temporary, path),
+            linked => linked,
+        }
     });
     let _ = fs::remove_file(&temporary);
     made.and_then(|()| sync_directory(path))
@@ -52,8 +63,9 @@ fn temporary_for(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(temporary))
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = private_file().write(true).create_new(true).open(path)?;
+/// `create_new` follows no link and takes nothing that is there (O_EXCL, open(2)).
+fn write_new(path: &Path, bytes: &[u8], mut options: OpenOptions) -> io::Result<()> {
+    let mut file = options.write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

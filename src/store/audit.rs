@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::atomic::private_file;
 use super::data_dir::{DataDir, create_private, make_private};
+use super::escape::escaped;
 use crate::sync::Mutex;
 
 /// The directory's name in the per-user directory.
@@ -144,12 +145,12 @@ impl AuditFiles {
 
     /// Writes a line. It waits for the disk; what goes wrong is in [`Self::trouble`].
     pub fn write(&self, line: &impl Serialize) {
-        let mut bytes = match serde_json::to_vec(line) {
-            Ok(bytes) => bytes,
+        let mut line = match serde_json::to_string(line) {
+            Ok(json) => escaped(&json).into_owned(),
             Err(error) => return self.note(Err(error.into())),
         };
-        bytes.push(b'\n');
-        let written = self.write_line(&mut self.newest.lock(), &bytes);
+        line.push('\n');
+        let written = self.write_line(&mut self.newest.lock(), line.as_bytes());
         self.note(written);
     }
 
@@ -362,6 +363,16 @@ mod tests {
         let left = fs::read_dir(home.path().join("audit")).unwrap().count();
         assert_eq!(left, GONE_SETS + 1);
         assert!(path("there").exists() && !path("young").exists());
+    }
+
+    #[test]
+    fn nothing_that_drives_a_terminal_is_in_them() {
+        let home = tempfile::tempdir().unwrap();
+        let (audit, line) = (files(home.path(), 100), "/\u{1b}\u{9b}2J\u{202e}");
+        audit.write(&line);
+        let kept = fs::read_to_string(audit.path(0)).unwrap();
+        assert_eq!(kept, "\"/\\u001b\\u009b2J\\u202e\"\n");
+        assert_eq!(serde_json::from_str::<String>(&kept).unwrap(), line);
     }
 
     #[test]

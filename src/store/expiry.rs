@@ -1,9 +1,12 @@
 //! The end of what was given for a time. Pure.
 //!
-//! The wall clock can be set, and is then wrong for a while; the monotonic one stands still while the machine sleeps. So
-//! both are looked at, and whichever says first that the time is over is believed.
+//! The wall clock can be set, and is then wrong for a while; the monotonic one, which goes on while the machine sleeps,
+//! begins anew with the machine ([`Ends`](super::Ends) is for that). So both are looked at, and whichever says first
+//! that the time is over is believed.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
+
+use super::time::since_boot;
 
 /// The longest that anything is given for: what is longer is this. Default 100 years.
 pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -13,8 +16,8 @@ pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 pub struct Clocks {
     /// The clock that people read, and can set.
     pub wall: SystemTime,
-    /// The one that nobody can set.
-    pub monotonic: Instant,
+    /// The one that nobody can set: since the machine was started, what it slept included.
+    pub monotonic: Duration,
 }
 
 impl Clocks {
@@ -22,7 +25,7 @@ impl Clocks {
     pub fn now() -> Self {
         Self {
             wall: SystemTime::now(),
-            monotonic: Instant::now(),
+            monotonic: since_boot(),
         }
     }
 }
@@ -46,6 +49,16 @@ impl Expiry {
         Self::at(now.wall + left.min(LONGEST), now)
     }
 
+    /// The same, in so much time at most.
+    #[must_use]
+    pub fn within(self, left: Duration, now: Clocks) -> Self {
+        let most = now.monotonic + left.min(LONGEST);
+        Self(Clocks {
+            monotonic: self.0.monotonic.min(most),
+            ..self.0
+        })
+    }
+
     /// The end by the wall clock.
     pub fn wall(self) -> SystemTime {
         self.0.wall
@@ -54,8 +67,12 @@ impl Expiry {
     /// What is left, by the clock that leaves less.
     pub fn left(self, now: Clocks) -> Duration {
         let by_wall = self.0.wall.duration_since(now.wall).unwrap_or_default();
-        let by_monotonic = self.0.monotonic.saturating_duration_since(now.monotonic);
-        by_wall.min(by_monotonic)
+        by_wall.min(self.left_at_most(now))
+    }
+
+    /// What is left by the clock that nobody can set.
+    pub fn left_at_most(self, now: Clocks) -> Duration {
+        self.0.monotonic.saturating_sub(now.monotonic)
     }
 
     /// Whether it is over.
@@ -113,6 +130,11 @@ mod tests {
     fn a_clock_that_is_set_forward_ends_it_and_so_does_a_sleep() {
         let start = start();
         let expiry = Expiry::after(HOUR, start);
+        let slept_and_set_back = Clocks {
+            wall: start.wall - HOUR,
+            monotonic: start.monotonic + HOUR,
+        };
+        assert!(expiry.is_over(slept_and_set_back));
         assert!(expiry.is_over(later(start, 2 * HOUR, Duration::ZERO)));
         assert!(!expiry.is_over(later(start, HOUR / 2, Duration::ZERO)));
     }

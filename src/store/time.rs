@@ -10,6 +10,23 @@ pub(crate) fn unix_seconds() -> u64 {
     now.map_or(0, |now| now.as_secs())
 }
 
+/// The time since the machine was started, what it slept included (clock_gettime(2)): nobody can set it.
+#[cfg(target_os = "linux")]
+pub(crate) fn since_boot() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(seconds, nanos)
+}
+
+/// The time since this was first asked; it may stand still while the machine sleeps.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn since_boot() -> Duration {
+    static FIRST: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
+    FIRST.elapsed()
+}
+
 /// `2026-01-31T23:59:59Z`, the form of RFC 3339. A time before 1970 is shown as 1970.
 pub fn rfc3339(time: SystemTime) -> String {
     format!("{}Z", date_time(since_epoch(time).as_secs()))

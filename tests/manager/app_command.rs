@@ -619,3 +619,28 @@ fn the_log_says_since_when_nobody_was_there() {
     let begins = format!("port: 1 visitor since it was connected ({since}), the last at 2");
     assert!(one.starts_with(&begins), "{one}");
 }
+
+/// A mark that turns the direction of writing, in a name, is no control character of C0.
+#[test]
+fn no_output_holds_what_disguises_text() {
+    let home = Home::new();
+    let name = "books\u{202e}gpj\u{2066}";
+    let added = home.run(&["app", "add", "http", "3000", "--name", name]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    for args in [
+        &["app", "list", "--json"][..],
+        &["app", "list"],
+        &["app", "show", name],
+        &["app", "show", name, "--json"],
+        &["app", "export"],
+        &["app", "show", "no\u{202e}ne"],
+    ] {
+        let ran = home.run(args);
+        let output = ran.stdout.clone() + &ran.stderr;
+        assert!(!output.contains(['\u{202e}', '\u{2066}']), "{ran:?}");
+        assert!(output.contains("202e"), "{ran:?}");
+    }
+    let listed = home.run(&["app", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(listed[0]["name"], name);
+}

@@ -135,6 +135,28 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
     assert_eq!(send(&relay, "/", "").text(), HELLO);
 }
 
+/// As after a start with a wall clock that was set back: the stored end is an hour away.
+#[test]
+fn what_was_left_is_not_more_after_a_restart() {
+    let (relay, home) = (Relay::start(&[]), Arc::new(Home::new()));
+    let args = ["--server", &relay.url()];
+    let manager = Manager::start_in(&home, &args);
+    let ending = json!({"expires": seconds_from_now(3600), "autoconnect": true});
+    let id = manager.add(&with(echo(), ending));
+    manager.connected(&id);
+    let noted = home.path().join("ends.json");
+    let read = || std::fs::read_to_string(&noted).unwrap_or_default();
+    wait_until(TIMEOUT, "what is left", || read().contains(&id));
+    drop(manager);
+    let mut kept: Value = serde_json::from_str(&read()).unwrap();
+    let left = &mut kept["ends"][&id]["left"];
+    assert!(left.as_u64().is_some_and(|left| left > 3000 && left < 3602));
+    *left = json!(5);
+    std::fs::write(&noted, kept.to_string()).unwrap();
+    let manager = Manager::start_in(&home, &args);
+    manager.wait_for(&id, "its end", |status| status["error_class"] == "expired");
+}
+
 /// Whatever the clock says: no request for it comes from the page again.
 #[test]
 fn an_end_that_has_passed_already_connects_nothing() {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use support::database::{PASSWORD, USER};
-use support::http::Client;
+use support::http::{Client, JSON};
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
+use support::relay::Relay;
 use support::{Database, Home, TIMEOUT, wait_until};
 
 fn app(changes: Value) -> Value {
@@ -344,4 +345,67 @@ fn requests_are_audited_without_queries_and_cookies_and_a_full_disk_stops_nothin
             .count(),
         1
     );
+}
+
+/// What is changed while the relay is away holds when it is back.
+#[test]
+fn an_audit_that_is_turned_off_and_a_code_that_is_renewed_without_the_relay_hold_with_it() {
+    let (relay_home, target) = (Arc::new(Home::new()), Target::start());
+    let ports = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
+    let relay = Relay::start_in(&relay_home, &ports);
+    let (listen, tunnel) = (relay.address.to_string(), relay.tunnel.to_string());
+    let host = format!("shop.localhost:{}", relay.address.port());
+    let get = |path: &str, cookie: &str| {
+        let headers = [("Host", host.as_str()), ("Origin", ""), ("Cookie", cookie)];
+        Client::new(&listen).send("GET", path, &headers, b"")
+    };
+    let auth_path = |connection: &Value| {
+        let url = connection["auth_url"].as_str().unwrap();
+        url[url.find("/.postern/").unwrap()..].to_owned()
+    };
+    let manager = Manager::start(&["--server", &relay.url()]);
+    let mut app = target.app();
+    app["name"] = json!("shop");
+    app["invisible"] = json!(true);
+    app["audit"] = json!(true);
+    let id = manager.add(&app);
+    let before = manager.connected(&id);
+    let cookie = get(&auth_path(&before), "").cookie().unwrap();
+    assert_eq!(get("/before", &cookie).status(), 200);
+    wait_until(TIMEOUT, "its line", || {
+        audited(&manager)
+            .iter()
+            .any(|line| line["path"] == "/before")
+    });
+
+    drop(relay);
+    app["audit"] = json!(false);
+    let path = format!("/api/apps/{id}");
+    let mut client = manager.client();
+    let put = client.send("PUT", &path, &[JSON], app.to_string().as_bytes());
+    assert_eq!(put.status(), 200, "{}", put.text());
+    manager.post(&format!("{path}/code")).data();
+    let ports = ["--listen", &listen, "--tunnel-listen", &tunnel];
+    let _relay = Relay::start_in(&relay_home, &ports);
+    let after = manager.wait_for(&id, "what was changed", |status| {
+        status["status"] == "connected"
+            && status["auth_url"] != before["auth_url"]
+            && status["pending_changes"] == false
+    });
+    wait_until(TIMEOUT, "the tunnel, and the end of the old code", || {
+        get(&auth_path(&before), "").status() == 401
+    });
+    assert_eq!(get("/old", &cookie).status(), 401);
+    let cookie = get(&auth_path(&after), "").cookie().unwrap();
+    let lines = audited(&manager).len();
+    wait_until(TIMEOUT, "the application", || {
+        get("/after", &cookie).status() == 200
+    });
+    wait_until(TIMEOUT, "its record in memory", || {
+        let requests = client.get(&format!("{path}/requests")).data();
+        requests.to_string().contains("/after")
+    });
+    let audited = audited(&manager);
+    assert_eq!(audited.len(), lines, "{audited:?}");
+    assert!(audited.iter().all(|line| line["path"] != "/after"));
 }

@@ -1,13 +1,15 @@
 //! `postern man [DIR]`: the manual pages, written from the table of commands.
 
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::operations::MAN;
 use crate::cli::args::root::every_command;
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::output::print;
+use crate::store::write_atomic_for_all;
 
 /// Writes the pages.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -23,11 +25,20 @@ fn write(parsed: &Parsed) -> Result<(), Failure> {
         Failure::operation(format!("cannot write to {}: {error}", quoted(dir)))
             .hint("name a directory that you may write in")
     };
-    let path = Path::new(dir);
-    fs::create_dir_all(path).map_err(failed)?;
-    for command in &pages {
+    // A slash at its end would follow a link.
+    let path = Path::new(dir).components().as_path();
+    let files = pages.iter().map(|command| {
         let file = path.join(format!("{}.1", command.page_name()));
-        fs::write(file, page(command)).map_err(failed)?;
+        (file, page(command))
+    });
+    let files: Vec<(PathBuf, String)> = files.collect();
+    create(path).map_err(failed)?;
+    check_directory(path).map_err(failed)?;
+    for (file, _) in &files {
+        check_ours(file).map_err(failed)?;
+    }
+    for (file, page) in &files {
+        write_atomic_for_all(file, page.as_bytes()).map_err(failed)?;
     }
     print(&format!(
         "{} pages are in {}\n",
@@ -38,4 +49,54 @@ fn write(parsed: &Parsed) -> Result<(), Failure> {
 
 fn page(command: &Command) -> String {
     command.page(env!("CARGO_PKG_VERSION"))
+}
+
+/// Creates the directory where it is missing, so that others can read in it, whatever the umask, and not write.
+fn create(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);
+    builder.create(dir)
+}
+
+/// Refuses a directory that is reached by a link, or where others could put something in the place of a page while it is
+/// written.
+#[cfg(unix)]
+fn check_directory(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::symlink_metadata(dir)?;
+    let owners = [rustix::process::geteuid().as_raw(), 0];
+    if !found.is_dir() {
+        Err(io::Error::other("it is a link, not a directory"))
+    } else if !owners.contains(&found.uid()) {
+        Err(io::Error::other("it belongs to another user"))
+    } else if found.mode() & 0o022 != 0 {
+        Err(io::Error::other("other users can write in it"))
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(not(unix))]
+fn check_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Refuses to replace what is no page of this program's.
+fn check_ours(file: &Path) -> io::Result<()> {
+    let is_ours = match fs::symlink_metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(found) => found.is_file() && fs::read(file)?.starts_with(b".TH POSTERN"),
+    };
+    if is_ours {
+        return Ok(());
+    }
+    let name = file.file_name().unwrap_or_default();
+    let why = format!(
+        "{} in it is not a page of postern's",
+        quoted(&name.to_string_lossy())
+    );
+    Err(io::Error::other(why))
 }

@@ -77,6 +77,10 @@ impl ConnectionRecord {
 
     /// What is noted of visitors is as `app` says from now on, and goes to `files` too where it says so.
     pub(super) fn notes_as(&self, app: &AppConfig, files: &AuditSets) {
+        let mut status = self.status();
+        let made_from = &mut status.made_from.sharing;
+        (made_from.audit, made_from.record_sql) = (app.sharing.audit, app.sharing.record_sql);
+        drop(status);
         self.statements.keep_sql(app.sharing.record_sql);
         let audit = AppAudit::of(app, files);
         let of_statements = |audit: Arc<AppAudit>| -> Arc<dyn StatementSink> { audit };

@@ -1,5 +1,5 @@
-//! What is changed while a connection runs and needs no new one: its end, its code, who may come, and signing everybody
-//! out. This end follows at once; the server is told by one more quick-setup call, again and again until it has heard.
+//! What is changed while a connection runs and needs no new one: its end, its code, who may come, signing everybody out,
+//! and what is written of visitors. This end follows at once; the server is told by one more quick-setup call, again and again until it has heard.
 
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ impl ConnectionWork<'_> {
         // One that was removed is ended by who removed it.
         if let Ok(saved) = self.core.apps.find(&self.app.id) {
             self.core.end_in_time(&saved);
+            // What is written of visitors is this end's alone.
+            self.record.notes_as(&saved, &self.core.audit);
             let wanted = self.core.apps.with_code(self.app.with_terms_of(&saved));
             self.follow(held, tunnel, wanted.map_err(local)?)?;
         }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use crate::store::is_hidden;
+
 /// Characters of an excerpt: two lines of a card.
 const EXCERPT: usize = 200;
 /// Characters of a message that is meant for people: more than any that is one.
@@ -62,8 +64,7 @@ pub(super) fn clean(text: &str) -> String {
 /// One line of at most `cap` characters; the mark at its end says that there was more.
 fn line(text: &str, cap: usize) -> String {
     // Marks that turn the direction of writing would let a server disguise what it says.
-    let turning = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    let spaced = text.replace(|c: char| c.is_control() || turning(c), " ");
+    let spaced = text.replace(|c: char| c.is_control() || is_hidden(c), " ");
     let line = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(cap) {
         Some((end, _)) => format!("{}… (cut)", line.split_at(end).0),

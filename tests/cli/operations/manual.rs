@@ -34,6 +34,57 @@ fn a_manual_page_for_each_command() {
     assert_eq!(home.run(&["man", "/proc/nowhere"]).code, Some(1));
 }
 
+/// Nobody else decides what is written where.
+#[test]
+fn a_manual_page_replaces_nothing_but_a_manual_page() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let home = Home::new();
+    let dir = home.path().join("man1");
+    let write = || home.run(&["man", dir.to_str().unwrap()]);
+    let refused = |why: &str| {
+        let refused = write();
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+    };
+    let set = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&dir, mode).unwrap();
+    };
+    assert_eq!(write().code, Some(0));
+    let page = dir.join("postern-relay.1");
+    let readable = std::fs::metadata(&page).unwrap().permissions().mode();
+    assert_eq!(readable & 0o600, 0o600);
+    assert_eq!(write().code, Some(0), "its own are written anew");
+    let pages = std::fs::read_dir(&dir).unwrap().count();
+    // A link, wherever it leads.
+    let victim = home.path().join("victim");
+    std::fs::write(&victim, std::fs::read(&page).unwrap()).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    for target in [&victim, &home.path().join("missing")] {
+        symlink(target, &page).unwrap();
+        refused("'postern-relay.1' in it is not a page of postern's");
+        std::fs::remove_file(&page).unwrap();
+    }
+    assert!(!home.path().join("missing").exists());
+    // Somebody's file.
+    std::fs::write(&page, "mine").unwrap();
+    refused("is not a page");
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "mine");
+    std::fs::remove_file(&page).unwrap();
+    for mode in [0o777, 0o775, 0o1777] {
+        set(mode);
+        refused("other users can write in it");
+    }
+    set(0o755);
+    assert_eq!(write().code, Some(0));
+    let names = std::fs::read_dir(&dir).unwrap().count();
+    assert_eq!(names, pages, "nothing is left over");
+    let moved = home.path().join("moved");
+    std::fs::rename(&dir, &moved).unwrap();
+    symlink(&moved, &dir).unwrap();
+    refused("it is a link, not a directory");
+}
+
 #[test]
 fn the_version_is_one_line_and_more_where_it_is_asked_for() {
     let home = Home::new();

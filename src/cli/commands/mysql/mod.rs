@@ -182,6 +182,7 @@ fn run_client(
 fn tell(text: &str, share: Option<&ShareRequest>) -> Result<(), Failure> {
     if share.is_some_and(|share| share.teller.is_json()) {
         // A failing stderr leaves nowhere to say so.
+        let text = crate::store::escaped(text);
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
         return Ok(());
     }

@@ -17,6 +17,7 @@ use crate::cli::manager_client::text;
 use crate::cli::output::print;
 use crate::manager::protocol::Protocol;
 use crate::net::authority::is_loopback;
+use crate::store::escaped;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
@@ -155,7 +156,9 @@ impl Teller {
 
     /// A failing stderr leaves nowhere to say so.
     fn say(&self, lines: &str) {
-        let _ = std::io::stderr().lock().write_all(lines.as_bytes());
+        let _ = std::io::stderr()
+            .lock()
+            .write_all(escaped(lines).as_bytes());
     }
 
     /// A line with the time of now.
