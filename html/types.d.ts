@@ -36,7 +36,9 @@ interface Exposed {
 
 /** Who comes to an application. */
 interface Visitors {
+  counts?: 'visitors'|'connections';
   now: number;
+  total?: number;
   last_at: string | null;
   requests: number;
 }

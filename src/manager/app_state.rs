@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::apps::app::AppConfig;
 use super::apps::app_store::{self, AppStore};
-use super::connection::{Connections, PortReservations};
+use super::connection::{ConnectResult, Connections, PortReservations};
 use super::expiry::Expiries;
 use super::own_listeners::OwnListeners;
 use super::remote::Servers;
@@ -84,6 +84,12 @@ impl AppState {
         }
     }
 
+    /// The result of an application whose time is over, if it is.
+    pub(crate) fn lapsed(&self, app: &AppConfig) -> Option<ConnectResult> {
+        let is_over = self.expiries.is_over(app);
+        is_over.then(|| self.connections.lapsed(&app.id))
+    }
+
     /// Ends what is over; the time until something else is.
     fn end_what_is_over(&self) -> Option<Duration> {
         loop {
@@ -109,7 +115,7 @@ impl AppState {
             Err(error) => log::warn!("application {id}: {error}"),
         }
         // Before it is noted, which may wait for another process.
-        self.connections.disconnect(id);
+        self.connections.lapse(id);
         match self.apps.lapse(id, expires) {
             Ok(_) | Err(app_store::Error::Unknown(_)) => {}
             Err(error) => log::warn!("application {id}: its end is not noted: {error}"),

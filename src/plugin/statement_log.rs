@@ -99,6 +99,8 @@ pub trait StatementSink: Send + Sync {
 pub struct Present {
     /// Visitors with a request under way or within the last minute.
     pub now: u64,
+    /// Visitors since the connection was made; one that was forgotten meanwhile counts again.
+    pub total: u64,
     /// When something was last asked for.
     pub last_at: Option<SystemTime>,
     /// Requests since the connection was made.
@@ -120,6 +122,7 @@ struct Log {
     last: u64,
     last_at: Option<SystemTime>,
     requests: u64,
+    total: u64,
     visitors: HashMap<String, Seen>,
     /// The same visitors by the number of their last request.
     by_request: BTreeMap<u64, String>,
@@ -190,6 +193,7 @@ impl StatementLog {
         let now = log.visitors.values().filter(|seen| seen.is_present());
         Present {
             now: u64::try_from(now.count()).unwrap_or(u64::MAX),
+            total: log.total,
             last_at: log.last_at,
             requests: log.requests,
         }
@@ -217,6 +221,7 @@ impl Log {
                 open: 1,
             };
             self.visitors.insert(visitor.to_owned(), seen);
+            self.total += 1;
         }
         self.by_request.insert(request, visitor.to_owned());
     }
@@ -292,7 +297,7 @@ mod tests {
         let (one, two) = (log.visit("a"), log.visit("b"));
         drop(log.visit("a"));
         let present = log.present();
-        assert_eq!((present.now, present.requests), (2, 3));
+        assert_eq!((present.now, present.total, present.requests), (2, 2, 3));
         assert!(present.last_at.is_some());
         drop((one, two));
         assert_eq!(log.present().now, 2, "for a minute");

@@ -290,6 +290,7 @@ test('visitors and what they can do are said in words', () => {
   assert.equal(visitorsText({ now: 3, last_at }, now), '3 visitors, last 2 min ago');
   assert.deepEqual([visitorsText({ now: 1, last_at }, now), visitorsText({ now: 0, last_at }, now), visitorsText({ now: 0, last_at: null }, now), visitorsText(null, now)],
     ['1 visitor, last 2 min ago', 'no visitor now, last 2 min ago', 'no visitor yet', '']);
+  assert.deepEqual([6, 1, 0].map((open) => visitorsText({ counts: 'connections', now: open, last_at }, now)), ['6 connections, last 2 min ago', '1 connection, last 2 min ago', 'no connection now, last 2 min ago']);
   const mysql = protocolNamed('mysql');
   assert.equal(writingText({ db_readonly: false, inForce: true }, mysql), 'visitors can change data');
   assert.deepEqual([writingText({ db_readonly: true, inForce: true }, mysql), writingText({ db_readonly: false, guest: ['a.*'], inForce: true }, mysql), writingText({ inForce: true }, protocolNamed('http'))], ['', '', '']);

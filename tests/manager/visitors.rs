@@ -223,8 +223,8 @@ fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
     );
     let visitors = &manager.status(&id)["visitors"];
     assert_eq!(
-        (&visitors["now"], &visitors["requests"]),
-        (&json!(1), &json!(1))
+        (&visitors["now"], &visitors["total"], &visitors["requests"]),
+        (&json!(1), &json!(1), &json!(1))
     );
     assert!(visitors["last_at"].is_string());
     manager.disconnect(&id);

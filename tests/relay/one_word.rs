@@ -126,6 +126,55 @@ fn it_ends_when_its_time_is_over() {
     assert_eq!(visit(link.as_str().unwrap()).status(), 404);
 }
 
+/// What a visitor has open then is cut, and counts with what was sent of it.
+#[test]
+fn what_is_open_when_the_time_is_over_counts_in_the_last_line() {
+    const SENT: usize = 200_000;
+    let (relay, home) = (Relay::start(&[]), Home::new());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut head = [0; 4096];
+                let is_visit = stream
+                    .read(&mut head)
+                    .is_ok_and(|count| head[..count].starts_with(b"GET"));
+                let answer = if is_visit {
+                    "Content-Length: 9999999"
+                } else {
+                    "Content-Length: 0"
+                };
+                let _ = write!(stream, "HTTP/1.1 200 OK\r\n{answer}\r\n\r\n");
+                if is_visit {
+                    let _ = stream.write_all(&[b'x'; SENT]);
+                    // It goes on for longer than it is shared.
+                    let _ = stream.read(&mut head);
+                }
+            });
+        }
+    });
+    let url = relay.url();
+    let args = ["http", &port, "--server", &url, "--for", "4s", "--json"];
+    let mut sharing = Sharing::start(&home, &args);
+    let link = sharing.event("shared")["link"].as_str().unwrap().to_owned();
+    let host = link.trim_start_matches("http://").trim_end_matches('/');
+    let mut visitor =
+        TcpStream::connect(format!("127.0.0.1:{}", host.rsplit(':').next().unwrap())).unwrap();
+    write!(visitor, "GET /large HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+    let mut got = Vec::new();
+    let _ = visitor.read_to_end(&mut got);
+    assert!(got.len() > SENT, "{}", got.len());
+    assert_eq!(sharing.code(), Some(0));
+    let ended = sharing.event("ended");
+    assert_eq!(
+        (&ended["reason"], &ended["requests"], &ended["visitors"]),
+        (&json!("expired"), &json!(1), &json!(1))
+    );
+    assert!(ended["bytes_out"].as_u64() > Some(200_000), "{ended}");
+    assert_eq!(sharing.event("visitor")["source"], "127.0.0.1");
+}
+
 #[test]
 fn a_port_is_shared_by_one_word_too() {
     let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());

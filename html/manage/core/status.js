@@ -145,12 +145,13 @@ export function writingText({ db_readonly: isReadOnly, guest, inForce }, { datab
   return inForce ? 'visitors can change data' : 'visitors will be able to change data';
 }
 
-/** Who visits: `3 visitors, last 2 min ago`; empty where the server does not tell. @param {Visitors|null|undefined} visitors @param {number} now in ms */
+/** Who visits: `3 visitors, last 2 min ago`, or connections where nobody says whose they are; empty where the server does not tell. @param {Visitors|null|undefined} visitors @param {number} now in ms */
 export function visitorsText(visitors, now) {
   if (!visitors || !Number.isFinite(visitors.now)) return '';
   const last = agoText(visitors.last_at, now);
-  if (visitors.now === 0) return last ? `no visitor now, last ${last}` : 'no visitor yet';
-  return `${visitors.now} visitor${visitors.now === 1 ? '' : 's'}${last && `, last ${last}`}`;
+  const word = visitors.counts === 'connections' ? 'connection' : 'visitor';
+  if (visitors.now === 0) return last ? `no ${word} now, last ${last}` : `no ${word} yet`;
+  return `${visitors.now} ${word}${visitors.now === 1 ? '' : 's'}${last && `, last ${last}`}`;
 }
 
 /**

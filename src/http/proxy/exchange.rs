@@ -252,7 +252,8 @@ impl<'e> Exchange<'e> {
         // The end of a body that is still coming is found by reading.
         let watches = self.gone.is_none() && self.request.body.is_done();
         let takes_ahead = watches && self.client.inbox().len() < MAX_AHEAD;
-        let mut client = PollFlags::empty();
+        // Also of one that has sent its end and is to get nothing now, the end of all is seen.
+        let mut client = PollFlags::HUP;
         client.set(PollFlags::OUT, to_client);
         client.set(PollFlags::IN, self.wants_body() || takes_ahead);
         client.set(READ_CLOSED, watches);

@@ -12,7 +12,7 @@ use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_input::AppInput;
 use crate::manager::apps::app_store;
-use crate::manager::connection::{ConnectResult, ConnectionState};
+use crate::manager::connection::ConnectionState;
 use crate::manager::quick_setup;
 use crate::manager::server_url::ServerUrl;
 
@@ -30,7 +30,7 @@ pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
 
 fn with_connection(core: &AppState, app: &AppConfig) -> Value {
     let mut shown = app.to_json();
-    let is_over = || core.expiries.is_over(app).then(ConnectResult::expired);
+    let is_over = || core.lapsed(app);
     let result = core.connections.result_beside(app).or_else(is_over);
     if let Some(members) = shown.as_object_mut() {
         if app.server.is_none() && !core.choice.is_named() {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::answer::{Answer, failed, id};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
-use crate::manager::connection::{self, ConnectResult, ConnectionState, EXTEND, Refused};
+use crate::manager::connection::{self, ConnectionState, EXTEND, Refused};
 
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
@@ -39,7 +39,7 @@ pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     let id = id(request);
     let result = match core.apps.find(id) {
         Ok(app) => {
-            let is_over = || core.expiries.is_over(&app).then(ConnectResult::expired);
+            let is_over = || core.lapsed(&app);
             let result = core.connections.result_beside(&app);
             result.or_else(is_over).unwrap_or_default()
         }
@@ -57,7 +57,7 @@ pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
         Some(Ok(after)) => after,
         Some(Err(_)) => return Err(ApiError::bad_request("after must be a whole number")),
     };
-    let (last, statements) = match core.connections.find(id) {
+    let (last, statements) = match core.connections.find_last(id) {
         Some(connection) => connection.statements().after(after),
         None => {
             core.apps.find(id).map_err(failed)?;
@@ -90,7 +90,7 @@ pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
         Some(Ok(after)) => after,
         Some(Err(_)) => return Err(ApiError::new(400, "after must be a whole number")),
     };
-    let (last, requests) = match core.connections.find(id) {
+    let (last, requests) = match core.connections.find_last(id) {
         Some(connection) => connection.visits().after(after),
         None => {
             core.apps.find(id).map_err(failed)?;

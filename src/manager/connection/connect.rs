@@ -287,7 +287,11 @@ impl ConnectionWork<'_> {
         match stored {
             _ if self.record.is_stopped() => Err(Ended::Stopped),
             Ok(app) if !is_over(&app) => Ok(()),
-            Ok(_) | Err(app_store::Error::Unknown(_)) => {
+            Ok(_) => {
+                self.core.connections.lapse(&self.app.id);
+                Err(Ended::Stopped)
+            }
+            Err(app_store::Error::Unknown(_)) => {
                 self.core.connections.disconnect(&self.app.id);
                 Err(Ended::Stopped)
             }

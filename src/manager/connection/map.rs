@@ -27,6 +27,8 @@ struct ConnectionMap {
     active: HashMap<String, Arc<ConnectionRecord>>,
     /// Those that were ended and still give back what they hold, by application.
     ending: HashMap<String, Receiver<()>>,
+    /// The last connections of applications whose time is over, for what they came to.
+    lapsed: HashMap<String, Arc<ConnectionRecord>>,
     /// Servers that are away, as it was told.
     outages: Outages,
     /// Applications that were connected since the program started.
@@ -83,13 +85,28 @@ impl Connections {
 
     /// Ends an application's connection, wherever it is; answers what is closed when all is given back.
     pub(crate) fn disconnect(&self, id: &str) -> Option<Receiver<()>> {
+        let ended = self.map().end(id)?;
+        Some(ended.done().clone())
+    }
+
+    /// Ends the connection of an application whose time is over. What it came to stays known until there is another.
+    pub(crate) fn lapse(&self, id: &str) {
         let mut map = self.map();
-        let active = map.active.remove(id)?;
-        active.stop();
-        map.forget_outage(&active.server());
-        let done = active.done().clone();
-        map.ending.insert(id.to_owned(), done.clone());
-        Some(done)
+        if let Some(ended) = map.end(id) {
+            map.lapsed.insert(id.to_owned(), ended);
+        }
+    }
+
+    /// The result of an application whose time is over.
+    pub(crate) fn lapsed(&self, id: &str) -> ConnectResult {
+        let last = self.map().lapsed.get(id).cloned();
+        last.map_or_else(ConnectResult::expired, |last| last.lapsed())
+    }
+
+    /// The connection of an application, or the last one where its time is over.
+    pub(crate) fn find_last(&self, id: &str) -> Option<Arc<ConnectionRecord>> {
+        let map = self.map();
+        map.active.get(id).or_else(|| map.lapsed.get(id)).cloned()
     }
 
     /// The connection of an application.
@@ -239,7 +256,9 @@ impl Connections {
 
     /// Forgets one that was removed.
     pub(crate) fn forget(&self, id: &str) {
-        self.map().were_connected.remove(id);
+        let mut map = self.map();
+        map.were_connected.remove(id);
+        map.lapsed.remove(id);
     }
 
     /// Ends all connections and lets none begin. Does not wait.
@@ -272,6 +291,15 @@ impl Connections {
 }
 
 impl ConnectionMap {
+    /// Ends an application's connection, wherever it is.
+    fn end(&mut self, id: &str) -> Option<Arc<ConnectionRecord>> {
+        let active = self.active.remove(id)?;
+        active.stop();
+        self.forget_outage(&active.server());
+        self.ending.insert(id.to_owned(), active.done().clone());
+        Some(active)
+    }
+
     /// How many applications are, or are to be, connected through a server.
     fn in_words_through(&self, origin: &str) -> String {
         let through =
@@ -315,6 +343,7 @@ impl ConnectionMap {
             predecessor,
             working,
         })?;
+        self.lapsed.remove(&app.id);
         self.active.insert(app.id.clone(), record);
         Ok(())
     }

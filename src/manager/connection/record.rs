@@ -7,19 +7,19 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::error::{self, ConnectError};
 use super::health::{Answer, Health, HealthState};
-use super::result::{ConnectResult, HostKey, class_name};
+use super::result::{ConnectResult, HostKey, class_name, of_tunnel};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
-use crate::manager::visits::{RequestSink, Visitors, Visits};
+use crate::manager::visits::{Counted, RequestSink, Visitors, Visits};
 use crate::plugin::{GuestInForce, StatementLog, StatementSink};
 use crate::store::AuditSets;
 use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
-use crate::tunnel::client::Tunnel;
+use crate::tunnel::client::{Snapshot, Tunnel};
 
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct ConnectionRecord {
@@ -108,20 +108,46 @@ impl ConnectionRecord {
     pub(crate) fn result(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
-        let protocol = status.made_from.protocol;
-        let visitors = if protocol.is_database() {
-            Some(self.of_database())
-        } else {
-            protocol.has_gateway().then(|| self.visits.visitors())
-        };
+        let visitors = self.visitors(&status, snapshot.as_ref());
         status.result(snapshot.as_ref(), visitors)
+    }
+
+    /// What it came to, of one whose time is over.
+    pub(super) fn lapsed(&self) -> ConnectResult {
+        let mut status = self.status();
+        let snapshot = status.look();
+        let visitors = self.visitors(&status, snapshot.as_ref());
+        let last = status.result(snapshot.as_ref(), None);
+        ConnectResult {
+            bytes_in: last.bytes_in,
+            bytes_out: last.bytes_out,
+            reconnects: last.reconnects,
+            visitors,
+            ..ConnectResult::expired()
+        }
+    }
+
+    /// Who is there; of what speaks no HTTP its tunnel knows.
+    fn visitors(&self, status: &ConnectionStatus, tunnel: Option<&Snapshot>) -> Option<Visitors> {
+        let protocol = status.made_from.protocol;
+        if protocol.is_database() {
+            return Some(self.of_database());
+        }
+        if protocol.has_gateway() {
+            return Some(self.visits.visitors());
+        }
+        tunnel
+            .filter(|_| status.step == Step::Serving)
+            .map(of_tunnel)
     }
 
     /// Who is there, of a database's visitors.
     fn of_database(&self) -> Visitors {
         let present = self.statements.present();
         Visitors {
+            counts: Counted::Visitors,
             now: present.now,
+            total: present.total,
             last_at: present.last_at.map(rfc3339),
             requests: present.requests,
         }

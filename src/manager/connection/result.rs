@@ -8,7 +8,7 @@ use super::health::Health;
 use super::state::ConnectionState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
-use crate::manager::visits::Visitors;
+use crate::manager::visits::{Counted, Visitors};
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 
@@ -53,7 +53,7 @@ pub(crate) struct ConnectResult {
     pub(crate) pending_changes: bool,
     /// Whether the application answers; none while it is not connected.
     pub(crate) health: Option<Health>,
-    /// Who is there; none while nothing is exposed.
+    /// Who is there; none while nothing is exposed, but of one whose time is over who was.
     pub(crate) visitors: Option<Visitors>,
 }
 
@@ -153,15 +153,18 @@ impl ConnectResult {
             self.bytes_out = snapshot.sent;
             self.reconnects = snapshot.reconnects;
             self.since = snapshot.since.map(rfc3339);
-            // Of what speaks HTTP its gateway knows better.
-            if self.exposed.is_some() && self.visitors.is_none() {
-                self.visitors = Some(Visitors {
-                    now: snapshot.streams,
-                    last_at: snapshot.last_opened.map(rfc3339),
-                    requests: snapshot.opened,
-                });
-            }
         }
+    }
+}
+
+/// Who visits by a tunnel that is no gateway's: connections.
+pub(super) fn of_tunnel(snapshot: &Snapshot) -> Visitors {
+    Visitors {
+        counts: Counted::Connections,
+        now: snapshot.streams,
+        total: snapshot.opened,
+        last_at: snapshot.last_opened.map(rfc3339),
+        requests: snapshot.opened,
     }
 }
 

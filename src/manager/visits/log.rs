@@ -1,16 +1,20 @@
 //! The log of one application's connection.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::record::{RequestRecord, Visitors};
+use super::record::{Counted, RequestRecord, Visitors};
+use crate::http;
 use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 
 /// Requests that are kept. Default 500, some 100 KiB.
 const MOST: usize = 500;
+
+/// Visitors that are remembered, so that each counts once. Default 1000, some 20 KiB: more are not counted.
+const MOST_KNOWN: usize = 1000;
 
 /// Where requests are written beside memory: files, where the user asked for them. Called on the thread that served the
 /// visitor, with no lock held: it may wait for a disk, and must not fail loudly more than once.
@@ -33,6 +37,10 @@ struct Log {
     last_at: Option<SystemTime>,
     /// Open connections by visitor: as many as there may be streams.
     present: HashMap<Option<IpAddr>, u64>,
+    /// Visitors that were here.
+    known: HashSet<IpAddr>,
+    /// Connections of whom nobody that is believed says where they come from.
+    unknown: u64,
 }
 
 impl Visits {
@@ -77,18 +85,30 @@ impl Visits {
     /// Who is there.
     pub(crate) fn visitors(&self) -> Visitors {
         let log = self.log.lock();
-        // Whoever is not known counts as often as there are connections.
         let unknown = log.present.get(&None).copied().unwrap_or(0);
-        let known = log.present.keys().flatten().count();
+        let count = |known: usize| u64::try_from(known).unwrap_or(u64::MAX);
         Visitors {
-            now: unknown + u64::try_from(known).unwrap_or(u64::MAX),
+            counts: match log.unknown {
+                0 => Counted::Visitors,
+                _ => Counted::Connections,
+            },
+            now: unknown + count(log.present.keys().flatten().count()),
+            total: log.unknown + count(log.known.len()),
             last_at: log.last_at.map(rfc3339),
             requests: log.last,
         }
     }
 
     fn come(&self, source: Option<IpAddr>) {
-        *self.log.lock().present.entry(source).or_default() += 1;
+        let mut log = self.log.lock();
+        *log.present.entry(source).or_default() += 1;
+        match source {
+            Some(source) if log.known.len() < MOST_KNOWN => {
+                log.known.insert(source);
+            }
+            Some(_) => {}
+            None => log.unknown += 1,
+        }
     }
 
     fn go(&self, source: Option<IpAddr>) {
@@ -110,14 +130,16 @@ pub(crate) struct Presence<'v> {
 
 impl<'v> Presence<'v> {
     /// One of this visitor's, as far as that is known.
+    /// A network that one host may use all of is one.
     pub(crate) fn new(visits: &'v Visits, source: Option<IpAddr>) -> Presence<'v> {
+        let source = source.map(http::source);
         visits.come(source);
         Presence { visits, source }
     }
 
     /// It was this visitor's last request that came.
     pub(crate) fn is_of(&mut self, source: Option<IpAddr>) {
-        if self.source != source {
+        if self.source != source.map(http::source) {
             *self = Presence::new(self.visits, source);
         }
     }
@@ -161,17 +183,21 @@ mod tests {
         let visits = Visits::default();
         let ip = |text: &str| Some(text.parse().unwrap());
         let now = || visits.visitors().now;
-        let mut one = Presence::new(&visits, None);
-        assert_eq!(now(), 1);
-        one.is_of(ip("192.0.2.1"));
-        let two = Presence::new(&visits, ip("192.0.2.1"));
-        assert_eq!(now(), 1);
+        let one = Presence::new(&visits, ip("192.0.2.1"));
+        let mut two = Presence::new(&visits, ip("2001:db8::1"));
+        two.is_of(ip("2001:db8::2"));
+        assert_eq!((now(), visits.visitors().total), (2, 2));
+        two.is_of(ip("192.0.2.1"));
+        assert_eq!((now(), visits.visitors().total), (1, 2));
+        assert_eq!(visits.visitors().counts, Counted::Visitors);
         let others = [None, None, ip("192.0.2.2")].map(|ip| Presence::new(&visits, ip));
         assert_eq!(now(), 4);
         drop((one, two));
         assert_eq!(now(), 3);
         drop(others);
-        assert_eq!(now(), 0);
+        let nobody = visits.visitors();
+        assert_eq!((nobody.now, nobody.total), (0, 5));
+        assert_eq!(nobody.counts, Counted::Connections, "as far as is known");
         assert!(visits.log.lock().present.is_empty());
     }
 

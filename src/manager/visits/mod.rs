@@ -7,4 +7,4 @@ mod log;
 mod record;
 
 pub(crate) use log::{Presence, RequestSink, Visits};
-pub(crate) use record::{RequestRecord, Visitors};
+pub(crate) use record::{Counted, RequestRecord, Visitors};

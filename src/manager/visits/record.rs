@@ -95,11 +95,26 @@ impl Serialize for RequestRecord {
     }
 }
 
+/// What can be told apart of who comes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Counted {
+    /// Visitors, by where they come from or by their sign-in.
+    #[default]
+    Visitors,
+    /// Connections alone, of which a browser has several: nobody that is believed says whose they are.
+    Connections,
+}
+
 /// Who is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Visitors {
-    /// Visitors with a connection open now: addresses, where those are known.
+    /// What `now` and `total` count.
+    pub(crate) counts: Counted,
+    /// Those who are there now.
     pub(crate) now: u64,
+    /// All since the connection was made.
+    pub(crate) total: u64,
     /// When something was last asked for: RFC 3339.
     pub(crate) last_at: Option<String>,
     /// Requests since the connection was made; of what does not speak HTTP, connections.

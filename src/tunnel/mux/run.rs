@@ -146,7 +146,9 @@ impl Mux {
 
     fn abandon_streams(self: &Arc<Self>) {
         let streams = std::mem::take(&mut *self.streams());
-        for stream in streams.into_values() {
+        // Their channels are gone, and nobody looks at the time any more.
+        let lingering = self.timers().take_lingering();
+        for stream in streams.into_values().chain(lingering) {
             self.update(&stream, StreamState::abort);
         }
         #[cfg(target_os = "linux")]

@@ -104,6 +104,11 @@ impl Timers {
         self.lingering.push((now + LINGER, stream));
     }
 
+    pub(super) fn take_lingering(&mut self) -> impl Iterator<Item = Arc<Stream>> + use<> {
+        let all = std::mem::take(&mut self.lingering);
+        all.into_iter().map(|(_, stream)| stream)
+    }
+
     pub(super) fn due(&mut self, now: Instant) -> Result<Due, End> {
         if let Some((_, limit)) = self.ready_by.filter(|(by, _)| *by <= now) {
             return Err(End::NotReady(limit));

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use support::manager::{CODE, Far};
@@ -96,7 +97,8 @@ fn who_was_here_is_known_and_nothing_more() {
         App::start(|_| ok("Set-Cookie: marked-answer=1\r\n")),
     );
     let (id, result) = way.connected(&json!({"protocol": "http", "port": app.port, "name": "log"}));
-    let nobody = json!({"now": 0, "last_at": null, "requests": 0});
+    let nobody =
+        json!({"counts": "visitors", "now": 0, "total": 0, "last_at": null, "requests": 0});
     assert_eq!(
         result["visitors"], nobody,
         "what asks for its health is no visitor"
@@ -151,7 +153,23 @@ fn who_was_here_is_known_and_nothing_more() {
     write!(open, "GET / HTTP/1.1\r\nHost: {}\r\n\r\n", way.host("log")).unwrap();
     way.manager
         .wait_for(&id, "a visitor", |result| result["visitors"]["now"] == 1);
-    drop(open);
+    // A browser has several connections.
+    let more = [(); 5].map(|()| TcpStream::connect(way.relay.address).unwrap());
+    for mut one in &more {
+        write!(
+            one,
+            "GET /more HTTP/1.1\r\nHost: {}\r\n\r\n",
+            way.host("log")
+        )
+        .unwrap();
+    }
+    wait_until(TIMEOUT, "their requests", || {
+        requests(&way.manager, &id, 0)["last"] == 8
+    });
+    let visitors = way.manager.status(&id)["visitors"].clone();
+    let counted = (&visitors["counts"], &visitors["now"], &visitors["total"]);
+    assert_eq!(counted, (&json!("visitors"), &json!(1), &json!(1)));
+    drop((open, more));
     way.manager
         .wait_for(&id, "nobody", |result| result["visitors"]["now"] == 0);
     assert!(!way.manager.stderr().contains("marked"));
@@ -169,6 +187,39 @@ fn who_was_here_is_known_and_nothing_more() {
     );
 }
 
+/// What is open when the time is over is cut, and stays in the log with what was sent of it.
+#[test]
+fn what_was_cut_at_the_end_is_in_the_log() {
+    let way = Way::new();
+    let app = App::start(|_| "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\na beginning".into());
+    let end = SystemTime::now() + Duration::from_secs(4);
+    let body = json!({"protocol": "http", "port": app.port, "name": "cut",
+        "expires": postern::store::time::rfc3339(end)});
+    let (id, _) = way.connected(&body);
+    let mut visitor = TcpStream::connect(way.relay.address).unwrap();
+    write!(
+        visitor,
+        "GET /cut HTTP/1.1\r\nHost: {}\r\n\r\n",
+        way.host("cut")
+    )
+    .unwrap();
+    visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let got = read_until(&mut visitor, "a beginning");
+    assert!(got.ends_with("a beginning"), "{got}");
+    let result = way.manager.wait_for(&id, "over", |result| {
+        result["error_class"] == "expired" && result["visitors"]["now"] == 0
+    });
+    let counted = (
+        &result["visitors"]["total"],
+        &result["visitors"]["requests"],
+    );
+    assert_eq!(counted, (&json!(1), &json!(1)));
+    assert!(result["bytes_out"].as_u64() > Some(50), "{result}");
+    let log = requests(&way.manager, &id, 0);
+    assert_eq!(log["requests"][0]["path"], "/cut");
+    assert!(log["requests"][0]["bytes"].as_u64() > Some(50), "{log}");
+}
+
 #[test]
 fn of_what_speaks_no_http_connections_are_counted() {
     let (far, app) = (Far::new(), App::start(|_| ok("")));
@@ -176,10 +227,9 @@ fn of_what_speaks_no_http_connections_are_counted() {
     let id = manager.add(&json!({"protocol": "tcp", "port": app.port}));
     let port = far.assign();
     let result = manager.connected(&id);
-    assert_eq!(
-        result["visitors"],
-        json!({"now": 0, "last_at": null, "requests": 0})
-    );
+    let none =
+        json!({"counts": "connections", "now": 0, "total": 0, "last_at": null, "requests": 0});
+    assert_eq!(result["visitors"], none);
     wait_until(TIMEOUT, "the port", || {
         TcpStream::connect(("127.0.0.1", port)).is_ok()
     });

@@ -1,6 +1,6 @@
 //! One share: a temporary application of a manager, from the first call to its removal.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
@@ -11,11 +11,16 @@ use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
 use crate::cli::manager_client::{Manager, text};
 use crate::manager::app_input::AppInput;
+use crate::manager::protocol::Protocol;
 use crate::store::time::parse_rfc3339;
 use crate::store::{DataDir, Lease, random};
 
 /// Pause between two looks at what happens.
 const POLL: Duration = Duration::from_secs(1);
+/// Time for what is open at the end to be cut. Default 4 s: a tunnel says goodbye first, and a stream lingers for 2 s.
+const CUT_TIME: Duration = Duration::from_secs(4);
+/// Pause between two looks whether it is.
+const CUT_POLL: Duration = Duration::from_millis(20);
 /// Shares of the same target at the same time. Default 100: as many as can be connected.
 const MAX_ALIKE: u32 = 100;
 
@@ -93,6 +98,13 @@ impl Session {
                     let connection = app.get("connection").unwrap_or(&Value::Null);
                     return Err(failed(connection, None));
                 }
+                Some(Ending::Expired) => {
+                    self.wait_for_cuts(&app);
+                    if let Ok(app) = self.app() {
+                        log.look(&app, |after| self.requests(after))?;
+                    }
+                    return log.end(Ending::Expired);
+                }
                 Some(ending) => return log.end(ending),
                 None => {}
             }
@@ -100,6 +112,22 @@ impl Session {
                 log.end(Ending::Failed)?;
                 return Err(failure);
             }
+        }
+    }
+
+    /// What visitors have open when the time is over is cut, and counts when that is done.
+    fn wait_for_cuts(&self, app: &Value) {
+        let protocol = Protocol::named(text(app, "/protocol"));
+        // Of a database whoever asked within the last minute is there.
+        let has_streams = !protocol.is_some_and(Protocol::is_database);
+        let until = Instant::now() + CUT_TIME;
+        let goes_on = |app: &Value| {
+            let now = app.pointer("/connection/visitors/now");
+            let is_active = ["connected", "connecting"].contains(&text(app, "/conn_status"));
+            is_active || has_streams && now.and_then(Value::as_u64).is_some_and(|now| now > 0)
+        };
+        while Instant::now() < until && self.app().is_ok_and(|app| goes_on(&app)) {
+            std::thread::sleep(CUT_POLL);
         }
     }
 

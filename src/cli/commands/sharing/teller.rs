@@ -23,6 +23,10 @@ use crate::store::time::{parse_rfc3339, rfc3339};
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
 const MAX_SOURCES: usize = 10_000;
 
+/// What counts as one who came.
+const VISITOR: &str = "visitor";
+const CONNECTION: &str = "connection";
+
 /// How a command tells.
 pub(in crate::cli::commands) struct Teller {
     json: bool,
@@ -40,7 +44,9 @@ pub(in crate::cli::commands) struct Log<'a> {
     last: u64,
     requests: u64,
     sources: HashSet<String>,
+    /// Visitors, or connections where only those are counted.
     visitors: u64,
+    unit: &'static str,
     received: Total,
     sent: Total,
     status: String,
@@ -111,6 +117,7 @@ impl Teller {
             requests: 0,
             sources: HashSet::new(),
             visitors: 0,
+            unit: VISITOR,
             received: Total::default(),
             sent: Total::default(),
             status: "connected".to_owned(),
@@ -250,27 +257,36 @@ impl Log<'_> {
         let number = |name: &str| connection.get(name).and_then(Value::as_u64);
         self.received.take(number("bytes_in").unwrap_or_default());
         self.sent.take(number("bytes_out").unwrap_or_default());
-        let counted = connection
-            .pointer("/visitors/requests")
-            .and_then(Value::as_u64);
-        if let Some(counted) = counted.filter(|counted| *counted > self.requests) {
-            self.look_at_visitors(&requests(self.last), counted - self.requests)?;
+        let visitors = connection.get("visitors").unwrap_or(&Value::Null);
+        let counted = |name: &str| visitors.get(name).and_then(Value::as_u64);
+        if text(visitors, "/counts") == "connections" {
+            self.unit = CONNECTION;
+        }
+        if let Some(counted) = counted("requests").filter(|counted| *counted > self.requests) {
+            self.look_at_requests(&requests(self.last))?;
             self.requests = counted;
+        }
+        // Who has an address is told by that.
+        let has_address = text(app, "/protocol").starts_with("http");
+        let total = counted("total").filter(|total| *total > self.visitors);
+        if let Some(total) = total.filter(|_| !has_address || self.unit == CONNECTION) {
+            self.nameless(total - self.visitors)?;
+            self.visitors = total;
         }
         self.look_at_status(connection, text(app, "/conn_status"))?;
         self.look_at_health(connection)
     }
 
-    fn look_at_visitors(&mut self, answer: &Value, new: u64) -> Result<(), Failure> {
+    fn look_at_requests(&mut self, answer: &Value) -> Result<(), Failure> {
         let list = answer.get("requests").and_then(Value::as_array);
-        let Some(list) = list.filter(|list| !list.is_empty()) else {
-            return self.nameless(new);
-        };
         if let Some(last) = answer.get("last").and_then(Value::as_u64) {
             self.last = last;
         }
-        for request in list {
+        for request in list.into_iter().flatten() {
             let source = text(request, "/source");
+            if source.is_empty() {
+                continue;
+            }
             if self.sources.len() < MAX_SOURCES && self.sources.insert(source.to_owned()) {
                 self.visitors += 1;
                 let line = format!("visitor {}", printable(source));
@@ -281,12 +297,11 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Visitors of what is no web site.
-    fn nameless(&mut self, new: u64) -> Result<(), Failure> {
-        self.visitors += new;
+    /// So many more whose address nobody says.
+    fn nameless(&self, new: u64) -> Result<(), Failure> {
         let line = match new {
-            1 => "a visitor".to_owned(),
-            more => format!("{more} visitors"),
+            1 => format!("a {}", self.unit),
+            more => counted(more, self.unit),
         };
         self.teller.tell("visitor", json!({"source": null}), &line)
     }
@@ -340,6 +355,7 @@ impl Log<'_> {
                 "reason": ending.name(),
                 "seconds": self.began.elapsed().as_secs(),
                 "visitors": self.visitors,
+                "counts": format!("{}s", self.unit),
                 "requests": self.requests,
                 "bytes_in": received,
                 "bytes_out": sent,
@@ -356,12 +372,12 @@ impl Log<'_> {
         let (received, sent) = (self.received.sum(), self.sent.sum());
         let spent = span(self.began.elapsed());
         let who = match (self.visitors, self.requests) {
-            (0, _) => "no visitors".to_owned(),
-            (visitors, _) if self.sources.is_empty() => counted(visitors, "visitor"),
+            (0, _) => format!("no {}s", self.unit),
+            (visitors, _) if self.sources.is_empty() => counted(visitors, self.unit),
             (visitors, requests) => {
                 format!(
                     "{}, {}",
-                    counted(visitors, "visitor"),
+                    counted(visitors, self.unit),
                     counted(requests, "request")
                 )
             }
