@@ -314,6 +314,23 @@ impl Running {
         Some((server, reach))
     }
 
+    /// Another relay on this machine serves applications where no server is named; `listeners` are this process's then.
+    pub fn has_stand_in(&self, stand_in: StandIn, listeners: &[(SocketAddr, &'static str)]) {
+        let core = &self.core;
+        core.listeners.add(listeners);
+        let origin = |of: &StandIn| Some(of.relay.as_ref()?.server.origin().to_owned());
+        let before = origin(&core.choice.stand_in());
+        let is_elsewhere = before != origin(&stand_in);
+        core.choice.set_stand_in(stand_in);
+        if let Some(before) = before.filter(|_| is_elsewhere) {
+            connection::leave(core, &before);
+            core.retire_unused_main_tunnels();
+        }
+        // What waits for it need not wait longer.
+        core.tunnels.wake_all(false);
+        core.connections.wake_all();
+    }
+
     /// How many applications there are, and how many of them are connected at the start.
     pub fn applications(&self) -> (usize, usize) {
         let apps = self.core.apps.list().unwrap_or_default();

@@ -65,6 +65,23 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
     })
 }
 
+/// Connects what goes through the server with this origin, and is to go through another now, anew.
+pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
+    for id in core.connections.through(origin).into_keys() {
+        let Ok(app) = core.apps.find(&id) else {
+            continue;
+        };
+        let goes_there = core.server_of(&app).is_ok_and(|url| url.origin() == origin);
+        if goes_there || core.connections.disconnect(&id).is_none() {
+            continue;
+        }
+        let name = app.name.clone();
+        if let Err(refused) = begin(core, app) {
+            log::warn!("application '{name}' is not connected again: {refused}");
+        }
+    }
+}
+
 /// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is over.
 fn run(
     core: &Arc<AppState>,
