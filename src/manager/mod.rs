@@ -34,7 +34,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use zeroize::Zeroizing;
 
@@ -186,6 +186,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         web_clients: options.web_clients,
         run_dir: options.run_dir,
         home,
+        since: SystemTime::now(),
         choice,
         listeners,
         insecure: options.insecure,

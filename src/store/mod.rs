@@ -29,7 +29,7 @@ pub use atomic::write_atomic;
 pub use audit::{AuditFiles, AuditSets};
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
-pub use error::Error;
+pub use error::{Error, errors};
 pub use fingerprint::{Fingerprint, machine_name};
 pub use instance::{ClaimError, Instance};
 pub use json_file::{JsonFile, UNREADABLE, files_set_aside};

@@ -43,6 +43,7 @@ const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
     if core.expiries.is_over(&app) {
+        core.connections.note_failure("expired");
         return Err(Refused::Expired);
     }
     let (of_thread, of_work) = (Arc::clone(core), app.clone());
@@ -142,7 +143,10 @@ fn fail(
 ) -> Option<Awaited> {
     let pause = rounds::comes_back(core, app).then(|| rounds.pause());
     tell(core, record, app, rounds, &error);
-    record.failed(error, pause)
+    let awaited = record.failed(error, pause);
+    core.connections
+        .note_failure(record.result().error_class.unwrap_or("local"));
+    awaited
 }
 
 /// What its server is the reason of is told once for all its applications, the rest once for each.

@@ -29,6 +29,8 @@ struct ConnectionMap {
     ending: HashMap<String, Receiver<()>>,
     /// Servers that are away, as it was told.
     outages: Outages,
+    /// Attempts that failed since the program started, by cause.
+    failures: BTreeMap<&'static str, u64>,
     /// Applications that were connected since the program started.
     were_connected: HashSet<String>,
     is_closed: bool,
@@ -75,6 +77,7 @@ impl Connections {
             return Ok(state);
         };
         if map.count_others(&app.id) >= MAX_ACTIVE {
+            *map.failures.entry("limit").or_default() += 1;
             return Err(Refused::TooMany);
         }
         map.begin(app, spawn).map_err(Refused::NoThread)?;
@@ -230,6 +233,16 @@ impl Connections {
     /// Notes that an application is connected.
     pub(crate) fn note_connected(&self, id: &str) {
         self.map().were_connected.insert(id.to_owned());
+    }
+
+    /// An attempt to connect has failed for this cause.
+    pub(super) fn note_failure(&self, cause: &'static str) {
+        *self.map().failures.entry(cause).or_default() += 1;
+    }
+
+    /// Attempts that failed since the program started, by cause.
+    pub(crate) fn failures(&self) -> BTreeMap<&'static str, u64> {
+        self.map().failures.clone()
     }
 
     /// Whether it was connected since the program started.
