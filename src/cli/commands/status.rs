@@ -99,6 +99,9 @@ fn row(app: &Value) -> [String; 5] {
 
 /// When what is in force ends; of what is not connected, when it would.
 fn until(app: &Value) -> String {
+    if app::is_expired(app) {
+        return "expired".to_owned();
+    }
     let exposed = app
         .pointer("/connection/exposed")
         .filter(|exposed| exposed.is_object());
