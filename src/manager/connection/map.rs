@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
-use super::outages::{Outages, in_words};
+use super::outages::Outages;
 use super::record::ConnectionRecord;
 use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
+use crate::store::time::in_words;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
