@@ -17,6 +17,7 @@ mod output;
 mod plugins;
 mod port_holder;
 mod qr;
+mod relay_beside;
 mod serve;
 mod signals;
 mod suggest;

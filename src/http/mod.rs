@@ -17,6 +17,7 @@ pub mod server;
 
 mod cancel_token;
 mod error;
+pub(crate) mod exposition;
 mod handler;
 mod http_server;
 pub mod proxy;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::apps::app::AppConfig;
 use super::apps::app_store::{self, AppStore};
@@ -22,6 +22,8 @@ use crate::tunnel::registry::Registry;
 /// The state of one `postern start`.
 pub(crate) struct AppState {
     pub(crate) home: DataDir,
+    /// When it began.
+    pub(crate) since: SystemTime,
     /// For the private sockets of HTTP services.
     pub(crate) run_dir: PathBuf,
     pub(crate) apps: AppStore,

@@ -34,7 +34,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use zeroize::Zeroizing;
 
@@ -186,6 +186,7 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         web_clients: options.web_clients,
         run_dir: options.run_dir,
         home,
+        since: SystemTime::now(),
         choice,
         listeners,
         insecure: options.insecure,
@@ -312,6 +313,23 @@ impl Running {
             (_, None) => Reach::Asking,
         };
         Some((server, reach))
+    }
+
+    /// Another relay on this machine serves applications where no server is named; `listeners` are this process's then.
+    pub fn has_stand_in(&self, stand_in: StandIn, listeners: &[(SocketAddr, &'static str)]) {
+        let core = &self.core;
+        core.listeners.add(listeners);
+        let origin = |of: &StandIn| Some(of.relay.as_ref()?.server.origin().to_owned());
+        let before = origin(&core.choice.stand_in());
+        let is_elsewhere = before != origin(&stand_in);
+        core.choice.set_stand_in(stand_in);
+        if let Some(before) = before.filter(|_| is_elsewhere) {
+            connection::leave(core, &before);
+            core.retire_unused_main_tunnels();
+        }
+        // What waits for it need not wait longer.
+        core.tunnels.wake_all(false);
+        core.connections.wake_all();
     }
 
     /// How many applications there are, and how many of them are connected at the start.

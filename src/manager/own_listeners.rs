@@ -30,6 +30,11 @@ impl OwnListeners {
         Self(Arc::new(Mutex::new(fixed)))
     }
 
+    /// More that stay to the end.
+    pub(super) fn add(&self, fixed: &[Listener]) {
+        self.all().extend_from_slice(fixed);
+    }
+
     /// Listens on `address`. Nobody connects to it from here before it is registered.
     pub(super) fn bind(
         &self,

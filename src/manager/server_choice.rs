@@ -9,12 +9,15 @@
 //!
 //! The relay on this machine only stands in: nothing stays with it once there is a default.
 
+use std::sync::Arc;
+
 use zeroize::Zeroizing;
 
 use super::apps::app::AppConfig;
 use super::server_store::{ServerList, ServerStore};
 use super::server_url::ServerUrl;
 use crate::store::{self, DataDir};
+use crate::sync::Mutex;
 
 /// A server, and what lets this connector enrol there.
 #[derive(Clone)]
@@ -42,7 +45,7 @@ pub(crate) struct ServerChoice {
     named: Option<ServerUrl>,
     /// The server that a token was given for at the start.
     given: Option<ServerAccess>,
-    pub(crate) stand_in: StandIn,
+    stand_in: Mutex<Arc<StandIn>>,
     pub(crate) store: ServerStore,
     /// Whether servers off this machine may be reached without TLS.
     insecure: bool,
@@ -94,7 +97,7 @@ impl ServerChoice {
         let mut choice = Self {
             named,
             given: None,
-            stand_in,
+            stand_in: Mutex::new(Arc::new(stand_in)),
             store,
             insecure,
         };
@@ -126,9 +129,20 @@ impl ServerChoice {
         self.insecure
     }
 
+    /// What serves applications on this machine.
+    pub(crate) fn stand_in(&self) -> Arc<StandIn> {
+        Arc::clone(&self.stand_in.lock())
+    }
+
+    /// Another relay serves them from now on.
+    pub(crate) fn set_stand_in(&self, stand_in: StandIn) {
+        *self.stand_in.lock() = Arc::new(stand_in);
+    }
+
     /// Whether this is the relay on this machine.
     pub(crate) fn is_stand_in(&self, origin: &str) -> bool {
-        let relay = self.stand_in.relay.as_ref();
+        let stand_in = self.stand_in();
+        let relay = stand_in.relay.as_ref();
         relay.is_some_and(|relay| relay.server.origin() == origin)
     }
 }
@@ -159,7 +173,8 @@ impl CurrentServers<'_> {
         if let Some(known) = self.list.default_server() {
             return self.parsed(&known.url).map(Some);
         }
-        let relay = self.choice.stand_in.relay.as_ref();
+        let stand_in = self.choice.stand_in();
+        let relay = stand_in.relay.as_ref();
         Ok(relay.map(|relay| relay.server.clone()))
     }
 
@@ -169,7 +184,7 @@ impl CurrentServers<'_> {
         let of = |access: Option<&ServerAccess>| access.filter(given)?.enroll_token.clone();
         of(self.choice.given.as_ref())
             .or_else(|| self.list.token(origin))
-            .or_else(|| of(self.choice.stand_in.relay.as_ref()))
+            .or_else(|| of(self.choice.stand_in().relay.as_ref()))
     }
 
     /// Whether the relay on this machine serves those that name none.
@@ -245,7 +260,7 @@ mod tests {
         app.server = Some("https://d.example".into());
         assert_eq!(of(&choice, &app), "https://d.example");
         (app.server, app.used_server, choice.named) = (None, None, None);
-        choice.stand_in = StandIn::default();
+        choice.set_stand_in(StandIn::default());
         choice.store.remove(a.origin(), &[]).unwrap();
         assert_eq!(of(&choice, &app), "");
     }

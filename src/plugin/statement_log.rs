@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Serialize, Serializer};
 
+use crate::http::exposition::Durations;
 use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 
@@ -37,6 +38,14 @@ pub enum Verdict {
     /// It was stopped: by its visitor, by the time limit, or since nobody waited any more.
     Cancelled,
 }
+
+/// All of them, by name.
+const VERDICTS: [(Verdict, &str); 4] = [
+    (Verdict::Ok, "ok"),
+    (Verdict::Refused, "refused"),
+    (Verdict::Failed, "failed"),
+    (Verdict::Cancelled, "cancelled"),
+];
 
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +132,9 @@ struct Log {
     last_at: Option<SystemTime>,
     requests: u64,
     total: u64,
+    /// By verdict, in their order.
+    verdicts: [u64; 4],
+    took: Durations,
     visitors: HashMap<String, Seen>,
     /// The same visitors by the number of their last request.
     by_request: BTreeMap<u64, String>,
@@ -156,6 +168,11 @@ impl StatementLog {
         let mut log = self.log.lock();
         log.last += 1;
         record.n = log.last;
+        let verdicts = log.verdicts.iter_mut().zip(VERDICTS);
+        for (count, _) in verdicts.filter(|(_, (verdict, _))| *verdict == record.verdict) {
+            *count += 1;
+        }
+        log.took.note(record.ms);
         log.text += text(&record);
         while log.records.len() >= MOST || log.text > MOST_TEXT && !log.records.is_empty() {
             let oldest = log.records.pop_front();
@@ -176,6 +193,14 @@ impl StatementLog {
         let after = if after > log.last { 0 } else { after };
         let later = log.records.iter().filter(|record| record.n > after);
         (log.last, later.cloned().collect())
+    }
+
+    /// How many ended how since the connection was made, and how long they took.
+    pub(crate) fn answers(&self) -> (Vec<(&'static str, u64)>, Durations) {
+        let log = self.log.lock();
+        let counts = VERDICTS.iter().zip(log.verdicts);
+        let counts = counts.map(|((_, name), count)| (*name, count));
+        (counts.collect(), log.took)
     }
 
     /// A visitor asks for something; they are there for as long as the answer lives. `visitor` is who counts as one.

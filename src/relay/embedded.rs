@@ -96,8 +96,13 @@ pub fn find(home: &DataDir) -> Result<Option<Whereabouts>, store::Error> {
 }
 
 /// Starts it in the place of one that has ended, at its port `gateway` where that is free.
-pub fn succeed(home: &DataDir, run_dir: &Path, gateway: u16) -> Result<Embedded, NotEmbedded> {
-    start_near(home, run_dir, true, Some(gateway))
+pub fn succeed(
+    home: &DataDir,
+    run_dir: &Path,
+    check_other_users: bool,
+    gateway: u16,
+) -> Result<Embedded, NotEmbedded> {
+    start_near(home, run_dir, check_other_users, Some(gateway))
 }
 
 fn data_dir(home: &DataDir) -> DataDir {

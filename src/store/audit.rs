@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::atomic::private_file;
 use super::data_dir::{DataDir, create_private, make_private};
+use super::error::count_error;
 use super::escape::escaped;
 use crate::sync::Mutex;
 
@@ -237,6 +238,9 @@ impl AuditFiles {
 
     /// Says it once, until all is well again.
     fn note(&self, written: io::Result<()>) {
+        if written.is_err() {
+            count_error();
+        }
         let mut trouble = self.trouble.lock();
         match written {
             Ok(()) => {

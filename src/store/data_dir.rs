@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::Error;
+use super::error::{Error, count_error};
 use super::lock::Locked;
 
 /// The per-user directory. Naming it creates nothing; the first write does.
@@ -64,6 +64,7 @@ impl DataDir {
             Err(error) => return Err(Error::io("read", &path)(error)),
             // Opening a FIFO would wait for ever.
             Ok(metadata) if !metadata.is_file() => {
+                count_error();
                 let reason = "it is not a regular file";
                 return Err(Error::NotPrivate { path, reason });
             }

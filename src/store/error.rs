@@ -3,6 +3,10 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often something failed that was not looked for in vain.
+static ERRORS: AtomicU64 = AtomicU64::new(0);
 
 /// A failure of the per-user directory or a file in it.
 #[derive(Debug)]
@@ -63,10 +67,13 @@ pub enum Error {
 
 impl Error {
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
+        move |source| {
+            count_error();
+            Self::Io {
+                action,
+                path: path.to_owned(),
+                source,
+            }
         }
     }
 
@@ -88,6 +95,16 @@ impl Error {
             Self::Busy { .. } => "end the other postern process, or try again",
         }
     }
+}
+
+/// One more of [`errors`].
+pub(super) fn count_error() {
+    ERRORS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often a file of the per-user directory could not be used, since the process began.
+pub fn errors() -> u64 {
+    ERRORS.load(Ordering::Relaxed)
 }
 
 impl fmt::Display for Error {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
 use super::data_dir::DataDir;
-use super::error::Error;
+use super::error::{Error, count_error};
 use super::lock::Locked;
 use super::sealed::{Opened, Seal};
 use super::zeroizing_json::to_json;
@@ -103,6 +103,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
     }
 
     fn damaged(&self, reason: String) -> Error {
+        count_error();
         Error::Damaged {
             path: self.path(),
             reason,

@@ -32,7 +32,7 @@ pub use audit::{AuditFiles, AuditSets};
 pub use credentials::{CredentialStore, Credentials};
 pub use data_dir::DataDir;
 pub use ends::Ends;
-pub use error::Error;
+pub use error::{Error, errors};
 pub use escape::{escaped, is_hidden};
 pub use fingerprint::{Fingerprint, machine_name};
 pub use instance::{ClaimError, Instance};

@@ -1,4 +1,4 @@
-//! Points in time as text, in UTC.
+//! Points in time as text, in UTC, and lengths of time in words.
 
 use std::time::{Duration, SystemTime};
 
@@ -138,6 +138,17 @@ pub(crate) fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
+/// A length of time in two words at most: `119 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
+pub(crate) fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..3600 => format!("{} min", seconds / 60),
+        3600..SECONDS_A_DAY => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / SECONDS_A_DAY, seconds / 3600 % 24),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,6 +229,20 @@ mod tests {
             "1970-01-01T00:00:00+01:00",
         ] {
             assert_eq!(utc(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_told_in_two_words_at_most() {
+        for (seconds, words) in [
+            (0, "0 s"),
+            (119, "119 s"),
+            (120, "2 min"),
+            (3599, "59 min"),
+            (11_100, "3 h 5 min"),
+            (176_400, "2 d 1 h"),
+        ] {
+            assert_eq!(in_words(Duration::from_secs(seconds)), words);
         }
     }
 

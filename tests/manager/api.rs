@@ -618,36 +618,3 @@ fn no_answer_and_no_log_holds_a_secret() {
         assert!(!log.contains(secret), "{secret}: {log}");
     }
 }
-
-#[test]
-fn figures_are_there_for_prometheus_and_no_secret_is_among_them() {
-    let (far, target) = (Far::new(), Target::start());
-    let manager = far.manager();
-    let app = with(
-        target.app(),
-        json!({"name": "a \"quoted\" name", "invisible": true}),
-    );
-    let id = manager.add(&app);
-    far.assign();
-    manager.connected(&id);
-    let answer = manager.client().get("/metrics");
-    let text = answer.text();
-    assert_eq!(answer.status(), 200);
-    for line in [
-        "postern_applications 1",
-        "# TYPE postern_application_received_bytes_total counter",
-        "postern_application_connected{application=\"a \\\"quoted\\\" name\"} 1",
-        "postern_main_tunnel_up{server=",
-        "process_resident_memory_bytes ",
-    ] {
-        assert!(
-            text.contains(&format!("\n{line}")) || text.starts_with(line),
-            "{line}: {text}"
-        );
-    }
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let value = line.rsplit(' ').next().unwrap();
-        assert!(value.parse::<f64>().is_ok(), "{line}");
-    }
-    assert!(!text.contains("code="), "{text}");
-}

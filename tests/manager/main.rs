@@ -18,6 +18,7 @@ mod hostile;
 mod listeners;
 mod main_tunnel;
 mod many;
+mod metrics;
 mod quick_setup;
 mod reset;
 mod returning;

@@ -114,6 +114,14 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
     assert_eq!(refused.code, Some(1), "{refused:?}");
     let hint = "is over\nextend it: 'postern app edit shop --for 1h'\n";
     assert!(refused.stderr.ends_with(hint), "{refused:?}");
+    let says_so = || {
+        for line in [&["app", "list"][..], &["status"], &["app", "show", "shop"]] {
+            let said = home.run(line).stdout;
+            let word = "expired: extend it: 'postern app edit shop --for 1h'";
+            assert!(said.contains(word), "{line:?}: {said}");
+        }
+    };
+    says_so();
     wait_until(TIMEOUT, "the relay's end of it", || {
         send(&relay, "/", "").status() == 410
     });
@@ -123,6 +131,7 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
             .contains("application 'shop': its time is over")
     );
     drop(manager);
+    says_so();
     let manager = Manager::start_in(&home, &args);
     is_over(&manager);
     let shown = put(

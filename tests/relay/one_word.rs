@@ -2,12 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use support::http::{Client, Response};
 use support::manager::{Manager, Target};
-use support::relay::Relay;
+use support::relay::{Relay, with};
 use support::share::Sharing;
 use support::{Home, TIMEOUT, free_port, wait_until};
 
@@ -247,6 +248,25 @@ fn through_a_running_start_it_goes_when_the_command_is_killed() {
 }
 
 /// Whoever has the relay of this user's shares, it goes on when that one ends, or is killed.
+/// What the link answers; a connection to a relay that just ends is reset.
+fn answer(link: &str) -> std::io::Result<String> {
+    let host = link.trim_end_matches('/').trim_start_matches("http://");
+    let port = host.rsplit(':').next().unwrap();
+    let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    write!(
+        stream,
+        "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn is_there(link: &str) -> bool {
+    answer(link).is_ok_and(|text| text.contains("hello from the target"))
+}
+
 #[test]
 fn the_relay_that_shares_have_in_common_outlives_each_of_them() {
     let home = Home::new();
@@ -256,22 +276,6 @@ fn the_relay_that_shares_have_in_common_outlives_each_of_them() {
     first.link();
     let mut others = [share(&targets[1]), share(&targets[2])];
     let links = [others[0].link(), others[1].link()];
-    // A connection to a relay that just ends is reset.
-    let answer = |link: &str| -> std::io::Result<String> {
-        let host = link.trim_end_matches('/').trim_start_matches("http://");
-        let port = host.rsplit(':').next().unwrap();
-        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        write!(
-            stream,
-            "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-        )?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok(text)
-    };
-    let is_there =
-        |link: &str| answer(link).is_ok_and(|text| text.contains("hello from the target"));
     assert_eq!(first.stop().and_then(|status| status.code()), Some(0));
     for link in &links {
         wait_until(TIMEOUT, "the relay in another", || is_there(link));
@@ -280,6 +284,79 @@ fn the_relay_that_shares_have_in_common_outlives_each_of_them() {
     wait_until(TIMEOUT, "the relay in the last", || is_there(&links[1]));
     let ended = others[1].stop();
     assert_eq!(ended.and_then(|status| status.code()), Some(0));
+}
+
+/// The link of an application of a manager, where that is connected.
+fn link_of(manager: &Manager, id: &str) -> Option<String> {
+    let status = manager.status(id);
+    let is_connected = status["status"] == "connected";
+    is_connected.then(|| status["site_url"].as_str().unwrap().to_owned())
+}
+
+/// `postern start` beside a share whose relay it goes through: neither takes anything from the other.
+#[test]
+fn a_start_beside_a_share_outlives_its_relay_and_it_that_of_the_start() {
+    let (home, target) = (Arc::new(Home::new()), Target::start());
+    let port = target.port().to_string();
+    let mut share = Sharing::start(&home, &["http", &port, "--name", "shared"]);
+    let shared = share.link();
+    let mut manager = Manager::start_in(&home, &[]);
+    let id = manager.add(&with(target.app(), json!({"name": "kept"})));
+    manager.connected(&id);
+    let kept = link_of(&manager, &id).unwrap();
+    assert!(is_there(&shared) && is_there(&kept));
+    // The start ends, and comes again: the share does not notice.
+    manager.stop();
+    assert!(is_there(&shared));
+    manager = Manager::start_in(&home, &[]);
+    manager.connected(&id);
+    assert!(is_there(&shared) && is_there(&kept));
+
+    assert_eq!(share.stop().and_then(|status| status.code()), Some(0));
+    wait_until(TIMEOUT, "the relay in the start", || is_there(&kept));
+    assert_eq!(link_of(&manager, &id), Some(kept.clone()));
+    let version = || manager.client().get("/api/version").data();
+    assert_eq!(version()["embedded"], true, "{}", version());
+    let status_url = home.run(&["relay", "status-url"]);
+    assert_eq!(status_url.code, Some(0), "{status_url:?}");
+    // The other order: what is shared now goes through the start.
+    let mut share = Sharing::start(&home, &["http", &port, "--name", "again"]);
+    let again = share.link();
+    assert!(is_there(&again) && is_there(&kept));
+    assert_eq!(share.stop().and_then(|status| status.code()), Some(0));
+    assert!(is_there(&kept));
+}
+
+/// Where another program has the port by then, applications move to where the relay is.
+#[test]
+fn a_start_keeps_a_relay_that_cannot_be_where_it_was() {
+    let (home, target) = (Arc::new(Home::new()), Target::start());
+    let port = target.port().to_string();
+    let mut share = Sharing::start(&home, &["http", &port, "--name", "shared"]);
+    let link = share.link();
+    let manager = Manager::start_in(&home, &[]);
+    let id = manager.add(&with(target.app(), json!({"name": "kept"})));
+    manager.connected(&id);
+    let kept = link_of(&manager, &id).unwrap();
+    let address = link.trim_end_matches('/').rsplit(':').next().unwrap();
+    let address = format!("127.0.0.1:{address}");
+    let pause = |signal| {
+        let pid = Pid::from_raw(manager.pid().try_into().unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    };
+    pause(Signal::STOP);
+    share.kill();
+    let mut taken = None;
+    wait_until(TIMEOUT, "the port", || {
+        taken = TcpListener::bind(&address).ok();
+        taken.is_some()
+    });
+    pause(Signal::CONT);
+    let moved = || link_of(&manager, &id).filter(|link| *link != kept);
+    wait_until(TIMEOUT, "another address", || {
+        moved().is_some_and(|link| is_there(&link))
+    });
+    assert!(moved().unwrap().starts_with("http://kept.localhost:"));
 }
 
 /// What cannot be had again at the same address ends, and says why.

@@ -5,7 +5,9 @@ mod unit;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use log::LevelFilter;
 use zeroize::Zeroizing;
 
@@ -19,6 +21,7 @@ use crate::cli::failure::{Failure, quoted};
 use crate::cli::manager_client::Whereabouts;
 use crate::cli::output::print;
 use crate::cli::plugins::BuiltIns;
+use crate::cli::relay_beside::{Beside, Now};
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, port_holder, serve};
 use crate::manager::server_store::ServerStore;
@@ -29,6 +32,8 @@ use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 
 /// The page's port where none is named.
 const DEFAULT_PORT: u16 = 8181;
+/// Pause between two looks whether the relay of another command is there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What serves applications where no server is named.
 #[derive(Default)]
@@ -36,6 +41,8 @@ struct OwnRelay {
     stand_in: StandIn,
     /// Where it is a part of this process.
     embedded: Option<Embedded>,
+    /// Where it is a part of another command.
+    beside: Option<Beside>,
 }
 
 /// What the command line says.
@@ -73,20 +80,19 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     }
     let run_dir = serve::run_dir(Some(&home), &watch)?;
     let check_other_users = !parsed.has(&ALLOW_OTHER_USERS);
-    let OwnRelay { stand_in, embedded } =
-        if settings.is_connected_elsewhere(&ServerStore::new(home.clone()))? {
-            OwnRelay::default()
-        } else {
-            OwnRelay::start(&home, &run_dir, check_other_users)
-        };
+    let mut own = if settings.is_connected_elsewhere(&ServerStore::new(home.clone()))? {
+        OwnRelay::default()
+    } else {
+        OwnRelay::start(&home, &run_dir, check_other_users)
+    };
     let running = manage(Options {
         home,
         listener,
         run_dir: run_dir.path().to_owned(),
         applications: manager::Applications::Stored,
         server: settings.server.clone(),
-        stand_in,
-        own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),
+        stand_in: own.stand_in.clone(),
+        own_listeners: own.listeners(),
         enroll_token: settings.enroll_token.clone(),
         insecure: settings.insecure,
         allow_hosts: parsed.values(&ALLOW_HOST),
@@ -97,7 +103,8 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     announce(&instance, &running)?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
-    let sites = embedded.as_ref().map(|embedded| embedded.site_url("NAME"));
+    let embedded = own.embedded.as_ref();
+    let sites = embedded.map(|embedded| embedded.site_url("NAME"));
     let is_quiet = parsed.has(&QUIET);
     let ended = print(&announcement::of(&running, sites.as_deref(), is_quiet)).map(|()| {
         if !parsed.has(&NO_OPEN) {
@@ -105,11 +112,10 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         }
         let says_more = !is_quiet && sites.is_none();
         if !(says_more && announcement::tell_reach(&running, &stopped)) {
-            // An error means that nobody can send any more; ending is right then too.
-            let _ = stopped.recv();
+            own.keep_until(&stopped, &running);
         }
     });
-    serve::stop_in_time(move || stop(running, embedded));
+    serve::stop_in_time(move || stop(running, own.embedded));
     ended
 }
 
@@ -162,7 +168,10 @@ impl OwnRelay {
     fn start(home: &DataDir, run_dir: &RunDir, check_other_users: bool) -> Self {
         match embedded::start(home, run_dir.path(), check_other_users) {
             Ok(embedded) => Self::embedded(embedded),
-            Err(NotEmbedded::Beside(Some(relay))) => Self::beside(relay),
+            Err(NotEmbedded::Beside(Some(relay))) => Self {
+                beside: Beside::of(&relay, home, run_dir.path(), check_other_users),
+                ..Self::beside(relay)
+            },
             Err(error) => {
                 log::warn!("no relay is embedded: {error}");
                 Self::of(
@@ -189,8 +198,48 @@ impl OwnRelay {
                 is_embedded: false,
                 notices,
             },
-            embedded: None,
+            ..Self::default()
         }
+    }
+
+    fn listeners(&self) -> Vec<(SocketAddr, &'static str)> {
+        let embedded = self.embedded.iter();
+        embedded.flat_map(Embedded::listeners).collect()
+    }
+
+    /// Until a message on `stopped`. A relay that ends with the command that it is a part of is in this process then.
+    fn keep_until(&mut self, stopped: &Receiver<()>, running: &Running) {
+        let mut told = String::new();
+        while let Some(beside) = &self.beside {
+            // An error means that nobody can send any more; ending is right then too.
+            if stopped.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let next = match beside.now() {
+                Ok(Now::Here(embedded)) => Self::embedded(*embedded),
+                Ok(Now::There(relay)) if beside.is_another(&relay) => Self {
+                    beside: beside.followed_by(&relay),
+                    ..Self::beside(relay)
+                },
+                Ok(Now::Unsaid | Now::There(_)) => continue,
+                Err(why) => {
+                    if told != why {
+                        log::warn!("the relay on this machine has ended: {why}");
+                    }
+                    told = why;
+                    continue;
+                }
+            };
+            *self = next;
+            running.has_stand_in(self.stand_in.clone(), &self.listeners());
+            if let Some(embedded) = &self.embedded {
+                let address = embedded.address();
+                log::info!(
+                    "the command that the relay was a part of has ended: it is in this process now, at {address}"
+                );
+            }
+        }
+        let _ = stopped.recv();
     }
 
     fn beside(relay: relay::Whereabouts) -> Self {

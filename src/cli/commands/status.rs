@@ -1,6 +1,6 @@
 //! `postern status`: whether the manager runs, its servers, and what is in force of each application.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::cli::failure::{Failure, printable};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use crate::store::time::parse_rfc3339;
+use crate::store::time::{in_words, parse_rfc3339};
 
 /// Members of a connection that hold codes: what is shown here is pasted into reports.
 const SECRETS: [&str; 2] = ["auth_url", "local_url"];
@@ -99,6 +99,9 @@ fn row(app: &Value) -> [String; 5] {
 
 /// When what is in force ends; of what is not connected, when it would.
 fn until(app: &Value) -> String {
+    if app::is_expired(app) {
+        return "expired".to_owned();
+    }
     let exposed = app
         .pointer("/connection/exposed")
         .filter(|exposed| exposed.is_object());
@@ -109,17 +112,6 @@ fn until(app: &Value) -> String {
     match end.duration_since(SystemTime::now()) {
         Ok(left) => format!("{} ({} left)", printable(expires), in_words(left)),
         Err(_) => "expired".to_owned(),
-    }
-}
-
-/// `2 d 3 h`, `1 h 5 min`, `30 s`.
-fn in_words(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..3600 => format!("{} min", seconds / 60),
-        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
     }
 }
 
@@ -150,19 +142,6 @@ fn list(data: &Value) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_told_in_two_words_at_most() {
-        for (seconds, words) in [
-            (0, "0 s"),
-            (119, "119 s"),
-            (120, "2 min"),
-            (3900, "1 h 5 min"),
-            (90_000, "1 d 1 h"),
-        ] {
-            assert_eq!(in_words(Duration::from_secs(seconds)), words);
-        }
-    }
 
     #[test]
     fn what_is_in_force_counts_and_codes_are_left_out() {

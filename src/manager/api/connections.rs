@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Answer, failed, id};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
-use crate::manager::connection::{self, ConnectionState, EXTEND, Refused};
+use crate::manager::connection::{self, ConnectionRecord, ConnectionState, EXTEND, Refused};
 
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
@@ -51,22 +52,39 @@ pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
 
 /// The statements of a database's visitors after number `after`, as far as they are kept.
 pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
+    later(core, request, "statements", |of, after| {
+        of.statements().after(after)
+    })
+}
+
+/// The requests of an application's visitors after number `after`, as far as they are kept.
+pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
+    later(core, request, "requests", |of, after| {
+        of.visits().after(after)
+    })
+}
+
+/// What a log holds after a number, under its name; nothing where there is no connection.
+fn later<T: Serialize>(
+    core: &AppState,
+    request: &Request,
+    name: &str,
+    of: fn(&ConnectionRecord, u64) -> (u64, Vec<T>),
+) -> Answer {
     let id = id(request);
     let after = match request.query("after").map(str::parse) {
         None => 0,
         Some(Ok(after)) => after,
         Some(Err(_)) => return Err(ApiError::bad_request("after must be a whole number")),
     };
-    let (last, statements) = match core.connections.find_last(id) {
-        Some(connection) => connection.statements().after(after),
+    let (last, found) = match core.connections.find_last(id) {
+        Some(connection) => of(&connection, after),
         None => {
             core.apps.find(id).map_err(failed)?;
             (0, Vec::new())
         }
     };
-    Ok(Response::ok(
-        json!({"last": last, "statements": statements}),
-    ))
+    Ok(Response::ok(json!({"last": last, name: found})))
 }
 
 pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
@@ -80,22 +98,4 @@ pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {
         .result(id)
         .map_or(ConnectionState::Idle, |result| result.status);
     Ok(Response::ok(json!({"status": status})))
-}
-
-/// The requests of an application's visitors after number `after`, as far as they are kept.
-pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
-    let id = id(request);
-    let after = match request.query("after").map(str::parse) {
-        None => 0,
-        Some(Ok(after)) => after,
-        Some(Err(_)) => return Err(ApiError::new(400, "after must be a whole number")),
-    };
-    let (last, requests) = match core.connections.find_last(id) {
-        Some(connection) => connection.visits().after(after),
-        None => {
-            core.apps.find(id).map_err(failed)?;
-            (0, Vec::new())
-        }
-    };
-    Ok(Response::ok(json!({"last": last, "requests": requests})))
 }

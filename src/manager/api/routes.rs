@@ -140,8 +140,10 @@ fn apart(core: &Arc<AppState>, writers: &Permits, request: Request, answer: Hand
 fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     let servers = core.choice.now();
     let stands_in = servers.as_ref().is_ok_and(CurrentServers::stands_in);
-    let stand_in = stands_in.then_some(&core.choice.stand_in);
-    let mut notices = stand_in.map_or_else(Vec::new, |stand_in| stand_in.notices.clone());
+    let stand_in = stands_in.then(|| core.choice.stand_in());
+    let mut notices = stand_in
+        .as_ref()
+        .map_or_else(Vec::new, |stand_in| stand_in.notices.clone());
     notices.extend(core.notices.iter().cloned());
     notices.extend(core.audit.trouble());
     notices.extend(servers.as_ref().err().map(ToString::to_string));

@@ -43,6 +43,7 @@ const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
     if core.expiries.is_over(&app) {
+        core.connections.note_failure("expired");
         return Err(Refused::Expired);
     }
     let (of_thread, of_work) = (Arc::clone(core), app.clone());
@@ -63,6 +64,23 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
         });
         spawned.map(drop)
     })
+}
+
+/// Connects what goes through the server with this origin, and is to go through another now, anew.
+pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
+    for id in core.connections.through(origin).into_keys() {
+        let Ok(app) = core.apps.find(&id) else {
+            continue;
+        };
+        let goes_there = core.server_of(&app).is_ok_and(|url| url.origin() == origin);
+        if goes_there || core.connections.disconnect(&id).is_none() {
+            continue;
+        }
+        let name = app.name.clone();
+        if let Err(refused) = begin(core, app) {
+            log::warn!("application '{name}' is not connected again: {refused}");
+        }
+    }
 }
 
 /// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is over.
@@ -125,7 +143,10 @@ fn fail(
 ) -> Option<Awaited> {
     let pause = rounds::comes_back(core, app).then(|| rounds.pause());
     tell(core, record, app, rounds, &error);
-    record.failed(error, pause)
+    let awaited = record.failed(error, pause);
+    core.connections
+        .note_failure(record.result().error_class.unwrap_or("local"));
+    awaited
 }
 
 /// What its server is the reason of is told once for all its applications, the rest once for each.

@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
-use super::outages::{Outages, in_words};
+use super::outages::Outages;
 use super::record::ConnectionRecord;
 use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
+use crate::store::time::in_words;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
@@ -31,6 +32,8 @@ struct ConnectionMap {
     lapsed: HashMap<String, Arc<ConnectionRecord>>,
     /// Servers that are away, as it was told.
     outages: Outages,
+    /// Attempts that failed since the program started, by cause.
+    failures: BTreeMap<&'static str, u64>,
     /// Applications that were connected since the program started.
     were_connected: HashSet<String>,
     is_closed: bool,
@@ -77,6 +80,7 @@ impl Connections {
             return Ok(state);
         };
         if map.count_others(&app.id) >= MAX_ACTIVE {
+            *map.failures.entry("limit").or_default() += 1;
             return Err(Refused::TooMany);
         }
         map.begin(app, spawn).map_err(Refused::NoThread)?;
@@ -247,6 +251,16 @@ impl Connections {
     /// Notes that an application is connected.
     pub(crate) fn note_connected(&self, id: &str) {
         self.map().were_connected.insert(id.to_owned());
+    }
+
+    /// An attempt to connect has failed for this cause.
+    pub(super) fn note_failure(&self, cause: &'static str) {
+        *self.map().failures.entry(cause).or_default() += 1;
+    }
+
+    /// Attempts that failed since the program started, by cause.
+    pub(crate) fn failures(&self) -> BTreeMap<&'static str, u64> {
+        self.map().failures.clone()
     }
 
     /// Whether it was connected since the program started.

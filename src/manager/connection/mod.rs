@@ -24,13 +24,13 @@ mod step;
 mod terms;
 mod watch;
 
-pub(crate) use connect::begin;
+pub(crate) use connect::{begin, leave};
 pub(crate) use enforcement::Enforcement;
 pub(crate) use error::{ConnectError, Ended};
 pub use map::MAX_ACTIVE;
 pub(crate) use map::{Connections, Refused};
 pub(crate) use ports::PortReservations;
 pub(crate) use probe::answers;
-pub(crate) use record::ConnectionRecord;
+pub(crate) use record::{ConnectionRecord, Figures};
 pub(crate) use result::{ConnectResult, EXTEND, HostKey, class_name, latency_ms, millis_until};
 pub(crate) use state::ConnectionState;

@@ -11,6 +11,7 @@ use super::result::{ConnectResult, HostKey, class_name, of_tunnel};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
+use crate::http::exposition::Durations;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
@@ -20,6 +21,14 @@ use crate::store::AuditSets;
 use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::{Snapshot, Tunnel};
+
+/// What is counted of a connection.
+pub(crate) struct Figures {
+    /// Open streams of its tunnel, and how many it has opened.
+    pub(crate) streams: Option<(u64, u64)>,
+    /// Requests, or statements, by what came of them, and how long they took; of what speaks neither none.
+    pub(crate) answers: Option<(Vec<(&'static str, u64)>, Durations)>,
+}
 
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct ConnectionRecord {
@@ -139,6 +148,22 @@ impl ConnectionRecord {
         tunnel
             .filter(|_| status.step == Step::Serving)
             .map(of_tunnel)
+    }
+
+    /// What is counted of it.
+    pub(crate) fn figures(&self) -> Figures {
+        let mut status = self.status();
+        let snapshot = status.look();
+        let protocol = status.made_from.protocol;
+        drop(status);
+        Figures {
+            streams: snapshot.map(|snapshot| (snapshot.streams, snapshot.opened)),
+            answers: if protocol.is_database() {
+                Some(self.statements.answers())
+            } else {
+                protocol.has_gateway().then(|| self.visits.answers())
+            },
+        }
     }
 
     /// Who is there, of a database's visitors.

@@ -17,11 +17,31 @@ pub(crate) struct MainTunnelView {
     pub(super) tunnel: Option<Arc<Tunnel>>,
 }
 
+/// What is counted of a main tunnel.
+pub(crate) struct MainTunnelFigures {
+    pub(crate) is_up: bool,
+    /// Connections after the first.
+    pub(crate) reconnects: u64,
+    /// The last round trip.
+    pub(crate) latency_ms: Option<f64>,
+}
+
 impl MainTunnelView {
     /// As `/api/tunnel` shows that of the server with this origin.
     pub(crate) fn to_json(&self, origin: &str) -> Value {
         let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
         self.described(origin, snapshot.as_ref())
+    }
+
+    /// What is counted of it.
+    pub(crate) fn figures(&self) -> MainTunnelFigures {
+        let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
+        let snapshot = snapshot.as_ref();
+        MainTunnelFigures {
+            is_up: snapshot.is_some_and(|snapshot| snapshot.status == Status::Connected),
+            reconnects: snapshot.map_or(0, |snapshot| snapshot.reconnects),
+            latency_ms: snapshot.and_then(latency_ms),
+        }
     }
 
     /// The host key change that it reports.

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use super::record::{Counted, RequestRecord, Visitors};
 use crate::http;
+use crate::http::exposition::Durations;
 use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 
@@ -15,6 +16,8 @@ const MOST: usize = 500;
 
 /// Visitors that are remembered, so that each counts once. Default 1000, some 20 KiB: more are not counted.
 const MOST_KNOWN: usize = 1000;
+/// Classes of answers: by the first digit of the status, 0 where the visitor was told nothing.
+const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Where requests are written beside memory: files, where the user asked for them. Called on the thread that served the
 /// visitor, with no lock held: it may wait for a disk, and must not fail loudly more than once.
@@ -35,6 +38,9 @@ struct Log {
     records: VecDeque<RequestRecord>,
     last: u64,
     last_at: Option<SystemTime>,
+    /// By class, in their order.
+    classes: [u64; 6],
+    took: Durations,
     /// Open connections by visitor: as many as there may be streams.
     present: HashMap<Option<IpAddr>, u64>,
     /// Visitors that were here.
@@ -55,6 +61,11 @@ impl Visits {
         log.last += 1;
         record.n = log.last;
         log.last_at = log.last_at.max(Some(record.time));
+        let class = usize::from(record.status / 100);
+        if let Some(count) = log.classes.get_mut(class) {
+            *count += 1;
+        }
+        log.took.note(record.ms.into());
         if log.records.len() >= MOST {
             log.records.pop_front();
         }
@@ -80,6 +91,13 @@ impl Visits {
         let after = if after > log.last { 0 } else { after };
         let later = log.records.iter().filter(|record| record.n > after);
         (log.last, later.cloned().collect())
+    }
+
+    /// How many were answered how since the connection was made, and how long they took.
+    pub(crate) fn answers(&self) -> (Vec<(&'static str, u64)>, Durations) {
+        let log = self.log.lock();
+        let counts = CLASSES.into_iter().zip(log.classes);
+        (counts.collect(), log.took)
     }
 
     /// Who is there.
@@ -176,6 +194,8 @@ mod tests {
         assert_eq!(visits.after(510).1.len(), 0);
         assert_eq!(visits.after(9999).1.len(), MOST, "of an earlier connection");
         assert_eq!(visits.visitors().requests, 510);
+        let (classes, _) = visits.answers();
+        assert_eq!((classes[2], classes[4]), (("2xx", 510), ("4xx", 0)));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::connecting::{Patience, extending, wait_connected};
+use super::connecting::{Patience, wait_connected};
+use super::listing::extending;
 use super::select::{Selected, apps, manager, names_some, selected};
 use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, JSON, NO_WAIT, RECONNECT, TIMEOUT};
 use crate::cli::args::command::{Command, Parsed};

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, select};
 use serde_json::Value;
 
+use super::listing::extending;
 use super::trust::KeyChange;
 use crate::cli::failure::{Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
 use crate::cli::manager_client::{Manager, text};
@@ -212,11 +213,6 @@ fn again(result: &Value, name: &str) -> Option<String> {
     Some(format!(
         "it is tried again by itself in {wait} s ('postern app disconnect {name}' ends that)"
     ))
-}
-
-/// What to do about one whose time is over.
-pub(super) fn extending(name: &str) -> String {
-    format!("extend it: 'postern app edit {name} --for 1h'")
 }
 
 /// What a person can try.

@@ -1,11 +1,15 @@
 //! The table of `postern app list`: of a connection what is in force, of the others what would be.
 
-use crate::net::authority::bracketed;
+use std::time::SystemTime;
+
 use serde_json::Value;
 
+use super::select::of_app;
 use crate::cli::failure::printable;
 use crate::cli::manager_client::text;
 use crate::manager::protocol::Protocol;
+use crate::net::authority::bracketed;
+use crate::store::time::parse_rfc3339;
 
 /// The heading of [`row`].
 pub(super) const HEADING: [&str; 8] = [
@@ -36,6 +40,9 @@ pub(crate) fn row(app: &Value) -> [String; 8] {
 
 /// Where it is, why in a few words, and when it is tried again.
 pub(super) fn status(app: &Value) -> String {
+    if is_expired(app) {
+        return format!("expired: {}", extending(&of_app(app).name));
+    }
     let mut status = printable(text(app, "/conn_status"));
     let has_failed = status == "failed";
     if !has_failed && status != "connecting" {
@@ -54,6 +61,21 @@ pub(super) fn status(app: &Value) -> String {
         Some(wait) => format!("{status}, next try in {} s", wait.div_ceil(1000)),
         None => status,
     }
+}
+
+/// Whether it has ended by itself, and is not connected before it is extended.
+pub(crate) fn is_expired(app: &Value) -> bool {
+    let is_exposed = app
+        .pointer("/connection/exposed")
+        .is_some_and(Value::is_object);
+    let end = parse_rfc3339(text(app, "/expires"));
+    text(app, "/connection/error_class") == "expired"
+        || (!is_exposed && end.is_some_and(|end| end <= SystemTime::now()))
+}
+
+/// What to do about that.
+pub(super) fn extending(name: &str) -> String {
+    format!("extend it: 'postern app edit {name} --for 1h'")
 }
 
 /// A class of failure in words; the whole error is for `--json`.

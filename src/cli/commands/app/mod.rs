@@ -29,7 +29,7 @@ use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
-pub(crate) use listing::row;
+pub(crate) use listing::{is_expired, row};
 pub(crate) use select::{apps, find, manager, of_store};
 use select::{changes, is_plain_word, selected};
 

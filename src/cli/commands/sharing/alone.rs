@@ -2,10 +2,11 @@
 //! process too where no server is named.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli::failure::{Failure, UNREACHABLE, printable};
 use crate::cli::manager_client::Manager;
+use crate::cli::relay_beside::{Beside, Now};
 use crate::manager::{self, Applications, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::plugin::WebClients;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
@@ -15,13 +16,6 @@ pub(in crate::cli::commands) struct Alone {
     running: Running,
     embedded: Option<Embedded>,
     beside: Option<Beside>,
-}
-
-/// The relay that another command of this user's embeds, and that ends with it.
-struct Beside {
-    home: DataDir,
-    run_dir: PathBuf,
-    address: SocketAddr,
 }
 
 impl Alone {
@@ -73,17 +67,18 @@ impl Alone {
         let Some(beside) = &self.beside else {
             return Ok(());
         };
-        let address = match beside.now().map_err(|error| beside.gone(&error))? {
+        let before = beside.address;
+        let address = match beside.now().map_err(|error| gone(before, &error))? {
             Now::Unsaid => return Ok(()),
-            Now::There(address) => address,
+            Now::There(relay) => relay.address,
             Now::Here(embedded) => {
                 let address = embedded.address();
                 self.embedded = Some(*embedded);
                 address
             }
         };
-        if address != beside.address {
-            return Err(beside.gone(&format!("it is at {address} now")));
+        if address != before {
+            return Err(gone(before, &format!("it is at {address} now")));
         }
         if self.embedded.is_some() {
             self.beside = None;
@@ -100,39 +95,14 @@ impl Alone {
     }
 }
 
-/// Where the relay is.
-enum Now {
-    /// Another process begins or ends one.
-    Unsaid,
-    There(SocketAddr),
-    Here(Box<Embedded>),
-}
-
-impl Beside {
-    /// Where the relay is now; where it was nowhere, it is here from now on.
-    fn now(&self) -> Result<Now, String> {
-        let there = embedded::find(&self.home).map_err(|error| error.to_string())?;
-        if let Some(relay) = there {
-            return Ok(Now::There(relay.address));
-        }
-        match embedded::succeed(&self.home, &self.run_dir, self.address.port()) {
-            Ok(embedded) => Ok(Now::Here(Box::new(embedded))),
-            Err(NotEmbedded::Beside(relay)) => {
-                Ok(relay.map_or(Now::Unsaid, |relay| Now::There(relay.address)))
-            }
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn gone(&self, why: &str) -> Failure {
-        let Self { address, .. } = self;
-        let why = printable(why);
-        Failure::operation(format!(
-            "the relay at {address} ended with the command that it was part of: {why}"
-        ))
-        .hint("run the same again")
-        .exit_status(UNREACHABLE)
-    }
+/// The relay that it went through is not there any more.
+fn gone(address: SocketAddr, why: &str) -> Failure {
+    let why = printable(why);
+    Failure::operation(format!(
+        "the relay at {address} ended with the command that it was part of: {why}"
+    ))
+    .hint("run the same again")
+    .exit_status(UNREACHABLE)
 }
 
 type OwnRelay = (ServerAccess, Option<Embedded>, Option<Beside>);
@@ -152,12 +122,7 @@ fn own_relay(home: &DataDir, run_dir: &Path) -> Result<OwnRelay, Failure> {
             Ok((access(&embedded.server(), token)?, Some(embedded), None))
         }
         Err(NotEmbedded::Beside(Some(relay))) => {
-            // One of its own is its operator's to start again.
-            let beside = relay.embedded.then(|| Beside {
-                home: home.clone(),
-                run_dir: run_dir.to_owned(),
-                address: relay.address,
-            });
+            let beside = Beside::of(&relay, home, run_dir, true);
             let url = format!("http://{}", relay.address);
             Ok((access(&url, relay.token)?, None, beside))
         }

@@ -1,23 +1,9 @@
-//! Counts, times and sizes in few words.
-
-use std::time::Duration;
+//! Counts and sizes in few words.
 
 /// `1 visitor`, `2 visitors`.
 pub(super) fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
-}
-
-/// `45 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
-pub(super) fn span(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, minutes) => format!("{minutes} min"),
-        (0, hours, minutes) => format!("{hours} h {} min", minutes % 60),
-        (days, hours, _) => format!("{days} d {} h", hours % 24),
-    }
 }
 
 /// `999 B`, `1.2 KiB`, `30 MiB`.
@@ -56,15 +42,6 @@ mod tests {
             (8_100_000_000_000, "7.3 TiB"),
         ] {
             assert_eq!(size(bytes), shown);
-        }
-        for (seconds, shown) in [
-            (0, "0 s"),
-            (59, "59 s"),
-            (3_599, "59 min"),
-            (11_100, "3 h 5 min"),
-            (176_400, "2 d 1 h"),
-        ] {
-            assert_eq!(span(Duration::from_secs(seconds)), shown);
         }
         assert_eq!(
             counted(1, "visitor") + &counted(2, "visitor"),

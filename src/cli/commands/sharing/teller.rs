@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::figures::{counted, size, span};
+use super::figures::{counted, size};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{JSON, QR};
 use crate::cli::clock::Zone;
@@ -18,7 +18,7 @@ use crate::cli::output::print;
 use crate::manager::protocol::Protocol;
 use crate::net::authority::is_loopback;
 use crate::store::escaped;
-use crate::store::time::{parse_rfc3339, rfc3339};
+use crate::store::time::{in_words, parse_rfc3339, rfc3339};
 
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
 const MAX_SOURCES: usize = 10_000;
@@ -370,7 +370,7 @@ impl Log<'_> {
     /// How long, and how much.
     fn summary(&self) -> String {
         let (received, sent) = (self.received.sum(), self.sent.sum());
-        let spent = span(self.began.elapsed());
+        let spent = in_words(self.began.elapsed());
         let who = match (self.visitors, self.requests) {
             (0, _) => format!("no {}s", self.unit),
             (visitors, _) if self.sources.is_empty() => counted(visitors, self.unit),

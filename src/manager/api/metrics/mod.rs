@@ -1,0 +1,209 @@
+//! `/metrics`: figures of this process for Prometheus.
+
+mod process;
+
+use std::sync::Arc;
+
+use crate::http::exposition::{Exposition, MEDIA_TYPE};
+use crate::http::{Request, Response};
+use crate::manager::app_state::AppState;
+use crate::manager::connection::{ConnectResult, ConnectionState, Figures};
+use crate::store;
+
+/// A connection and what is counted of it.
+struct Connection<'a> {
+    id: &'a str,
+    name: &'a str,
+    result: ConnectResult,
+    figures: Figures,
+}
+
+/// One figure of a connection, and how it is read.
+struct Metric {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    value: fn(&Connection<'_>) -> Option<u64>,
+}
+
+const METRICS: [Metric; 9] = [
+    Metric {
+        name: "postern_application_connected",
+        kind: "gauge",
+        help: "Whether the application is connected.",
+        value: |of| Some(u64::from(of.result.status == ConnectionState::Connected)),
+    },
+    Metric {
+        name: "postern_application_failing",
+        kind: "gauge",
+        help: "Whether the application behind the connection does not answer.",
+        value: |of| Some(u64::from(of.result.health.as_ref()?.error.is_some())),
+    },
+    Metric {
+        name: "postern_application_received_bytes_total",
+        kind: "counter",
+        help: "Bytes from visitors through the present tunnel.",
+        value: |of| Some(of.result.bytes_in),
+    },
+    Metric {
+        name: "postern_application_sent_bytes_total",
+        kind: "counter",
+        help: "Bytes to visitors through the present tunnel.",
+        value: |of| Some(of.result.bytes_out),
+    },
+    Metric {
+        name: "postern_application_reconnects_total",
+        kind: "counter",
+        help: "How often the present tunnel was made again.",
+        value: |of| Some(of.result.reconnects),
+    },
+    Metric {
+        name: "postern_application_streams",
+        kind: "gauge",
+        help: "Open streams of the present tunnel.",
+        value: |of| Some(of.figures.streams?.0),
+    },
+    Metric {
+        name: "postern_application_streams_total",
+        kind: "counter",
+        help: "Streams that the present tunnel has opened.",
+        value: |of| Some(of.figures.streams?.1),
+    },
+    Metric {
+        name: "postern_application_visitors",
+        kind: "gauge",
+        help: "Visitors who are there now.",
+        value: |of| Some(of.result.visitors.as_ref()?.now),
+    },
+    Metric {
+        name: "postern_application_requests_total",
+        kind: "counter",
+        help: "Requests, or streams, of visitors since the application was connected.",
+        value: |of| Some(of.result.visitors.as_ref()?.requests),
+    },
+];
+
+pub(super) fn show(core: &Arc<AppState>, request: Request) {
+    request.respond(Response::new(200, MEDIA_TYPE, text(core)));
+}
+
+fn text(core: &AppState) -> String {
+    let mut text = Exposition::default();
+    text.family("postern_build_info", "gauge", "The version, at value 1.");
+    let version = env!("CARGO_PKG_VERSION");
+    text.sample("postern_build_info", &[("version", version)], 1);
+    let apps = core.apps.list().unwrap_or_default();
+    let help = "Applications, connected or not.";
+    text.single("postern_applications", "gauge", help, apps.len());
+    let connection = |app| {
+        let app: &crate::manager::apps::app::AppConfig = app;
+        let record = core.connections.find(&app.id)?;
+        Some(Connection {
+            id: &app.id,
+            name: &app.name,
+            result: core.connections.result(&app.id)?,
+            figures: record.figures(),
+        })
+    };
+    let connections: Vec<_> = apps.iter().filter_map(connection).collect();
+    of_connections(&mut text, &connections);
+    answers(&mut text, &connections);
+    main_tunnels(core, &mut text);
+    const FAILURES: &str = "postern_connect_failures_total";
+    text.family(
+        FAILURES,
+        "counter",
+        "Attempts to connect an application that failed, by cause.",
+    );
+    for (cause, count) in core.connections.failures() {
+        text.sample(FAILURES, &[("cause", cause)], count);
+    }
+    let help = "Times that a file of the per-user directory could not be used.";
+    text.single(
+        "postern_store_errors_total",
+        "counter",
+        help,
+        store::errors(),
+    );
+    process::add(&mut text, core.since);
+    text.into_text()
+}
+
+fn of_connections(text: &mut Exposition, connections: &[Connection<'_>]) {
+    for metric in METRICS {
+        text.family(metric.name, metric.kind, metric.help);
+        for of in connections {
+            if let Some(value) = (metric.value)(of) {
+                text.sample(
+                    metric.name,
+                    &[("application", of.name), ("id", of.id)],
+                    value,
+                );
+            }
+        }
+    }
+    const LATENCY: &str = "postern_application_latency_seconds";
+    text.family(LATENCY, "gauge", "The last round trip of the tunnel.");
+    for of in connections {
+        if let Some(ms) = of.result.latency_ms {
+            text.sample(
+                LATENCY,
+                &[("application", of.name), ("id", of.id)],
+                ms / 1000.0,
+            );
+        }
+    }
+}
+
+/// Requests of visitors by what came of them, and how long they took.
+fn answers(text: &mut Exposition, connections: &[Connection<'_>]) {
+    const ANSWERS: &str = "postern_application_answers_total";
+    const TOOK: &str = "postern_application_answer_duration_seconds";
+    let help = "Requests by the class of their status, of databases statements by their end.";
+    text.family(ANSWERS, "counter", help);
+    for of in connections {
+        for (class, count) in of.figures.answers.iter().flat_map(|(classes, _)| classes) {
+            let labels = [("application", of.name), ("id", of.id), ("class", class)];
+            text.sample(ANSWERS, &labels, count);
+        }
+    }
+    text.family(TOOK, "histogram", "How long they took.");
+    for of in connections {
+        if let Some((_, took)) = &of.figures.answers {
+            text.histogram(TOOK, &[("application", of.name), ("id", of.id)], took);
+        }
+    }
+}
+
+fn main_tunnels(core: &AppState, text: &mut Exposition) {
+    let tunnels: Vec<_> = core
+        .servers
+        .all()
+        .iter()
+        .filter_map(|server| {
+            let figures = server.snapshot().main.as_ref()?.figures();
+            Some((server.origin().to_owned(), figures))
+        })
+        .collect();
+    const UP: &str = "postern_main_tunnel_up";
+    text.family(
+        UP,
+        "gauge",
+        "Whether the main tunnel of a server is connected.",
+    );
+    for (server, of) in &tunnels {
+        text.sample(UP, &[("server", server)], u8::from(of.is_up));
+    }
+    const RECONNECTS: &str = "postern_main_tunnel_reconnects_total";
+    text.family(RECONNECTS, "counter", "How often it was made again.");
+    for (server, of) in &tunnels {
+        text.sample(RECONNECTS, &[("server", server)], of.reconnects);
+    }
+    const LATENCY: &str = "postern_main_tunnel_latency_seconds";
+    text.family(LATENCY, "gauge", "Its last round trip.");
+    for (server, of) in &tunnels {
+        if let Some(ms) = of.latency_ms {
+            text.sample(LATENCY, &[("server", server)], ms / 1000.0);
+        }
+    }
+}
