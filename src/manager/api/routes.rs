@@ -41,6 +41,9 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
         .on(Method::Get, "/docs", |request| {
             assets::page(request, "docs/index.html")
         })
+        .on(Method::Get, "/docs/", |request| {
+            request.respond(Response::redirect(308, "/docs"));
+        })
         .on(Method::Get, "/docs/{page}", |request| {
             let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
             assets::page(request, &name)
