@@ -43,7 +43,8 @@ fn the_empty_page_leads_to_the_first_application_and_its_connect() {
 fn a_form_that_names_nothing_to_share_says_so_at_the_address() {
     let board = Board::open();
     let page = &board.page;
-    let asks = "document.activeElement.id === 'field-ip' && document.activeElement.ariaInvalid === 'true'";
+    let asks =
+        "document.activeElement.id === 'field-ip' && document.activeElement.ariaInvalid === 'true'";
     for (open, protocol) in [("#add", None), ("#add-first", None), ("#add", Some("ssh"))] {
         page.click(open);
         page.wait_for("document.querySelector('#app-form')");
