@@ -16,6 +16,8 @@ pub(super) struct Endpoint {
     pub(super) protocol: Option<Protocol>,
     pub(super) host: Option<String>,
     pub(super) port: Option<u16>,
+    /// What a web site's URL has behind its place, `/admin?x=1`; none where that is nothing but `/`.
+    pub(super) path: Option<String>,
     /// Of a database's URL.
     pub(super) user: Option<String>,
     pub(super) password: Option<Zeroizing<String>>,
@@ -39,7 +41,21 @@ pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
             "visitors give their own name: leave {user}@ away before {host}"
         ));
     }
-    host_and_port(place)
+    Ok(Endpoint {
+        path: path(text),
+        ..host_and_port(place)?
+    })
+}
+
+/// What stands behind the place, fit for a URL; it is shared with all the rest, and opened first.
+fn path(after_scheme: &str) -> Option<String> {
+    let (_, path) = after_scheme.split_at(after_scheme.find(['/', '?', '#'])?);
+    let path = path.trim_start_matches('/');
+    let fit = |byte: u8| match byte {
+        b'!'..=b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    (!path.is_empty()).then(|| format!("/{}", path.bytes().map(fit).collect::<String>()))
 }
 
 fn url(text: &str, scheme: &str, rest: &str) -> Result<Endpoint, String> {
@@ -60,6 +76,7 @@ fn url(text: &str, scheme: &str, rest: &str) -> Result<Endpoint, String> {
     }
     Ok(Endpoint {
         protocol: Some(protocol),
+        path: path(rest).filter(|_| protocol.is_visited_by_http()),
         ..host_and_port(place)?
     })
 }
@@ -76,6 +93,7 @@ fn database(text: &str, protocol: Protocol) -> Result<Endpoint, String> {
         user: address.user,
         password: address.password,
         database: address.database,
+        path: None,
     })
 }
 
@@ -163,6 +181,19 @@ mod tests {
                 read.port,
             );
             assert_eq!(found, (protocol, host, port), "{text}");
+        }
+        for (text, path) in [
+            ("http://h:1", None),
+            ("http://h:1/", None),
+            ("http://h:1/admin", Some("/admin")),
+            ("https://h/a b/ä?x=1#top", Some("/a%20b/%C3%A4?x=1#top")),
+            ("http://h//evil.example/", Some("/evil.example/")),
+            ("h:1?x", Some("/?x")),
+            ("localhost:3000/admin/", Some("/admin/")),
+            ("ssh://h/x", None),
+        ] {
+            let read = parse(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(read.path.as_deref(), path, "{text}");
         }
         let read = parse("mysql://u:p%40@db:3307/shop").unwrap();
         assert_eq!((read.host.as_deref(), read.port), (Some("db"), Some(3307)));

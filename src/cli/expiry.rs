@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::args::command::{Command, Parsed};
 use super::args::flags::{FOR, UNTIL};
+use super::args::values::duration;
 use super::clock::Zone;
 use super::failure::Failure;
 use crate::store::time::parse_rfc3339;
@@ -15,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 pub(super) fn read(command: &Command, parsed: &Parsed) -> Result<Option<SystemTime>, Failure> {
     let now = SystemTime::now();
     if let Some(text) = parsed.value(&FOR) {
-        let why = "give a time such as 30s, 90m, 8h or 2d, of at most 366 days";
+        let why = "give a time such as 30s, 90m, 1h30m, 8h or 2d, of at most 366 days";
         let span = span(&text).ok_or_else(|| command.refuse(&FOR, &text, why))?;
         return Ok(Some(now + span));
     }
@@ -38,18 +39,9 @@ pub(super) fn read(command: &Command, parsed: &Parsed) -> Result<Option<SystemTi
     Ok(Some(end))
 }
 
-/// A whole number of `s`, `m`, `h` or `d`, above 0.
+/// Above 0, and with its unit: a bare number could be hours as well.
 fn span(text: &str) -> Option<Duration> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => return None,
-    };
-    let span = Duration::from_secs(number.parse::<u64>().ok()?.checked_mul(seconds)?);
-    (!span.is_zero() && span <= LONGEST).then_some(span)
+    duration(text).filter(|span| !span.is_zero() && *span <= LONGEST)
 }
 
 /// `18:00`, as seconds since midnight.
@@ -76,6 +68,8 @@ mod tests {
             ("90m", 5400),
             ("8h", 28_800),
             ("2d", 172_800),
+            ("1h30m", 5400),
+            ("2d12h", 216_000),
             ("366d", 31_622_400),
         ] {
             assert_eq!(span(text), Some(Duration::from_secs(seconds)), "{text}");
@@ -88,7 +82,8 @@ mod tests {
             "8H",
             "1.5h",
             "-1h",
-            "1h30m",
+            "1h30",
+            "365d24h1s",
             "367d",
             "99999999999999999999d",
             "8 h",

@@ -17,7 +17,7 @@ use super::args::flags::{
 use super::args::values::whole_number;
 use super::endpoint::{self, Endpoint};
 use super::expiry;
-use super::failure::{Failure, quoted};
+use super::failure::{Failure, quoted, warn};
 use super::target;
 use crate::manager::app_input::{AppInput, Invalid};
 use crate::manager::protocol::Protocol;
@@ -135,7 +135,7 @@ pub(super) fn read_address(command: &Command, text: &str) -> Result<Endpoint, Fa
     })
 }
 
-/// What an address says.
+/// What an address says. A path of it is told to be none of the application: all of the site is shared.
 pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
     let texts = [
         ("ip", endpoint.host),
@@ -150,6 +150,9 @@ pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
         if let Some(text) = text {
             fields.insert(name.to_owned(), text.into());
         }
+    }
+    if let Some(path) = endpoint.path {
+        warn(&format!("all of the site is shared, not {path} alone"));
     }
     if let Some(port) = endpoint.port {
         fields.insert("port".to_owned(), port.into());

@@ -1,20 +1,34 @@
 //! The address of what is shared, as the one who is sent it needs it.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::failure::{Failure, printable, quoted};
 use super::manager_client::text;
 use super::qr;
 use crate::net::authority::{self, is_host};
+use crate::net::percent::encode;
+use crate::relay::names;
+
+/// Where a relay of ours, and this end in its place, takes a code and the path to go on to.
+const OWN_SIGN_IN: &str = "/.postern/auth?";
 
 /// What a visitor opens or types: with the code where there is one.
 pub(super) fn of(result: &Value) -> String {
+    at(result, "")
+}
+
+/// The same, so that a site is opened at one of its paths, `/admin`; with none at its first page.
+pub(super) fn at(result: &Value, path: &str) -> String {
     let (site, auth) = (text(result, "/site_url"), text(result, "/auth_url"));
-    let protocol = text(result, "/exposed/protocol");
-    let link = if auth.is_empty() {
-        shown(site, protocol)
-    } else {
-        auth.to_owned()
+    let link = match (auth, path) {
+        ("", "") => shown(site, text(result, "/exposed/protocol")),
+        ("", path) => format!("{}{path}", site.trim_end_matches('/')),
+        (auth, "") => auth.to_owned(),
+        (auth, path) if auth.contains(OWN_SIGN_IN) => format!("{auth}&next={}", encode(path)),
+        // Where a foreign server's link leads on to is that server's to say.
+        (auth, _) => auth.to_owned(),
     };
     link.escape_default().to_string()
 }
@@ -39,6 +53,25 @@ fn shown(site: &str, protocol: &str) -> String {
     }
 }
 
+/// That a site has another name than was wished for, and why. Only where it has one: a bare address names nothing.
+pub(super) fn renamed(wish: &str, site: &str) -> Option<String> {
+    let (_, place) = site
+        .split_once("://")
+        .filter(|_| site.starts_with("http"))?;
+    let host = place.split(['/', ':']).next().unwrap_or_default();
+    let (name, _) = host.split_once('.')?;
+    let wished = names::label(wish);
+    if name == wished || host.parse::<IpAddr>().is_ok() {
+        return None;
+    }
+    let why = match names::check(&wished) {
+        Err(why) => format!("cannot be one ({why})"),
+        Ok(()) => "was not to be had".to_owned(),
+    };
+    let (name, wish) = (printable(name), quoted(wish));
+    Some(format!("Its site is called {name}: {wish} {why}.\n"))
+}
+
 /// A text as a QR code for the terminal.
 pub(super) fn qr(text: String) -> Result<String, Failure> {
     qr::drawn(&text).ok_or_else(|| Failure::operation("the link is too long for a QR code"))
@@ -46,7 +79,7 @@ pub(super) fn qr(text: String) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{renamed, shown};
     use serde_json::json;
 
     #[test]
@@ -65,6 +98,54 @@ mod tests {
         assert_eq!(of("tcp://a.x:20001", "", "ssh"), "ssh -p 20001 a.x");
         assert_eq!(of("ssh://[::1]:20001", "", "ssh"), "ssh -p 20001 ::1");
         assert_eq!(of("tcp://a.x:20001/", "", "telnet"), "telnet a.x 20001");
+    }
+
+    #[test]
+    fn another_name_than_the_wished_one_is_told() {
+        for (wish, site, told) in [
+            ("shop", "https://shop.relay.example/", None),
+            ("My Shop", "http://my-shop.localhost:8180/", None),
+            (
+                "shop",
+                "https://shop-2.relay.example/",
+                Some("'shop' was not to be had"),
+            ),
+            (
+                "x",
+                "https://x-calm-fox-7.relay.example/",
+                Some("'x' cannot be one (3 to 63"),
+            ),
+            (
+                "admin",
+                "https://admin-site.relay.example/",
+                Some("reserved"),
+            ),
+            ("shop", "http://192.0.2.7:20001/", None),
+            ("shop", "tcp://relay.example:20001", None),
+        ] {
+            let line = renamed(wish, site);
+            let is_told = line
+                .as_deref()
+                .map(|line| line.contains(told.unwrap_or("?")));
+            assert_eq!(is_told, told.map(|_| true), "{wish}: {line:?}");
+        }
+    }
+
+    #[test]
+    fn a_site_is_opened_at_the_path_that_was_given() {
+        let at = |site: &str, auth: &str| {
+            super::at(
+                &json!({"site_url": site, "auth_url": auth, "exposed": {"protocol": "http"}}),
+                "/admin?a=1&b",
+            )
+        };
+        assert_eq!(at("https://a.x/", ""), "https://a.x/admin?a=1&b");
+        assert_eq!(
+            at("https://a.x/", "https://a.x/.postern/auth?app_id=a&code=1"),
+            "https://a.x/.postern/auth?app_id=a&code=1&next=%2Fadmin%3Fa%3D1%26b"
+        );
+        let foreign = "https://s.x/auth?code=1";
+        assert_eq!(at("https://a.x/", foreign), foreign);
     }
 
     /// What a relay makes up is no part of a command.

@@ -8,6 +8,11 @@ const LISTENING: &str = "0A";
 /// Addresses that a listener on loopback collides with, as `/proc/net/tcp` writes them: 127.0.0.1 and any.
 const ADDRESSES: [&str; 2] = ["0100007F", "00000000"];
 
+/// By whom, behind "in use": ` by nginx (process 7)`; empty where nobody can tell.
+pub(super) fn by_whom(port: u16) -> String {
+    of_loopback(port).map_or(String::new(), |holder| format!(" by {holder}"))
+}
+
 /// The program that listens on this port of 127.0.0.1: `NAME (process ID)`, or the user whose it is.
 ///
 /// None where nothing can be found out: the processes of other users are not ours to see.

@@ -112,6 +112,39 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
     }
 }
 
+/// Why a server that is to be known may be of no use.
+pub enum ServerProblem {
+    /// Nothing answers there.
+    Unreachable(String),
+    /// It does not let this connector in.
+    Refused(String),
+    /// It is asked too often, or has as many connectors as it takes.
+    OverLimit(String),
+}
+
+/// Whether a server is there, and would let the connector of the credentials in with the token; nothing is set up.
+/// The token goes to servers alone that are reached by TLS or are on this machine. It waits for the network.
+pub fn look_at_new_server(
+    server: &ServerUrl,
+    enrolling: Option<(&Credentials, &str)>,
+) -> Result<(), ServerProblem> {
+    quick_setup::look(server, ANSWER_WITHIN).map_err(ServerProblem::Unreachable)?;
+    let is_private = server.endpoint().secure || server.is_loopback();
+    let Some((credentials, token)) = enrolling.filter(|_| is_private) else {
+        return Ok(());
+    };
+    match quick_setup::would_enrol(server, credentials, token, ANSWER_WITHIN) {
+        Ok(_) => Ok(()),
+        Err(quick_setup::Failure::Status { status: 429, said }) => {
+            Err(ServerProblem::OverLimit(said))
+        }
+        Err(
+            quick_setup::Failure::Unauthorized { said } | quick_setup::Failure::Status { said, .. },
+        ) => Err(ServerProblem::Refused(said)),
+        Err(other) => Err(ServerProblem::Unreachable(other.to_string())),
+    }
+}
+
 /// Looks at the tunnel server that `server` has assigned; none where it has assigned none yet. No password is sent.
 pub fn look_at_tunnel(
     home: &DataDir,

@@ -57,6 +57,11 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             of_connectors(app, from_body, quick_setup),
         )
         .on(
+            Method::Post,
+            "/api/public/enrolment",
+            of_connectors(app, from_body, enrolment),
+        )
+        .on(
             Method::Delete,
             "/api/public/applications/{client_app_id}",
             of_connectors(app, basic, release),
@@ -165,12 +170,23 @@ fn from_body(request: &Request) -> Option<Credentials> {
 
 fn quick_setup(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let body = request.json::<Value>()?;
-    let token = body.get("enroll_token").and_then(Value::as_str);
-    // The operator's own processes have that token from a file of the operator's.
-    let is_vouched_for = token.is_some_and(|token| app.operator.has(token));
     let source = source(request, &app.trust_proxy);
-    let answer = app.service.quick_setup(&body, source, is_vouched_for)?;
+    let answer = (app.service).quick_setup(&body, source, is_vouched_for(app, &body))?;
     Ok(Response::ok(answer))
+}
+
+/// Whether a quick-setup call with this body would be let in.
+fn enrolment(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let body = request.json::<Value>()?;
+    let source = source(request, &app.trust_proxy);
+    (app.service).let_in(&body, source, is_vouched_for(app, &body))?;
+    Ok(Response::ok(json!({"enrols": true})))
+}
+
+/// The operator's own processes have the operator's token from a file of the operator's.
+fn is_vouched_for(app: &AppState, body: &Value) -> bool {
+    let token = body.get("enroll_token").and_then(Value::as_str);
+    token.is_some_and(|token| app.operator.has(token))
 }
 
 /// `Authorization: Basic` with the connector's name and password.

@@ -85,6 +85,29 @@ impl Service {
         source: IpAddr,
         is_vouched_for: bool,
     ) -> Result<Value, ApiError> {
+        let (request, check) = self.let_in(body, source, is_vouched_for)?;
+        // Who has made one himself tells it nobody.
+        let code = match request.code_sha256 {
+            Some(_) => Zeroizing::default(),
+            None => Zeroizing::new(random::token()),
+        };
+        let (api_port, assigned) = self.assign(&request, &check, &code)?;
+        let url = self.urls.application_url(&assigned);
+        log::info!(
+            "{source}: '{}' has {url} for {}",
+            request.connector_name,
+            assigned.target
+        );
+        Ok(self.answer(&request, api_port, &assigned, &code))
+    }
+
+    /// A call that may be answered, and what has let it in; nothing is changed by that.
+    pub(super) fn let_in(
+        &self,
+        body: &Value,
+        source: IpAddr,
+        is_vouched_for: bool,
+    ) -> Result<(SetupRequest, AuthCheck), ApiError> {
         let Some(fields) = body.as_object() else {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
@@ -102,19 +125,7 @@ impl Service {
         let check = self
             .admit(&request, rule)
             .inspect_err(|error| self.tell_turned_away(source, name, error))?;
-        // Who has made one himself tells it nobody.
-        let code = match request.code_sha256 {
-            Some(_) => Zeroizing::default(),
-            None => Zeroizing::new(random::token()),
-        };
-        let (api_port, assigned) = self.assign(&request, &check, &code)?;
-        let url = self.urls.application_url(&assigned);
-        log::info!(
-            "{source}: '{}' has {url} for {}",
-            request.connector_name,
-            assigned.target
-        );
-        Ok(self.answer(&request, api_port, &assigned, &code))
+        Ok((request, check))
     }
 
     /// Whether this is the password of a connector that is known, found out at no cost.

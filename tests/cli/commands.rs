@@ -268,7 +268,7 @@ fn wrong_command_lines_are_status_2() {
         ),
         (
             &["mysql", "--query-timeout", "0"],
-            "--query-timeout '0': give whole seconds from 1 to 31536000",
+            "--query-timeout '0': give whole seconds from 1 to 31536000, or a time such as 5m",
             mysql,
         ),
         (

@@ -418,3 +418,12 @@ fn add_connects_and_the_code_is_renewed() {
     let none = home.run(&["app", "code", "notes"]);
     assert_eq!(none.code, Some(1), "{none:?}");
 }
+
+#[test]
+fn a_port_that_is_another_programs_is_told() {
+    // Where it cannot be had here either, it is another program's already.
+    let _held = std::net::TcpListener::bind("127.0.0.1:8180");
+    let (home, target) = (Home::new(), Target::start());
+    let sharing = Sharing::start(&home, &["http", &target.port().to_string()]);
+    sharing.wait_said("port 8180 is in use");
+}

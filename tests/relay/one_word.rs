@@ -227,6 +227,58 @@ fn what_cannot_be_reached_is_exit_status_3() {
     assert_eq!(sharing.stdout(), "");
 }
 
+/// It was no success before: a script would have gone on as if something had been shared.
+#[test]
+fn what_is_interrupted_before_it_is_connected_says_that_nothing_is_shared() {
+    let (home, target) = (Home::new(), Target::start());
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", silent.local_addr().unwrap());
+    let port = target.port().to_string();
+    let mut sharing = Sharing::start(&home, &["http", &port, "--server", &server]);
+    // Nobody answers the call that has come.
+    let _call = silent.accept().unwrap();
+    assert_eq!(sharing.stop().and_then(|status| status.code()), Some(130));
+    assert!(
+        sharing.stderr().contains("nothing is shared"),
+        "{}",
+        sharing.stderr()
+    );
+    assert_eq!(sharing.stdout(), "");
+}
+
+#[test]
+fn a_path_is_where_the_link_opens_the_site_with_a_code_and_without() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let url = format!("http://127.0.0.1:{}/admin?x=1", target.port());
+    let args = ["http", &url, "--server", &relay.url()];
+    let sharing = Sharing::start(&home, &args);
+    let link = sharing.link();
+    assert!(link.ends_with("/admin?x=1"), "{link}");
+    sharing.wait_said("All of the site is shared; the link opens it at /admin?x=1.\n");
+    let with_code = Sharing::start(&home, &[&args[..], &["--invisible"]].concat());
+    let led = visit(&with_code.link());
+    assert_eq!(
+        (led.status(), led.header("location")),
+        (303, Some("/admin?x=1"))
+    );
+}
+
+#[test]
+fn a_site_that_is_not_called_as_wished_says_so() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let (first, second) = (Home::new(), Home::new());
+    let (url, port) = (relay.url(), target.port().to_string());
+    let named = |name| ["http", &port, "--server", &url, "--name", name];
+    let has_it = Sharing::start(&first, &named("shop"));
+    assert!(has_it.link().starts_with("http://shop."));
+    has_it.wait_said("Ctrl-C ends it.\n");
+    assert!(!has_it.stderr().contains("Its site is called"));
+    let is_late = Sharing::start(&second, &named("shop"));
+    is_late.wait_said(": 'shop' was not to be had.\n");
+    let is_short = Sharing::start(&second, &named("x"));
+    is_short.wait_said(": 'x' cannot be one (3 to 63 of a-z");
+}
+
 /// The embedded relay of the running start is used, and what is killed is not left there.
 #[test]
 fn through_a_running_start_it_goes_when_the_command_is_killed() {

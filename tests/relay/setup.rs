@@ -541,6 +541,13 @@ fn answers_are_those_of_the_description() {
         ("/api/public/quick-setup", "post", setup),
         ("/api/public/quick-setup", "post", relay.call(&json!({}))),
         (
+            "/api/public/enrolment",
+            "post",
+            relay
+                .client()
+                .post("/api/public/enrolment", &body("one", "shop", "http", 1)),
+        ),
+        (
             "/api/status",
             "get",
             relay.client().send("GET", "/api/status", &operator, b""),

@@ -61,7 +61,7 @@ fn what_is_given_up_before_it_is_up_is_given_back() {
         applications.map_or(0, Vec::len)
     };
     wait_until(TIMEOUT, "the assignment", || applications() == 1);
-    assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
+    assert_eq!(postern.stop().and_then(|status| status.code()), Some(130));
     wait_until(TIMEOUT, "its end", || applications() == 0);
 }
 

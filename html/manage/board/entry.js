@@ -1,8 +1,8 @@
 // One application in the list, as a card or as a row of the table: the same elements, laid out by the list's class.
-import { h } from '../../common/dom.js';
+import { fill, h } from '../../common/dom.js';
 import { STATUSES } from '../core/status.js';
 import { EntryView } from './entryview.js';
-import { setAttribute, setText } from './text.js';
+import { setAttribute } from './text.js';
 
 /** An application in the list. `element` is its list item; until it is built there is its name alone. */
 export class Entry {
@@ -39,7 +39,8 @@ export class Entry {
     this.#app = app;
     this.#around = around;
     const name = String(app.name);
-    setText(this.name, name);
+    // A narrow card breaks an address behind its colon, not in the middle of a number.
+    if (this.name.textContent !== name) fill(this.name, name.split(/(?<=:)(?=.)/).flatMap((part, i) => (i ? [h('wbr'), part] : [part])));
     setAttribute(this.name, 'title', name);
     const { conn_status: status = 'idle' } = app;
     setAttribute(this.element, 'data-status', STATUSES.includes(status) ? status : 'idle');

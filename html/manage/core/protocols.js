@@ -9,8 +9,8 @@
 export const PROTOCOLS = [
   { name: 'http', label: 'HTTP', what: 'web application', port: 80, visited: 'browser', database: false, login: false },
   { name: 'https', label: 'HTTPS', what: 'web application with TLS', port: 443, visited: 'browser', database: false, login: false },
-  { name: 'mysql', label: 'MySQL', what: 'database, with a web client', port: 3306, visited: 'browser', database: true, login: false },
-  { name: 'mariadb', label: 'MariaDB', what: 'database, with a web client', port: 3306, visited: 'browser', database: true, login: false },
+  { name: 'mysql', label: 'MySQL', what: 'database, web client', port: 3306, visited: 'browser', database: true, login: false },
+  { name: 'mariadb', label: 'MariaDB', what: 'database, web client', port: 3306, visited: 'browser', database: true, login: false },
   { name: 'ssh', label: 'SSH', what: 'shell', port: 22, visited: 'client', database: false, login: true },
   { name: 'rdp', label: 'RDP', what: 'remote desktop', port: 3389, visited: 'client', database: false, login: true },
   { name: 'vnc', label: 'VNC', what: 'remote screen', port: 5900, visited: 'client', database: false, login: true },

@@ -12,7 +12,7 @@ use super::table::{PROTOCOLS, QUIET, environment as env};
 pub(crate) const NO_WAIT: Flag = Flag::switch("no-wait", "do not wait");
 #[rustfmt::skip]
 pub(crate) const TIMEOUT: Flag = Flag::valued("timeout", "SECONDS",
-    "wait no longer than this (default 180); it goes on by itself");
+    "wait no longer than this, also as in 5m (default 180); it goes on by itself");
 #[rustfmt::skip]
 pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
     "do not ask: trust the key with this fingerprint, and no other");

@@ -15,7 +15,7 @@ pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "what it is called, a
 #[rustfmt::skip]
 pub(crate) const SITE_NAME: Flag = Flag::valued("site-name", "NAME", "wished name of its site");
 #[rustfmt::skip]
-pub(crate) const FOR: Flag = Flag::valued("for", "TIME", "how long, from now on: 30s, 90m, 8h or 2d");
+pub(crate) const FOR: Flag = Flag::valued("for", "TIME", "how long, from now on: 30s, 90m, 1h30m, 8h or 2d");
 #[rustfmt::skip]
 pub(crate) const UNTIL: Flag = Flag::valued("until", "TIME",
     "until when: 18:00, by the clock of this machine, or with the day as in 2030-01-31T18:00:00Z");

@@ -156,6 +156,9 @@ pub(crate) mod server {
         about: "Adds a relay, or changes what is known of it: what is left out stays.",
         flags: &[LABEL, ENROLL_TOKEN, DEFAULT_FLAG, JSON],
         environment: &[env::HOME, env::TOKEN],
+        notes: "\
+Exit status: 0 added, 1 failed, 2 the command line is wrong, 3 added, but not
+reached, 4 refused with that token, and not added, 5 over a limit.",
         ..Command::EMPTY
     };
     pub(crate) const REMOVE: Command = Command {
@@ -164,6 +167,7 @@ pub(crate) mod server {
         about: "Forgets a relay and its enrol token.",
         flags: &[],
         environment: &[env::HOME],
+        notes: "",
         ..ADD
     };
     pub(crate) const DEFAULT: Command = Command {

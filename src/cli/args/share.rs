@@ -18,8 +18,10 @@ Target (default: the protocol's port of 127.0.0.1):
   [IPV6], [IPV6]:PORT         an IPv6 address
   http://HOST:PORT/           a whole URL
 
+A path in the URL is where the link opens the site; all of it is shared.
+
 Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached,
-4 refused, 5 over a limit.";
+4 refused, 5 over a limit, 130 ended by Ctrl-C before anything was shared.";
 
 const TCP_NOTES: &str = "\
 It is shared until Ctrl-C, or until its time is over, through the running
@@ -34,7 +36,7 @@ Target (default: the protocol's port of 127.0.0.1):
   [IPV6], [IPV6]:PORT         an IPv6 address
 
 Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached,
-4 refused, 5 over a limit.";
+4 refused, 5 over a limit, 130 ended by Ctrl-C before anything was shared.";
 
 pub(crate) const HTTP: Command = Command {
     name: "http",

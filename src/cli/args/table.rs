@@ -70,7 +70,7 @@ pub(crate) mod mysql {
          it is the host's; public authorities count too)")
         .kind(Kind::Choice(&["off", "prefer", "require", "verify-ca", "verify"]));
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
-        "end statements that run longer (default: no limit; 60 with --share)");
+        "end statements that run longer, also as in 5m (default: no limit; 60 with --share)");
     pub(crate) const SHARE: Flag = Flag::switch("share",
         "let others reach the web client through a server: read-only, and with a code");
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
@@ -182,7 +182,7 @@ pub(crate) mod relay {
         "connections of visitors and connectors' calls at once (default 512): half of them for the sites of one \
          connector, a quarter for one visitor");
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
-        "how long an application may take to begin its answer (default 300)");
+        "how long an application may take to begin its answer, also as in 5m (default 300)");
     pub(crate) const DATA: Flag = Flag::valued("data", "DIR",
         "where its state is (default: relay/ in the per-user directory)").kind(Kind::Directory);
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",

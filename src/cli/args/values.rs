@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The variable that may hold the database password.
 pub(crate) const PASSWORD_VARIABLE: &str = "POSTERN_DB_PASS";
@@ -26,10 +27,93 @@ pub(crate) fn whole_number<T: FromStr + PartialOrd>(
     number.filter(|number| is_number && range.contains(number))
 }
 
+/// `90m`, `1h30m`, `2d12h`: whole numbers of `d`, `h`, `m`, `s` or `ms`, added up.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
+    let mut sum = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+        let end = after.find(|c: char| c.is_ascii_digit());
+        let (unit, after) = after.split_at(end.unwrap_or(after.len()));
+        let millis = match unit {
+            "ms" => 1,
+            "s" => 1000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        };
+        let part = number.parse::<u64>().ok()?.checked_mul(millis)?;
+        sum = sum.checked_add(Duration::from_millis(part))?;
+        rest = after;
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+/// The same; without any unit, seconds.
+pub(crate) fn time(text: &str) -> Option<Duration> {
+    let seconds = whole_number(text, &(0..=u64::MAX));
+    seconds.map(Duration::from_secs).or_else(|| duration(text))
+}
+
+/// A [`time`] of whole seconds within `range`.
+pub(crate) fn whole_seconds(text: &str, range: &RangeInclusive<u64>) -> Option<Duration> {
+    time(text).filter(|time| time.subsec_nanos() == 0 && range.contains(&time.as_secs()))
+}
+
 /// `ADDRESS:PORT`, or `localhost:PORT`.
 pub(crate) fn socket_address(text: &str) -> Option<SocketAddr> {
     match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}").parse().ok(),
         None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_one_unit_or_several() {
+        for (text, millis) in [
+            ("25s", 25_000),
+            ("90m", 5_400_000),
+            ("1h30m", 5_400_000),
+            ("2d12h", 216_000_000),
+            ("1m500ms", 60_500),
+            ("0s", 0),
+            ("366d", 31_622_400_000),
+        ] {
+            let expected = Some(Duration::from_millis(millis));
+            assert_eq!(duration(text), expected, "{text}");
+            assert_eq!(time(text), expected, "{text}");
+        }
+        for text in [
+            "",
+            "h",
+            "8H",
+            "1.5h",
+            "-1h",
+            "1h30",
+            "1h 30m",
+            "8 h",
+            "1hm",
+            "m30",
+            "1w",
+            "99999999999999999999d",
+            "18446744073709551615s",
+        ] {
+            assert_eq!(time(text), None, "{text}");
+        }
+        assert_eq!(
+            (duration("25"), time("25")),
+            (None, Some(Duration::from_secs(25)))
+        );
+        assert_eq!(whole_seconds("1500ms", &(1..=9)), None);
+        assert_eq!(whole_seconds("2m", &(1..=9)), None);
+        assert_eq!(
+            whole_seconds("2m", &(1..=120)),
+            Some(Duration::from_secs(120))
+        );
     }
 }

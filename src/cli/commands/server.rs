@@ -14,13 +14,15 @@ use crate::cli::args::operations::server::{
 use crate::cli::args::table::JSON;
 use crate::cli::args::values::{TOKEN_VARIABLE, environment};
 use crate::cli::columns::print_table;
-use crate::cli::failure::{Failure, UNREACHABLE, printable, quoted, warn};
+use crate::cli::failure::{Failure, OVER_LIMIT, REFUSED, UNREACHABLE, printable, quoted, warn};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::app_store::AppStore;
-use crate::manager::diagnosis::{look_at_host_key, trust_host_key};
+use crate::manager::diagnosis::{
+    ServerProblem, look_at_host_key, look_at_new_server, trust_host_key,
+};
 use crate::manager::server_store::{self, KnownServer, ServerChange, ServerStore};
 use crate::net::percent::encode;
 use crate::store::{CredentialStore, DataDir};
@@ -126,22 +128,51 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let token = parsed
         .value(&ENROLL_TOKEN)
         .or_else(|| environment(TOKEN_VARIABLE));
+    let token = token.map(Zeroizing::new);
+    let unreached = look(parsed.operand(), token.as_deref())?;
     let change = Change {
         label: parsed.value(&LABEL),
-        token: token.map(Zeroizing::new),
+        token,
         is_default: parsed.has(&DEFAULT_FLAG),
     };
     let server = change_server(&ADD, parsed.operand(), change)?;
-    if parsed.has(&JSON) {
-        return print(&format!("{server:#}\n"));
-    }
     let url = printable(text(&server, "/url"));
-    print(&match server.get("default").and_then(Value::as_bool) {
-        Some(true) => format!("{url} is known, and what 'postern start' uses\n"),
+    let is_default = server.get("default").and_then(Value::as_bool) == Some(true);
+    print(&match (parsed.has(&JSON), is_default) {
+        (true, _) => format!("{server:#}\n"),
+        (_, true) => format!("{url} is known, and what 'postern start' uses\n"),
         _ => {
             format!("{url} is known; 'postern server default {url}' lets 'postern start' use it\n")
         }
-    })
+    })?;
+    match unreached {
+        Some(why) => Err(
+            Failure::operation(format!("{url} is kept, but not reached: {why}"))
+                .hint("check the URL, and that the server runs: 'postern doctor' looks again")
+                .exit_status(UNREACHABLE),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Why a new server is not reached, where it is not; fails where it would not let this machine in.
+fn look(typed: &str, token: Option<&String>) -> Result<Option<String>, Failure> {
+    let url = ServerUrl::parse(typed, true).map_err(|why| ADD.usage(why))?;
+    let credentials = match token {
+        Some(_) => Some(CredentialStore::new(data_dir()?).load(url.origin())?),
+        None => None,
+    };
+    let enrolling = credentials.as_ref().zip(token.map(String::as_str));
+    let (why, status) = match look_at_new_server(&url, enrolling) {
+        Ok(()) => return Ok(None),
+        Err(ServerProblem::Unreachable(why)) => return Ok(Some(printable(&why))),
+        Err(ServerProblem::Refused(why)) => (why, REFUSED),
+        Err(ServerProblem::OverLimit(why)) => (why, OVER_LIMIT),
+    };
+    let message = format!("{url} does not let this machine in: {}", printable(&why));
+    Err(Failure::operation(message)
+        .hint("nothing was kept; ask its operator for an enrol token")
+        .exit_status(status))
 }
 
 fn make_default(parsed: &Parsed) -> Result<(), Failure> {
@@ -259,7 +290,7 @@ fn changed_key(home: &DataDir, url: &ServerUrl) -> Result<HostKeyChange, Failure
 fn of_store(error: server_store::Error) -> Failure {
     let failure = Failure::operation(error.to_string()).hint_if(error.hint());
     match error {
-        server_store::Error::Full => failure.exit_status(crate::cli::failure::OVER_LIMIT),
+        server_store::Error::Full => failure.exit_status(OVER_LIMIT),
         _ => failure,
     }
 }

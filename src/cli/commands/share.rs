@@ -38,12 +38,13 @@ pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(),
 }
 
 fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
-    let (fields, input) = read(command, parsed)?;
+    let (fields, input, path) = read(command, parsed)?;
     let request = Request {
         command,
         parsed,
         fields,
         input,
+        teller: Teller::new(parsed).opened_at(path),
         server: server(command, parsed)?,
     };
     logging::start(parsed.has(&VERBOSE));
@@ -66,6 +67,7 @@ struct Request<'a> {
     fields: Fields,
     /// The same as `fields`, checked.
     input: AppInput,
+    teller: Teller,
     server: Option<ServerUrl>,
 }
 
@@ -95,7 +97,7 @@ impl Request<'_> {
         }
         let stopped = watch.running();
         let session = Session::begin(home, manager, self.fields, &self.input)?;
-        session.run(&Teller::new(self.parsed), &stopped, || Ok(()))
+        session.run(&self.teller, &stopped, || Ok(()))
     }
 
     /// By a manager in this process.
@@ -111,7 +113,7 @@ impl Request<'_> {
         // Named once already: it is the server of all.
         self.fields.remove("server");
         let ended = Session::begin(home, alone.manager(), self.fields, &self.input)
-            .and_then(|session| session.run(&Teller::new(self.parsed), &stopped, || alone.keep()));
+            .and_then(|session| session.run(&self.teller, &stopped, || alone.keep()));
         serve::stop_in_time(move || alone.stop());
         ended
     }
@@ -131,13 +133,14 @@ impl Request<'_> {
     }
 }
 
-/// What the command line says is shared.
-fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failure> {
+/// What the command line says is shared, and the path of it that is opened first.
+fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput, Option<String>), Failure> {
     let named = Protocol::named(command.name).expect("each command is a protocol's");
     let mut fields = Fields::new();
-    let mut protocol = named;
+    let (mut protocol, mut path) = (named, None);
     if let Some(address) = parsed.operands().first() {
-        let endpoint = fields::read_address(command, address)?;
+        let mut endpoint = fields::read_address(command, address)?;
+        path = endpoint.path.take();
         protocol = fields::agreed(command, named, endpoint.protocol)?;
         fields::set_address(&mut fields, endpoint);
     }
@@ -145,7 +148,12 @@ fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failur
     fields::set_flags(&mut fields, command, parsed)?;
     name_by_target(&mut fields, protocol);
     let input = fields::checked(command, &fields)?;
-    Ok((fields, input))
+    // Of anything else a pasted path says nothing.
+    Ok((
+        fields,
+        input,
+        path.filter(|_| protocol.is_visited_by_http()),
+    ))
 }
 
 fn text_of<'a>(fields: &'a Fields, name: &str) -> &'a str {

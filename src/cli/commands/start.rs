@@ -258,8 +258,7 @@ impl OwnRelay {
             embedded.site_url("name")
         )];
         if let Some(taken) = embedded.port_taken() {
-            let holder = port_holder::of_loopback(taken);
-            let holder = holder.map_or(String::new(), |holder| format!(" by {holder}"));
+            let holder = port_holder::by_whom(taken);
             let notice = format!(
                 "Port {taken} is in use{holder}, so that applications are shared at another one until postern is \
                  started again: at addresses such as {}.",

@@ -10,7 +10,7 @@ use crate::cli::args::table::tunnel::{
     AUTH, CLIENT, FINGERPRINT, HEADER, KEEPALIVE, MAX_RETRY_COUNT, MAX_RETRY_INTERVAL, PROXY,
     VERBOSE,
 };
-use crate::cli::args::values::environment;
+use crate::cli::args::values::{self, environment};
 use crate::cli::failure::{Failure, quoted};
 use crate::cli::signals::SignalWatch;
 use crate::cli::{logging, serve};
@@ -18,6 +18,9 @@ use crate::tunnel::client::{self, HostKeyCheck, Settings, Status, Tunnel};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::ws::{Endpoint, Header, Proxy, ProxyChoice};
+
+/// The longest time that a flag takes. Default a day.
+const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// Keeps the tunnel until a signal, or until it gives up.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -108,7 +111,8 @@ fn time(command: &Command, parsed: &Parsed, flag: &Flag) -> Result<Option<Durati
     let Some(text) = parsed.value(flag) else {
         return Ok(None);
     };
-    match duration(&text) {
+    let within = values::time(&text).filter(|time| *time <= LONGEST);
+    match within {
         Some(time) => Ok(Some(time)),
         None => Err(command.usage(format!(
             "'--{}' is {}: give a time such as 25s",
@@ -118,48 +122,9 @@ fn time(command: &Command, parsed: &Parsed, flag: &Flag) -> Result<Option<Durati
     }
 }
 
-/// A whole number of `ms`, `s`, `m` or `h`; without a unit, seconds. At most a day.
-fn duration(text: &str) -> Option<Duration> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let number: u64 = number.parse().ok()?;
-    let millis = match unit {
-        "ms" => 1,
-        "" | "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    let time = Duration::from_millis(number.checked_mul(millis)?);
-    (time <= Duration::from_secs(86_400)).then_some(time)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read() {
-        for (text, millis) in [
-            ("25s", 25_000),
-            ("25", 25_000),
-            ("2m", 120_000),
-            ("100ms", 100),
-            ("0s", 0),
-            ("24h", 86_400_000),
-        ] {
-            assert_eq!(
-                duration(text),
-                Some(Duration::from_millis(millis)),
-                "{text}"
-            );
-        }
-        for text in ["", "s", "-1s", "1d", "25h", "1.5s", "99999999999999999999"] {
-            assert_eq!(duration(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn a_wrong_line_is_refused() {

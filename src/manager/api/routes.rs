@@ -92,6 +92,9 @@ fn pages(core: &Arc<AppState>) -> Router {
         .on(Get, "/docs", |request| {
             assets::page(request, "docs/index.html")
         })
+        .on(Get, "/docs/", |request| {
+            request.respond(Response::redirect(308, "/docs"));
+        })
         .on(Get, "/docs/{page}", |request| {
             let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
             assets::page(request, &name)

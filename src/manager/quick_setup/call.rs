@@ -23,6 +23,8 @@ use crate::tunnel::ws::{self, Proxy};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";
+/// The API path at a relay of ours that tells whether such a call would be let in.
+const ENROLMENT: &str = "/api/public/enrolment";
 /// The API path of an application at a relay of ours; its id follows.
 const APPLICATIONS: &str = "/api/public/applications/";
 /// Bytes of an answer.
@@ -54,6 +56,20 @@ pub(super) enum NoReply {
 
 /// Asks once, and takes at most `timeout` for all of it.
 pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
+    post(server, PATH, body, timeout)
+}
+
+/// Asks a relay of ours whether it would let this call in: nothing is set up. Servers of other makers know no such
+/// question.
+pub(super) fn ask_enrolment(
+    server: &ServerUrl,
+    body: &[u8],
+    timeout: Duration,
+) -> Result<Reply, NoReply> {
+    post(server, ENROLMENT, body, timeout)
+}
+
+fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Result<Reply, NoReply> {
     let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| local(e.to_string()))?;
     let reached = Reached::default();
@@ -62,7 +78,7 @@ pub(super) fn call(server: &ServerUrl, body: &[u8], timeout: Duration) -> Result
     let way = proxy.map(|proxy| format!(" (by the proxy {})", proxy.authority()));
     let explained = |error| classified(server, error, way.as_deref().unwrap_or_default());
     let request = agent
-        .post(server.with(PATH))
+        .post(server.with(path))
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json");
     let response = request.send(body).map_err(explained)?;

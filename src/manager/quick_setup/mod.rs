@@ -13,6 +13,7 @@
 mod answer;
 mod body;
 mod call;
+mod enrolment;
 mod failure;
 mod reached;
 mod redact;
@@ -24,6 +25,7 @@ mod run;
 pub use answer::{ApiKey, App, Connector, Resource, Setup};
 pub use body::Body;
 pub(crate) use call::look;
+pub(crate) use enrolment::would_enrol;
 pub use failure::Failure;
 pub(crate) use failure::REVOKED;
 pub use release::Standing;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use super::answer;
 use crate::store::is_hidden;
 
 /// Characters of an excerpt: two lines of a card.
@@ -12,8 +13,9 @@ const MESSAGE: usize = 4096;
 /// Bytes of an answer that an excerpt is made of.
 const LOOKED_AT: usize = 4096;
 const MASK: &str = "***";
-/// A shorter string is no secret, and masking it would tear words apart.
-const SHORTEST_SECRET: usize = 4;
+/// Bytes of the shortest secret that is masked: connectors' passwords have 43 and tokens of a relay of ours at least 12.
+/// What is shorter may be any word of the message, such as "wrong", and whoever reads that it is masked knows it.
+const SHORTEST_SECRET: usize = 8;
 
 /// The secrets of one call, which none of its outcome may repeat.
 #[derive(Deserialize)]
@@ -33,6 +35,14 @@ impl SentSecrets {
     /// What a server says to people, whole up to [`MESSAGE`].
     pub(super) fn message(&self, text: &str) -> String {
         line(&self.masked(text), MESSAGE)
+    }
+
+    /// What stands in the body of a refusal, for people.
+    pub(super) fn said(&self, body: &[u8]) -> String {
+        match answer::message(body) {
+            Some(text) => self.message(&text),
+            None => self.excerpt(body),
+        }
     }
 
     /// The beginning of what came in place of an answer. Nothing of what is JSON, wherever that begins: it may be an
@@ -93,6 +103,14 @@ mod tests {
         let words = "give it with --enroll-token. ".repeat(40);
         assert_eq!(secrets().message(&words), words.trim_end());
         assert_eq!(secrets().excerpt(b"\xff\xfeab"), "\u{fffd}\u{fffd}ab");
+    }
+
+    /// A token that is a word is none; masked, the message would say nothing and tell the token.
+    #[test]
+    fn a_word_that_was_sent_as_a_token_is_left_in_the_message() {
+        let sent = SentSecrets::of(br#"{"password":"hushhush","enroll_token":"wrong"}"#);
+        let said = "the enrol token is wrong";
+        assert_eq!(sent.message(said), said);
     }
 
     #[test]

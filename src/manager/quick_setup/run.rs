@@ -215,10 +215,7 @@ fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
         Err(NoReply::Lasting(failure)) => return Outcome::Failed(failure),
     };
     let secrets = SentSecrets::of(sent);
-    let said = || match answer::message(&reply.body) {
-        Some(text) => secrets.message(&text),
-        None => secrets.excerpt(&reply.body),
-    };
+    let said = || secrets.said(&reply.body);
     match reply.status {
         200..=299 => match answer::read_from(reply.server_class, &reply.body) {
             Ok(setup) => Outcome::Done(Box::new(setup)),

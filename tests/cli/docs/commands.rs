@@ -141,11 +141,12 @@ impl Page {
         }
         let process = command.env("POSTERN_DB_PASS", PASSWORD).start();
         let said = || process.stdout.text() + &process.stderr.text();
-        let has_begun = holds_within(TIMEOUT, || {
-            ["://", "onnected", "istening"]
-                .iter()
-                .any(|sign| said().contains(sign))
-        });
+        // A web client that is shared has an address of its own before.
+        let signs: &[&str] = match words.contains(&"--share") {
+            true => &["Site URL: "],
+            false => &["://", "onnected", "istening"],
+        };
+        let has_begun = holds_within(TIMEOUT, || signs.iter().any(|sign| said().contains(sign)));
         assert!(has_begun, "{}: {line}: {}", self.name, said());
         self.running.push((line.to_owned(), process));
     }

@@ -138,6 +138,11 @@ fn the_manual_is_text_and_on_the_managers_page() {
             .contains("/docs/troubleshooting")
     );
     assert_eq!(manager.client().get("/docs/nothing").status(), 404);
+    let with_slash = manager.client().get("/docs/");
+    assert_eq!(
+        (with_slash.status(), with_slash.header("location")),
+        (308, Some("/docs"))
+    );
     let outside = manager.client().get("/docs/..%2fmanage%2findex");
     assert!(
         matches!(outside.status(), 400 | 404),

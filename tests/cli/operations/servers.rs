@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use support::Home;
 use support::manager::Manager;
+use support::{Home, Relay};
 
 use super::json_of;
 
@@ -14,15 +14,20 @@ fn servers_are_kept_with_and_without_a_running_start() {
     let run = |args: &[&str]| home.run(&[&["server"], args].concat());
     for is_running in [false, true] {
         let _manager = is_running.then(|| Manager::start_in(&home, &[]));
-        let mut add = home.command(&["server", "add", "https://one.example", "--label", "one"]);
+        let mut add = home.command(&["server", "add", "http://127.0.0.1:1", "--label", "one"]);
         let added = add
             .env("POSTERN_ENROLL_TOKEN", "planted-token-0123")
             .output()
             .unwrap();
-        assert!(added.status.success(), "{added:?}");
-        assert_eq!(
-            run(&["add", "https://two.example", "--default"]).code,
-            Some(0)
+        // Nobody is there, which is said; whoever starts it later need not add it again.
+        assert_eq!(added.status.code(), Some(3), "{added:?}");
+        let second = run(&["add", "http://127.0.0.1:2", "--default"]);
+        assert!(
+            second.code == Some(3)
+                && second
+                    .stderr
+                    .contains("http://127.0.0.1:2 is kept, but not reached: connection refused"),
+            "{second:?}"
         );
         let all = json_of(&run(&["list", "--json"]));
         let of = |url: &str| {
@@ -31,7 +36,7 @@ fn servers_are_kept_with_and_without_a_running_start() {
                 .unwrap_or_else(|| panic!("{all:?}"))
                 .clone()
         };
-        let (one, two) = (of("https://one.example"), of("https://two.example"));
+        let (one, two) = (of("http://127.0.0.1:1"), of("http://127.0.0.1:2"));
         assert_eq!(
             (&one["label"], &one["has_enroll_token"], &one["default"]),
             (&json!("one"), &json!(true), &json!(false))
@@ -41,20 +46,50 @@ fn servers_are_kept_with_and_without_a_running_start() {
             (&json!(false), &json!(true))
         );
         assert!(!all.to_string().contains("planted"), "{all}");
-        assert_eq!(run(&["default", "https://one.example"]).code, Some(0));
+        assert_eq!(run(&["default", "http://127.0.0.1:1"]).code, Some(0));
         let listed = run(&["list"]).stdout;
-        assert!(
-            listed.contains("default\thttps://one.example\t"),
-            "{listed}"
-        );
-        for url in ["https://one.example", "https://two.example"] {
+        assert!(listed.contains("default\thttp://127.0.0.1:1\t"), "{listed}");
+        for url in ["http://127.0.0.1:1", "http://127.0.0.1:2"] {
             assert_eq!(run(&["remove", url]).code, Some(0));
         }
-        let again = run(&["remove", "https://two.example"]);
+        let again = run(&["remove", "http://127.0.0.1:2"]);
         assert!(
             again.code == Some(1) && again.stderr.contains("is not in the list"),
             "{again:?}"
         );
         assert_eq!(run(&["add", "relay"]).code, Some(2));
     }
+}
+
+/// A token that lets nobody in was found out with the first share.
+#[test]
+fn a_server_that_would_not_let_this_machine_in_is_not_added() {
+    let relay = Relay::start(&["--public-url=https://localhost"]);
+    let (url, token) = (relay.url(), relay.enrol_token());
+    let home = Arc::new(Home::new());
+    for is_running in [false, true] {
+        let _manager = is_running.then(|| Manager::start_in(&home, &[]));
+        let add = |token: &str| {
+            let mut add = home.command(&["server", "add", &url]);
+            let done = add.env("POSTERN_ENROLL_TOKEN", token).output().unwrap();
+            let said = String::from_utf8(done.stderr).unwrap();
+            (done.status.code(), said)
+        };
+        let known = || json_of(&home.run(&["server", "list", "--json"])).to_string();
+        let (code, said) = add("wrong");
+        assert_eq!(code, Some(4), "{said}");
+        assert!(
+            said.contains("the enrol token is wrong") && said.contains("nothing was kept"),
+            "{said}"
+        );
+        assert!(!known().contains(&url));
+        assert_eq!(add(&token), (Some(0), String::new()));
+        assert!(known().contains(&url) && !known().contains(&token));
+        assert_eq!(home.run(&["server", "remove", &url]).code, Some(0));
+    }
+    assert_eq!(
+        relay.status()["connectors"],
+        json!([]),
+        "nobody is enrolled"
+    );
 }

@@ -74,7 +74,7 @@ fn a_service_is_installed_shown_and_removed() {
         "--",
         "9000",
         "--server",
-        "https://relay.example",
+        "https://127.0.0.1:1",
     ];
     let installed = systemd.run(&line, &token);
     assert_eq!(
@@ -88,7 +88,7 @@ fn a_service_is_installed_shown_and_removed() {
     );
     let unit = fs::read_to_string(systemd.file("postern.service")).unwrap();
     assert!(
-        unit.contains(" start 9000 --no-open --server=https://relay.example\n"),
+        unit.contains(" start 9000 --no-open --server=https://127.0.0.1:1\n"),
         "{unit}"
     );
     let variables = systemd.file("postern.env");

@@ -23,16 +23,16 @@ fn a_shell_is_offered_commands_values_and_names() {
     let odd = home
         .run(&["app", "add", "http", "2", "--name", "the printer"])
         .stdout;
-    home.run(&["server", "add", "https://relay.example", "--label", "ours"]);
+    home.run(&["server", "add", "https://127.0.0.1:1", "--label", "ours"]);
     let pair = |word: &str, about: &str| (word.to_owned(), about.to_owned());
     let apps = [pair("shop", "http"), pair(odd.trim(), "the printer")];
     assert_eq!(offered(&home, &["app", "connect", ""]), apps);
     assert_eq!(offered(&home, &["app", "connect", "sh"]), apps[..1]);
     assert_eq!(offered(&home, &["logs", "-f", ""]), apps);
-    let servers = [pair("https://relay.example", "ours")];
+    let servers = [pair("https://127.0.0.1:1", "ours")];
     assert_eq!(offered(&home, &["start", "--server", ""]), servers);
     let inline = offered(&home, &["start", "--server=https"]);
-    assert_eq!(inline, [pair("--server=https://relay.example", "ours")]);
+    assert_eq!(inline, [pair("--server=https://127.0.0.1:1", "ours")]);
     assert_eq!(offered(&home, &["man", ""]), [pair(":directory", "")]);
     assert!(offered(&home, &["docs", "rel"]).contains(&pair("relay", "A relay of your own")));
     let first: Vec<String> = offered(&home, &[""])

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use super::connecting::{Patience, wait_connected};
 use super::listing::extending;
@@ -12,7 +11,7 @@ use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, JSON, NO_WAIT, RECONNECT, 
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::QR;
 use crate::cli::args::table::QUIET;
-use crate::cli::args::values::whole_number;
+use crate::cli::args::values::whole_seconds;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
@@ -54,16 +53,14 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
 fn patience(command: &Command, parsed: &Parsed) -> Result<Patience, Failure> {
     let mut patience = Patience::default();
     if let Some(text) = parsed.value(&TIMEOUT) {
-        let seconds = whole_number(&text, &SECONDS);
-        let seconds = seconds.ok_or_else(|| {
+        patience.timeout = whole_seconds(&text, &SECONDS).ok_or_else(|| {
             let (least, most) = (SECONDS.start(), SECONDS.end());
             command.refuse(
                 &TIMEOUT,
                 &text,
-                format!("give whole seconds from {least} to {most}"),
+                format!("give whole seconds from {least} to {most}, or a time such as 5m"),
             )
         })?;
-        patience.timeout = Duration::from_secs(seconds);
     }
     patience.tells &= !parsed.has(&QUIET);
     Ok(patience)

@@ -59,7 +59,7 @@ fn pause(interrupted: &Receiver<()>, name: Option<&str>) -> Result<(), Failure> 
                     Failure::operation(message)
                         .hint(format!("'postern app disconnect {name}' ends that"))
                 }
-                None => Failure::operation("interrupted"),
+                None => Failure::operation("interrupted before it was connected: nothing is shared"),
             };
             Err(failure.exit_status(INTERRUPTED))
         }

@@ -13,7 +13,7 @@ use crate::cli::args::table::mysql::{
     ALLOW_HOST, ALLOW_OTHER_USERS, COMMAND, DATABASE, INVISIBLE, LISTEN, PASSWORD, QUERY_TIMEOUT,
     READONLY, TLS, USER,
 };
-use crate::cli::args::values::{PASSWORD_VARIABLE, socket_address, whole_number};
+use crate::cli::args::values::{PASSWORD_VARIABLE, socket_address, whole_seconds};
 use crate::cli::failure::Failure;
 use crate::cli::target::{self, Address};
 use crate::sqlweb::{Options, TlsMode};
@@ -188,9 +188,9 @@ fn tls(text: &str) -> Result<TlsMode, Failure> {
 }
 
 fn seconds(text: &str) -> Result<Duration, Failure> {
-    let seconds = whole_number(text, &(1..=QUERY_TIMEOUT_CAP));
-    seconds.map(Duration::from_secs).ok_or_else(|| {
-        let reason = format!("give whole seconds from 1 to {QUERY_TIMEOUT_CAP}");
+    whole_seconds(text, &(1..=QUERY_TIMEOUT_CAP)).ok_or_else(|| {
+        let reason =
+            format!("give whole seconds from 1 to {QUERY_TIMEOUT_CAP}, or a time such as 5m");
         COMMAND.refuse(&QUERY_TIMEOUT, text, reason)
     })
 }
@@ -272,7 +272,7 @@ mod tests {
                     "-1",
                     "+1",
                     "1.5",
-                    "1s",
+                    "1w",
                     "31536001",
                     "99999999999999999999",
                 ],

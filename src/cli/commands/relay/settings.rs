@@ -14,7 +14,9 @@ use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
     EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
-use crate::cli::args::values::{TOKEN_VARIABLE, environment, socket_address, whole_number};
+use crate::cli::args::values::{
+    TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
+};
 use crate::cli::failure::Failure;
 use crate::net::Cidr;
 use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
@@ -78,7 +80,7 @@ impl Settings {
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
             connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
-            answer_time: number(parsed, &ANSWER_TIMEOUT, &ANSWER_SECONDS)?.map(Duration::from_secs),
+            answer_time: answer_time(parsed)?,
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -289,6 +291,18 @@ fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
     parsed.values(&TRUST_PROXY).iter().map(read).collect()
 }
 
+fn answer_time(parsed: &Parsed) -> Result<Option<Duration>, Failure> {
+    let Some(text) = parsed.value(&ANSWER_TIMEOUT) else {
+        return Ok(None);
+    };
+    let time = whole_seconds(&text, &ANSWER_SECONDS);
+    time.map(Some).ok_or_else(|| {
+        let (least, most) = (ANSWER_SECONDS.start(), ANSWER_SECONDS.end());
+        let reason = format!("give whole seconds from {least} to {most}, or a time such as 5m");
+        COMMAND.refuse(&ANSWER_TIMEOUT, &text, reason)
+    })
+}
+
 /// A whole number in digits.
 fn number<T: FromStr + PartialOrd + Display>(
     parsed: &Parsed,
@@ -395,7 +409,7 @@ mod tests {
             &["--connections", "15"],
             &["--connections", "+64"],
             &["--answer-timeout", "0"],
-            &["--answer-timeout", "5m"],
+            &["--answer-timeout", "1500ms"],
             &["--data", ""],
             &["--trust-proxy", ""],
         ] {

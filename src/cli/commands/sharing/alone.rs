@@ -4,8 +4,9 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 
-use crate::cli::failure::{Failure, UNREACHABLE, printable};
+use crate::cli::failure::{Failure, UNREACHABLE, printable, warn};
 use crate::cli::manager_client::Manager;
+use crate::cli::port_holder;
 use crate::cli::relay_beside::{Beside, Now};
 use crate::manager::{self, Applications, Options, Running, ServerAccess, ServerUrl, StandIn};
 use crate::plugin::WebClients;
@@ -31,6 +32,12 @@ impl Alone {
             Some(server) => (server, None, None),
             None => own_relay(home, run_dir)?,
         };
+        if let Some(taken) = embedded.as_ref().and_then(Embedded::port_taken) {
+            let holder = port_holder::by_whom(taken);
+            warn(&format!(
+                "port {taken} is in use{holder}: the address has another one this time"
+            ));
+        }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.map_err(|error| cannot(&format!("cannot listen: {error}")))?;
         let running = manager::start(Options {

@@ -75,13 +75,7 @@ impl Session {
         stopped: &Receiver<()>,
         mut keep: impl FnMut() -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let result =
-            match wait_connected(&self.manager, &self.id, None, stopped, Patience::default()) {
-                Ok(result) => result,
-                // Nothing was shared yet.
-                Err(failure) if failure.is_interruption() => return Ok(()),
-                Err(failure) => return Err(failure),
-            };
+        let result = wait_connected(&self.manager, &self.id, None, stopped, Patience::default())?;
         let mut log = teller.begin(&self.app()?, &result)?;
         loop {
             let is_stopped = stopped.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::figures::{counted, size};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::{JSON, QR};
+use crate::cli::args::flags::{JSON, NAME, QR, SITE_NAME};
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
@@ -33,6 +33,10 @@ pub(in crate::cli::commands) struct Teller {
     qr: bool,
     /// Whether addresses have a word before them, as those of the web client have.
     labels: bool,
+    /// The name that the command line wishes for.
+    wish: Option<String>,
+    /// The path of the site that is opened first.
+    path: Option<String>,
     zone: Zone,
 }
 
@@ -81,6 +85,8 @@ impl Teller {
             json: parsed.has(&JSON),
             qr: parsed.has(&QR),
             labels: false,
+            wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
+            path: None,
             zone: Zone::local(),
         }
     }
@@ -93,6 +99,11 @@ impl Teller {
         }
     }
 
+    /// The same for a site that is opened at a path.
+    pub(in crate::cli::commands) fn opened_at(self, path: Option<String>) -> Self {
+        Self { path, ..self }
+    }
+
     /// Whether it tells in JSON.
     pub(in crate::cli::commands) fn is_json(&self) -> bool {
         self.json
@@ -100,7 +111,7 @@ impl Teller {
 
     /// Tells where it is shared.
     pub(super) fn begin(&self, app: &Value, result: &Value) -> Result<Log<'_>, Failure> {
-        let link = link::of(result);
+        let link = link::at(result, self.path.as_deref().unwrap_or_default());
         if self.json {
             self.event("shared", shared(app, result, &link))?;
         } else {
@@ -150,6 +161,15 @@ impl Teller {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
+        if let Some(path) = &self.path {
+            lines.push_str(&format!(
+                "All of the site is shared; the link opens it at {path}.\n"
+            ));
+        }
+        let wish = self.wish.as_deref();
+        if let Some(line) = wish.and_then(|wish| link::renamed(wish, text(result, "/site_url"))) {
+            lines.push_str(&line);
+        }
         if is_local(result) {
             lines.push_str(
                 "This reaches this machine only. To reach others, give --server URL: a machine that\n\
