@@ -6,9 +6,9 @@ import { Entry } from './entry.js';
 import { setAttribute, setHidden, setText } from './text.js';
 
 const CLOSED_KEY = 'postern.manage.closed';
-/** Entries made at once: more than any window shows. */
-const AT_ONCE = 24;
-/** Time that making others may take between two frames, in ms. */
+/** Entries made at once, however long that takes. */
+const AT_ONCE = 8;
+/** Time that making others may take between two frames, in ms: with the layout of what is new a frame stays under 50 ms. */
 const SLICE_MS = 8;
 /** From so many on, what is out of sight is left out of the layout. */
 const MANY = 40;
@@ -59,8 +59,7 @@ export class List {
     this.#place(this.element, groups.map((group) => this.#group(group, isPlain, shown, apps.length).element));
     const unbuilt = apps.filter(({ id }) => !this.#entry({ id }).isBuilt);
     this.#unbuilt = [...unbuilt.filter(({ id }) => shown.has(id)), ...unbuilt.filter(({ id }) => !shown.has(id))].map((app) => this.#entry(app));
-    for (const entry of this.#unbuilt.splice(0, AT_ONCE)) entry.build();
-    this.#buildLater();
+    this.#buildSome(AT_ONCE);
   }
 
   /** @param {any} app @returns {Entry} */
@@ -106,14 +105,15 @@ export class List {
     });
   }
 
-  #buildLater() {
+  /** So many, and more while there is time; the rest after the next frame. */
+  #buildSome(least) {
+    const began = performance.now();
+    while (this.#unbuilt.length && (least-- > 0 || performance.now() - began < SLICE_MS)) this.#unbuilt.shift()?.build();
     if (this.#isBuilding || !this.#unbuilt.length) return;
     this.#isBuilding = true;
     setTimeout(() => {
       this.#isBuilding = false;
-      const began = performance.now();
-      while (this.#unbuilt.length && performance.now() - began < SLICE_MS) this.#unbuilt.shift()?.build();
-      this.#buildLater();
+      this.#buildSome(0);
     });
   }
 }
