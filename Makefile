@@ -72,6 +72,7 @@ bench:
 	$(CARGO) bench --locked --profile release --bench figures
 	$(CARGO) bench --locked --profile release --bench tunnel
 	$(CARGO) bench --locked --profile release --bench gateway
+	$(CARGO) bench --locked --profile release --bench connect
 	$(CARGO) test --locked --profile release --test perf figures -- --nocapture --test-threads=1
 
 # The tunnel of this build beside that of another one, POSTERN_OLD, by turns.

@@ -148,7 +148,7 @@ impl CredentialStore {
     }
 
     /// Changes the credentials for `origin` (new ones where there are none) and saves them, under
-    /// the writers' lock.
+    /// the writers' lock. What has stayed the same is saved already: each connection comes by here.
     pub fn change<T>(
         &self,
         origin: &str,
@@ -156,10 +156,13 @@ impl CredentialStore {
     ) -> Result<T, Error> {
         // Before the update, which holds the lock that a new fingerprint needs.
         let fingerprint = Fingerprint::of(&self.home)?;
-        self.file.update(|content| {
+        self.file.update_where_changed(|content| {
+            let before = content.servers.get(origin).cloned();
             let new = || Credentials::generate(&fingerprint);
             let entry = content.servers.entry(origin.to_owned());
-            Ok(change(entry.or_insert_with(new)))
+            let entry = entry.or_insert_with(new);
+            let answer = change(entry);
+            Ok((answer, before.as_ref() != Some(entry)))
         })
     }
 
@@ -258,6 +261,27 @@ mod tests {
         assert_eq!(complete.len(), 1);
         assert_eq!(complete[0].0, A);
         assert_eq!(complete[0].1, store.load(A).unwrap());
+    }
+
+    /// It waits for the disk otherwise, before each connection.
+    #[test]
+    fn what_has_stayed_the_same_is_not_written_again() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let store = CredentialStore::new(DataDir::at(dir.path()));
+        // Each write replaces the file by another one.
+        let file = || std::fs::metadata(dir.path().join(FILE)).unwrap();
+        store.change(A, |_| ()).unwrap();
+        store.change(A, complete).unwrap();
+        let before = (file().ino(), file().modified().unwrap());
+        store.change(A, complete).unwrap();
+        assert_eq!((file().ino(), file().modified().unwrap()), before);
+        store
+            .change(A, |saved| saved.api_port = Some(4002))
+            .unwrap();
+        assert_ne!((file().ino(), file().modified().unwrap()), before);
+        store.change(B, |_| ()).unwrap();
+        assert!(store.knows(B).unwrap(), "new ones are saved as they are");
     }
 
     #[test]

@@ -223,10 +223,20 @@ impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
         &self,
         change: impl FnOnce(&mut T) -> Result<A, E>,
     ) -> Result<A, E> {
+        self.update_where_changed(|document| Ok((change(document)?, true)))
+    }
+
+    /// The same, where `change` also says whether it has changed anything: a write waits for the disk.
+    pub fn update_where_changed<A, E: From<Error>>(
+        &self,
+        change: impl FnOnce(&mut T) -> Result<(A, bool), E>,
+    ) -> Result<A, E> {
         let locked = self.home.lock()?;
         let mut document = self.read_locked(&locked)?.unwrap_or_default();
-        let answer = change(&mut document)?;
-        self.write_locked(&locked, &document)?;
+        let (answer, is_changed) = change(&mut document)?;
+        if is_changed {
+            self.write_locked(&locked, &document)?;
+        }
         Ok(answer)
     }
 }

@@ -6,9 +6,11 @@ import { Entry } from './entry.js';
 import { setAttribute, setHidden, setText } from './text.js';
 
 const CLOSED_KEY = 'postern.manage.closed';
-/** Entries made at once: more than any window shows. */
-const AT_ONCE = 24;
-/** Time that making others may take between two frames, in ms. */
+/** Entries of the first frame: more than any window shows. Those of hundreds take longer than a frame. */
+const FIRST = 60;
+/** Entries whose content is made at once, however long that takes. */
+const AT_ONCE = 8;
+/** Time that making others may take between two frames, in ms: with the layout of what is new a frame stays under 50 ms. */
 const SLICE_MS = 8;
 /** From so many on, what is out of sight is left out of the layout. */
 const MANY = 40;
@@ -27,6 +29,7 @@ export class List {
   /** @type {Entry[]} */
   #unbuilt = [];
   #isBuilding = false;
+  #draws = 0;
 
   /** @param {import('./actions.js').Actions} actions */
   constructor(actions) {
@@ -45,7 +48,14 @@ export class List {
    * @param {App[]} apps all, in their order
    * @param {{isTable: boolean, shown: Set<string>, around: (app: App) => Surroundings}} how
    */
-  draw(apps, { isTable, shown, around }) {
+  draw(apps, how) {
+    const draw = this.#draws += 1;
+    if (this.#entries.size > 0 || apps.length <= FIRST) return this.#drawAll(apps, how);
+    this.#drawAll(groupsOf(apps).flatMap((group) => group.apps).slice(0, FIRST), how);
+    setTimeout(() => { if (draw === this.#draws) this.#drawAll(apps, how); });
+  }
+
+  #drawAll(apps, { isTable, shown, around }) {
     setAttribute(this.element, 'class', `apps ${isTable ? 'as-table' : 'as-cards'}${apps.length >= MANY ? ' many' : ''}`);
     setHidden(byId('table-head'), !isTable || shown.size === 0);
     for (const app of apps) {
@@ -59,8 +69,7 @@ export class List {
     this.#place(this.element, groups.map((group) => this.#group(group, isPlain, shown, apps.length).element));
     const unbuilt = apps.filter(({ id }) => !this.#entry({ id }).isBuilt);
     this.#unbuilt = [...unbuilt.filter(({ id }) => shown.has(id)), ...unbuilt.filter(({ id }) => !shown.has(id))].map((app) => this.#entry(app));
-    for (const entry of this.#unbuilt.splice(0, AT_ONCE)) entry.build();
-    this.#buildLater();
+    this.#buildSome(AT_ONCE);
   }
 
   /** @param {any} app @returns {Entry} */
@@ -106,14 +115,15 @@ export class List {
     });
   }
 
-  #buildLater() {
+  /** So many, and more while there is time; the rest after the next frame. */
+  #buildSome(least) {
+    const began = performance.now();
+    while (this.#unbuilt.length && (least-- > 0 || performance.now() - began < SLICE_MS)) this.#unbuilt.shift()?.build();
     if (this.#isBuilding || !this.#unbuilt.length) return;
     this.#isBuilding = true;
     setTimeout(() => {
       this.#isBuilding = false;
-      const began = performance.now();
-      while (this.#unbuilt.length && performance.now() - began < SLICE_MS) this.#unbuilt.shift()?.build();
-      this.#buildLater();
+      this.#buildSome(0);
     });
   }
 }

@@ -136,6 +136,33 @@ fn arrows_lead_from_anywhere_in_a_card_to_the_one_that_lies_there() {
     );
 }
 
+/// How many cards there were whenever some had come.
+const COUNTS: &str = "globalThis.counts = []; new MutationObserver(() => { const count = document.querySelectorAll('.card').length; if (count !== counts.at(-1)) counts.push(count); }).observe(document, { childList: true, subtree: true })";
+
+#[test]
+fn the_list_is_asked_for_while_scripts_load_and_a_window_of_it_comes_first() {
+    let board = with_apps(150);
+    let page = &board.page;
+    page.call(
+        "Page.addScriptToEvaluateOnNewDocument",
+        json!({"source": COUNTS}),
+    );
+    page.reload();
+    page.wait_for("document.querySelectorAll('.card > .card-foot').length === 150");
+    assert_eq!(page.eval("counts"), json!([0, 60, 150]));
+    let names = page.eval("eyes.all('.card-name').slice(0, 2).map(({ innerText }) => innerText)");
+    assert_eq!(names, json!(["host 1", "host 4"]), "the first group's");
+    let lists =
+        "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/api/apps'))";
+    assert_eq!(
+        page.eval(&format!("{lists}[0].initiatorType")),
+        json!("link")
+    );
+    page.wait_for(&format!(
+        "eyes.times('GET /api/apps').length === 2 && {lists}.length === 2"
+    ));
+}
+
 #[test]
 fn five_hundred_applications_are_drawn_once() {
     let board = with_apps(1);
