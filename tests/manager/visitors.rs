@@ -373,7 +373,7 @@ fn an_audit_that_is_turned_off_and_a_code_that_is_renewed_without_the_relay_hold
     let cookie = get(&auth_path(&before), "").cookie().unwrap();
     assert_eq!(get("/before", &cookie).status(), 200);
     wait_until(TIMEOUT, "its line", || {
-        audited(&manager)
+        audited(&manager, &id)
             .iter()
             .any(|line| line["path"] == "/before")
     });
@@ -397,7 +397,7 @@ fn an_audit_that_is_turned_off_and_a_code_that_is_renewed_without_the_relay_hold
     });
     assert_eq!(get("/old", &cookie).status(), 401);
     let cookie = get(&auth_path(&after), "").cookie().unwrap();
-    let lines = audited(&manager).len();
+    let lines = audited(&manager, &id).len();
     wait_until(TIMEOUT, "the application", || {
         get("/after", &cookie).status() == 200
     });
@@ -405,7 +405,7 @@ fn an_audit_that_is_turned_off_and_a_code_that_is_renewed_without_the_relay_hold
         let requests = client.get(&format!("{path}/requests")).data();
         requests.to_string().contains("/after")
     });
-    let audited = audited(&manager);
+    let audited = audited(&manager, &id);
     assert_eq!(audited.len(), lines, "{audited:?}");
     assert!(audited.iter().all(|line| line["path"] != "/after"));
 }

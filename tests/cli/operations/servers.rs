@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use support::Home;
 use support::manager::Manager;
-use support::{Home, Relay};
+use support::relay::Relay;
 
 use super::json_of;
 

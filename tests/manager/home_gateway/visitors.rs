@@ -8,7 +8,7 @@ use serde_json::json;
 use support::manager::{CODE, Far};
 use support::{TIMEOUT, wait_until};
 
-use super::{App, Way, ask, ok, requests};
+use super::{App, Way, ask, ok, read_until, requests};
 
 #[test]
 fn where_the_server_asks_for_no_code_this_end_does() {
