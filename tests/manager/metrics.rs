@@ -128,7 +128,7 @@ fn figures(manager: &Manager) -> Samples {
     assert_eq!(answer.status(), 200);
     let text = answer.text();
     assert!(!text.contains("code="), "{text}");
-    parsed(&text)
+    parsed(text)
 }
 
 /// The value of the one sample with this name and these labels.

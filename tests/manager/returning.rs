@@ -153,12 +153,12 @@ fn what_a_relay_lets_in_again_comes_back() {
     let all_are = |status: &str| ids.iter().all(|id| manager.status(id)["status"] == status);
     wait_until(ROUNDS, "the refusals", || all_are("failed"));
     for id in &ids {
-        assert_eq!(manager.status(id)["error_class"], "forbidden");
+        assert_eq!(manager.status(id)["error_class"], "revoked");
     }
     let listed = manager.home().run(&["app", "list"]).stdout;
     assert_eq!(listed.matches("\tfailed: revoked\t").count(), 2, "{listed}");
     let refused = manager.home().run(&["app", "connect", &ids[0]]);
-    let hint = "ask who runs the server to let it in again ('postern relay allow')\n";
+    let hint = "ask who runs the server to let it in again ('postern relay allow'): it then comes back by itself\n";
     assert!(
         refused.code == Some(4) && refused.stderr.ends_with(hint),
         "{refused:?}"
