@@ -219,11 +219,14 @@ fn a_key_apart_that_is_not_this_users_alone_is_refused() {
     let set = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
-    for mode in [0o770, 0o707, 0o1777] {
+    for mode in [0o770, 0o707] {
         set(&dir, mode);
-        refused("other users can write in its directory");
+        refused("other users can replace what is in its directory");
     }
-    set(&dir, 0o755);
+    for mode in [0o1777, 0o755] {
+        set(&dir, mode);
+        assert_eq!(scene.text(&home).unwrap(), "x");
+    }
     for mode in [0o660, 0o602] {
         set(&file, mode);
         refused("other users can write it");

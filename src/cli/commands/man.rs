@@ -60,8 +60,8 @@ fn create(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Refuses a directory that is reached by a link, or where others could put something in the place of a page while it is
-/// written.
+/// Refuses a directory that is reached by a link, or where everybody could put something in the place of a page while it
+/// is written. Its group may write: on many systems that is the user alone.
 #[cfg(unix)]
 fn check_directory(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -71,8 +71,8 @@ fn check_directory(dir: &Path) -> io::Result<()> {
         Err(io::Error::other("it is a link, not a directory"))
     } else if !owners.contains(&found.uid()) {
         Err(io::Error::other("it belongs to another user"))
-    } else if found.mode() & 0o022 != 0 {
-        Err(io::Error::other("other users can write in it"))
+    } else if found.mode() & 0o1002 == 0o002 {
+        Err(io::Error::other("all users can replace what is in it"))
     } else {
         Ok(())
     }

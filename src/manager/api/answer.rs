@@ -19,7 +19,6 @@ pub(super) fn failed(error: app_store::Error) -> ApiError {
         app_store::Error::Unknown(_) => 404,
         app_store::Error::Full => 429,
         app_store::Error::NameTaken(_) => 409,
-        app_store::Error::Invalid(invalid) => return wrong(invalid),
         _ => 500,
     };
     ApiError::new(status, error.to_string())

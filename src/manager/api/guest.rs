@@ -8,7 +8,7 @@ use super::answer::{Answer, failed, wrong};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::apps::app_input::AppInput;
+use crate::manager::apps::app_input::{AppInput, Invalid};
 use crate::manager::web_client;
 
 /// Characters of a name: MySQL and MariaDB take 64.
@@ -59,11 +59,21 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
             let input = AppInput::parse(&Value::Object(body), core.insecure);
             let input = input.map_err(|invalid| wrong(&invalid))?;
             match stored {
-                Some(stored) => input.replacing(&stored).map_err(|invalid| wrong(&invalid)),
+                Some(stored) if input.sends_elsewhere(&stored) => Err(elsewhere(&stored)),
+                Some(stored) => Ok(input.replacing(&stored)),
                 None => input
                     .into_new()
                     .map_err(|_| ApiError::internal("the system gives no random bytes")),
             }
         }
     }
+}
+
+/// A look at what is there sends no stored password to whoever listens elsewhere.
+fn elsewhere(stored: &AppConfig) -> ApiError {
+    let why = format!(
+        "is kept for {}: give it again to look elsewhere, or save the application first",
+        stored.address()
+    );
+    wrong(&Invalid::of("db_pass", why))
 }

@@ -97,30 +97,24 @@ impl AppInput {
         })
     }
 
-    /// The application in place of `old`. What it keeps of a database's password goes to where that was given for: wrong
-    /// where another address or account comes without one.
-    pub fn replacing(mut self, old: &AppConfig) -> Result<AppConfig, Invalid> {
-        let is_same_account = self.app.is_of_account(old);
-        let lacks_password = matches!(self.db_pass, Secret::Keep) && old.db_pass.is_some();
-        if lacks_password && !is_same_account && self.app.protocol.is_database() {
-            let why = format!(
-                "is kept for the address and the account that it was given for, {}: give it again, or \"\" for none",
-                old.address()
-            );
-            return Err(Invalid::of("db_pass", why));
-        }
+    /// Whether `old`'s database password would go to another address than it was given for.
+    pub fn sends_elsewhere(&self, old: &AppConfig) -> bool {
+        let keeps = matches!(self.db_pass, Secret::Keep) && old.db_pass.is_some();
+        keeps && self.app.address() != old.address()
+    }
+
+    /// The application in place of `old`.
+    pub fn replacing(mut self, old: &AppConfig) -> AppConfig {
         let server = self.app.server.take();
         // Answers show the one that it stays with, and a client sends back what it was shown.
         let server = server.filter(|server| Some(server) != old.used_server.as_ref());
         let moves = self.moves || server.is_some();
-        Ok(AppConfig {
+        AppConfig {
             id: old.id.clone(),
             server,
             used_server: old.used_server.clone().filter(|_| !moves),
             auth_pass: self.auth_pass.over(old.auth_pass.clone()),
-            db_pass: self
-                .db_pass
-                .over(old.db_pass.clone().filter(|_| is_same_account)),
+            db_pass: self.db_pass.over(old.db_pass.clone()),
             sharing: self.sharing.over(old.sharing.clone()),
             code: old.code.clone(),
             lapsed: old.lapsed.clone(),
@@ -131,7 +125,7 @@ impl AppInput {
             last_connected_at: old.last_connected_at.clone(),
             temporary: old.temporary,
             ..self.app
-        })
+        }
     }
 }
 
@@ -248,8 +242,7 @@ mod tests {
     #[test]
     fn a_secret_is_kept_cleared_or_set() {
         let old = app(&json!({"protocol": "mysql", "db_pass": "old", "auth_pass": "old"}));
-        let try_put = |body| AppInput::parse(&body, false).unwrap().replacing(&old);
-        let put = |body| try_put(body).unwrap();
+        let put = |body| AppInput::parse(&body, false).unwrap().replacing(&old);
         let secret = |app: &AppConfig| app.db_pass.as_ref().map(|s| s.to_string());
         let kept = put(json!({"protocol": "mysql", "name": "new"}));
         assert_eq!(
@@ -271,21 +264,18 @@ mod tests {
         );
         let none = put(json!({"protocol": "mysql"}));
         assert_eq!(none.db_user, None, "what is no secret is replaced");
-        for elsewhere in [
-            json!({"protocol": "mysql", "ip": "127.0.0.2"}),
-            json!({"protocol": "mariadb", "port": 3307}),
-            json!({"protocol": "mysql", "db_user": "other"}),
+        for (body, is_elsewhere) in [
+            (json!({"protocol": "mysql", "ip": "127.0.0.2"}), true),
+            (json!({"protocol": "mariadb", "port": 3307}), true),
+            (
+                json!({"protocol": "mysql", "port": 3307, "db_pass": "new"}),
+                false,
+            ),
+            (json!({"protocol": "mysql", "db_user": "other"}), false),
         ] {
-            let refused = try_put(elsewhere.clone()).unwrap_err();
-            assert_eq!(refused.fields().next().unwrap().0, "db_pass");
-            let mut given = elsewhere;
-            given["db_pass"] = json!("new");
-            assert_eq!(secret(&put(given.clone())).as_deref(), Some("new"));
-            given["db_pass"] = json!("");
-            assert_eq!(secret(&put(given)), None);
+            let input = AppInput::parse(&body, false).unwrap();
+            assert_eq!(input.sends_elsewhere(&old), is_elsewhere, "{body}");
         }
-        let no_database = put(json!({"protocol": "tcp", "port": 1}));
-        assert_eq!(secret(&no_database), None, "it does not wait there");
     }
 
     #[test]
@@ -299,7 +289,7 @@ mod tests {
             }
             let input = AppInput::parse(&body, false).unwrap();
             let input = if stays { input.staying() } else { input };
-            let app = input.replacing(&old).unwrap();
+            let app = input.replacing(&old);
             (app.server, app.used_server)
         };
         let (a, b) = (old.used_server.clone(), Some("https://b.example".into()));

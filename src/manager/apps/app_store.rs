@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::app::AppConfig;
-use super::app_input::{AppInput, Invalid};
+use super::app_input::AppInput;
 use super::fields::default_name;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile, random};
@@ -37,8 +37,6 @@ pub enum Error {
     NameTaken(String),
     /// No application has this identifier.
     Unknown(String),
-    /// What was sent does not go with what is stored.
-    Invalid(Invalid),
     /// The system gives no random bytes.
     NoRandom,
 }
@@ -113,7 +111,7 @@ impl AppStore {
         self.change(|apps| {
             let is_named = draft.is_named();
             let old = place(apps, id)?.clone();
-            let new = draft.replacing(&old).map_err(Error::Invalid)?;
+            let new = draft.replacing(&old);
             // What an earlier version let two have stays as it is until it is changed.
             let new = if new.name == old.name {
                 new
@@ -254,7 +252,7 @@ impl Error {
             Self::Full => Some("remove one that is not needed"),
             Self::NameTaken(_) => Some("choose another name"),
             Self::Unknown(_) => Some("'postern app list' shows what is there"),
-            Self::Invalid(_) | Self::NoRandom => None,
+            Self::NoRandom => None,
         }
     }
 }
@@ -266,7 +264,6 @@ impl fmt::Display for Error {
             Self::Full => write!(f, "there are {MAX_APPS} applications already, the limit"),
             Self::NameTaken(name) => write!(f, "another application is called '{name}'"),
             Self::Unknown(id) => write!(f, "there is no application {id:?}"),
-            Self::Invalid(invalid) => write!(f, "{invalid}"),
             Self::NoRandom => write!(f, "the system gives no random bytes"),
         }
     }

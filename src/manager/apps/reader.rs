@@ -13,7 +13,7 @@ const SECRET_CAP: usize = 1024;
 pub struct Invalid(Vec<(String, String)>);
 
 impl Invalid {
-    pub(super) fn of(name: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn of(name: &str, why: impl Into<String>) -> Self {
         Self(vec![(name.to_owned(), why.into())])
     }
 

@@ -7,11 +7,10 @@ use super::pending;
 use super::select::{changes, selected};
 use super::warning;
 use crate::cli::args::app::{
-    ADDRESS, DB_PASS, DB_USER, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
+    ADDRESS, DB_PASS, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
 };
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::flags::ENROLL_TOKEN;
-use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
@@ -50,7 +49,6 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
             .unwrap_or_default();
         set_address(&mut changed, &fields, parsed)?;
         fields.extend(changed.clone());
-        give_password(&mut fields, parsed);
         if let Some(protocol) = fields
             .get("protocol")
             .and_then(Value::as_str)
@@ -88,16 +86,6 @@ fn changed_fields(parsed: &Parsed) -> Result<Fields, Failure> {
     let password = parsed.value(&DB_PASS);
     fields.extend(password.map(|password| ("db_pass".to_owned(), Value::from(password))));
     Ok(fields)
-}
-
-/// A saved password goes with its address and user: with others comes that of the environment.
-fn give_password(fields: &mut Fields, parsed: &Parsed) {
-    let is_other = parsed.has(&ADDRESS) || parsed.has(&DB_USER);
-    let has_one = fields.get("has_db_pass") == Some(&Value::Bool(true));
-    let is_lacking = is_other && has_one && !fields.contains_key("db_pass");
-    if let Some(password) = environment(PASSWORD_VARIABLE).filter(|_| is_lacking) {
-        fields.insert("db_pass".to_owned(), password.into());
-    }
 }
 
 /// A new address is read beside the protocol that the application has.
