@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use support::database::{Kind, USER};
 use support::manager::Far;
