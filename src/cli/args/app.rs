@@ -124,11 +124,10 @@ pub(crate) const EDIT: Command = Command {
     notes: "\
 An empty value clears: --name '' takes the name that it had at first, --until ''
 lets it last, --allow '' lets everybody in, --guest '' ends the guest account,
---max-streams 0 the limit. A database's password goes with its address and
-user: with another one of these it is given again. Of what is connected, the
-code, the end and the networks count at once, everything else (--invisible,
---address, --host, --guest) at the next connect: 'postern app reconnect' makes
-one.",
+--max-streams 0 the limit. A database's password goes with its address:
+with another one it is given again. Of what is connected, the code, the end and
+the networks count at once, everything else (--invisible, --address, --host,
+--guest) at the next connect: 'postern app reconnect' makes one.",
     ..Command::EMPTY
 };
 #[rustfmt::skip]

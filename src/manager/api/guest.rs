@@ -59,7 +59,7 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
             let input = AppInput::parse(&Value::Object(body), core.insecure);
             let input = input.map_err(|invalid| wrong(&invalid))?;
             match stored {
-                Some(stored) => input.replacing(&stored).map_err(|invalid| wrong(&invalid)),
+                Some(stored) => input.asking(&stored).map_err(|invalid| wrong(&invalid)),
                 None => input
                     .into_new()
                     .map_err(|_| ApiError::internal("the system gives no random bytes")),

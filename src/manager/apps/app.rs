@@ -186,12 +186,6 @@ impl AppConfig {
         self.lapsed.is_some() && self.lapsed == self.sharing.expires
     }
 
-    /// Whether it has the address and the database account of `other`.
-    pub(super) fn is_of_account(&self, other: &Self) -> bool {
-        let account = |app: &Self| (app.address(), app.db_user.clone());
-        account(self) == account(other)
-    }
-
     /// `host:port`, with brackets around an IPv6 address.
     pub fn address(&self) -> String {
         authority(&self.ip, self.port)

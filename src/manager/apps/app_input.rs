@@ -97,12 +97,23 @@ impl AppInput {
         })
     }
 
-    /// The application in place of `old`. What it keeps of a database's password goes to where that was given for: wrong
-    /// where another address or account comes without one.
-    pub fn replacing(mut self, old: &AppConfig) -> Result<AppConfig, Invalid> {
-        let is_same_account = self.app.is_of_account(old);
+    /// The application in place of `old`. A database's password that it keeps goes to the address that it was given for:
+    /// wrong where another one comes without it.
+    pub fn replacing(self, old: &AppConfig) -> Result<AppConfig, Invalid> {
+        let is_same_address = self.app.address() == old.address();
+        self.over(old, is_same_address)
+    }
+
+    /// The same for what is asked now and seen nowhere: another account needs its password too.
+    pub fn asking(self, old: &AppConfig) -> Result<AppConfig, Invalid> {
+        let account = |app: &AppConfig| (app.address(), app.db_user.clone());
+        let is_same_account = account(&self.app) == account(old);
+        self.over(old, is_same_account)
+    }
+
+    fn over(mut self, old: &AppConfig, keeps_password: bool) -> Result<AppConfig, Invalid> {
         let lacks_password = matches!(self.db_pass, Secret::Keep) && old.db_pass.is_some();
-        if lacks_password && !is_same_account && self.app.protocol.is_database() {
+        if lacks_password && !keeps_password && self.app.protocol.is_database() {
             let why = format!(
                 "is kept for the address and the account that it was given for, {}: give it again, or \"\" for none",
                 old.address()
@@ -120,7 +131,7 @@ impl AppInput {
             auth_pass: self.auth_pass.over(old.auth_pass.clone()),
             db_pass: self
                 .db_pass
-                .over(old.db_pass.clone().filter(|_| is_same_account)),
+                .over(old.db_pass.clone().filter(|_| keeps_password)),
             sharing: self.sharing.over(old.sharing.clone()),
             code: old.code.clone(),
             lapsed: old.lapsed.clone(),
@@ -274,7 +285,6 @@ mod tests {
         for elsewhere in [
             json!({"protocol": "mysql", "ip": "127.0.0.2"}),
             json!({"protocol": "mariadb", "port": 3307}),
-            json!({"protocol": "mysql", "db_user": "other"}),
         ] {
             let refused = try_put(elsewhere.clone()).unwrap_err();
             assert_eq!(refused.fields().next().unwrap().0, "db_pass");
@@ -284,6 +294,13 @@ mod tests {
             given["db_pass"] = json!("");
             assert_eq!(secret(&put(given)), None);
         }
+        let other =
+            || AppInput::parse(&json!({"protocol": "mysql", "db_user": "other"}), false).unwrap();
+        assert!(other().asking(&old).is_err());
+        assert_eq!(
+            secret(&other().replacing(&old).unwrap()).as_deref(),
+            Some("old")
+        );
         let no_database = put(json!({"protocol": "tcp", "port": 1}));
         assert_eq!(secret(&no_database), None, "it does not wait there");
     }

@@ -7,7 +7,7 @@ use super::pending;
 use super::select::{changes, selected};
 use super::warning;
 use crate::cli::args::app::{
-    ADDRESS, DB_PASS, DB_USER, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
+    ADDRESS, DB_PASS, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
 };
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::flags::ENROLL_TOKEN;
@@ -90,9 +90,9 @@ fn changed_fields(parsed: &Parsed) -> Result<Fields, Failure> {
     Ok(fields)
 }
 
-/// A saved password goes with its address and user: with others comes that of the environment.
+/// A saved password goes with its address: with another one comes that of the environment.
 fn give_password(fields: &mut Fields, parsed: &Parsed) {
-    let is_other = parsed.has(&ADDRESS) || parsed.has(&DB_USER);
+    let is_other = parsed.has(&ADDRESS);
     let has_one = fields.get("has_db_pass") == Some(&Value::Bool(true));
     let is_lacking = is_other && has_one && !fields.contains_key("db_pass");
     if let Some(password) = environment(PASSWORD_VARIABLE).filter(|_| is_lacking) {
