@@ -27,7 +27,6 @@ use super::data_dir::{DataDir, create_private};
 use super::error::Error;
 use super::lock::Locked;
 use super::random::{self, hex};
-use super::run_dir::refuse_replaceable;
 
 /// Bytes of a key.
 pub(super) const KEY: usize = 32;
@@ -171,13 +170,27 @@ fn candidates(home: &DataDir) -> Result<Vec<PathBuf>, Error> {
 fn make(place: &Path, text: &str) -> Result<(), Error> {
     let parent = place.parent().ok_or(Error::NoHome)?;
     create_private(parent)?;
-    refuse_replaceable(parent)?;
+    refuse_shared(parent)?;
     match create_atomic(place, format!("{text}\n").as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(Error::io("write", place)(error))
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses to make a key where others write too, be it sticky: whoever comes first has the name.
+#[cfg(unix)]
+fn refuse_shared(dir: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::metadata(dir).map_err(Error::io("read", dir))?;
+    let user = rustix::process::geteuid().as_raw();
+    let is_ours = found.uid() == user || found.uid() == 0;
+    if is_ours && found.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let (path, reason) = (dir.to_owned(), "other users can write in it");
+    Err(Error::NotPrivate { path, reason })
 }
 
 /// Refuses a key of another user's, also where this one may read it, and one that others can swap.
@@ -200,6 +213,11 @@ fn refuse_foreign(place: &Path, found: &fs::Metadata) -> Result<(), Error> {
     };
     let path = place.to_owned();
     Err(Error::ForeignKey { path, reason })
+}
+
+#[cfg(not(unix))]
+fn refuse_shared(_: &Path) -> Result<(), Error> {
+    Ok(())
 }
 
 #[cfg(not(unix))]

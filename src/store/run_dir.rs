@@ -80,7 +80,7 @@ impl Drop for RunDir {
 /// Refuses a directory where others could put theirs in the place of ours: its owner may, and in one that all may
 /// write in everybody may unless it is sticky.
 #[cfg(unix)]
-pub(super) fn refuse_replaceable(dir: &Path) -> Result<(), Error> {
+fn refuse_replaceable(dir: &Path) -> Result<(), Error> {
     use std::os::unix::fs::MetadataExt;
     let found = fs::metadata(dir).map_err(Error::io("read", dir))?;
     let user = rustix::process::geteuid().as_raw();
@@ -96,7 +96,7 @@ pub(super) fn refuse_replaceable(dir: &Path) -> Result<(), Error> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn refuse_replaceable(_: &Path) -> Result<(), Error> {
+fn refuse_replaceable(_: &Path) -> Result<(), Error> {
     Ok(())
 }
 
