@@ -223,7 +223,8 @@ test('who is reached is told by the address of the site', () => {
   const at = (site_url, server = 'http://127.0.0.1:8180') => isSharedHere({ conn_status: 'connected', connection: { site_url, server } }, version);
   for (const site of ['http://shop.localhost:8180/', 'http://localhost:1/', 'tcp://127.0.0.9:22', 'tcp://[::1]:22']) assert.equal(at(site, 'https://relay.example'), true, site);
   for (const site of ['https://shop.relay.example/', 'tcp://relay.example:20001', 'http://notlocalhost/', 'http://127.0.0.1.example/']) assert.equal(at(site), false, site);
-  assert.deepEqual([isSharedHere({}, version), isSharedHere({ server: 'https://relay.example' }, version), isSharedHere({}, { server: 'https://relay.example' }), isSharedHere({}, {})], [true, false, false, false]);
+  const own = { ...version, embedded: true };
+  assert.deepEqual([isSharedHere({}, own), isSharedHere({ server: 'https://relay.example' }, own), isSharedHere({}, version), isSharedHere({}, {})], [true, false, false, false], 'before it has an address');
 });
 
 test('of a connection what is in force is shown, of the others what would be', () => {

@@ -51,13 +51,15 @@ export function endOfSites(server, apps, version) {
 }
 
 /**
- * Whether an application is shared on this computer only: by its address, and before it has one by the server that it is to use.
+ * Whether an application is shared on this computer only: by its address; before it has one only the relay here is known for that.
  * @param {Partial<App>} app @param {ServerVersion} version
  */
 export function isSharedHere({ server, connection, conn_status: status = 'idle' }, version) {
   // A live connection counts by what it has, not by what was saved since.
   const live = ['connecting', 'connected'].includes(status) ? connection : undefined;
-  return isLoopback(live?.site_url || live?.server || server || version.server);
+  if (live?.site_url) return isLoopback(live.site_url);
+  if (version.embedded !== true) return false;
+  return live?.server ? hostOf(live.server) === hostOf(version.server) : !server;
 }
 
 function originOf(text) {

@@ -27,7 +27,7 @@ export function emptyState({ actions }) {
     h('p', { text: `Something that listens on this computer or near it. Connect ${what}.` }),
     h('ul', { class: 'presets', 'aria-label': 'Begin with' }, PRESETS.map((preset, i) => h('li', {}, presetButton(preset, i === 0, () => actions.add({ protocol: preset.protocol }))))),
     found,
-    isHere && h('p', {}, 'What you share opens on this computer only. ', h('button', { type: 'button', class: 'link', id: 'empty-servers', text: 'Add a server to reach others', on: { click: () => actions.servers() } })));
+    isHere && h('p', {}, 'No server is known yet, so what you share opens on this computer only. ', h('button', { type: 'button', class: 'link', id: 'empty-servers', text: 'Add a server to reach others', on: { click: () => actions.servers() } })));
 }
 
 function presetButton({ icon: name, label, text }, isFirst, run) {
