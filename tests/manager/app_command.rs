@@ -259,6 +259,9 @@ fn what_less_protection_opens_is_said_in_one_line() {
     assert_eq!(added.stderr, expected, "{added:?}");
     let added = home.run(&["app", "add", "tcp", "80", "--name", "y"]);
     assert_eq!(added.stderr, "", "a port has no name");
+    let line = ["app", "add", "http", "80", "--name", "z", "--display-name"];
+    let added = home.run(&[&line[..], &["Zoo"]].concat());
+    assert_eq!(added.stderr, "", "the site is called after that");
 }
 
 /// A machine without a screen: everything that the page says about a changed host key, and the decision.

@@ -7,7 +7,7 @@ use super::connecting::Patience;
 use super::select::{changes, named, of_app};
 use super::warning;
 use crate::cli::args::app::{
-    ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, JSON, READONLY, READWRITE, REPLACE,
+    ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, DISPLAY_NAME, JSON, READONLY, READWRITE, REPLACE,
 };
 use crate::cli::args::command::{Command, Flag, Parsed};
 use crate::cli::args::flags::{GUEST, NAME, RECORD_SQL, SITE_NAME};
@@ -97,7 +97,8 @@ fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), F
 fn tell_name(parsed: &Parsed, added: &Value, told: impl Fn(&str) -> Option<String>) {
     let has_site =
         Protocol::named(text(added, "/protocol")).is_some_and(Protocol::is_visited_by_http);
-    let wish = parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME));
+    let names = [&SITE_NAME, &DISPLAY_NAME, &NAME];
+    let wish = names.into_iter().find_map(|flag| parsed.value(flag));
     if let Some(line) = wish.filter(|_| has_site).and_then(|wish| told(&wish)) {
         warn(line.trim_end());
     }
