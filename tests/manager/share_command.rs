@@ -41,6 +41,33 @@ fn a_running_start_carries_it_and_tells_what_happens() {
     });
 }
 
+/// Who extends it elsewhere is answered where it is shared too.
+#[test]
+fn another_end_is_told_where_it_is_shared() {
+    let (manager, target) = (Manager::start(&[]), Target::start());
+    let home = manager.home();
+    let port = target.port().to_string();
+    let args = ["http", &port, "--name", "shop", "--for", "1h"];
+    let sharing = Sharing::start(home, &args);
+    sharing.link();
+    assert_eq!(
+        home.run(&["app", "edit", "shop", "--for", "40s"]).code,
+        Some(0)
+    );
+    let told = || {
+        let said = sharing.stderr();
+        let (_, until) = said.split_once("  now until ")?;
+        Some(until.lines().next()?.matches(':').count())
+    };
+    wait_until(TIMEOUT, "the new end", || told().is_some());
+    assert_eq!(told(), Some(2), "with seconds: {}", sharing.stderr());
+    let edited = home.run(&["app", "edit", "shop", "--until", ""]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    wait_until(TIMEOUT, "no end", || {
+        sharing.stderr().contains("  now without an end\n")
+    });
+}
+
 #[test]
 fn what_the_page_removes_ends_the_command_and_so_does_the_start_that_ends() {
     let (far, target) = (Far::new(), Target::start());
@@ -213,6 +240,8 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
     assert_eq!(
         imported.stderr,
         "postern: 'books': connects by itself at start: no; at the relay on this machine\n\
+         postern: 'books': has no password: 'postern app edit books' with POSTERN_DB_PASS gives it\n\
+         postern: 'books': its code is new: links already sent are dead\n\
          postern: 'web' is there already: left out\n"
     );
     let books = app(&to, "books");
@@ -230,6 +259,14 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
             &json!(false)
         )
     );
+    let edit = |args: &[&str]| {
+        let mut edit = to.command(&[&["app", "edit", "books"], args].concat());
+        edit.env("POSTERN_DB_PASS", "hunter3").output().unwrap()
+    };
+    assert!(edit(&["--display-name", "Books"]).status.success());
+    assert_eq!(app(&to, "books")["has_db_pass"], false, "it was not asked");
+    assert!(edit(&[]).status.success());
+    assert_eq!(app(&to, "books")["has_db_pass"], true);
     for (text, words) in [
         ("[]", "is no JSON object"),
         ("{}", "does not say that it is one"),

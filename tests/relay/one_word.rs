@@ -237,6 +237,8 @@ fn what_is_interrupted_before_it_is_connected_says_that_nothing_is_shared() {
     let mut sharing = Sharing::start(&home, &["http", &port, "--server", &server]);
     // Nobody answers the call that has come.
     let _call = silent.accept().unwrap();
+    let waits = format!("asking {} for an address\n", silent.local_addr().unwrap());
+    sharing.wait_said(&waits);
     assert_eq!(sharing.stop().and_then(|status| status.code()), Some(130));
     assert!(
         sharing.stderr().contains("nothing is shared"),
