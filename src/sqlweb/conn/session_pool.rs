@@ -214,8 +214,7 @@ impl SessionPool {
     /// Closes what was idle for too long or has lost its server, and forgets what nobody came back to.
     pub(crate) fn expire(&self) {
         let mut state = self.lock();
-        let is_old =
-            |spare: &mut IdleConn| spare.since.elapsed() > SPARE_IDLE || spare.is_closed();
+        let is_old = |spare: &mut IdleConn| spare.since.elapsed() > SPARE_IDLE || spare.is_closed();
         let spares: Vec<_> = state.spares.extract_if(.., is_old).collect();
         let old: Vec<_> = state.sessions.extract_if(|_, slot| slot.is_old()).collect();
         let closed = old
