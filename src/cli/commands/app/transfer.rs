@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 
 use super::sealing;
 use super::select::{Changes, changes, named, of_store, selected};
+use super::warning;
 use crate::cli::args::app::{EXPORT, IMPORT, JSON, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::failure::{Failure, printable, quoted, warn};
@@ -118,6 +119,9 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
                 }
                 let would = would_do(&added, is_armed(app) && !keeps, &servers);
                 warn(&format!("{}: {would}", quoted(name)));
+                if let Some(warning) = warning::of_imported(&added) {
+                    warn(&format!("{}: {warning}", quoted(name)));
+                }
             }
             Ok(None) => warn(&format!("{} is there already: left out", quoted(name))),
             Err(why) => {
