@@ -324,6 +324,29 @@ fn an_import_names_the_server_and_is_not_armed_unasked() {
     }
 }
 
+#[test]
+fn an_import_warns_of_what_visitors_could_do() {
+    let (from, to) = (Home::new(), Home::new());
+    for more in [
+        &["writable", "--readwrite"][..],
+        &["seen", "--visible"],
+        &["safe"],
+    ] {
+        let line = [&["app", "add", "mysql", "--name"], more].concat();
+        assert_eq!(from.run(&line).code, Some(0));
+    }
+    let exported = from.run(&["app", "export"]).stdout;
+    let imported = to.run_with_input(&["app", "import", "-"], &exported);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    for said in [
+        "'writable': once it is connected, whoever has its code will be able to change and delete data\n",
+        "'seen': once it is connected, whoever knows its address will be able to read the database without a code\n",
+    ] {
+        assert!(imported.stderr.contains(said), "{said}: {imported:?}");
+    }
+    assert_eq!(imported.stderr.matches("once it is connected").count(), 2);
+}
+
 /// With which server an application stayed goes along, also where it names none.
 #[test]
 fn the_server_that_an_application_stays_with_is_exported() {

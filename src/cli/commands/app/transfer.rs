@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 
 use super::sealing;
 use super::select::{Changes, changes, named, of_app, of_store, selected};
+use super::warning;
 use crate::cli::args::app::{EXPORT, IMPORT, JSON, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::values::PASSWORD_VARIABLE;
@@ -120,9 +121,10 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
                 }
                 let would = would_do(&added, is_armed(app) && !keeps, &servers);
                 warn(&format!("{}: {would}", quoted(name)));
-                lacking(&added)
-                    .iter()
-                    .for_each(|what| warn(&format!("{}: {what}", quoted(name))));
+                let warning = warning::of_imported(&added);
+                for what in lacking(&added).into_iter().chain(warning) {
+                    warn(&format!("{}: {what}", quoted(name)));
+                }
             }
             Ok(None) => warn(&format!("{} is there already: left out", quoted(name))),
             Err(why) => {
