@@ -22,7 +22,7 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
 
 /**
  * What a tab needs of the page.
- * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings,
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings, info: ServerInfo,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
  *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost
  */
@@ -63,7 +63,7 @@ export class QueryTab {
       onKey: (event) => { if (this.completion.key(event)) event.preventDefault(); },
     });
     this.completion = new Completion(this.editor, {
-      db: () => this.db, catalogue: this.app.catalogue, enabled: () => this.app.settings.autoComplete, announce,
+      db: () => this.db, catalogue: this.app.catalogue, version: () => this.app.info.version, enabled: () => this.app.settings.autoComplete, announce,
     });
     this.message = h('div', { class: 'editor-message', hidden: true });
     this.transaction = h('div', { class: 'transaction', role: 'group', 'aria-label': 'Open transaction', hidden: true });

@@ -4,6 +4,7 @@
 //! of its own.
 
 mod client;
+mod completing;
 mod editor;
 mod hostile;
 mod keyboard;
