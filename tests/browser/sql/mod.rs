@@ -19,3 +19,4 @@ mod sidebar;
 mod transaction;
 mod transfer;
 mod typing;
+mod writing;

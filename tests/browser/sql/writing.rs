@@ -1,0 +1,105 @@
+//! Writing in the editor: long scripts, find and replace, formatting, wrapping, what hides in a text.
+
+use serde_json::json;
+
+use crate::sql::client::Client;
+
+/// Time a key takes until the frame after it is painted, in ms, in turns: in a bare field of the same text and style, and in the editor.
+const KEYS: &str = r"async (rounds) => {
+  const line = `SELECT c.id, c.name, 'text number' AS t, 12.5 * o.total FROM customers c -- x\n`;
+  const text = line.repeat(20000).slice(0, 1400000);
+  const frame = () => new Promise((done) => requestAnimationFrame(() => { const { port1, port2 } = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); }));
+  const key = async (area) => {
+    area.focus();
+    await frame();
+    const from = performance.now();
+    document.execCommand('insertText', false, 'x ');
+    await frame();
+    return performance.now() - from;
+  };
+  const area = eyes.first('textarea.editor-area');
+  const bare = area.cloneNode();
+  bare.removeAttribute('id');
+  bare.style.height = '40%';
+  document.querySelector('#results').append(bare);
+  const times = { bare: [], editor: [] };
+  for (const field of [bare, area]) {
+    field.value = text;
+    field.dispatchEvent(new Event('input'));
+    field.focus();
+    field.setSelectionRange(700000, 700000);
+    for (let i = 0; i < 10; i += 1) await frame();
+  }
+  for (let i = 0; i < rounds; i += 1) {
+    times.bare.push(await key(bare));
+    times.editor.push(await key(area));
+  }
+  bare.remove();
+  const middle = (list) => list.sort((a, b) => a - b)[list.length >> 1];
+  return { bare: middle(times.bare), editor: middle(times.editor) };
+}";
+
+#[test]
+fn a_long_script_is_written_at_the_pace_of_a_bare_field() {
+    let client = Client::open("writing_long", "");
+    client.page.viewport(1400, 800);
+    let ms = client.page.eval(&format!("({KEYS})(12)"));
+    println!("ms a key: {ms}");
+    let at = |name: &str| ms[name].as_f64().unwrap();
+    assert!(at("editor") < at("bare") + 8.0, "{ms}");
+}
+
+#[test]
+fn the_statement_that_would_run_is_marked_in_the_gutter() {
+    let client = Client::open("writing_gutter", "");
+    let page = &client.page;
+    let marked = || {
+        client.settle();
+        page.texts(".editor-numbers .run")
+    };
+    client.write("SELECT 1;\nSELECT 2,\n  3\nFROM x;\nSELECT 4");
+    page.press("Ctrl+Home");
+    assert_eq!(marked(), ["1"]);
+    page.press("ArrowDown");
+    page.press("ArrowDown");
+    assert_eq!(marked(), ["2", "3", "4"]);
+    page.press("Shift+ArrowDown");
+    assert_eq!(marked(), ["3"]);
+    page.press("Ctrl+End");
+    assert_eq!(marked(), ["5"]);
+    client.write("DELIMITER $$\nSELECT 1; SELECT 2$$\nSELECT 3");
+    assert_eq!(marked(), ["3"]);
+}
+
+#[test]
+fn a_bracket_or_quote_typed_over_a_selection_goes_around_it() {
+    let client = Client::open("writing_brackets", "");
+    let page = &client.page;
+    client.write("a + b");
+    page.press("Ctrl+a");
+    page.type_text("(");
+    assert_eq!(client.editor(), "(a + b)");
+    page.type_text("'");
+    assert_eq!(client.editor(), "('a + b')");
+    page.press("Ctrl+z");
+    assert_eq!(client.editor(), "(a + b)");
+    page.press("Ctrl+End");
+    client.settle();
+    assert_eq!(page.texts(".mark-bracket"), ["(", ")"]);
+    // Nothing is inserted that nobody typed.
+    client.write("");
+    page.type_text("('\"`[{");
+    assert_eq!(client.editor(), "('\"`[{");
+}
+
+#[test]
+fn signs_that_turn_the_direction_of_a_text_are_shown() {
+    let client = Client::open("writing_hidden", "");
+    client.write("SELECT 'a\u{202e}b\u{2066}c' -- x");
+    client.settle();
+    assert_eq!(
+        client.text(".editor-line"),
+        "SELECT 'a\u{2039}202E\u{203a}b\u{2039}2066\u{203a}c' -- x"
+    );
+    assert_eq!(client.editor(), "SELECT 'a\u{202e}b\u{2066}c' -- x");
+}
