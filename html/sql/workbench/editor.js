@@ -18,7 +18,7 @@ const PAUSE_MS = 150;
 /** Longest text inserted with an undo step, in characters: browsers take seconds for more. */
 const MAX_UNDO_TEXT = 50_000;
 
-/** @typedef {{start: number, end: number, kind: string}} Mark its kind is `error` or `statement` */
+/** @typedef {{start: number, end: number, kind: string}} Mark its kind is `error`, `found` or `current` */
 
 let serial = 0;
 
@@ -29,6 +29,8 @@ export class Editor {
   #plain = false;
   /** @type {Mark[]} */
   #marks = [];
+  /** What is looked for, and which of them is the current one. @type {Mark[]} */
+  #found = [];
   #frame = 0;
   #tabLeaves = false;
   #replacing = false;
@@ -41,11 +43,12 @@ export class Editor {
   /** The last change that was too long for the browser's own undo. @type {{before: string, after: string}|null} */
   #leap = null;
 
-  /** @param {{onChange?: (typed: boolean) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, label: string}} options */
-  constructor({ onChange = () => {}, onCaret = () => {}, onKey = () => {}, label }) {
+  /** @param {{onChange?: (typed: boolean) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, onFind?: (replace: boolean) => void, label: string}} options */
+  constructor({ onChange = () => {}, onCaret = () => {}, onKey = () => {}, onFind = () => {}, label }) {
     this.onChange = onChange;
     this.onCaret = onCaret;
     this.onKey = onKey;
+    this.onFind = onFind;
     this.area = h('textarea', {
       class: 'editor-area', 'aria-label': label, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', autocorrect: 'off',
       wrap: 'off', 'aria-describedby': 'editor-keys', 'aria-autocomplete': 'list', id: `editor-${++serial}`,
@@ -149,6 +152,12 @@ export class Editor {
     this.paint();
   }
 
+  /** Shows what was found. @param {{start: number, end: number}[]} found @param {number} current which of them is the current one */
+  showFound(found, current) {
+    this.#found = found.map((span, i) => ({ ...span, kind: i === current ? 'current' : 'found' }));
+    this.paint();
+  }
+
   /** Zero-based line of an offset. @param {number} offset */
   lineOf(offset) {
     return this.lines.of(offset);
@@ -231,7 +240,7 @@ export class Editor {
     const { start, end } = this.selection;
     const caret = document.activeElement === area && start === end ? start : null;
     const run = this.#run && this.#run.start <= this.#text.length ? this.#run : null;
-    const done = this.painter.paint({ text: this.#text, lines: this.lines, marks: this.#marks, caret, highlighter: this.#highlighter, plain: this.#plain, wrap: this.#wrap, run });
+    const done = this.painter.paint({ text: this.#text, lines: this.lines, marks: this.#found.length ? [...this.#marks, ...this.#found] : this.#marks, caret, highlighter: this.#highlighter, plain: this.#plain, wrap: this.#wrap, run });
     if (!done) this.paint();
   }
 
@@ -245,6 +254,9 @@ export class Editor {
     else if (key === '/' && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       toggleComment(this);
+    } else if (['f', 'h'].includes(key.toLowerCase()) && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) {
+      event.preventDefault();
+      this.onFind(key.toLowerCase() === 'h');
     } else if (key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.altKey) this.#undo(event);
     else if (!['Shift', 'Control', 'Alt', 'Meta'].includes(key)) this.#tabLeaves = false;
   }

@@ -71,7 +71,7 @@ export class Painter {
     const end = last < lines.count ? lines.starts[last] : text.length;
     const done = highlighter.advance(start, SLICE_MS);
     const spans = highlighter.spans(start, end);
-    const pieces = [...marks, ...spans, ...brackets(text, spans, caret)];
+    const pieces = [...marks.filter((mark) => mark.start < end && mark.end > start), ...spans, ...brackets(text, spans, caret)];
     let from = 0;
     const rows = range(first, last).map((line) => {
       const [begin, stop] = [lines.starts[line], lines.end(line)];

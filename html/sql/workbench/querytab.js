@@ -27,6 +27,14 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
  *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost
  */
 
+/** A part of the page that is loaded when it is wanted; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
+function later(module) {
+  return module.catch(() => {
+    notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    return null;
+  });
+}
+
 /** A tab with editor and results. */
 export class QueryTab {
   /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
@@ -55,13 +63,17 @@ export class QueryTab {
     /** Whether a statement of the run changed what the sidebar knows. */
     this.dictionary = false;
     this.lastAnswer = 0;
+    /** @type {import('./editorfind.js').EditorFind|null} */
+    this.finder = null;
     this.idle = 0;
     this.editor = new Editor({
       label: `SQL of ${name}`,
       onChange: (typed) => this.#edited(typed),
       onCaret: () => this.app.caretMoved(this),
       onKey: (event) => { if (this.completion.key(event)) event.preventDefault(); },
+      onFind: (replace) => this.find(replace),
     });
+    this.editor.wrap(app.settings.wrap);
     this.completion = new Completion(this.editor, {
       db: () => this.db, catalogue: this.app.catalogue, version: () => this.app.info.version, enabled: () => this.app.settings.autoComplete, announce,
     });
@@ -96,6 +108,29 @@ export class QueryTab {
       this.news = false;
       this.editor.paint();
     }
+  }
+
+  /** Opens find and replace in the editor. @param {boolean} replace */
+  async find(replace) {
+    const module = await later(import('./editorfind.js'));
+    if (!module) return;
+    this.finder ??= new module.EditorFind(this.editor);
+    this.finder.open(replace);
+  }
+
+  /** Lays the statement at the cursor, what is selected or else the whole script out afresh. */
+  async format() {
+    const module = await later(import('../core/formatsql.js'));
+    if (!module || this.script) return;
+    const { text, selection: { start, end } } = this.editor;
+    const [from, to] = start === end ? [0, text.length] : [start, end];
+    const next = module.formatScript(text.slice(from, to));
+    if (next === text.slice(from, to)) return;
+    const caret = start - from;
+    this.editor.replace(from, to, next);
+    const at = from + module.samePlace(text.slice(from, to), caret, next);
+    if (start === end) this.editor.select(at);
+    else this.editor.select(from, from + next.length);
   }
 
   get isEmpty() {

@@ -112,6 +112,10 @@ export class Workbench {
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
       save: () => saveScript(this.active.name, this.active.script?.text ?? this.active.editor.text),
+      find: () => this.active.find(false),
+      replace: () => this.active.find(true),
+      format: () => this.active.format(),
+      wrap: () => this.#wrap(!this.settings.wrap),
       newTab: () => this.newTab(),
       closeTab: () => this.closeTab(this.active),
       reopenTab: () => this.#reopen(),
@@ -136,6 +140,10 @@ export class Workbench {
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
       { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.#copyLink() },
       null,
+      { label: 'Find and replace …', icon: 'search', key: keyText('replace'), run: c.replace },
+      { label: 'Format SQL', icon: 'edit', key: keyText('format'), disabled: script !== null, run: c.format },
+      { label: this.settings.wrap ? 'Let long lines run on' : 'Wrap long lines', icon: 'menu', key: keyText('wrap'), run: c.wrap },
+      null,
       { label: 'Rename tab …', icon: 'edit', key: keyText('rename'), run: c.rename },
       { label: 'Close tab', icon: 'close', key: keyText('closeTab'), run: c.closeTab },
       { label: 'Reopen closed tab', icon: 'refresh', key: keyText('reopenTab'), disabled: !this.#closed.length, run: c.reopenTab },
@@ -143,6 +151,12 @@ export class Workbench {
       { label: 'Settings …', icon: 'settings', run: () => showSettings(this.settings, (key, value) => this.#setting(key, value)) },
       { label: 'Keyboard …', icon: 'help', key: '?', run: c.keys },
     ];
+  }
+
+  #wrap(on) {
+    this.#setting('wrap', on);
+    for (const tab of this.tabs) tab.editor.wrap(on);
+    announce(on ? 'Long lines are wrapped' : 'Long lines run on');
   }
 
   #setting(key, value) {

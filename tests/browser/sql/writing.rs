@@ -103,3 +103,101 @@ fn signs_that_turn_the_direction_of_a_text_are_shown() {
     );
     assert_eq!(client.editor(), "SELECT 'a\u{202e}b\u{2066}c' -- x");
 }
+
+#[test]
+fn text_in_the_editor_is_found_and_replaced_as_one_step() {
+    let client = Client::open("writing_find", "");
+    let page = &client.page;
+    let bar = "[aria-label='Find in the editor']";
+    let text = "SELECT id, ID FROM t WHERE id = 1 -- idle";
+    client.write(text);
+    page.press("Ctrl+Home");
+    page.press("Ctrl+f");
+    page.wait_for(&format!("document.activeElement.matches({})", json!(bar)));
+    page.type_text("id");
+    page.wait_for("eyes.first('.editor .find-count')?.innerText === '1 of 4'");
+    assert_eq!(
+        page.texts(".mark-found, .mark-current"),
+        ["id", "ID", "id", "id"]
+    );
+    page.press("Enter");
+    page.wait_for("eyes.first('.editor .find-count')?.innerText === '2 of 4'");
+    page.click(".editor-find [aria-label='Whole words']");
+    page.click(".editor-find [aria-label='Match case']");
+    page.wait_for("eyes.first('.editor .find-count')?.innerText.endsWith(' of 2')");
+    assert_eq!(client.editor(), text);
+    page.click(bar);
+    page.press("Ctrl+h");
+    page.fill("[aria-label='Replace by']", "$&number");
+    page.click("text=Replace all");
+    page.wait_for("eyes.editor() === 'SELECT $&number, ID FROM t WHERE $&number = 1 -- idle'");
+    assert_eq!(client.text(".editor .find-count"), "2 replaced");
+    page.click(bar);
+    page.press("Escape");
+    page.wait_for(
+        "!eyes.first('.editor-find') && document.activeElement.matches('textarea.editor-area')",
+    );
+    page.press("Ctrl+z");
+    assert_eq!(client.editor(), text);
+    // A change too long for the browser's own history is undone too.
+    let long = "SELECT a;\n".repeat(8000);
+    client.write(&long);
+    page.press("Ctrl+h");
+    page.fill(bar, "A;");
+    page.click(".editor-find [aria-label='Match case']");
+    page.fill("[aria-label='Replace by']", "bb;");
+    page.click("text=Replace all");
+    page.wait_for("eyes.editor().endsWith('bb;\\n')");
+    page.click(bar);
+    page.press("Escape");
+    page.press("Ctrl+z");
+    assert_eq!(client.editor(), long);
+}
+
+#[test]
+fn sql_is_laid_out_and_the_step_can_be_undone() {
+    let client = Client::open("writing_format", "");
+    let page = &client.page;
+    client.write("select a,b from t where x='a  b'; select 2 from dual");
+    page.press("Alt+Shift+f");
+    page.wait_for(
+        "eyes.editor() === \"select a, b\\nfrom t\\nwhere x = 'a  b'; select 2\\nfrom dual\"",
+    );
+    page.press("Ctrl+z");
+    assert_eq!(
+        client.editor(),
+        "select a,b from t where x='a  b'; select 2 from dual"
+    );
+    assert_eq!(client.sent(), 0);
+}
+
+#[test]
+fn long_lines_are_wrapped_where_that_is_wanted_and_painted_where_they_stand() {
+    let client = Client::open("writing_wrap", "");
+    let page = &client.page;
+    let long = "SELECT column_number ".repeat(40);
+    client.write(&format!("{long}\nSELECT 2;\n{long}\nSELECT 4"));
+    page.press("Alt+l");
+    client.settle();
+    let scrolls = page.eval("(() => { const area = eyes.first('textarea.editor-area'); return area.scrollWidth > area.clientWidth; })()");
+    assert_eq!(scrolls, json!(false));
+    let heights = page.eval("eyes.all('.editor-numbers > div').map((row) => row.offsetHeight)");
+    let rows = page.eval("eyes.all('.editor-line').map((row) => row.offsetHeight)");
+    assert_eq!(heights, rows);
+    assert!(rows[0].as_u64().unwrap() > 40, "{rows}");
+    assert_eq!(rows[1], 20);
+    // The field and what is painted behind it end at the same height.
+    let ends = page.eval("(() => { const area = eyes.first('textarea.editor-area'); area.style.height = '10px'; const high = area.scrollHeight; area.style.height = ''; return high - 12 - eyes.all('.editor-line').reduce((sum, row) => sum + row.offsetHeight, 0); })()");
+    assert_eq!(ends, json!(0));
+    page.reload();
+    client.wait_until_ready();
+    client.settle();
+    assert!(
+        page.eval("eyes.first('.editor-line').offsetHeight")
+            .as_u64()
+            > Some(40)
+    );
+    page.press("Alt+l");
+    client.settle();
+    assert_eq!(page.eval("eyes.first('.editor-line').offsetHeight"), 20);
+}
