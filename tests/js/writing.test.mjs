@@ -2,6 +2,8 @@ import { formatScript, formatStatement, samePlace, stream } from '../../html/sql
 import { splitScript, statementAt } from '../../html/sql/core/lexer.js';
 import { StatementIndex } from '../../html/sql/core/statements.js';
 import { expressionOf, findAll, replaceAll } from '../../html/sql/core/textfind.js';
+import { parametersOf, withParameters, wrongWith } from '../../html/sql/core/parameters.js';
+import { foldersOf, merged, readSaved, withQuery } from '../../html/sql/core/savedqueries.js';
 import { visible } from '../../html/sql/core/cells.js';
 import { assert, readText, test } from './shim.mjs';
 
@@ -71,4 +73,29 @@ test('joiners between emoji are shown as the emoji they make, elsewhere as signs
   assert.deepEqual(marks('👨‍👩‍👧‍👦 ❤️‍🔥 👩🏽‍💻'), []);
   assert.deepEqual(marks('a\u200db'), ['‹200D›']);
   assert.deepEqual(marks('👨\u200dx\u202e'), ['‹200D›', '‹202E›']);
+});
+
+test('parameters are found where they are meant, and written so that they are one value', () => {
+  const names = (sql) => parametersOf(sql).map(({ name }) => name);
+  assert.deepEqual(names("SELECT ':a', `:b`, \":c\", :d /* :e */ -- :f\n, :d"), ['d', 'd']);
+  for (const sql of ['SELECT a::b', "SELECT 12:30, '12:30'", 'lbl:LOOP', 'SELECT @a:=1', 'CREATE PROCEDURE p() BEGIN l :x LOOP', ':a', 'SELECT : a', 'SELECT :1a']) assert.deepEqual(names(sql), [], sql);
+  assert.deepEqual(names('SELECT a FROM t WHERE b=:b AND c IN (:list) LIMIT :n'), ['b', 'list', 'n']);
+  const fill = (type, value, sql = 'SELECT :x') => withParameters(sql, { x: { type, value } });
+  assert.equal(fill('text', "it's"), "SELECT 'it''s'");
+  assert.equal(fill('text', "\\' OR 1=1 -- "), "SELECT _utf8mb4 X'5c27204f5220313d31202d2d20'");
+  assert.equal(fill('text', ':x'), "SELECT ':x'");
+  assert.equal(fill('number', ' -5 '), 'SELECT (-5)');
+  assert.equal(fill('null', 'x'), 'SELECT NULL');
+  assert.equal(fill('list', '1, 2\n3', 'SELECT 1 IN (:x)'), 'SELECT 1 IN (1, 2, 3)');
+  assert.equal(fill('list', "a, o'b", 'SELECT 1 IN :x'), "SELECT 1 IN ('a', 'o''b')");
+  assert.deepEqual([wrongWith({ type: 'number', value: '1 OR 1' }), wrongWith({ type: 'list', value: ' ,' }), wrongWith({ type: 'number', value: '1e3' })], ['not a number', 'the list is empty', '']);
+});
+
+test('saved queries: a file adds to what is there and replaces nothing', () => {
+  const one = { name: 'a', folder: '', sql: 'SELECT 1', db: 'x', at: 1 };
+  const { list, added } = merged([one], readSaved({ queries: [one, { ...one, sql: 'SELECT 2' }, { name: 'b', sql: 'SELECT 3', folder: 'f' }, { name: '', sql: 'x' }, 5] }));
+  assert.deepEqual([added, list.map(({ folder, name, sql }) => `${folder}/${name} ${sql}`)], [2, ['/a SELECT 1', '/a (2) SELECT 2', 'f/b SELECT 3']]);
+  assert.deepEqual(foldersOf(list, 'select 3').map(({ folder }) => folder), ['f']);
+  assert.equal(withQuery(list, { ...one, sql: 'SELECT 9' }).length, 3);
+  assert.deepEqual(readSaved('nonsense'), []);
 });

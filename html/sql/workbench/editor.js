@@ -18,7 +18,7 @@ const PAUSE_MS = 150;
 /** Longest text inserted with an undo step, in characters: browsers take seconds for more. */
 const MAX_UNDO_TEXT = 50_000;
 
-/** @typedef {{start: number, end: number, kind: string}} Mark its kind is `error`, `found` or `current` */
+/** @typedef {import('./editorpaint.js').Mark} Mark */
 
 let serial = 0;
 

@@ -40,7 +40,7 @@ export class EditorFind {
   open(replace) {
     const { start, end } = this.#editor.selection;
     const selected = this.#editor.text.slice(start, end);
-    if (selected && !selected.includes('\n')) this.input.value = selected;
+    if (selected && !selected.includes('\n') && document.activeElement === this.#editor.area) this.input.value = selected;
     this.element.hidden = false;
     if (replace) this.second.hidden = this.#editor.area.readOnly;
     const first = replace && this.input.value && !this.second.hidden ? this.by : this.input;
@@ -139,6 +139,7 @@ export class EditorFind {
     if (!change) return;
     this.#change(change.start, change.end, change.text);
     this.search();
+    this.#soon.cancel();
     this.count.textContent = `${change.count.toLocaleString('en')} replaced`;
   }
 

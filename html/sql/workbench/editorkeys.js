@@ -3,7 +3,10 @@
 /** What a selection is put between when the first of the two is typed over it. */
 const PAIRS = { '(': ')', '[': ']', '{': '}', "'": "'", '"': '"', '`': '`' };
 
-/** @typedef {import('./editor.js').Editor} Editor */
+/**
+ * @typedef {{text: string, area: HTMLTextAreaElement, lines: import('./editorlines.js').Lines, selection: {start: number, end: number},
+ *   lineOf: (offset: number) => number, replace: (start: number, end: number, text: string, typed?: boolean) => void}} Editor
+ */
 
 /** Tab inserts two spaces, or indents the selected lines (Shift: outdents). @param {Editor} editor @param {boolean} back */
 export function indent(editor, back) {

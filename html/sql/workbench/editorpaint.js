@@ -10,7 +10,10 @@ const BRACKETS = { '(': ')', ')': '(' };
 /** Signs that turn the direction of what follows: shown, since a text can read otherwise than it runs. */
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
-/** @typedef {{start: number, end: number}} Span */
+/**
+ * @typedef {{start: number, end: number}} Span
+ * @typedef {{start: number, end: number, kind: string}} Mark its kind is `error`, `found` or `current`
+ */
 
 /** The layers behind and beside a text area. */
 export class Painter {
@@ -25,7 +28,7 @@ export class Painter {
   }
 
   /**
-   * @param {{text: string, lines: import('./editorlines.js').Lines, marks: import('./editor.js').Mark[], caret: number|null, highlighter: import('../core/highlight.js').Highlighter,
+   * @param {{text: string, lines: import('./editorlines.js').Lines, marks: Mark[], caret: number|null, highlighter: import('../core/highlight.js').Highlighter,
    *   plain: boolean, wrap: boolean, run: Span|null}} what `caret`: null where text is selected or the focus is elsewhere; `run`: what would run
    * @returns {boolean} false when there is more to do in the next frame
    */

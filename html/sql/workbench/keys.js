@@ -31,6 +31,7 @@ export const KEYS = [
   { group: 'Tabs', keys: ['F2'], what: 'Rename the tab', command: 'rename', match: (e) => bare(e) && e.key === 'F2' },
   { group: 'Around', keys: ['F6'], what: 'Next area: tables, editor, results (Shift: back)', command: 'area', match: (e) => !mod(e) && !e.altKey && e.key === 'F6' },
   { group: 'Around', keys: ['F4'], what: 'History', command: 'history', match: (e) => bare(e) && e.key === 'F4' },
+  { group: 'Around', keys: [ALT, 'S'], what: 'Saved queries', command: 'saved', match: (e) => alt(e) && !e.shiftKey && e.code === 'KeyS' },
   { group: 'Around', keys: ['/'], what: 'Filter databases or tables', command: 'filter', outside: true, match: (e) => bare(e) && e.key === '/' },
   { group: 'Around', keys: ['?'], what: 'This overview', command: 'keys', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '?' },
   { group: 'Tables', keys: ['↑', '↓'], what: 'Move in the list; Home and End to its ends' },

@@ -28,7 +28,7 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
  */
 
 /** A part of the page that is loaded when it is wanted; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
-function later(module) {
+export function later(module) {
   return module.catch(() => {
     notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
     return null;

@@ -113,6 +113,16 @@ export class Workspace {
     return false;
   }
 
+  /** What else is kept for this server and user. @param {string} name */
+  read(name) {
+    return read(`${this.#key}.${name}`);
+  }
+
+  /** False where the browser has no room. @param {string} name @param {any} value */
+  write(name, value) {
+    return write(`${this.#key}.${name}`, value);
+  }
+
   /** @returns {import('../core/history.js').Entry[]} */
   history() {
     return readHistory(read(`${this.#key}.history`));

@@ -11,7 +11,7 @@ import { chooseFile, readScript, saveScript } from './files.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { showHistory, showSettings } from './panels.js';
-import { QueryTab } from './querytab.js';
+import { QueryTab, later } from './querytab.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
 import { MAX_KEPT_TEXT, saveSettings } from './store.js';
@@ -24,6 +24,9 @@ const SAVE_MS = 400;
 const MAX_TABS = 24;
 /** Closed tabs that can be opened again. */
 const MAX_CLOSED = 10;
+
+/** Something that may be a parameter. */
+const PARAMETER = /(?:^|[^:\w]):[A-Za-z_]/;
 
 /** The page after the first answer of the server. */
 export class Workbench {
@@ -123,6 +126,8 @@ export class Workbench {
       rename: () => this.renameTab(this.active),
       area: (event) => this.layout.nextArea(event.shiftKey ? -1 : 1, this.active),
       history: () => this.#showHistory(),
+      saved: () => this.#showSaved(),
+      saveQuery: () => this.#saveQuery(),
       filter: () => { this.layout.openDrawer(); this.sidebar.filter.focus(); },
       keys: () => showKeys(),
     };
@@ -135,6 +140,8 @@ export class Workbench {
     return [
       { label: 'Run whole script', icon: 'play-all', key: keyText('runAll'), disabled: run !== null, run: c.runAll },
       { label: 'History …', icon: 'history', key: keyText('history'), run: c.history },
+      { label: 'Saved queries …', icon: 'messages', key: keyText('saved'), run: c.saved },
+      { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
@@ -438,6 +445,40 @@ export class Workbench {
     tab.editor.replaceAll(entry.sql);
     if (entry.db) tab.db = entry.db;
     this.tabChanged(tab);
+  }
+
+  /** A saved query is filled in, in a tab of its name; it is not run. */
+  async #showSaved() {
+    const module = await later(import('./saved.js'));
+    const query = await module?.showSaved(this.#savedStore());
+    if (!query) return;
+    const tab = this.#tabFor(query.db);
+    if (!tab) return;
+    tab.editor.replaceAll(query.sql);
+    if (query.db) tab.db = query.db;
+    tab.rename(query.name.slice(0, 60));
+    this.drawTabs();
+    this.tabChanged(tab);
+  }
+
+  /** Saves what is selected, else all of the tab. */
+  async #saveQuery() {
+    const { editor, name, db } = this.active;
+    const { start, end } = editor.selection;
+    const sql = withoutSecrets(start === end ? editor.text : editor.text.slice(start, end)).trim();
+    const module = sql ? await later(import('./saved.js')) : null;
+    await module?.saveQuery(this.#savedStore(), { name, sql, db });
+  }
+
+  #savedStore() {
+    return { read: () => this.workspace.read('saved'), write: (list) => this.workspace.write('saved', list) };
+  }
+
+  /** The statements with the values of their parameters; null where the person went back. @param {import('./runner.js').Statement[]} statements */
+  async parameters(statements) {
+    if (!statements.some(({ sql }) => PARAMETER.test(sql))) return statements;
+    const module = await later(import('./parameters.js'));
+    return module && module.fillParameters(statements, { read: () => this.workspace.read('parameters') ?? {}, write: (values) => this.workspace.write('parameters', values) });
   }
 
   // --- keeping
