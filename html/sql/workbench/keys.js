@@ -41,7 +41,7 @@ export const KEYS = [
   { group: 'Results', keys: ['↑', '↓', '←', '→'], what: 'Move in the grid; with Shift select; Home, End, Page Up, Page Down' },
   { group: 'Results', keys: [MOD, 'C'], what: 'Copy the selection as tab-separated text' },
   { group: 'Results', keys: [MOD, 'A'], what: 'Select all; Shift+Space the row, Ctrl+Space the column' },
-  { group: 'Results', keys: ['F3'], what: `Find in the results (also ${MOD} F)` },
+  { group: 'Results', keys: ['F3'], what: `Find in the results, from anywhere (in the results also ${MOD} F)`, command: 'findResults', match: (e) => bare(e) && e.key === 'F3' },
   { group: 'Results', keys: ['Enter'], what: 'Open the cell viewer; Shift+F10 the menu of the cell' },
   { group: 'Results', keys: ['Delete'], what: 'On a tab that can be closed: close it' },
   { group: 'Column header', keys: ['Enter'], what: 'Sort: ascending, descending, as it came; with Shift by this column too' },

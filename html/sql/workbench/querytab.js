@@ -37,12 +37,16 @@ export function later(module) {
 
 /** A tab with editor and results. */
 export class QueryTab {
-  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
-  constructor(app, { name, text = '', db = '', generated = false, caret = 0 }) {
+  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number, autoName?: string}} stored */
+  constructor(app, { name, text = '', db = '', generated = false, caret = 0, autoName = '' }) {
     this.app = app;
     this.id = randomId();
     this.name = name;
     this.db = db;
+    /** The database that the strip of tabs shows. */
+    this.shownDb = '';
+    /** The name that the tab got from a table, not from a person. */
+    this.autoName = autoName;
     this.generated = generated;
     this.session = randomId();
     this.sessionUsed = false;
@@ -188,6 +192,13 @@ export class QueryTab {
     this.showMessage({ text: 'The transaction was rolled back, since nothing was run in it for 10 minutes. Temporary tables and variables of the session are gone too.', kind: 'warn' });
   }
 
+  /** Calls the tab like the table it shows, unless a person named it. @param {string} table */
+  nameAfter(table) {
+    if (this.name !== this.autoName && !/^query \d+$/.test(this.name)) return;
+    this.autoName = table.slice(0, 60);
+    this.rename(this.autoName);
+  }
+
   /** Renames the tab. @param {string} name */
   rename(name) {
     this.name = name;
@@ -251,7 +262,7 @@ export class QueryTab {
 
   /** What is kept across reloads. */
   stored() {
-    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret };
+    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName };
   }
 
   /** A new session id: the old session is over. */

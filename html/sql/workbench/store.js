@@ -3,7 +3,7 @@
 import { readHistory } from '../core/history.js';
 import { withoutSecrets } from '../core/secrets.js';
 
-/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number}} StoredTab */
+/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string}} StoredTab */
 
 const PREFIX = 'postern.sql';
 /** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */

@@ -115,7 +115,7 @@ export class Workbench {
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
       save: () => saveScript(this.active.name, this.active.script?.text ?? this.active.editor.text),
-      find: () => this.active.find(false),
+      findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
       format: () => this.active.format(),
       wrap: () => this.#wrap(!this.settings.wrap),
@@ -314,6 +314,7 @@ export class Workbench {
       this.#drawDatabases();
       this.drawState(tab);
     }
+    if (tab.shownDb !== tab.db) this.drawTabs();
     this.#saveSoon();
   }
 
@@ -338,6 +339,7 @@ export class Workbench {
   setDatabase(db) {
     this.active.db = db;
     this.#drawDatabases();
+    this.drawTabs();
     this.#saveSoon();
   }
 
@@ -385,6 +387,8 @@ export class Workbench {
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
+    tab.nameAfter(table);
+    this.drawTabs();
     this.execution.run(tab, [{ start: 0, end: sql.length, sql }]);
   }
 

@@ -17,6 +17,7 @@ mod results;
 mod running;
 mod saved;
 mod sidebar;
+mod tabs;
 mod transaction;
 mod transfer;
 mod typing;
