@@ -23,14 +23,23 @@ export function drawTabs(tabs, active, on) {
   const current = byId(`tab-${active.id}`);
   drawList(host, tabs, active, on);
   // The tab with its cross.
-  current.parentElement?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  watched = current.parentElement;
+  watched?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  WIDTH.observe(host);
   if (focused) current.focus();
 }
+
+/** The active tab stays in sight when the strip gets another width. @type {Element|null} */
+let watched = null;
+const WIDTH = new ResizeObserver(() => {
+  const host = byId('tabs');
+  byId('tab-list').hidden = host.children.length < 2 || host.scrollWidth <= host.clientWidth;
+  watched?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+});
 
 /** The button that lists all tabs, where not all are in sight. */
 function drawList(host, tabs, active, on) {
   const button = byId('tab-list');
-  button.hidden = true;
   button.hidden = host.scrollWidth <= host.clientWidth;
   button.onclick = () => openMenu(button, tabs.map((tab) => ({ label: tab.db ? `${tab.name} · ${tab.db}` : tab.name, icon: tab === active ? 'check' : 'file', run: () => on.activate(tab, true) })));
 }

@@ -11,7 +11,8 @@ import { chooseFile, readScript, saveScript } from './files.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { showHistory, showSettings } from './panels.js';
-import { QueryTab, later } from './querytab.js';
+import { Queries } from './queries.js';
+import { QueryTab } from './querytab.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
 import { MAX_KEPT_TEXT, saveSettings } from './store.js';
@@ -25,13 +26,11 @@ const MAX_TABS = 24;
 /** Closed tabs that can be opened again. */
 const MAX_CLOSED = 10;
 
-/** Something that may be a parameter. */
-const PARAMETER = /(?:^|[^:\w]):[A-Za-z_]/;
-
 /** The page after the first answer of the server. */
 export class Workbench {
   #closed = [];
   #history;
+  #queries;
   #warnedFull = false;
   /** Whether the page leaves without the browser's question. */
   leavesUnasked = false;
@@ -50,6 +49,7 @@ export class Workbench {
     /** The QueryTab that is shown; there is one once the page is open. @type {any} */
     this.active = null;
     this.#history = workspace.history();
+    this.#queries = new Queries(workspace);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
@@ -443,46 +443,38 @@ export class Workbench {
 
   async #showHistory() {
     const entry = await showHistory({ list: () => this.#history, clear: () => { this.#history = []; this.workspace.saveHistory([]); } });
-    if (!entry) return;
-    const tab = this.#tabFor(entry.db);
-    if (!tab) return;
-    tab.editor.replaceAll(entry.sql);
-    if (entry.db) tab.db = entry.db;
-    this.tabChanged(tab);
+    if (entry) this.#fillIn(entry);
   }
 
   /** A saved query is filled in, in a tab of its name; it is not run. */
   async #showSaved() {
-    const module = await later(import('./saved.js'));
-    const query = await module?.showSaved(this.#savedStore());
-    if (!query) return;
-    const tab = this.#tabFor(query.db);
-    if (!tab) return;
-    tab.editor.replaceAll(query.sql);
-    if (query.db) tab.db = query.db;
+    const query = await this.#queries.choose();
+    const tab = query && this.#fillIn(query);
+    if (!query || !tab) return;
     tab.rename(query.name.slice(0, 60));
     this.drawTabs();
+  }
+
+  /** Fills a statement of another time in. @param {{sql: string, db: string}} entry @returns {QueryTab|null} */
+  #fillIn({ sql, db }) {
+    const tab = this.#tabFor(db);
+    if (!tab) return null;
+    tab.editor.replaceAll(sql);
+    if (db) tab.db = db;
     this.tabChanged(tab);
+    return tab;
   }
 
   /** Saves what is selected, else all of the tab. */
-  async #saveQuery() {
-    const { editor, name, db } = this.active;
-    const { start, end } = editor.selection;
-    const sql = withoutSecrets(start === end ? editor.text : editor.text.slice(start, end)).trim();
-    const module = sql ? await later(import('./saved.js')) : null;
-    await module?.saveQuery(this.#savedStore(), { name, sql, db });
+  #saveQuery() {
+    const { editor: { text, selection: { start, end } }, name, db } = this.active;
+    const sql = withoutSecrets(start === end ? text : text.slice(start, end)).trim();
+    return sql && this.#queries.save({ name, sql, db });
   }
 
-  #savedStore() {
-    return { read: () => this.workspace.read('saved'), write: (list) => this.workspace.write('saved', list) };
-  }
-
-  /** The statements with the values of their parameters; null where the person went back. @param {import('./runner.js').Statement[]} statements */
-  async parameters(statements) {
-    if (!statements.some(({ sql }) => PARAMETER.test(sql))) return statements;
-    const module = await later(import('./parameters.js'));
-    return module && module.fillParameters(statements, { read: () => this.workspace.read('parameters') ?? {}, write: (values) => this.workspace.write('parameters', values) });
+  /** @param {import('./runner.js').Statement[]} statements */
+  parameters(statements) {
+    return this.#queries.fill(statements);
   }
 
   // --- keeping
