@@ -173,6 +173,7 @@ interface Settings {
   stopOnError: boolean;
   confirmDanger: boolean;
   autoComplete: boolean;
+  wrap: boolean;
   sidebarWidth: number;
   editorShare: number;
 }

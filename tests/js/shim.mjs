@@ -71,3 +71,11 @@ export async function readVectors(name) {
   const { readFile } = await import('node:fs/promises');
   return JSON.parse(await readFile(url, 'utf8'));
 }
+
+/** A file of tests/data. */
+export async function readText(name) {
+  const url = new URL(`../data/${name}`, import.meta.url);
+  if (!inNode) return (await fetch(url)).text();
+  const { readFile } = await import('node:fs/promises');
+  return readFile(url, 'utf8');
+}

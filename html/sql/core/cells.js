@@ -73,12 +73,18 @@ export function visible(text, whole = true) {
   const parts = [];
   let from = 0;
   for (const match of text.matchAll(whole ? UNSEEN : UNSEEN_OPEN_END)) {
+    if (match[0] === '\u200d' && joinsEmoji(text, match.index)) continue;
     if (match.index > from) parts.push({ text: text.slice(from, match.index), mark: false });
     parts.push({ text: signFor(match[0]), mark: true });
     from = match.index + match[0].length;
   }
   if (from < text.length) parts.push({ text: text.slice(from), mark: false });
   return parts;
+}
+
+/** Whether the joiner at `at` makes one emoji of the two around it. */
+function joinsEmoji(text, at) {
+  return /\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?$/u.test(text.slice(Math.max(0, at - 5), at)) && /^\p{Extended_Pictographic}/u.test(text.slice(at + 1, at + 3));
 }
 
 const SIGNS = { '\n': '⏎', '\t': '⇥', '\r': '␍', '\u007f': '␡', '\u00a0': '⍽' };

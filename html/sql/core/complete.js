@@ -1,49 +1,92 @@
-// Completion: what the caret stands on, which tables are in scope, and the ranked list of what may stand there.
+// Completion: what the caret stands on, and the ranked list of what may stand there.
 import { tokens } from './lexer.js';
+import { joinConditions, joinTables } from './joins.js';
 import { quoteIdentifier, unquoteIdentifier } from './identifiers.js';
-import { FUNCTIONS, KEYWORDS } from './words.js';
+import { KEYWORDS, functionsOf, serverOf, showWords } from './offers.js';
+import { CLAUSE_WORDS, columnsOf, introduces, isCalled, isWord, scopeAt, significant } from './scope.js';
+
+export { serverOf };
 
 /** The most items offered. */
 const MAX_ITEMS = 80;
 
 /** Words after which a table is named. */
 const TABLE_WORDS = new Set(['FROM', 'JOIN', 'STRAIGHT_JOIN', 'INTO', 'UPDATE', 'TABLE', 'TABLES', 'VIEW', 'DESCRIBE', 'TRUNCATE', 'REFERENCES']);
-/** Words that introduce table references, for the scope. */
-const SCOPE_WORDS = new Set(['FROM', 'JOIN', 'STRAIGHT_JOIN', 'INTO', 'UPDATE']);
-/** Words that end a list of table references, or follow a reference where an alias could stand. */
-const CLAUSE_WORDS = new Set(['SELECT', 'WHERE', 'ON', 'USING', 'SET', 'GROUP', 'ORDER', 'HAVING', 'LIMIT', 'VALUES', 'UNION', 'EXCEPT', 'INTERSECT',
-  'JOIN', 'LEFT', 'RIGHT', 'INNER', 'OUTER', 'CROSS', 'NATURAL', 'STRAIGHT_JOIN', 'FROM', 'INTO', 'UPDATE', 'FOR', 'WINDOW', 'PARTITION', 'USE', 'FORCE', 'IGNORE',
-  'RETURNING', 'LATERAL', 'WHEN', 'THEN', 'ELSE', 'END', 'LOCK', 'OFFSET', 'FETCH', 'PROCEDURE', 'WITH']);
 
 /**
- * @typedef {{db: string|null, name: string, alias: string|null}} TableRef
- * @typedef {{from: number, to: number, prefix: string, kind: 'table'|'database'|'alias'|'expression'|'member',
- *   qualifier: string[], scope: TableRef[], inTablePlace: boolean}} Context
+ * @typedef {import('./scope.js').TableRef} TableRef
+ * @typedef {'table'|'database'|'alias'|'expression'|'member'|'show'|'routine'|'value'} Kind
+ * @typedef {{from: number, to: number, prefix: string, kind: Kind, qualifier: string[], scope: TableRef[], withs: TableRef[], inTablePlace: boolean, inCall: boolean,
+ *   join: 'table'|'on'|null, before: TableRef[], compared: {of: string|null, name: string}|null, words: string[]}} Context
+ *   `join`: what a JOIN waits for; `before`: the tables named before the caret; `compared`: the column whose value may stand here;
+ *   `words`: those that stand there after SHOW
  */
 
 /**
- * What can be completed at `caret` of one statement, or null inside a string, comment, number or variable.
+ * What can be completed at `caret` of one statement, or null inside a comment, number or variable, and in a text that is compared with no column.
  * @param {string} sql one statement
  * @param {number} caret
  * @returns {Context|null}
  */
 export function completionContext(sql, caret) {
-  if (insideLiteral(sql, caret)) return null;
-  const list = significant(withName(sql, caret));
-  const word = list.find((token) => token.start <= caret && caret <= token.end && isWord(token) && (token.start < caret || token.text === HOLE));
+  const literal = literalAt(sql, caret);
+  if (literal && literal.type !== 'string') return null;
+  const list = significant(literal ? sql : withName(sql, caret));
+  const word = literal ? null : list.find((token) => token.start <= caret && caret <= token.end && isWord(token) && (token.start < caret || token.text === HOLE));
   const hole = word?.text === HOLE && sql[caret - 1] === '.';
-  const before = list.filter((token) => token.end <= (word ? word.start : caret));
-  const qualifier = qualifierOf(before);
+  const from = literal ? literal.start : word ? word.start : caret;
+  const before = list.filter((token) => token.end <= from);
+  const qualifier = literal ? [] : qualifierOf(before);
   const rest = qualifier.length ? before.slice(0, before.length - 2 * qualifier.length) : before;
+  const compared = qualifier.length ? null : comparedWith(rest);
+  if (literal && !compared) return null;
+  const { own, outer, withs } = scopeAt(list, caret);
+  const stands = place(rest);
+  const kind = literal ? 'value' : qualifier.length ? 'member' : stands;
   return {
-    from: word ? word.start : caret,
-    to: word && !hole ? word.end : caret,
-    prefix: word && !hole ? unquoteIdentifier(sql.slice(word.start, caret)) : '',
-    kind: qualifier.length ? 'member' : place(rest),
+    from,
+    to: literal ? caret + (sql[caret] === literal.quote ? 1 : 0) : word && !hole ? word.end : caret,
+    prefix: literal ? sql.slice(literal.start + 1, caret) : word && !hole ? unquoteIdentifier(sql.slice(word.start, caret)) : '',
+    kind,
     qualifier,
-    scope: tablesInScope(list),
-    inTablePlace: place(rest) === 'table',
+    scope: [...own, ...outer],
+    withs,
+    inTablePlace: stands === 'table' || stands === 'routine',
+    inCall: stands === 'routine',
+    join: qualifier.length ? null : joinAt(rest),
+    before: own.filter(({ at }) => at < from),
+    compared,
+    words: stands === 'show' ? rest.slice(1).map(({ upper }) => upper) : [],
   };
+}
+
+/** What a JOIN waits for after these tokens. */
+function joinAt(before) {
+  const last = before.at(-1)?.upper;
+  return last === 'JOIN' || last === 'STRAIGHT_JOIN' ? 'table' : last === 'ON' ? 'on' : null;
+}
+
+/** The column before a comparison that these tokens end in: `a.b =`, `b <>`, `b IN (1,`. */
+function comparedWith(before) {
+  let i = before.length - 1;
+  const open = openList(before, i);
+  if (open !== null) i = open;
+  else {
+    const end = i;
+    while (i >= 0 && end - i < 2 && before[i].type === 'operator') i -= 1;
+    if (!['=', '<>', '!='].includes(before.slice(i + 1).map(({ text }) => text).join(''))) return null;
+  }
+  if (!isWord(before[i]) || before[i].type === 'keyword') return null;
+  const of = before[i - 1]?.text === '.' && isWord(before[i - 2]) ? unquoteIdentifier(before[i - 2].text) : null;
+  return { of, name: unquoteIdentifier(before[i].text) };
+}
+
+/** Within `x IN (1, 2,`: where x is. */
+function openList(before, last) {
+  let i = last;
+  while (i >= 0 && (before[i].text === ',' || ['string', 'number'].includes(before[i].type))) i -= 1;
+  if (i < 1 || before[i].text !== '(' || before[i - 1].upper !== 'IN' || !['(', ','].includes(before[last].text)) return null;
+  return before[i - 2]?.upper === 'NOT' ? i - 3 : i - 2;
 }
 
 /** Placeholder for the name after a dot, so that the next word is not taken for it (`SELECT o.| FROM t o`). */
@@ -55,30 +98,17 @@ function withName(sql, caret) {
   return sql.slice(0, caret) + HOLE + sql.slice(caret);
 }
 
-function significant(sql) {
-  const list = [];
-  for (const token of tokens(sql)) {
-    if (token.type === 'comment') continue;
-    const text = sql.slice(token.start, token.end);
-    if (text.trim() === '') continue;
-    list.push({ type: token.type, start: token.start, end: token.end, text, upper: text.toUpperCase() });
-  }
-  return list;
-}
-
-function isWord(token) {
-  return token.type === 'keyword' || token.type === 'identifier';
-}
-
-function insideLiteral(sql, caret) {
+/** The text, comment, number or variable that the caret is in. */
+function literalAt(sql, caret) {
   for (const { type, start, end } of tokens(sql)) {
-    if (start >= caret) return false;
+    if (start >= caret) return null;
+    const text = sql.slice(start, end);
     const open = type === 'string' || type === 'comment';
-    if (open && caret < end) return true;
-    if (open && caret === end && !closed(sql.slice(start, end), type)) return true;
-    if ((type === 'number' || type === 'variable') && caret > start && caret <= end) return true;
+    const within = open ? caret < end || (caret === end && !closed(text, type)) : (type === 'number' || type === 'variable') && caret <= end;
+    // A text with a word before its quote (x'4a') is no plain one.
+    if (within) return { type: type === 'string' && !/^['"]/.test(text) ? 'number' : type, start, quote: text[0] };
   }
-  return false;
+  return null;
 }
 
 function closed(text, type) {
@@ -102,15 +132,22 @@ function place(before) {
   if (!last) return 'expression';
   if (before.length === 1 && (last.upper === 'DESC' || last.upper === 'EXPLAIN')) return 'table';
   if (last.upper === 'USE' && before.length === 1) return 'database';
+  if (before[0].upper === 'CALL' && before.length === 1) return 'routine';
+  if (before[0].upper === 'SHOW') return placeInShow(before);
   if (last.upper === 'DATABASE' || last.upper === 'SCHEMA') return 'database';
-  if (last.upper === 'UPDATE' && !namesTable(before, before.length - 1)) return 'expression';
+  if (last.upper === 'UPDATE' && !introduces(before, before.length - 1)) return 'expression';
   if (isWord(last) && TABLE_WORDS.has(last.upper)) return 'table';
   return inTableList(before);
 }
 
-/** Whether the UPDATE at `i` is a statement's, not that of ON DUPLICATE KEY UPDATE, FOR UPDATE or ON UPDATE. */
-function namesTable(list, i) {
-  return !['KEY', 'FOR', 'ON'].includes(list[i - 1]?.upper);
+/** After SHOW: a table, a database, a routine, or more of its words. */
+function placeInShow(before) {
+  const words = before.map(({ upper }) => upper);
+  const last = words[words.length - 1];
+  if (words.some((word) => ['LIKE', 'WHERE', '='].includes(word))) return 'expression';
+  if (last === 'FROM' || last === 'IN') return words.some((word) => ['TABLES', 'TRIGGERS', 'EVENTS', 'STATUS'].includes(word)) || words.filter((word) => word === 'FROM' || word === 'IN').length > 1 ? 'database' : 'table';
+  if (words.length > 2 && words[1] === 'CREATE') return ['TABLE', 'VIEW', 'SEQUENCE'].includes(last) ? 'table' : last === 'DATABASE' ? 'database' : ['PROCEDURE', 'FUNCTION'].includes(last) ? 'routine' : 'expression';
+  return before.slice(1).every(isWord) ? 'show' : 'expression';
 }
 
 /** After a FROM: a comma asks for a table, a name may be followed by an alias. */
@@ -120,7 +157,7 @@ function inTableList(before) {
     const { text, upper } = before[i];
     if (text === ')') depth += 1;
     else if (text === '(' && (depth -= 1) < 0) return 'expression';
-    else if (depth === 0 && SCOPE_WORDS.has(upper) && isWord(before[i])) return afterReference(before, i);
+    else if (depth === 0 && introduces(before, i)) return afterReference(before, i);
     else if (depth === 0 && isWord(before[i]) && CLAUSE_WORDS.has(upper) && before[i - 1]?.text !== '.') return 'expression';
   }
   return 'expression';
@@ -132,57 +169,14 @@ function afterReference(before, start) {
 }
 
 /**
- * The tables that a statement names, with their aliases.
- * @param {ReturnType<typeof significant>} list
- * @returns {TableRef[]}
- */
-function tablesInScope(list) {
-  const found = [];
-  for (let i = 0; i < list.length; i += 1) {
-    if (!SCOPE_WORDS.has(list[i].upper) || !isWord(list[i]) || list[i - 1]?.text === '.') continue;
-    if (list[i].upper === 'UPDATE' && !namesTable(list, i)) continue;
-    readReferences(list, i + 1, list[i].upper === 'FROM' || list[i].upper === 'UPDATE', found);
-  }
-  return found;
-}
-
-function readReferences(list, start, many, found) {
-  let i = start;
-  for (;;) {
-    if (!list[i] || !isWord(list[i]) || (list[i].type === 'keyword' && CLAUSE_WORDS.has(list[i].upper))) return;
-    const [reference, next] = readReference(list, i);
-    found.push(reference);
-    if (!many || list[next]?.text !== ',') return;
-    i = next + 1;
-  }
-}
-
-function readReference(list, start) {
-  let i = start;
-  /** @type {string|null} */
-  let db = null;
-  let name = unquoteIdentifier(list[i].text);
-  if (list[i + 1]?.text === '.' && list[i + 2] && isWord(list[i + 2])) {
-    db = name;
-    name = unquoteIdentifier(list[i + 2].text);
-    i += 2;
-  }
-  i += 1;
-  if (list[i]?.upper === 'AS') i += 1;
-  /** @type {string|null} */
-  let alias = null;
-  if (list[i] && isWord(list[i]) && !(list[i].type === 'keyword' && CLAUSE_WORDS.has(list[i].upper))) {
-    alias = unquoteIdentifier(list[i].text);
-    i += 1;
-  }
-  return [{ db, name, alias }, i];
-}
-
-/**
+ * @typedef {{table: string, columns: string[], refDb: string, refTable: string, refColumns: string[]}} Relation a foreign key of a table
+ * @typedef {{name: string, kind: string}} Routine
  * @typedef {{db: string, databases: string[], tables: (db: string) => {name: string, kind: string}[]|undefined,
- *   columns: (db: string, table: string) => {name: string, type: string, key?: string}[]|undefined}} Catalogue
+ *   columns: (db: string, table: string) => {name: string, type: string, key?: string}[]|undefined,
+ *   relations?: (db: string) => Relation[]|undefined, routines?: (db: string) => Routine[]|undefined, server?: import('./offers.js').Server}} Catalogue
  * @typedef {{label: string, name: string, insert: string, kind: string, detail: string, match: 'whole'|'beginning'|'part'}} Item
  *   `name` is what is compared with what is typed, `match` how: it is the whole name, its beginning, or something inside (or nothing yet)
+ * @typedef {{db: string, table?: string, what?: 'relations'|'routines'}} Missing
  */
 
 /**
@@ -190,9 +184,10 @@ function readReference(list, start) {
  * @param {Context} context
  * @param {Catalogue} catalogue
  * @param {{asked?: boolean}} [options] `asked`: the person wants a list, so that words that only contain what is typed are offered too
- * @returns {{items: Item[], missing: {db: string, table?: string}[]}}
+ * @returns {{items: Item[], missing: Missing[]}}
  */
 export function completionItems(context, catalogue, { asked = true } = {}) {
+  /** @type {Missing[]} */
   const missing = [];
   const candidates = collect(context, catalogue, missing);
   const seen = new Set();
@@ -225,24 +220,67 @@ function onlyEcho(items) {
   return items.length === 1 && items[0].match === 'whole';
 }
 
+const MARIADB = { maria: true, version: Infinity };
+
 function collect(context, catalogue, missing) {
   const { kind, scope } = context;
+  if (kind === 'value') return values(context, catalogue, missing);
   if (kind === 'member') return members(context, catalogue, missing);
   if (kind === 'database') return databases(catalogue);
-  if (kind === 'table') return [...tables(catalogue.db, catalogue, missing), ...databases(catalogue)];
+  if (kind === 'routine') return [...routines(catalogue.db, catalogue, missing), ...databases(catalogue)];
+  if (kind === 'show') return showWords(context.words, catalogue.server ?? MARIADB).map((words) => ({ ...keyword(words, 0), detail: 'SHOW' }));
+  if (kind === 'table') return [...joined(context, catalogue, missing), ...named(context), ...tables(catalogue.db, catalogue, missing), ...databases(catalogue)];
   if (kind === 'alias') return keywords(0);
-  return [...scope.flatMap((reference) => columns(reference, catalogue, missing)), ...aliases(scope), ...keywords(2), ...functions(),
+  return [...joined(context, catalogue, missing), ...values(context, catalogue, missing), ...scope.flatMap((reference) => columns(reference, catalogue, missing)), ...aliases(scope), ...keywords(2), ...functions(catalogue),
     ...(scope.length ? [] : tables(catalogue.db, catalogue, missing, 4))];
 }
 
-function members({ qualifier, scope, inTablePlace }, catalogue, missing) {
+/** What the foreign keys have for a JOIN: tables with their condition, or the condition alone. */
+function joined({ join, before, withs }, catalogue, missing) {
+  const real = before.filter(({ output }) => !output);
+  if (!join || !real.length || !catalogue.relations || !catalogue.db) return [];
+  const home = (ref) => ref.db ?? catalogue.db;
+  const relations = [...new Set([catalogue.db, ...real.map(home)])].flatMap((db) => {
+    const known = catalogue.relations(db);
+    if (!known) missing.push({ db, what: 'relations' });
+    return (known ?? []).map((relation) => ({ ...relation, db }));
+  });
+  const found = join === 'on' ? joinConditions(real, relations, catalogue.db) : joinTables(real, relations, catalogue.db, withs);
+  return found.map(({ name, text }) => ({ label: text, name, insert: text, kind: 'join', detail: 'foreign key', weight: -3 }));
+}
+
+/** Common table expressions, where a table is named. */
+function named({ withs }) {
+  return withs.map(({ name }) => entry(name, 'table', 'WITH', -1));
+}
+
+/** The values of the ENUM or SET that the caret's value is compared with. */
+function values({ compared, scope }, catalogue, missing) {
+  if (!compared) return [];
+  const refs = compared.of === null ? scope : scope.filter((ref) => isCalled(ref, compared.of));
+  const found = refs.flatMap((ref) => columnsOf(ref, (other) => described(other, catalogue, missing))).find(({ name }) => name.toLowerCase() === compared.name.toLowerCase());
+  const [, kind, list] = /^(enum|set)\((.*)\)/is.exec(found?.type ?? '') ?? [];
+  return [...(list ?? '').matchAll(/'((?:[^']|'')*)'/g)].map(([, text]) => {
+    const name = text.replaceAll("''", "'");
+    return { label: name === '' ? "''" : name, name, insert: `'${text.replaceAll('\\', '\\\\')}'`, kind: 'value', detail: kind.toUpperCase(), weight: -2 };
+  });
+}
+
+function routines(db, catalogue, missing) {
+  const known = db ? catalogue.routines?.(db) : [];
+  if (!known && catalogue.routines) missing.push({ db, what: 'routines' });
+  return (known ?? []).map(({ name, kind }) => entry(name, 'function', kind, 0));
+}
+
+function members({ qualifier, scope, inTablePlace, inCall }, catalogue, missing) {
   if (qualifier.length === 2) return columns({ db: qualifier[0], name: qualifier[1] }, catalogue, missing);
   const [name] = qualifier;
-  const same = (other) => other !== null && other.toLowerCase() === name.toLowerCase();
-  const reference = inTablePlace ? undefined : scope.find(({ alias }) => same(alias)) ?? scope.find((table) => same(table.name));
+  const same = (other) => other.toLowerCase() === name.toLowerCase();
+  const reference = inTablePlace ? undefined : scope.find((ref) => isCalled(ref, name)) ?? scope.find((ref) => same(ref.name));
   if (reference) return columns(reference, catalogue, missing);
-  if (catalogue.databases.some(same)) return tables(catalogue.databases.find(same), catalogue, missing);
-  return columns({ db: null, name }, catalogue, missing);
+  const db = catalogue.databases.find(same);
+  if (db !== undefined) return inCall ? routines(db, catalogue, missing) : tables(db, catalogue, missing);
+  return inTablePlace ? [] : columns({ db: null, name }, catalogue, missing);
 }
 
 function databases({ databases: names }) {
@@ -256,8 +294,13 @@ function tables(db, catalogue, missing, weight = 0) {
   return (known ?? []).map(({ name, kind }) => entry(name, kind, db, weight));
 }
 
-/** Columns are requested only for existing tables: not for a half-typed name, an alias or a CTE. */
 function columns(reference, catalogue, missing) {
+  const of = reference.alias ?? reference.name;
+  return columnsOf(reference, (ref) => described(ref, catalogue, missing)).map(({ name, type }) => entry(name, 'column', `${type} · ${of}`, 0));
+}
+
+/** The columns of a table. They are requested only for existing tables: not for a half-typed name or an alias. */
+function described(reference, catalogue, missing) {
   const db = reference.db ?? catalogue.db;
   if (!db || (reference.db && !catalogue.databases.includes(db))) return [];
   const listed = catalogue.tables(db);
@@ -266,19 +309,23 @@ function columns(reference, catalogue, missing) {
   if (!table) return [];
   const known = catalogue.columns(db, table.name);
   if (!known) missing.push({ db, table: table.name });
-  return (known ?? []).map(({ name, type }) => entry(name, 'column', `${type} · ${reference.alias ?? reference.name}`, 0));
+  return known ?? [];
 }
 
 function aliases(scope) {
   return scope.map(({ alias, name }) => entry(alias ?? name, 'table', alias ? name : 'table', 1));
 }
 
-function keywords(weight) {
-  return KEYWORDS.map((label) => ({ label, name: label, insert: label, kind: 'keyword', detail: '', weight }));
+function keyword(label, weight) {
+  return { label, name: label, insert: label, kind: 'keyword', detail: '', weight };
 }
 
-function functions() {
-  return FUNCTIONS.map((name) => ({ label: `${name}()`, name, insert: name, kind: 'function', detail: 'function', weight: 3 }));
+function keywords(weight) {
+  return KEYWORDS.map((label) => keyword(label, weight));
+}
+
+function functions({ server = MARIADB }) {
+  return functionsOf(server).map((name) => ({ label: `${name}()`, name, insert: name, kind: 'function', detail: 'function', weight: 3 }));
 }
 
 function entry(name, kind, detail, weight) {

@@ -11,12 +11,13 @@ export class Highlighter {
   #text = '';
   #borders = [0];
 
-  /** @param {string} text the whole new text */
+  /** @param {string} text the whole new text @returns {number} how many characters at its beginning are as before */
   setText(text) {
     const same = commonPrefix(this.#text, text);
     this.#text = text;
     // The token that ends where the change begins may have been changed by it: go back well before it.
     while (this.#borders.length > 1 && this.known > same - 64) this.#borders.pop();
+    return same;
   }
 
   /** How far borders are known; up to there any part can be highlighted at once. */

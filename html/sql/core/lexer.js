@@ -10,6 +10,7 @@
  * @typedef {'keyword'|'identifier'|'string'|'number'|'comment'|'operator'|'variable'|'punct'} TokenType
  * @typedef {{type: TokenType, start: number, end: number}} Token
  * @typedef {{start: number, end: number, sql: string, delimiter: string}} Statement
+ * @typedef {{at: number, delimiter: string}} Resume a place between two statements
  */
 
 const KEYWORDS = new Set((
@@ -75,11 +76,14 @@ export function splitScript(text) {
 /**
  * The statements of a script, one at a time.
  * @param {string} text
+ * @param {Resume} [from] where a statement may begin; it is moved on behind each that is given
  * @returns {Generator<Statement>}
  */
-export function* statements(text) {
+export function* statements(text, from = { at: 0, delimiter: ';' }) {
   const lexer = new Lexer(text);
-  let delimiter = ';';
+  let { delimiter } = from;
+  lexer.at = from.at;
+  lexer.delimiter = delimiter === ';' ? '' : delimiter;
   for (;;) {
     const changed = lexer.takeDelimiterLine();
     if (changed !== null) {
@@ -90,7 +94,10 @@ export function* statements(text) {
     const first = lexer.next();
     if (!first) return;
     if (first.kind === 'semicolon' || first.kind === 'delimiter') continue;
-    yield oneStatement(text, lexer, first, delimiter);
+    const statement = oneStatement(text, lexer, first, delimiter);
+    from.at = lexer.at;
+    from.delimiter = delimiter;
+    yield statement;
   }
 }
 
@@ -121,9 +128,18 @@ function oneStatement(text, lexer, first, delimiter) {
  * @returns {Statement|null}
  */
 export function statementAt(text, caret) {
+  return choose(statements(text), text, caret);
+}
+
+/**
+ * As statementAt, of statements that begin no later than the one before the caret.
+ * @param {Iterable<Statement>} list @param {string} text @param {number} caret
+ * @returns {Statement|null}
+ */
+export function choose(list, text, caret) {
   /** @type {Statement|null} */
   let found = null;
-  for (const statement of statements(text)) {
+  for (const statement of list) {
     if (found && statement.start > caret && touches(text, found, caret)) return found;
     found = statement;
     if (caret <= statement.end) return found;

@@ -5,6 +5,8 @@
 
 import { fill, h, icon, query } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
+import { sourceTable } from '../core/format.js';
+import { unquoteIdentifier } from '../core/identifiers.js';
 import { Messages, rowsText, summary } from './messages.js';
 import { ResultView } from './resultview.js';
 import { Tabs } from './tabs.js';
@@ -79,10 +81,11 @@ class ResultArea {
     this.tabs = new Tabs(() => this.#tabChanged());
     const tool = (name, label, key, run) => h('button', {
       type: 'button', class: 'button quiet small', data: { tool: name }, title: key ? `${label} (${key})` : label, 'aria-label': label,
-      'aria-haspopup': name === 'search' ? null : 'dialog', on: { click: (event) => run(event.currentTarget) },
+      'aria-haspopup': name === 'copy' || name === 'download' ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
     }, icon(name), h('span', { class: 'tool-label', text: label }));
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
-      tool('search', 'Find', 'Ctrl+F in the grid', () => this.find()),
+      tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
+      tool('search', 'Find', 'F3', () => this.find()),
       tool('copy', 'Copy', '', (button) => this.#view?.copying.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
     this.busy = h('div', { class: 'results-busy', hidden: true });
@@ -155,20 +158,52 @@ class ResultArea {
     if (!result.hasColumns) return this.#countMessages();
     if (this.#serial >= MAX_RESULTS) return this.messages.addNote(`Not kept: more than ${MAX_RESULTS} results. Run fewer statements at once to see them.`);
     this.#serial += 1;
-    const id = `result-${this.#serial}`;
-    this.#addView(id, `Results ${this.#serial}`, run, result);
+    const id = this.#freeId();
+    this.#addView(id, this.#titleOf(result), run, result);
     if (this.#serial === 1) this.#chartOf(result);
     this.#showPlan(run, result);
     if (this.#serial === 1 && !['chart', 'plan'].includes(this.tabs.active)) this.tabs.activate(id);
     return this.#countMessages();
   }
 
+  /** Pinned results of former runs keep theirs. */
+  #freeId() {
+    let n = this.#serial;
+    while (this.tabs.has(`result-${n}`)) n += 1;
+    return `result-${n}`;
+  }
+
+  /** A name that no other result has. */
+  #titleOf(result) {
+    const title = resultTitle(result.sql);
+    const taken = (name) => [...this.#views.values()].some((view) => view.title === name);
+    let n = 1;
+    while (taken(n === 1 ? title : `${title} ${n}`)) n += 1;
+    return n === 1 ? title : `${title} ${n}`;
+  }
+
+  /** Keeps the result that is shown when the next statement runs, or lets it go then. */
+  #pin() {
+    const view = this.#view;
+    if (!view) return;
+    view.pinned = !view.pinned;
+    this.tabs.setPinned(this.tabs.active, view.pinned);
+    this.#tabChanged();
+    this.#deps.announce?.(view.pinned ? `${view.title} is kept when the next statement runs` : `${view.title} goes when the next statement runs`);
+  }
+
+  /** Whether a tab goes with the next run. */
+  #isOfRun(id) {
+    return isOfRun(id) && !this.#views.get(id)?.pinned;
+  }
+
   #addView(id, title, run, result) {
     const { notify, announce } = this.#deps;
     const view = new ResultView(result, { title, run, notify, announce });
+    view.title = title;
     this.#views.set(id, view);
     this.tabs.add(id, {
-      title, element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
+      title, hint: result.sql.slice(0, HINT), element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
       onShow: () => { this.#chartOf(result); view.grid.schedule(); },
       onClose: () => { view.dispose(); this.#views.delete(id); },
     });
@@ -259,7 +294,7 @@ class ResultArea {
   notRun(how) {
     if (!this.busy.hidden) return;
     this.#former = how;
-    this.element.classList.toggle('former', this.tabs.ids.some(isOfRun));
+    this.element.classList.toggle('former', this.tabs.ids.some((id) => this.#isOfRun(id)));
     this.#showStatus();
   }
 
@@ -283,7 +318,7 @@ class ResultArea {
     const kept = this.tabs.active;
     this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
     if (isOfRun(kept)) this.tabs.activate('home');
-    for (const id of this.tabs.ids.filter(isOfRun)) this.tabs.remove(id);
+    for (const id of this.tabs.ids.filter((one) => this.#isOfRun(one))) this.tabs.remove(id);
     this.#charted = null;
     this.#serial = 0;
   }
@@ -309,7 +344,10 @@ class ResultArea {
     this.aside.textContent = text;
   }
 
+  /** Finds in the result that is shown; where none is, in the first. */
   find() {
+    const [first] = this.#views.keys();
+    if (!this.#view && first) this.tabs.activate(first);
     this.#view?.find.open();
   }
 
@@ -334,6 +372,7 @@ class ResultArea {
 
   #tabChanged() {
     for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
+    query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     if (!this.#stale) this.#showStatus();
   }
 
@@ -346,7 +385,7 @@ class ResultArea {
   }
 
   #showFormer() {
-    const shown = isOfRun(this.tabs.active) ? 'shown is the result of the statement before' : '';
+    const shown = this.#isOfRun(this.tabs.active) ? 'shown is the result of the statement before' : '';
     fill(this.status, [this.#former, shown, this.#server].filter(Boolean).join(' · '));
   }
 
@@ -368,6 +407,18 @@ function serverVersion(api) {
 }
 
 const isOfRun = (id) => /^(result|error)-\d+$/.test(id ?? '') || id === 'plan';
+
+/** Characters of a statement in the tooltip of its result, and in its name. */
+const HINT = 1000;
+const NAME = 26;
+
+/** What a result is called: the one table it reads, else the beginning of its statement. */
+function resultTitle(sql) {
+  const table = sourceTable(sql.slice(0, HINT));
+  if (table) return unquoteIdentifier(/(?:`(?:[^`]|``)+`|[^`.\s]+)$/.exec(table)?.[0] ?? table);
+  const text = sql.slice(0, HINT).replace(/\/\*[^]*?\*\/|(?:--\s|#).*/g, ' ').replace(/\s+/g, ' ').trim();
+  return (text.length > NAME ? `${text.slice(0, NAME - 1)}…` : text) || 'Result';
+}
 
 /** Characters of a statement shown with its error, either side of the place. */
 const AROUND = 1000;

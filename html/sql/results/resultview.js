@@ -23,6 +23,9 @@ export class ResultView {
   constructor(result, { title, run, notify, announce }) {
     this.result = result;
     this.run = run;
+    this.title = title;
+    /** Whether it stays when the next statement runs. */
+    this.pinned = false;
     this.grid = new Grid(result, {
       label: `${title}: ${result.rows.length} rows, ${result.columns.length} columns`,
       onActive: (at) => this.viewer.isOpen && this.#show(at),

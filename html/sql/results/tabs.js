@@ -45,18 +45,18 @@ export class Tabs {
   /**
    * Adds a tab, before those whose `rank` is greater; one of the same id is replaced in its place.
    * @param {string} id
-   * @param {{title: string, element: Node, count?: string, icon?: string, kind?: string, closable?: boolean, rank?: number,
+   * @param {{title: string, element: Node, hint?: string, count?: string, icon?: string, kind?: string, closable?: boolean, rank?: number,
    *   onShow?: () => void, onClose?: () => void}} options
    */
-  add(id, { title, element, count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose }) {
+  add(id, { title, element, hint = '', count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose }) {
     const successor = this.#successor(id, rank);
     const wasActive = this.active === id;
     this.#discard(id);
     const names = { tab: `${this.#prefix}-tab-${id}`, panel: `${this.#prefix}-panel-${id}` };
     const button = h('button', {
       type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
-      class: kind, on: { click: () => this.activate(id) },
-    }, icon && iconOf(icon), h('span', { text: title }), count && h('span', { class: 'tab-count', text: count }));
+      class: kind, title: hint || null, on: { click: () => this.activate(id) },
+    }, icon && iconOf(icon), h('span', { class: 'tab-title', text: title }), count && h('span', { class: 'tab-count', text: count }));
     const holder = h('div', { class: 'results-tab', role: 'presentation' }, button, closable && this.#closer(id, title));
     const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true }, element);
     this.list.insertBefore(holder, successor?.holder ?? null);
@@ -127,6 +127,13 @@ export class Tabs {
     if (!button) return;
     button.querySelector('.tab-count')?.remove();
     if (count) button.append(h('span', { class: 'tab-count', text: count }));
+  }
+
+  /** Marks a tab as one that stays. */
+  setPinned(id, pinned) {
+    const button = this.#tabs.get(id)?.button;
+    button?.querySelector('.tab-pin')?.remove();
+    if (button && pinned) button.prepend(h('span', { class: 'tab-pin' }, iconOf('pin'), h('span', { class: 'visually-hidden', text: 'Pinned: ' })));
   }
 
   #onKey(event) {

@@ -1,9 +1,27 @@
 // The catalogue of databases, tables and columns: fetched once, shared by sidebar, schema view and completion.
+import { readQuery } from '../core/stream.js';
 
 /** How many schemas are kept; the oldest makes room. A schema is a few kB. */
 const MAX_SCHEMAS = 400;
 
 const NONE = [];
+/** Foreign keys' columns, or routines, of a database that are read at most. */
+const MAX_MORE = 20_000;
+
+const QUERIES = {
+  relations: (db) => `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = ${db} AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`,
+  routines: (db) => `SELECT ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ${db} AND ROUTINE_TYPE = 'PROCEDURE' ORDER BY ROUTINE_NAME`,
+};
+const READERS = {
+  relations: (rows) => rows.reduce((found, [table, name, column, refDb, refTable, refColumn]) => {
+    const last = found[found.length - 1];
+    if (last?.name !== name || last.table !== table) return [...found, { table, name, columns: [column], refDb, refTable, refColumns: [refColumn] }];
+    last.columns.push(column);
+    last.refColumns.push(refColumn);
+    return found;
+  }, []),
+  routines: (rows) => rows.map(([name, kind]) => ({ name, kind: kind.toLowerCase() })),
+};
 
 /** A cache of the API's catalogue; concurrent requests for the same thing share one. */
 export class Catalogue {
@@ -13,6 +31,8 @@ export class Catalogue {
   #databases = null;
   #tables = new Map();
   #schemas = new Map();
+  /** Foreign keys and routines, by what they are and their database. */
+  #more = new Map();
 
   /** @param {ReturnType<typeof import('../api.js').createApi>} api */
   constructor(api) {
@@ -33,6 +53,16 @@ export class Catalogue {
   knownColumns(db, table) {
     const schema = this.#schemas.get(keyOf(db, table));
     return schema && (schema.columns ?? []);
+  }
+
+  /** @param {string} db @returns {import('../core/joins.js').Relation[]|undefined} foreign keys known so far */
+  knownRelations(db) {
+    return this.#more.get(keyOf(db, 'relations'));
+  }
+
+  /** @param {string} db @returns {{name: string, kind: string}[]|undefined} procedures known so far */
+  knownRoutines(db) {
+    return this.#more.get(keyOf(db, 'routines'));
   }
 
   /** @param {boolean} [fresh] @returns {Promise<string[]>} */
@@ -72,9 +102,21 @@ export class Catalogue {
     if (this.#schemas.size > MAX_SCHEMAS) this.#schemas.delete(this.#schemas.keys().next().value);
   }
 
-  /** Loads what completion misses; a failure is cached as an empty list. @param {{db: string, table?: string}[]} missing */
+  /** Loads what completion misses; a failure is cached as an empty list. @param {import('../core/complete.js').Missing[]} missing */
   async load(missing) {
-    await Promise.all(missing.slice(0, 8).map(({ db, table }) => this.#loadQuietly(db, table)));
+    await Promise.all(missing.slice(0, 8).map(({ db, table, what }) => (what ? this.#loadMore(db, what) : this.#loadQuietly(db, table))));
+  }
+
+  async #loadMore(db, what) {
+    const key = keyOf(db, what);
+    const rows = this.#more.has(key) ? null : await this.#once(key, () => this.#read(db, what)).catch(() => NONE);
+    if (rows) this.#more.set(key, rows);
+  }
+
+  /** What the catalogue's own calls do not have is asked as any statement is. */
+  async #read(db, what) {
+    const answer = await readQuery(await this.#api.query({ sql: QUERIES[what](textOf(db)), limit: MAX_MORE }));
+    return READERS[what](answer.results[0]?.rows ?? []);
   }
 
   async #loadQuietly(db, table) {
@@ -92,6 +134,7 @@ export class Catalogue {
     this.#databases = null;
     this.#tables.clear();
     this.#schemas.clear();
+    this.#more.clear();
     this.#pending.clear();
   }
 
@@ -102,6 +145,12 @@ export class Catalogue {
     }
     return this.#pending.get(key);
   }
+}
+
+/** A text whose quotes and backslashes mean nothing in any SQL mode. */
+function textOf(text) {
+  const digits = Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `_utf8mb4 X'${digits}'`;
 }
 
 function keyOf(db, table) {

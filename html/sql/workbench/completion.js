@@ -1,6 +1,5 @@
 // The completion list: a listbox beside the caret, driven from the editor's keys while the focus stays in the text.
 import { debounce, h, icon } from '../../common/dom.js';
-import { completionContext, completionItems } from '../core/complete.js';
 import { statementAt } from '../core/lexer.js';
 
 /** Pause after a key before the list opens by itself, in ms, so that it does not disturb typing. */
@@ -8,7 +7,7 @@ const PAUSE_MS = 90;
 /** Characters looked at around the caret in a long script; a longer statement is completed without its far end. */
 const WINDOW = 60_000;
 const MODIFIERS = new Set(['Control', 'Shift', 'Alt', 'Meta', 'AltGraph', 'CapsLock']);
-const ICONS = { keyword: 'keyword', function: 'function', column: 'column', table: 'table', view: 'view', sequence: 'sequence', database: 'database' };
+const ICONS = { keyword: 'keyword', function: 'function', column: 'column', join: 'link', value: 'value', table: 'table', view: 'view', sequence: 'sequence', database: 'database' };
 
 /** Completion for one editor. */
 export class Completion {
@@ -23,11 +22,13 @@ export class Completion {
   /** Whether the active item was chosen with the arrow keys. */
   #moved = false;
   #turn = 0;
+  /** What finds the entries, once the first list was wanted. @type {typeof import('../core/complete.js')|null} */
+  #core = null;
   #soon;
 
   /**
    * @param {import('./editor.js').Editor} editor
-   * @param {{db: () => string, catalogue: import('./catalogue.js').Catalogue, enabled: () => boolean, announce: (text: string) => void}} source
+   * @param {{db: () => string, catalogue: import('./catalogue.js').Catalogue, version: () => string, enabled: () => boolean, announce: (text: string) => void}} source
    */
   constructor(editor, source) {
     this.#editor = editor;
@@ -109,6 +110,11 @@ export class Completion {
   /** Tables are loaded first, then the columns of those that exist. */
   async #open() {
     const turn = ++this.#turn;
+    if (!this.#core) {
+      const core = await loadCore();
+      if (!core || turn !== this.#turn || document.activeElement !== this.#editor.area) return;
+      this.#core = core;
+    }
     for (let round = 0; round < 2; round += 1) {
       const { missing } = this.#update();
       if (!missing.length) return;
@@ -120,11 +126,12 @@ export class Completion {
 
   #update() {
     const context = this.#contextNow();
+    /** @type {ReturnType<typeof import('../core/complete.js').completionItems>} */
     const empty = { items: [], missing: [] };
-    const found = context ? completionItems(context, this.#known(), { asked: this.#asked }) : empty;
-    if (!context || !this.#wanted(context)) {
+    const found = context && this.#core ? this.#core.completionItems(context, this.#known(), { asked: this.#asked }) : empty;
+    if (!context || !this.#wanted(context, found.items)) {
       this.close(false);
-      return this.#asked ? found : empty;
+      return this.#asked || context?.compared || context?.join ? found : empty;
     }
     this.#show(context, found.items);
     return found;
@@ -137,12 +144,16 @@ export class Completion {
       databases: catalogue.databaseNames,
       tables: (db) => catalogue.knownTables(db),
       columns: (db, table) => catalogue.knownColumns(db, table),
+      relations: (db) => catalogue.knownRelations(db),
+      routines: (db) => catalogue.knownRoutines(db),
+      server: this.#core?.serverOf(this.#source.version()),
     };
   }
 
-  /** The list opens by itself within a word or after a dot; where an alias may stand, from two letters on. */
-  #wanted({ prefix, kind }) {
-    if (this.#asked || kind === 'member') return true;
+  /** The list opens by itself within a word, after a dot and where a foreign key or an ENUM says what may stand there; where an alias may stand, from two letters on. */
+  #wanted({ prefix, kind, join, before, compared }, items) {
+    if (this.#asked || kind === 'member' || kind === 'value') return true;
+    if (prefix === '' && items.length && items[0].kind === (compared ? 'value' : 'join')) return compared !== null || (join !== null && before.length > 0);
     return prefix.length >= (kind === 'alias' ? 2 : 1);
   }
 
@@ -152,7 +163,10 @@ export class Completion {
     const from = text.length > WINDOW ? Math.max(0, text.lastIndexOf('\n', caret - WINDOW / 2)) : 0;
     const part = text.slice(from, from + WINDOW);
     const statement = enclosing(part, caret - from);
-    if (!statement) return completionContext('', 0) && shifted(completionContext('', 0), caret);
+    const { completionContext } = this.#core ?? {};
+    if (!completionContext) return null;
+    const nothing = completionContext('', 0);
+    if (!statement) return nothing && shifted(nothing, caret);
     const context = completionContext(part.slice(statement.start, statement.end), caret - from - statement.start);
     return context && shifted(context, from + statement.start);
   }
@@ -233,6 +247,11 @@ export class Completion {
     this.#moved = false;
     this.#editor.area.removeAttribute('aria-activedescendant');
   }
+}
+
+/** Null where it cannot be loaded: then nothing is offered. */
+function loadCore() {
+  return import('../core/complete.js').catch(() => null);
 }
 
 /** The statement around the caret; where it ended before the caret with a delimiter, there is none yet. */

@@ -1,53 +1,65 @@
 // The editor: a textarea that owns text, caret, undo and accessibility, over a layer that paints the visible lines in colour.
-import { h } from '../../common/dom.js';
+import { debounce, h } from '../../common/dom.js';
 import { Highlighter } from '../core/highlight.js';
+import { StatementIndex } from '../core/statements.js';
+import { indent, toggleComment, wrapSelection } from './editorkeys.js';
+import { LINE, Lines } from './editorlines.js';
+import { Painter } from './editorpaint.js';
 
-/** Height of a line in px; `--editor-line` in sql.css agrees. */
-const LINE = 20;
-/** Lines painted above and below the visible ones, so that a quick scroll shows no gap. */
-const OVERSCAN = 12;
 /** Longest line that is painted in colour, in characters: a span a token of a 1 MB line would stall every key. */
 const MAX_LINE = 20_000;
 /** Longest text that is painted in colour, in characters. */
 const MAX_TEXT = 4_000_000;
-/** Work on colours of a long text between two frames, in ms. */
-const SLICE_MS = 12;
+/** Work on the statement at the caret between two frames, in ms. */
+const SLICE_MS = 8;
+/** Longest text whose statement is found with each key, in characters; in a longer one it is when no key has come for PAUSE_MS. */
+const MAX_AT_ONCE = 100_000;
+const PAUSE_MS = 150;
 /** Longest text inserted with an undo step, in characters: browsers take seconds for more. */
 const MAX_UNDO_TEXT = 50_000;
-const BRACKETS = { '(': ')', ')': '(' };
 
-/** @typedef {{start: number, end: number, kind: string}} Mark its kind is `error` or `statement` */
+/** @typedef {import('./editorpaint.js').Mark} Mark */
 
 let serial = 0;
 
 /** One editor. Calls `onChange(typed)` after edits, `onCaret()` when the caret moves, `onKey(event)` before its own keys. */
 export class Editor {
   #text = '';
-  #lines = [0];
   #highlighter = new Highlighter();
   #plain = false;
   /** @type {Mark[]} */
   #marks = [];
+  /** What is looked for, and which of them is the current one. @type {Mark[]} */
+  #found = [];
   #frame = 0;
   #tabLeaves = false;
   #replacing = false;
-  #digits = 0;
+  #index = new StatementIndex();
+  /** What would run: the selection, or the statement at the caret. @type {{start: number, end: number}|null} */
+  #run = null;
+  /** @type {ReturnType<typeof debounce>} */
+  #findSoon = debounce(() => this.#findRun(), PAUSE_MS);
+  #wrap = false;
+  /** The last change that was too long for the browser's own undo. @type {{before: string, after: string}|null} */
+  #leap = null;
 
-  /** @param {{onChange?: (typed: boolean) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, label: string}} options */
-  constructor({ onChange = () => {}, onCaret = () => {}, onKey = () => {}, label }) {
+  /** @param {{onChange?: (typed: boolean) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, onFind?: (replace: boolean) => void, label: string}} options */
+  constructor({ onChange = () => {}, onCaret = () => {}, onKey = () => {}, onFind = () => {}, label }) {
     this.onChange = onChange;
     this.onCaret = onCaret;
     this.onKey = onKey;
+    this.onFind = onFind;
     this.area = h('textarea', {
       class: 'editor-area', 'aria-label': label, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', autocorrect: 'off',
       wrap: 'off', 'aria-describedby': 'editor-keys', 'aria-autocomplete': 'list', id: `editor-${++serial}`,
       placeholder: 'SELECT …   Ctrl+Enter runs the statement at the cursor',
     });
-    this.layer = h('div', { class: 'editor-layer', 'aria-hidden': 'true' });
-    this.numbers = h('div', { class: 'editor-numbers' });
-    this.gutter = h('div', { class: 'editor-gutter', 'aria-hidden': 'true' }, this.numbers);
+    this.painter = new Painter(this.area);
+    this.layer = this.painter.layer;
     this.code = h('div', { class: 'editor-code' }, this.layer, this.area);
-    this.element = h('div', { class: 'editor' }, this.gutter, this.code);
+    this.lines = new Lines(this.code);
+    this.body = h('div', { class: 'editor-body' }, this.painter.gutter, this.code);
+    this.element = h('div', { class: 'editor' }, this.body);
     this.resize = new ResizeObserver(() => this.paint());
     this.resize.observe(this.code);
     this.#listen();
@@ -56,6 +68,7 @@ export class Editor {
   #listen() {
     const { area } = this;
     area.addEventListener('input', () => this.#edited());
+    area.addEventListener('beforeinput', (event) => { if (wrapSelection(this, /** @type {InputEvent} */ (event))) event.preventDefault(); });
     area.addEventListener('scroll', () => this.paint(), { passive: true });
     area.addEventListener('keydown', (event) => this.#keydown(event));
     for (const name of ['keyup', 'click', 'focus', 'select']) area.addEventListener(name, () => this.#caretMoved());
@@ -65,6 +78,7 @@ export class Editor {
   /** Stops observers and frames. */
   close() {
     this.resize.disconnect();
+    this.#findSoon.cancel();
     cancelAnimationFrame(this.#frame);
   }
 
@@ -88,16 +102,22 @@ export class Editor {
     this.#edited(true);
   }
 
-  /** Replaces a range as typing does: it can be undone, unless it is very long. @param {number} start @param {number} end @param {string} text */
-  replace(start, end, text) {
-    const expected = this.#text.slice(0, start) + text + this.#text.slice(end);
-    this.#replacing = true;
+  /**
+   * Replaces a range as typing does: it can be undone.
+   * @param {number} start @param {number} end @param {string} text @param {boolean} [typed] whether a person typed it
+   */
+  replace(start, end, text, typed = false) {
+    const before = this.#text;
+    const expected = before.slice(0, start) + text + before.slice(end);
+    this.#replacing = !typed;
     this.area.focus();
     this.area.setSelectionRange(start, end);
     // Deprecated, yet the only way to change a field and keep its undo history; every current browser has it.
     if (text.length <= MAX_UNDO_TEXT && start !== end && text === '') document.execCommand('delete');
     else if (text.length <= MAX_UNDO_TEXT && text !== '') document.execCommand('insertText', false, text);
     if (this.area.value !== expected) {
+      // The browser forgets its history with this: the change itself is undone here.
+      this.#leap = { before, after: expected };
       this.area.value = expected;
       this.area.setSelectionRange(start + text.length, start + text.length);
       this.#edited();
@@ -120,7 +140,7 @@ export class Editor {
 
   /** Scrolls the line of an offset into view. @param {number} offset */
   reveal(offset) {
-    const top = this.lineOf(offset) * LINE;
+    const top = this.lines.top(this.lineOf(offset));
     const { area } = this;
     if (top < area.scrollTop || top > area.scrollTop + area.clientHeight - 2 * LINE) area.scrollTop = Math.max(0, top - area.clientHeight / 3);
     this.paint();
@@ -132,22 +152,21 @@ export class Editor {
     this.paint();
   }
 
+  /** Shows what was found. @param {{start: number, end: number}[]} found @param {number} current which of them is the current one */
+  showFound(found, current) {
+    this.#found = found.map((span, i) => ({ ...span, kind: i === current ? 'current' : 'found' }));
+    this.paint();
+  }
+
   /** Zero-based line of an offset. @param {number} offset */
   lineOf(offset) {
-    let low = 0;
-    let high = this.#lines.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.#lines[middle] <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return this.lines.of(offset);
   }
 
   /** One-based line and column of an offset, as people count. @param {number} offset */
   position(offset) {
     const line = this.lineOf(offset);
-    const start = this.#lines[line];
+    const start = this.lines.starts[line];
     const units = offset - start;
     return { line: line + 1, column: (units > MAX_LINE ? units : Array.from(this.#text.slice(start, offset)).length) + 1 };
   }
@@ -158,7 +177,7 @@ export class Editor {
     const row = this.layer.querySelector(`[data-line="${line}"]`);
     if (!row) return null;
     const range = document.createRange();
-    let left = offset - this.#lines[line];
+    let left = offset - this.lines.starts[line];
     const walker = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
     for (let next = walker.nextNode(); next; next = walker.nextNode()) {
       const node = /** @type {Text} */ (next);
@@ -166,7 +185,7 @@ export class Editor {
         range.setStart(node, left);
         range.setEnd(node, left);
         const box = range.getBoundingClientRect();
-        return { left: box.left, top: row.getBoundingClientRect().top, height: LINE };
+        return { left: box.left, top: box.height ? box.top : row.getBoundingClientRect().top, height: LINE };
       }
       left -= node.length;
     }
@@ -177,29 +196,37 @@ export class Editor {
   #edited(fresh = false) {
     this.#text = this.area.value;
     this.#marks = [];
-    this.#measure();
-    if (!this.#plain) this.#highlighter.setText(this.#text);
+    this.lines.setText(this.#text);
+    this.#plain = this.lines.longest > MAX_LINE || this.#text.length > MAX_TEXT;
+    this.code.classList.toggle('plain', this.#plain);
+    this.#index.setText(this.#text, this.#plain ? 0 : this.#highlighter.setText(this.#text));
     this.paint();
     if (!fresh) this.onChange(!this.#replacing);
     this.#caretMoved();
   }
 
-  #measure() {
-    const lines = [0];
-    let longest = 0;
-    for (let at = this.#text.indexOf('\n'); at >= 0; at = this.#text.indexOf('\n', at + 1)) {
-      longest = Math.max(longest, at - lines[lines.length - 1]);
-      lines.push(at + 1);
-    }
-    longest = Math.max(longest, this.#text.length - lines[lines.length - 1]);
-    this.#lines = lines;
-    this.#plain = longest > MAX_LINE || this.#text.length > MAX_TEXT;
-    this.code.classList.toggle('plain', this.#plain);
+  /** Wraps long lines or lets them run on. @param {boolean} on */
+  wrap(on) {
+    this.#wrap = on;
+    this.area.wrap = on ? 'soft' : 'off';
+    this.element.classList.toggle('wrapped', on);
+    this.paint();
   }
 
   #caretMoved() {
+    if (this.#plain || this.#text.length > MAX_AT_ONCE) this.#findSoon();
+    else this.#findRun();
     this.paint();
     this.onCaret();
+  }
+
+  /** Finds what Ctrl+Enter would run. */
+  #findRun() {
+    const { start, end } = this.selection;
+    const found = start === end ? this.#index.at(start, SLICE_MS) : { start, end: this.#text[end - 1] === '\n' ? end - 1 : end };
+    if (found === undefined) this.#findSoon();
+    else this.#run = found;
+    this.paint();
   }
 
   /** Paints in the next frame; many calls make one. */
@@ -210,65 +237,11 @@ export class Editor {
   #paintNow() {
     const { area } = this;
     if (!area.isConnected || area.clientHeight === 0) return;
-    const first = Math.max(0, Math.floor(area.scrollTop / LINE) - OVERSCAN);
-    const last = Math.min(this.#lines.length, Math.ceil((area.scrollTop + area.clientHeight) / LINE) + OVERSCAN);
-    this.#paintNumbers(first, last);
-    const shift = `translate(${-area.scrollLeft}px, ${first * LINE - area.scrollTop}px)`;
-    this.layer.style.transform = shift;
-    if (this.#plain) this.layer.replaceChildren();
-    else this.#paintLines(first, last);
-  }
-
-  #paintNumbers(first, last) {
-    const { numbers } = this;
-    const digits = Math.max(2, String(this.#lines.length).length);
-    if (digits !== this.#digits) this.gutter.style.width = `calc(${digits}ch + 22px)`;
-    this.#digits = digits;
-    const current = this.lineOf(this.caret);
-    const wrong = new Set(this.#marks.filter(({ kind }) => kind === 'error').map(({ start }) => this.lineOf(start)));
-    numbers.replaceChildren(...range(first, last).map((line) =>
-      h('div', { class: wrong.has(line) ? 'wrong' : line === current ? 'current' : null, text: String(line + 1) })));
-    numbers.style.transform = `translateY(${first * LINE - this.area.scrollTop}px)`;
-  }
-
-  #paintLines(first, last) {
-    const start = this.#lines[first];
-    const end = last < this.#lines.length ? this.#lines[last] : this.#text.length;
-    if (!this.#highlighter.advance(start, SLICE_MS)) this.paint();
-    const spans = this.#highlighter.spans(start, end);
-    const pieces = [...spans, ...this.#brackets(spans)];
-    this.layer.replaceChildren(...range(first, last).map((line) => this.#paintLine(line, pieces)));
-  }
-
-  #paintLine(line, spans) {
-    const start = this.#lines[line];
-    const end = line + 1 < this.#lines.length ? this.#lines[line + 1] - 1 : this.#text.length;
-    const row = h('div', { class: 'editor-line', data: { line: String(line) } });
-    const cuts = [...this.#marks, ...spans].filter((span) => span.start < end && span.end > start);
-    const borders = [...new Set([start, end, ...cuts.flatMap((span) => [Math.max(start, span.start), Math.min(end, span.end)])])].sort((a, b) => a - b);
-    for (let i = 0; i + 1 < borders.length; i += 1) row.append(this.#piece(borders[i], borders[i + 1], cuts));
-    return row;
-  }
-
-  #piece(start, end, cuts) {
-    const text = this.#text.slice(start, end);
-    const kinds = cuts.filter((span) => span.start <= start && span.end >= end).map((span) => (span.kind ? `mark-${span.kind}` : `tok-${span.type}`));
-    return kinds.length ? h('span', { class: kinds.join(' '), text }) : document.createTextNode(text);
-  }
-
-  /** The bracket beside the caret and its partner, as far as they are painted. */
-  #brackets(spans) {
-    if (document.activeElement !== this.area || this.selection.start !== this.selection.end) return [];
-    const puncts = spans.filter(({ start, end }) => end === start + 1 && BRACKETS[this.#text[start]]);
-    const at = puncts.findIndex(({ start, end }) => end === this.caret || start === this.caret);
-    if (at < 0) return [];
-    const step = this.#text[puncts[at].start] === '(' ? 1 : -1;
-    let depth = 0;
-    for (let i = at; puncts[i]; i += step) {
-      depth += this.#text[puncts[i].start] === '(' ? 1 : -1;
-      if (depth === 0) return [puncts[at], puncts[i]].map(({ start, end }) => ({ start, end, kind: 'bracket' }));
-    }
-    return [];
+    const { start, end } = this.selection;
+    const caret = document.activeElement === area && start === end ? start : null;
+    const run = this.#run && this.#run.start <= this.#text.length ? this.#run : null;
+    const done = this.painter.paint({ text: this.#text, lines: this.lines, marks: this.#found.length ? [...this.#marks, ...this.#found] : this.#marks, caret, highlighter: this.#highlighter, plain: this.#plain, wrap: this.#wrap, run });
+    if (!done) this.paint();
   }
 
   #keydown(event) {
@@ -278,50 +251,33 @@ export class Editor {
     const chord = event.ctrlKey || event.metaKey || event.altKey;
     if (key === 'Escape') this.#tabLeaves = true;
     else if (key === 'Tab' && !chord) this.#tab(event);
-    else if (key === '/' && (event.ctrlKey || event.metaKey)) this.#comment(event);
+    else if (key === '/' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      toggleComment(this);
+    } else if (['f', 'h'].includes(key.toLowerCase()) && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) {
+      event.preventDefault();
+      this.onFind(key.toLowerCase() === 'h');
+    } else if (key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.altKey) this.#undo(event);
     else if (!['Shift', 'Control', 'Alt', 'Meta'].includes(key)) this.#tabLeaves = false;
   }
 
-  /** Tab inserts two spaces, or indents the selected lines; Esc before it lets it leave the field. */
+  /** Esc before it lets Tab leave the field. */
   #tab(event) {
     if (this.#tabLeaves) {
       this.#tabLeaves = false;
       return;
     }
     event.preventDefault();
-    const { start, end } = this.selection;
-    if (event.shiftKey) this.#changeLines((line) => line.replace(/^ {1,2}|^\t/, ''));
-    else if (this.lineOf(start) === this.lineOf(end)) this.replace(start, end, '  ');
-    else this.#changeLines((line) => (line === '' ? line : `  ${line}`));
+    indent(this, event.shiftKey);
   }
 
-  #comment(event) {
+  /** Takes back a change that the browser has forgotten, or makes it again. */
+  #undo(event) {
+    const { before, after } = this.#leap ?? {};
+    const [from, to] = event.shiftKey ? [before, after] : [after, before];
+    if (to === undefined || this.area.value !== from) return;
     event.preventDefault();
-    const lines = this.#selectedLines().text.split('\n').filter((line) => line.trim());
-    const off = lines.length > 0 && lines.every((line) => /^\s*-- ?/.test(line));
-    this.#changeLines((line) => (off ? line.replace(/^(\s*)-- ?/, '$1') : line.trim() ? `-- ${line}` : line));
+    this.area.value = to;
+    this.#edited();
   }
-
-  #selectedLines() {
-    const { start, end } = this.selection;
-    const from = this.#lines[this.lineOf(start)];
-    const lastLine = this.lineOf(end > start && this.#lines.includes(end) ? end - 1 : end);
-    const to = lastLine + 1 < this.#lines.length ? this.#lines[lastLine + 1] - 1 : this.#text.length;
-    return { from, to, text: this.#text.slice(from, to) };
-  }
-
-  #changeLines(change) {
-    const { start, end } = this.selection;
-    const { from, to, text } = this.#selectedLines();
-    const next = text.split('\n').map(change).join('\n');
-    if (next === text) return;
-    this.replace(from, to, next);
-    const moved = next.length - text.length;
-    if (start === end) this.area.setSelectionRange(Math.max(from, start + moved), Math.max(from, start + moved));
-    else this.area.setSelectionRange(from, from + next.length);
-  }
-}
-
-function range(first, last) {
-  return Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
 }

@@ -17,6 +17,7 @@ import { Run } from './runner.js';
 /**
  * What an Execution needs of the page.
  * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
+ *   parameters: (statements: import('./runner.js').Statement[]) => Promise<import('./runner.js').Statement[]|null>,
  *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} RunHost
  */
 
@@ -68,6 +69,9 @@ export class Execution {
     tab.showMessage(null);
     tab.editor.mark([]);
     if (tab.tellLostSession()) return this.#notRun(tab);
+    const filled = await this.#host.parameters(statements);
+    if (!filled) return undefined;
+    statements = filled;
     if (statements.length === 1 && this.#host.readOnly && this.#refuse(tab, statements[0])) return undefined;
     if (!await this.#confirmed(statements)) return undefined;
     if (tab.run || !this.#host.tabs.includes(tab)) return undefined;

@@ -22,19 +22,31 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
 
 /**
  * What a tab needs of the page.
- * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings,
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings, info: ServerInfo,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
  *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost
  */
 
+/** A part of the page that is loaded when it is wanted; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
+export function later(module) {
+  return module.catch(() => {
+    notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    return null;
+  });
+}
+
 /** A tab with editor and results. */
 export class QueryTab {
-  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number}} stored */
-  constructor(app, { name, text = '', db = '', generated = false, caret = 0 }) {
+  /** @param {TabHost} app @param {{name: string, text?: string, db?: string, generated?: boolean, caret?: number, autoName?: string}} stored */
+  constructor(app, { name, text = '', db = '', generated = false, caret = 0, autoName = '' }) {
     this.app = app;
     this.id = randomId();
     this.name = name;
     this.db = db;
+    /** The database that the strip of tabs shows. */
+    this.shownDb = '';
+    /** The name that the tab got from a table, not from a person. */
+    this.autoName = autoName;
     this.generated = generated;
     this.session = randomId();
     this.sessionUsed = false;
@@ -55,15 +67,19 @@ export class QueryTab {
     /** Whether a statement of the run changed what the sidebar knows. */
     this.dictionary = false;
     this.lastAnswer = 0;
+    /** @type {import('./editorfind.js').EditorFind|null} */
+    this.finder = null;
     this.idle = 0;
     this.editor = new Editor({
       label: `SQL of ${name}`,
       onChange: (typed) => this.#edited(typed),
       onCaret: () => this.app.caretMoved(this),
       onKey: (event) => { if (this.completion.key(event)) event.preventDefault(); },
+      onFind: (replace) => this.find(replace),
     });
+    this.editor.wrap(app.settings.wrap);
     this.completion = new Completion(this.editor, {
-      db: () => this.db, catalogue: this.app.catalogue, enabled: () => this.app.settings.autoComplete, announce,
+      db: () => this.db, catalogue: this.app.catalogue, version: () => this.app.info.version, enabled: () => this.app.settings.autoComplete, announce,
     });
     this.message = h('div', { class: 'editor-message', hidden: true });
     this.transaction = h('div', { class: 'transaction', role: 'group', 'aria-label': 'Open transaction', hidden: true });
@@ -96,6 +112,29 @@ export class QueryTab {
       this.news = false;
       this.editor.paint();
     }
+  }
+
+  /** Opens find and replace in the editor. @param {boolean} replace */
+  async find(replace) {
+    const module = await later(import('./editorfind.js'));
+    if (!module) return;
+    this.finder ??= new module.EditorFind(this.editor);
+    this.finder.open(replace);
+  }
+
+  /** Lays the statement at the cursor, what is selected or else the whole script out afresh. */
+  async format() {
+    const module = await later(import('../core/formatsql.js'));
+    if (!module || this.script) return;
+    const { text, selection: { start, end } } = this.editor;
+    const [from, to] = start === end ? [0, text.length] : [start, end];
+    const next = module.formatScript(text.slice(from, to));
+    if (next === text.slice(from, to)) return;
+    const caret = start - from;
+    this.editor.replace(from, to, next);
+    const at = from + module.samePlace(text.slice(from, to), caret, next);
+    if (start === end) this.editor.select(at);
+    else this.editor.select(from, from + next.length);
   }
 
   get isEmpty() {
@@ -151,6 +190,13 @@ export class QueryTab {
     this.app.api.closeSession(this.session);
     this.renewSession();
     this.showMessage({ text: 'The transaction was rolled back, since nothing was run in it for 10 minutes. Temporary tables and variables of the session are gone too.', kind: 'warn' });
+  }
+
+  /** Calls the tab like the table it shows, unless a person named it. @param {string} table */
+  nameAfter(table) {
+    if (this.name !== this.autoName && !/^query \d+$/.test(this.name)) return;
+    this.autoName = table.slice(0, 60);
+    this.rename(this.autoName);
   }
 
   /** Renames the tab. @param {string} name */
@@ -216,7 +262,7 @@ export class QueryTab {
 
   /** What is kept across reloads. */
   stored() {
-    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret };
+    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName };
   }
 
   /** A new session id: the old session is over. */

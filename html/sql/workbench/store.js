@@ -3,7 +3,7 @@
 import { readHistory } from '../core/history.js';
 import { withoutSecrets } from '../core/secrets.js';
 
-/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number}} StoredTab */
+/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string}} StoredTab */
 
 const PREFIX = 'postern.sql';
 /** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */
@@ -13,7 +13,7 @@ const RELOAD_MS = 600;
 /** How many windows' tabs are remembered for one server and user. */
 const MAX_WORKSPACES = 5;
 
-const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, sidebarWidth: 264, editorShare: 0.4 };
+const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.4 };
 
 function read(key) {
   try {
@@ -111,6 +111,16 @@ export class Workspace {
       if (write(`${this.#key}.tabs`, Object.fromEntries([mine, ...others.slice(0, count)]))) return true;
     }
     return false;
+  }
+
+  /** What else is kept for this server and user. @param {string} name */
+  read(name) {
+    return read(`${this.#key}.${name}`);
+  }
+
+  /** False where the browser has no room. @param {string} name @param {any} value */
+  write(name, value) {
+    return write(`${this.#key}.${name}`, value);
   }
 
   /** @returns {import('../core/history.js').Entry[]} */

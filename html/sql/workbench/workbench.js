@@ -11,6 +11,7 @@ import { chooseFile, readScript, saveScript } from './files.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { showHistory, showSettings } from './panels.js';
+import { Queries } from './queries.js';
 import { QueryTab } from './querytab.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
@@ -29,6 +30,7 @@ const MAX_CLOSED = 10;
 export class Workbench {
   #closed = [];
   #history;
+  #queries;
   #warnedFull = false;
   /** Whether the page leaves without the browser's question. */
   leavesUnasked = false;
@@ -47,6 +49,7 @@ export class Workbench {
     /** The QueryTab that is shown; there is one once the page is open. @type {any} */
     this.active = null;
     this.#history = workspace.history();
+    this.#queries = new Queries(workspace);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
@@ -112,6 +115,10 @@ export class Workbench {
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
       save: () => saveScript(this.active.name, this.active.script?.text ?? this.active.editor.text),
+      findResults: () => this.active.results.find(),
+      replace: () => this.active.find(true),
+      format: () => this.active.format(),
+      wrap: () => this.#wrap(!this.settings.wrap),
       newTab: () => this.newTab(),
       closeTab: () => this.closeTab(this.active),
       reopenTab: () => this.#reopen(),
@@ -119,6 +126,8 @@ export class Workbench {
       rename: () => this.renameTab(this.active),
       area: (event) => this.layout.nextArea(event.shiftKey ? -1 : 1, this.active),
       history: () => this.#showHistory(),
+      saved: () => this.#showSaved(),
+      saveQuery: () => this.#saveQuery(),
       filter: () => { this.layout.openDrawer(); this.sidebar.filter.focus(); },
       keys: () => showKeys(),
     };
@@ -131,10 +140,16 @@ export class Workbench {
     return [
       { label: 'Run whole script', icon: 'play-all', key: keyText('runAll'), disabled: run !== null, run: c.runAll },
       { label: 'History …', icon: 'history', key: keyText('history'), run: c.history },
+      { label: 'Saved queries …', icon: 'messages', key: keyText('saved'), run: c.saved },
+      { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
       { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.#copyLink() },
+      null,
+      { label: 'Find and replace …', icon: 'search', key: keyText('replace'), run: c.replace },
+      { label: 'Format SQL', icon: 'edit', key: keyText('format'), disabled: script !== null, run: c.format },
+      { label: this.settings.wrap ? 'Let long lines run on' : 'Wrap long lines', icon: 'menu', key: keyText('wrap'), run: c.wrap },
       null,
       { label: 'Rename tab …', icon: 'edit', key: keyText('rename'), run: c.rename },
       { label: 'Close tab', icon: 'close', key: keyText('closeTab'), run: c.closeTab },
@@ -143,6 +158,12 @@ export class Workbench {
       { label: 'Settings …', icon: 'settings', run: () => showSettings(this.settings, (key, value) => this.#setting(key, value)) },
       { label: 'Keyboard …', icon: 'help', key: '?', run: c.keys },
     ];
+  }
+
+  #wrap(on) {
+    this.#setting('wrap', on);
+    for (const tab of this.tabs) tab.editor.wrap(on);
+    announce(on ? 'Long lines are wrapped' : 'Long lines run on');
   }
 
   #setting(key, value) {
@@ -293,6 +314,7 @@ export class Workbench {
       this.#drawDatabases();
       this.drawState(tab);
     }
+    if (tab.shownDb !== tab.db) this.drawTabs();
     this.#saveSoon();
   }
 
@@ -317,6 +339,7 @@ export class Workbench {
   setDatabase(db) {
     this.active.db = db;
     this.#drawDatabases();
+    this.drawTabs();
     this.#saveSoon();
   }
 
@@ -364,6 +387,8 @@ export class Workbench {
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
+    tab.nameAfter(table);
+    this.drawTabs();
     this.execution.run(tab, [{ start: 0, end: sql.length, sql }]);
   }
 
@@ -418,12 +443,38 @@ export class Workbench {
 
   async #showHistory() {
     const entry = await showHistory({ list: () => this.#history, clear: () => { this.#history = []; this.workspace.saveHistory([]); } });
-    if (!entry) return;
-    const tab = this.#tabFor(entry.db);
-    if (!tab) return;
-    tab.editor.replaceAll(entry.sql);
-    if (entry.db) tab.db = entry.db;
+    if (entry) this.#fillIn(entry);
+  }
+
+  /** A saved query is filled in, in a tab of its name; it is not run. */
+  async #showSaved() {
+    const query = await this.#queries.choose();
+    const tab = query && this.#fillIn(query);
+    if (!query || !tab) return;
+    tab.rename(query.name.slice(0, 60));
+    this.drawTabs();
+  }
+
+  /** Fills a statement of another time in. @param {{sql: string, db: string}} entry @returns {QueryTab|null} */
+  #fillIn({ sql, db }) {
+    const tab = this.#tabFor(db);
+    if (!tab) return null;
+    tab.editor.replaceAll(sql);
+    if (db) tab.db = db;
     this.tabChanged(tab);
+    return tab;
+  }
+
+  /** Saves what is selected, else all of the tab. */
+  #saveQuery() {
+    const { editor: { text, selection: { start, end } }, name, db } = this.active;
+    const sql = withoutSecrets(start === end ? text : text.slice(start, end)).trim();
+    return sql && this.#queries.save({ name, sql, db });
+  }
+
+  /** @param {import('./runner.js').Statement[]} statements */
+  parameters(statements) {
+    return this.#queries.fill(statements);
   }
 
   // --- keeping

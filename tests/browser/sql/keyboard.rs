@@ -28,7 +28,7 @@ fn tab_visits_everything_in_order_with_a_visible_focus() {
         "#more",
         "textarea",
         "#split-editor",
-        "Results 1",
+        "tab-result-1",
         "Find",
     ];
     let places: Vec<usize> = order.iter().map(|part| place(part)).collect();

@@ -4,6 +4,7 @@
 //! of its own.
 
 mod client;
+mod completing;
 mod editor;
 mod hostile;
 mod keyboard;
@@ -14,7 +15,10 @@ mod on_mysql;
 mod outage;
 mod results;
 mod running;
+mod saved;
 mod sidebar;
+mod tabs;
 mod transaction;
 mod transfer;
 mod typing;
+mod writing;

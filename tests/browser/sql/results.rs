@@ -128,11 +128,11 @@ fn a_script_gives_a_list_of_results_and_stops_at_an_error() {
     client.run_script("CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2);\nSELECT a FROM t;\nSELECT 'b;c' AS b");
     let tabs = client.result_tabs();
     assert!(
-        tabs[0].starts_with("Results 1") && tabs[1].starts_with("Results 2"),
+        tabs[0].starts_with("t 2") && tabs[1].starts_with("SELECT 'b;c' AS b"),
         "{tabs:?}"
     );
     assert_eq!(client.column(0), ["1", "2"]);
-    page.click(".results-tab text=Results 2");
+    page.click(".results-tab text=SELECT 'b;c' AS b");
     client.settle();
     assert_eq!(client.column(0), ["b;c"]);
     page.click(".results-tab text=Messages");
@@ -146,7 +146,7 @@ fn a_script_gives_a_list_of_results_and_stops_at_an_error() {
     client.run_script("SELECT 1 AS one;\nSELECT 2 AS two;\nSELECT nope;\nSELECT 4 AS four");
     let tabs = client.result_tabs();
     assert!(tabs.iter().any(|t| t == "Error in 3"), "{tabs:?}");
-    assert!(!tabs.iter().any(|t| t.starts_with("Results 3")), "{tabs:?}");
+    assert!(!tabs.iter().any(|t| t.starts_with("SELECT 4")), "{tabs:?}");
     assert_eq!(client.sent() - sent, 3, "nothing is sent after the error");
     assert!(client.text(".editor-message").contains("line 3, column 8"));
 }
@@ -160,7 +160,7 @@ fn a_procedure_gives_all_its_results_and_warnings_are_told() {
     let page = &client.page;
     client.run("CALL two()");
     assert_eq!(client.headers(), ["a"]);
-    page.click(".results-tab text=Results 2");
+    page.click(".results-tab text=CALL two() 2");
     client.settle();
     assert_eq!(client.cells(), [["2", "3"]]);
     client.run("SELECT 1 / 0 AS q, CAST('x' AS SIGNED) AS n");

@@ -98,12 +98,12 @@ fn a_double_click_fills_in_a_select_and_runs_it() {
     client.until_ended(|| page.double_click(&row("order items")));
     assert_eq!(client.editor(), "SELECT * FROM `order items` LIMIT 100");
     assert_eq!(client.cells(), [["5"]]);
-    assert_eq!(page.texts(".query-tab-name"), ["query 1"]);
+    assert_eq!(page.texts(".query-tab-name"), ["order items"]);
     client.write("SELECT 'mine'");
     client.until_ended(|| page.double_click(&row("totals")));
     assert_eq!(client.editor(), "SELECT * FROM totals LIMIT 100");
-    assert_eq!(page.texts(".query-tab-name"), ["query 1", "query 2"]);
-    page.click(".query-tab text=query 1");
+    assert_eq!(page.texts(".query-tab-name"), ["order items", "totals"]);
+    page.click(".query-tab text=order items");
     assert_eq!(client.editor(), "SELECT 'mine'");
 }
 
@@ -143,7 +143,7 @@ fn looking_at_another_database_leaves_the_tab_where_it_runs() {
     page.click(&row("orders"));
     page.wait_for("eyes.first('.schema table')");
     client.until_ended(|| page.double_click(&row("customers")));
-    assert_eq!(page.texts(".query-tab-name"), ["query 1", "query 2"]);
+    assert_eq!(page.texts(".query-tab-name"), ["query 1", "customers"]);
     assert_eq!(runs_in(&client), "sidebar_other");
     assert_eq!(page.eval("eyes.first('.use-database')"), json!(null));
     page.click(".query-tab text=query 1");
@@ -167,7 +167,7 @@ fn a_tab_with_an_open_transaction_does_not_follow() {
     look_at(&client, "sidebar_other_trx");
     assert_eq!(runs_in(&client), "sidebar_trx");
     client.until_ended(|| page.double_click(&row("customers")));
-    assert_eq!(page.texts(".query-tab-name"), ["query 1", "query 2"]);
+    assert_eq!(page.texts(".query-tab-name"), ["query 1", "customers"]);
     page.eval("location.hash = '#db=sidebar_other_trx'");
     page.wait_for("location.hash === ''");
     page.click(".query-tab text=query 1");

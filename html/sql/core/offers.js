@@ -1,0 +1,76 @@
+// What completion offers besides names: keywords, functions and the words of SHOW, as the server at hand has them.
+
+const words = (text) => text.trim().split(/\s+/);
+
+/** Keywords offered by completion, everyday ones first. */
+export const KEYWORDS = [
+  'SELECT', 'FROM', 'WHERE', 'JOIN', 'LEFT JOIN', 'INNER JOIN', 'RIGHT JOIN', 'CROSS JOIN', 'ON', 'USING', 'GROUP BY', 'ORDER BY', 'HAVING', 'LIMIT', 'OFFSET',
+  'AND', 'OR', 'NOT', 'IN', 'EXISTS', 'BETWEEN', 'LIKE', 'REGEXP', 'IS NULL', 'IS NOT NULL', 'NULL', 'TRUE', 'FALSE', 'AS', 'ASC', 'DESC', 'DISTINCT', 'ALL', 'UNION', 'UNION ALL',
+  'EXCEPT', 'INTERSECT', 'CASE', 'WHEN', 'THEN', 'ELSE', 'END', 'INTERVAL', 'WITH', 'WITH RECURSIVE', 'WITH ROLLUP', 'OVER', 'PARTITION BY', 'WINDOW', 'ROWS BETWEEN',
+  'INSERT INTO', 'VALUES', 'UPDATE', 'SET', 'DELETE FROM', 'REPLACE INTO', 'ON DUPLICATE KEY UPDATE', 'RETURNING', 'TRUNCATE TABLE', 'CALL', 'DEFAULT',
+  'CREATE TABLE', 'CREATE VIEW', 'CREATE INDEX', 'CREATE DATABASE', 'CREATE TEMPORARY TABLE', 'ALTER TABLE', 'ADD COLUMN', 'DROP COLUMN', 'MODIFY COLUMN', 'RENAME TO',
+  'DROP TABLE', 'DROP VIEW', 'DROP DATABASE', 'DROP INDEX', 'IF EXISTS', 'IF NOT EXISTS', 'PRIMARY KEY', 'FOREIGN KEY', 'REFERENCES', 'UNIQUE', 'INDEX', 'CONSTRAINT', 'AUTO_INCREMENT', 'NOT NULL',
+  'ENGINE', 'COMMENT', 'COLLATE', 'CHARACTER SET', 'ON DELETE CASCADE', 'ON UPDATE CASCADE',
+  'BEGIN', 'START TRANSACTION', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'USE', 'EXPLAIN', 'DESCRIBE', 'SHOW', 'SHOW TABLES', 'SHOW DATABASES', 'SHOW CREATE TABLE', 'SHOW COLUMNS FROM',
+  'SHOW INDEX FROM', 'SHOW PROCESSLIST', 'SHOW VARIABLES LIKE', 'SHOW STATUS LIKE', 'SHOW GRANTS', 'SHOW WARNINGS', 'SHOW TABLE STATUS', 'GRANT', 'REVOKE', 'FOR UPDATE', 'STRAIGHT_JOIN', 'NATURAL JOIN',
+];
+
+/** Functions of both servers, everyday ones first. */
+const FUNCTIONS = words(`
+COUNT SUM AVG MIN MAX GROUP_CONCAT COALESCE IFNULL NULLIF IF CONCAT CONCAT_WS SUBSTRING SUBSTRING_INDEX LEFT RIGHT LENGTH CHAR_LENGTH LOWER UPPER
+TRIM LTRIM RTRIM REPLACE LPAD RPAD REVERSE REPEAT LOCATE INSTR FIND_IN_SET FIELD ELT FORMAT HEX UNHEX SHA2 TO_BASE64 FROM_BASE64 REGEXP_REPLACE REGEXP_SUBSTR
+REGEXP_INSTR ROUND FLOOR CEIL TRUNCATE ABS MOD POW SQRT EXP LN LOG SIGN RAND GREATEST LEAST CAST CONVERT NOW CURDATE CURTIME CURRENT_TIMESTAMP UTC_TIMESTAMP DATE TIME
+YEAR MONTH DAY HOUR MINUTE SECOND MICROSECOND DAYOFWEEK DAYNAME MONTHNAME DAYOFYEAR WEEK YEARWEEK QUARTER LAST_DAY DATE_ADD DATE_SUB DATEDIFF TIMEDIFF TIMESTAMPDIFF TIMESTAMPADD
+DATE_FORMAT STR_TO_DATE MAKEDATE MAKETIME SEC_TO_TIME TIME_TO_SEC UNIX_TIMESTAMP FROM_UNIXTIME CONVERT_TZ EXTRACT JSON_EXTRACT JSON_VALUE JSON_UNQUOTE JSON_OBJECT JSON_ARRAY
+JSON_ARRAYAGG JSON_OBJECTAGG JSON_CONTAINS JSON_CONTAINS_PATH JSON_LENGTH JSON_KEYS JSON_SEARCH JSON_SET JSON_REPLACE JSON_REMOVE JSON_MERGE_PATCH JSON_TYPE JSON_VALID JSON_TABLE
+ROW_NUMBER RANK DENSE_RANK PERCENT_RANK NTILE LAG LEAD FIRST_VALUE LAST_VALUE NTH_VALUE CUME_DIST UUID INET_ATON INET_NTOA INET6_ATON INET6_NTOA DATABASE USER CURRENT_USER VERSION
+LAST_INSERT_ID ROW_COUNT FOUND_ROWS CONNECTION_ID ST_AsText ST_GeomFromText ST_AsGeoJSON ST_GeomFromGeoJSON ST_X ST_Y ST_Distance ST_Distance_Sphere ST_Contains ST_Within
+STDDEV STDDEV_SAMP VARIANCE VAR_SAMP BIT_AND BIT_OR BIT_XOR BIT_COUNT CRC32 COMPRESS UNCOMPRESS AES_ENCRYPT AES_DECRYPT RANDOM_BYTES SLEEP`);
+
+/** Functions of one server: from a version on, and up to one where they were given up. @type {{maria: boolean, from: number, until?: number, names: string[]}[]} */
+const OWN = [
+  { maria: true, from: 0, names: words('MD5 SHA1 NVL NVL2 JSON_QUERY JSON_EXISTS JSON_DETAILED JSON_COMPACT JSON_LOOSE TO_CHAR ADD_MONTHS MEDIAN PERCENTILE_CONT PERCENTILE_DISC NEXTVAL LASTVAL SETVAL COLUMN_GET COLUMN_CREATE COLUMN_JSON') },
+  { maria: true, from: 11.07, names: words('VEC_DISTANCE VEC_DISTANCE_EUCLIDEAN VEC_DISTANCE_COSINE VEC_FromText VEC_ToText UUID_v4 UUID_v7') },
+  { maria: false, from: 0, until: 9.06, names: words('MD5 SHA1') },
+  { maria: false, from: 8.00, names: words('ANY_VALUE BIN_TO_UUID UUID_TO_BIN IS_UUID JSON_PRETTY JSON_STORAGE_SIZE JSON_OVERLAPS JSON_SCHEMA_VALID JSON_SCHEMA_VALIDATION_REPORT REGEXP_LIKE GROUPING FORMAT_BYTES FORMAT_PICO_TIME PS_CURRENT_THREAD_ID ST_Transform ST_Latitude ST_Longitude') },
+  { maria: false, from: 9.00, names: words('STRING_TO_VECTOR VECTOR_TO_STRING VECTOR_DIM TO_VECTOR FROM_VECTOR') },
+];
+
+/** What may follow SHOW; words of one server begin with its sign: `+` MariaDB, `-` MySQL. */
+const SHOW = `TABLES|DATABASES|COLUMNS FROM|CREATE TABLE|CREATE VIEW|CREATE DATABASE|CREATE PROCEDURE|CREATE FUNCTION|CREATE TRIGGER|CREATE EVENT|CREATE USER
+INDEX FROM|PROCESSLIST|FULL PROCESSLIST|FULL TABLES|FULL COLUMNS FROM|TABLE STATUS|VARIABLES LIKE|GLOBAL VARIABLES LIKE|SESSION VARIABLES LIKE|STATUS LIKE|GLOBAL STATUS LIKE|WARNINGS|ERRORS
+GRANTS|GRANTS FOR|TRIGGERS|EVENTS|PROCEDURE STATUS|FUNCTION STATUS|ENGINES|ENGINE INNODB STATUS|PLUGINS|PRIVILEGES|CHARACTER SET|COLLATION|OPEN TABLES|BINARY LOGS|BINLOG EVENTS|PROFILES
++CREATE SEQUENCE|+CREATE PACKAGE|+PACKAGE STATUS|+ALL SLAVES STATUS|+REPLICA STATUS|+BINLOG STATUS|+EXPLAIN FOR|+ANALYZE FOR|+USER_STATISTICS|+INDEX_STATISTICS|+LOCALES
+-REPLICA STATUS|-REPLICAS|-BINARY LOG STATUS|-PARSE_TREE|-EXTENDED COLUMNS FROM|-EXTENDED INDEX FROM`.split(/[|\n]/);
+
+/** @typedef {{maria: boolean, version: number}} Server `version` as major.minor with two digits of minor: 10.11, 9.07 */
+
+/**
+ * What a server is, by the version it tells.
+ * @param {string|undefined} text such as `9.7.4` or `11.4.2-MariaDB-log`
+ * @returns {Server}
+ */
+export function serverOf(text = '') {
+  const maria = /maria/i.test(text);
+  const found = /(\d+)\.(\d+)\.\d+(?=[^\d.]*maria)/i.exec(text) ?? /(\d+)\.(\d+)/.exec(text);
+  return { maria, version: found ? Number(found[1]) + Number(found[2]) / 100 : Infinity };
+}
+
+/** The functions that a server has. @param {Server} server @returns {string[]} */
+export function functionsOf({ maria, version }) {
+  const own = OWN.filter((group) => group.maria === maria && version >= group.from && version < (group.until ?? Infinity));
+  return [...new Set([...FUNCTIONS, ...own.flatMap(({ names }) => names)])];
+}
+
+/**
+ * How a SHOW can go on after the words that stand there.
+ * @param {string[]} before words after SHOW, in capitals
+ * @param {Server} server
+ * @returns {string[]}
+ */
+export function showWords(before, { maria }) {
+  const other = maria ? '-' : '+';
+  const phrases = SHOW.filter((phrase) => phrase[0] !== other).map((phrase) => phrase.replace(/^[+-]/, '').split(' '));
+  const going = phrases.filter((phrase) => phrase.length > before.length && before.every((word, i) => phrase[i] === word));
+  return [...new Set(going.map((phrase) => phrase.slice(before.length).join(' ')))];
+}

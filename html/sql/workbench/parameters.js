@@ -1,0 +1,64 @@
+// The dialog that asks for the parameters of statements. Loaded when a statement has some.
+import { h } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+import { parametersOf, withParameters, wrongWith } from '../core/parameters.js';
+
+const TYPES = { text: 'Text', number: 'Number', list: 'List', null: 'NULL' };
+/** Names whose values are not remembered. */
+const SECRET = /pass|secret|token|pwd/i;
+
+/**
+ * Asks for the values and gives the statements with them; null where the person went back.
+ * @template {{sql: string}} T
+ * @param {T[]} statements
+ * @param {{read: () => Record<string, import('../core/parameters.js').Parameter>, write: (values: Record<string, import('../core/parameters.js').Parameter>) => void}} store
+ * @returns {Promise<T[]|null>}
+ */
+export async function fillParameters(statements, store) {
+  const names = [...new Set(statements.flatMap(({ sql }) => parametersOf(sql).map(({ name }) => name)))];
+  if (!names.length) return statements;
+  const before = store.read();
+  const rows = names.map((name) => row(name, before[name]));
+  const values = await openDialog({
+    title: names.length === 1 ? 'Parameter' : 'Parameters',
+    body: [h('p', { class: 'dim', text: 'Texts are put in quotes. A list is written with commas or on lines of its own, for IN.' }), h('div', { class: 'parameters' }, rows.map(({ element }) => element))],
+    actions: [{ label: 'Cancel', value: undefined }],
+    onOpen: (dialog, close) => {
+      const done = () => {
+        const wrong = rows.filter((one) => one.check());
+        if (wrong.length) wrong[0].input.focus();
+        else close(Object.fromEntries(rows.map((one) => [one.name, one.value()])));
+      };
+      dialog.querySelector('.dialog-foot')?.append(h('button', { type: 'button', class: 'button primary', text: 'Run', on: { click: done } }));
+      dialog.addEventListener('keydown', (event) => {
+        const inList = /** @type {Element} */ (event.target).matches('textarea') && !event.ctrlKey && !event.metaKey;
+        if (event.key !== 'Enter' || event.isComposing || inList || /** @type {Element} */ (event.target).matches('button, select')) return;
+        event.preventDefault();
+        done();
+      });
+      (rows[0].input.disabled ? rows[0].type : rows[0].input).focus();
+      rows[0].input.select();
+    },
+  });
+  if (!values) return null;
+  store.write({ ...before, ...Object.fromEntries(Object.entries(values).filter(([name]) => !SECRET.test(name))) });
+  return statements.map((statement) => ({ ...statement, sql: withParameters(statement.sql, values) }));
+}
+
+function row(name, { type: lastType = 'text', value: last = '' } = {}) {
+  const input = h('textarea', { class: 'field', rows: 1, id: `parameter-${name}`, 'aria-describedby': `parameter-${name}-wrong`, spellcheck: 'false', autocomplete: 'off' });
+  const type = h('select', { class: 'field', 'aria-label': `Type of ${name}` }, Object.entries(TYPES).map(([value, text]) => h('option', { value, text })));
+  const wrong = h('span', { class: 'parameter-wrong bad', id: `parameter-${name}-wrong`, role: 'status' });
+  const value = () => ({ type: /** @type {import('../core/parameters.js').ParameterType} */ (type.value), value: input.value });
+  const adapt = () => {
+    input.disabled = type.value === 'null';
+    input.rows = type.value === 'list' ? 4 : 1;
+    wrong.textContent = '';
+  };
+  input.value = last;
+  type.value = Object.hasOwn(TYPES, lastType) ? lastType : 'text';
+  type.addEventListener('change', adapt);
+  adapt();
+  const check = () => (wrong.textContent = wrongWith(value()));
+  return { name, input, type, value, check, element: h('div', { class: 'parameter' }, h('label', { for: input.id, text: `:${name}` }), type, input, wrong) };
+}

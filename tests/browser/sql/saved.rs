@@ -1,0 +1,83 @@
+//! Saved queries and the parameters of statements.
+
+use serde_json::json;
+
+use crate::sql::client::Client;
+
+#[test]
+fn a_query_is_saved_in_a_folder_and_found_again() {
+    let client = Client::open("saved_queries", "");
+    let page = &client.page;
+    client.write("SELECT 'needle' AS x");
+    page.click("#more");
+    page.click("text=Save query …");
+    page.wait_for("document.querySelector('dialog #saved-name')");
+    page.fill("#saved-name", "The needle");
+    page.fill("#saved-folder", "Reports");
+    page.press("Enter");
+    page.wait_for("!document.querySelector('dialog')");
+    page.reload();
+    client.wait_until_ready();
+    page.press("Alt+s");
+    page.wait_for("eyes.first('.saved-list h3')?.innerText === 'Reports'");
+    page.assert_accessible("the saved queries");
+    page.type_text("needl");
+    page.press("Enter");
+    page.wait_for("!document.querySelector('dialog')");
+    // What stood there is kept: the query comes in a tab of its own, and is not run.
+    assert_eq!(page.texts(".query-tab-name"), ["query 1", "The needle"]);
+    assert_eq!(client.editor(), "SELECT 'needle' AS x");
+    assert_eq!(client.sent(), 0);
+    page.press("Alt+s");
+    page.click("[aria-label='Delete The needle']");
+    page.click("dialog .danger");
+    page.wait_for("!eyes.first('.saved-entry')");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+}
+
+#[test]
+fn parameters_are_asked_for_and_remembered() {
+    let client = Client::open("saved_parameters", "");
+    let page = &client.page;
+    client.write(
+        "SELECT :name AS a, 10 + :n AS b, 2 IN (:list) AS c, ':name 12:30' AS d, :none AS e",
+    );
+    page.press("Ctrl+Enter");
+    page.wait_for("eyes.all('dialog .parameter').length === 4");
+    page.assert_accessible("the parameters");
+    assert_eq!(
+        page.texts(".parameter label"),
+        [":name", ":n", ":list", ":none"]
+    );
+    page.fill("#parameter-name", "it's \\ :n");
+    choose(&client, "n", "number");
+    page.fill("#parameter-n", "1 OR 1");
+    choose(&client, "list", "list");
+    page.fill("#parameter-list", "1, 2");
+    choose(&client, "none", "null");
+    page.click("dialog .primary");
+    page.wait_for("eyes.first('#parameter-n-wrong').innerText === 'not a number'");
+    assert_eq!(client.sent(), 0);
+    page.fill("#parameter-n", "-3");
+    client.until_ended(|| page.click("dialog .primary"));
+    assert_eq!(
+        client.cells(),
+        [["it's \\ :n", "7", "1", ":name 12:30", "NULL"]]
+    );
+    // The text stays as it was written, and the values are offered again.
+    assert!(client.editor().starts_with("SELECT :name AS a"));
+    page.press("Ctrl+Enter");
+    page.wait_for("eyes.first('#parameter-n')?.value === '-3'");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+    assert_eq!(client.sent(), 1);
+}
+
+fn choose(client: &Client, name: &str, kind: &str) {
+    client.page.eval(&format!(
+        "(() => {{ const type = eyes.first({}); type.value = {}; type.dispatchEvent(new Event('change')); }})()",
+        json!(format!("[aria-label='Type of {name}']")),
+        json!(kind)
+    ));
+}

@@ -1,0 +1,91 @@
+//! The names of tabs, results that stay, and many tabs.
+
+use crate::sql::client::{Client, row};
+
+const SHOP: &str =
+    "CREATE TABLE customers (id INT, name VARCHAR(40)); INSERT INTO customers VALUES (1, 'Alice')";
+
+#[test]
+fn results_are_called_after_their_table_and_one_can_stay() {
+    let client = Client::open("tabs_results", SHOP);
+    let page = &client.page;
+    client.run("SELECT * FROM `customers` WHERE id = 1");
+    assert_eq!(client.result_tabs()[0], "customers 1");
+    assert_eq!(
+        page.eval("eyes.first('.results-tab [role=tab]').title"),
+        "SELECT * FROM `customers` WHERE id = 1"
+    );
+    page.click("[data-tool=pin]");
+    client.run("SELECT 2 AS two -- a remark");
+    assert_eq!(client.headers(), ["two"]);
+    let tabs = client.result_tabs();
+    assert!(
+        tabs[0].ends_with("customers 1") && tabs[1] == "SELECT 2 AS two 1",
+        "{tabs:?}"
+    );
+    page.click(".results-tab text=customers");
+    client.settle();
+    assert_eq!(client.column(1), ["Alice"]);
+    // Let go, it goes with the next run.
+    page.click("[data-tool=pin]");
+    client.run("SELECT 3 AS three");
+    assert_eq!(client.result_tabs()[0], "SELECT 3 AS three 1");
+    assert!(
+        !client
+            .result_tabs()
+            .iter()
+            .any(|tab| tab.contains("customers"))
+    );
+}
+
+#[test]
+fn a_double_click_names_the_tab_after_the_table_until_a_person_does() {
+    let client = Client::open("tabs_names", SHOP);
+    let page = &client.page;
+    client.show_tables();
+    client.until_ended(|| page.double_click(&row("customers")));
+    assert_eq!(page.texts(".query-tab-name"), ["customers"]);
+    assert_eq!(page.texts(".query-tab-db"), ["tabs_names"]);
+    client.press_function_key(2, false);
+    page.wait_for("document.querySelector('dialog input')");
+    page.fill("dialog input", "mine");
+    page.press("Enter");
+    page.wait_for("!document.querySelector('dialog')");
+    client.until_ended(|| page.double_click(&row("customers")));
+    assert_eq!(page.texts(".query-tab-name"), ["mine"]);
+}
+
+#[test]
+fn f3_finds_in_the_results_from_the_editor() {
+    let client = Client::open("tabs_find", SHOP);
+    let page = &client.page;
+    client.run("SELECT * FROM customers");
+    page.click(".results-tab text=Messages");
+    page.click("textarea.editor-area");
+    client.press_function_key(3, false);
+    page.wait_for("document.activeElement.matches('.find input')");
+    page.type_text("Ali");
+    page.wait_for("eyes.first('.find .find-count')?.innerText === '1 of 1'");
+}
+
+#[test]
+fn the_active_one_of_many_tabs_is_whole_in_sight_and_all_are_listed() {
+    let client = Client::open("tabs_many", "");
+    let page = &client.page;
+    for _ in 1..16 {
+        page.press("Alt+n");
+    }
+    page.wait_for("document.querySelectorAll('.query-tab').length === 16");
+    client.settle();
+    let inside = "(() => { const tab = document.querySelector('.query-tab.active').getBoundingClientRect(); const strip = document.querySelector('#tabs').getBoundingClientRect(); return tab.left >= strip.left - 1 && tab.right <= strip.right + 1; })()";
+    assert_eq!(page.eval(inside), true);
+    page.click("#tab-list");
+    page.wait_for("eyes.all('.menu [role=menuitem]').length === 16");
+    page.press("Home");
+    page.press("Enter");
+    page.wait_for(
+        "document.querySelector('.query-tab.active .query-tab-name').textContent === 'query 1'",
+    );
+    assert_eq!(page.eval(inside), true);
+    page.assert_accessible("many tabs");
+}
