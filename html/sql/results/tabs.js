@@ -121,6 +121,14 @@ export class Tabs {
     this.#onChange(id);
   }
 
+  /** Changes the title of a tab. @param {string} id @param {string} title */
+  rename(id, title) {
+    const tab = this.#tabs.get(id);
+    const text = tab?.button.querySelector('span');
+    if (text) text.textContent = title;
+    tab?.holder.querySelector('.tab-close')?.setAttribute('aria-label', `Close ${title}`);
+  }
+
   /** Changes the figure in a tab. */
   setCount(id, count) {
     const button = this.#tabs.get(id)?.button;
