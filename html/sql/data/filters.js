@@ -31,7 +31,7 @@ export function filterSql({ column, op, value }, type) {
   if (op === 'NOT NULL') return `${name} IS NOT NULL`;
   const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
   if (op === 'IN') return listSql(name, compared, value, type);
-  return `${compared} ${op === '!=' ? '<>' : op} ${op === 'LIKE' ? quoteText(value) : operand(value, column, type)}`;
+  return `${compared} ${op === '!=' ? '<>' : op} ${op === 'LIKE' ? quoteText(value) : operand(value, column, type, asText(type, op))}`;
 }
 
 /** A FLOAT is rarely what its digits say, a JSON value no text. */
@@ -40,11 +40,11 @@ function asText(type, op) {
   return /^float\b/i.test(type) && (op === '=' || op === '!=' || op === 'IN');
 }
 
-function operand(value, column, type) {
+function operand(value, column, type, isText = false) {
   const kind = classOf(type);
   if (kind === 'number' || kind === 'float') {
     if (!isNumber(value.trim())) throw new Error(`${column} holds numbers; “${value}” is none`);
-    return asText(type, '=') ? quoteText(value.trim()) : literal(value.trim(), type);
+    return isText ? quoteText(value.trim()) : literal(value.trim(), type);
   }
   if (kind === 'json' || kind === 'choice') return quoteText(value);
   return literal(kind === 'text' || kind === 'binary' ? value : value.trim(), type);
@@ -53,7 +53,7 @@ function operand(value, column, type) {
 function listSql(name, compared, text, type) {
   const items = listOf(text);
   const values = items.filter((item) => item !== null);
-  const some = values.length ? `${compared} IN (${values.map((item) => operand(item, name, type)).join(', ')})` : '';
+  const some = values.length ? `${compared} IN (${values.map((item) => operand(item, name, type, compared !== name)).join(', ')})` : '';
   const none = items.length > values.length ? `${name} IS NULL` : '';
   if (!some && !none) throw new Error('IN takes values with commas between them, such as 1, 2, 3');
   return [some, none].filter(Boolean).join(' OR ');
@@ -65,7 +65,7 @@ function listSql(name, compared, text, type) {
  * @returns {(string|null)[]}
  */
 export function listOf(text) {
-  const pattern = /\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^,]*))\s*(?:,|$)/gy;
+  const pattern = /\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^,'"][^,]*|))\s*(?:,|$)/gy;
   const items = [];
   while (pattern.lastIndex < text.length) {
     const found = pattern.exec(text);

@@ -15,7 +15,7 @@ const KEPT_SIZE = 16_000_000;
 /** Rows kept at most. */
 const KEPT_ROWS = 12_000;
 
-/** Rows below what is in sight that are loaded before they are needed. */
+/** Rows below what is in sight that are loaded before they are needed, at most a page. */
 const AHEAD = 400;
 
 /**
@@ -108,7 +108,7 @@ export class Pager {
     const { first, last } = this.#sight;
     const [from, to] = [this.#pageAt(first), this.#pageAt(last)];
     for (let at = from; at <= to; at += 1) if (this.#pages[at] && !this.#pages[at].rows) return () => this.#again(at);
-    if (!this.#ended && last + AHEAD >= this.#rows) return () => this.#more();
+    if (!this.#ended && last + Math.min(AHEAD, this.#limit) >= this.#rows) return () => this.#more();
     return null;
   }
 

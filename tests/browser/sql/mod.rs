@@ -4,6 +4,7 @@
 //! of its own.
 
 mod client;
+mod data;
 mod editor;
 mod hostile;
 mod keyboard;
