@@ -15,6 +15,10 @@ import { TableRows, referencesTo, serverOffset } from './source.js';
 /** Tables that the way back leads through, at most. */
 const MAX_TRAIL = 50;
 
+/** Where fingers may touch, and how high a row with links is there, in pixels. */
+const TOUCHED = '(max-width: 760px), (pointer: coarse)';
+const TOUCHED_ROW = 41;
+
 /**
  * @typedef {import('./source.js').Place} Place
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
@@ -82,7 +86,7 @@ export class DataView {
       const [schema, timeZone] = await Promise.all([load(place.db, place.table, fresh), serverOffset(api)]);
       if (turn !== this.#turn) return;
       if (!schema.columns?.length) throw new Error(schema.note ?? `${place.table} has no columns that can be shown`);
-      const rows = new TableRows(api, { ...place, schema, timeZone }, place, () => { if (rows === this.#rows) this.#grew(); });
+      const rows = new TableRows(api, { ...place, schema, timeZone }, place, (shifted) => { if (rows === this.#rows) this.#grew(shifted); });
       await rows.pager.need(0, Math.ceil((place.top ?? 0) / (this.grid?.model.rowHeight ?? 24)));
       if (turn !== this.#turn) return rows.dispose();
       this.#show(place, schema, rows);
@@ -120,6 +124,8 @@ export class DataView {
       grid: {
         label: `Rows of ${this.#place.table}`,
         empty: 'No rows.',
+        // A finger hits a link only in a row that is high enough.
+        ...(this.#schema.foreign_keys?.length && matchMedia(TOUCHED).matches && { rowHeight: TOUCHED_ROW }),
         sort: (keys) => this.#change({ sort: keys.map(({ column, descending }) => ({ name: this.#schema.columns[column].name, descending })) }),
         onSight: (first, last) => this.#onSight(first, last),
         onHeader: (header, column) => this.#header(header, column),
@@ -139,8 +145,8 @@ export class DataView {
     this.#bar.sight(first, last, this.#rows);
   }
 
-  #grew() {
-    this.grid?.grew();
+  #grew(shifted) {
+    this.grid?.grew(shifted);
     this.#tell();
   }
 

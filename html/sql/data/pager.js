@@ -39,7 +39,7 @@ export class Pager {
 
   /**
    * @param {(range: Range) => Promise<Loaded>} fetch
-   * @param {{byCursor: boolean, onChange?: () => void}} options
+   * @param {{byCursor: boolean, onChange?: (shifted: boolean) => void}} options `shifted`: rows behind others have another place now
    */
   constructor(fetch, { byCursor, onChange = () => {} }) {
     this.#fetch = fetch;
@@ -96,10 +96,11 @@ export class Pager {
 
   async #work() {
     for (let step = this.#next(); step; step = this.#next()) {
-      await step();
+      const added = await step();
+      const before = this.#rows;
       this.#measure();
       this.#trim();
-      this.#onChange();
+      this.#onChange(!added && before !== this.#rows);
     }
   }
 
@@ -112,12 +113,14 @@ export class Pager {
     return null;
   }
 
+  /** Loads the page after the last; true, since it moves none. */
   async #more() {
     const limit = this.#limit;
     const after = this.#pages.at(-1)?.last ?? null;
     const { rows, last } = await this.#fetch({ after, until: null, limit, offset: this.#byCursor ? 0 : this.#rows });
     if (rows.length) this.#pages.push(pageOf(after, rows, last));
     this.#ended = rows.length < limit;
+    return true;
   }
 
   /** Loads a page that was let go of: by key what is between its ends now, however many rows those are. */

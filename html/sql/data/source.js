@@ -65,7 +65,7 @@ export class TableRows extends ResultSet {
    * @param {Api} api
    * @param {{db: string, table: string, schema: any, timeZone: string}} of
    * @param {Wanted} wanted throws where a filter is wrong
-   * @param {() => void} onChange rows came or went
+   * @param {(shifted: boolean) => void} onChange rows came or went
    */
   constructor(api, { db, table, schema, timeZone }, { filters, free, sort }, onChange) {
     super({ db });

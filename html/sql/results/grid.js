@@ -20,7 +20,7 @@ const ROW_HEIGHT = { fine: 24, coarse: 36 };
 
 /** A grid of one result. */
 export class Grid {
-  #rows = new Map(); // place → { element, number, cells: Map(column → cell) }
+  #rows = new Map(); // place → { element, number, cells: Map(column → cell), awaited }
   #headers = new Map();
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
@@ -32,14 +32,14 @@ export class Grid {
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{label: string, onActive?: (at: Position) => void,
    *   onOpen?: (at: Position, byKey: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
-   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string,
+   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: number,
    *   sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void}} options
    *   `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`: add to what was drawn
    */
   constructor(result, options) {
     this.options = options;
-    const rowHeight = matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine;
+    const rowHeight = options.rowHeight ?? (matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine);
     this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight });
     this.needle = '';
     const { model } = this;
@@ -67,9 +67,10 @@ export class Grid {
     this.corner.style.width = `${model.numberWidth}px`;
   }
 
-  /** Rows came or went: what is in sight is drawn anew, where it was. */
-  grew() {
+  /** Rows came or went. `renew`: those in sight may be others; else only what was awaited is filled. */
+  grew(renew = true) {
     const { model } = this;
+    const left = model.left(0);
     model.grew();
     this.empty.hidden = model.rowCount > 0;
     this.element.setAttribute('aria-rowcount', String(model.rowCount + 1));
@@ -77,8 +78,13 @@ export class Grid {
     else model.active = model.clamp({ row: Math.max(0, model.active.row), column: model.active.column });
     model.anchor = model.clamp(model.anchor);
     this.#resized();
-    for (const row of this.#rows.values()) row.number.style.width = `${model.numberWidth}px`;
-    this.render(true);
+    if (renew || left !== model.left(0)) {
+      for (const row of this.#rows.values()) row.number.style.width = `${model.numberWidth}px`;
+      return this.render(true);
+    }
+    this.render();
+    for (const [place, row] of this.#rows) if (row.awaited && model.row(place)) this.#fillRow(place, row, new Set(row.cells.keys()), false, true);
+    return undefined;
   }
 
   /** Draws before the next frame, however often it is asked. */
@@ -170,7 +176,7 @@ export class Grid {
     const element = h('div', { class: 'grid-row', role: 'row' }, number);
     element.style.height = `${this.model.rowHeight}px`;
     this.body.append(element);
-    return { element, number, cells: new Map() };
+    return { element, number, cells: new Map(), awaited: false };
   }
 
   #drop(place) {
@@ -180,6 +186,7 @@ export class Grid {
 
   #fillRow(place, row, columns, renew, refill) {
     const free = [...row.cells.keys()].filter((column) => !columns.has(column));
+    row.awaited = !this.model.row(place);
     for (const column of columns) {
       const known = row.cells.get(column);
       const cell = known ?? this.#takeCell(row, column, free);

@@ -23,6 +23,7 @@ let serial = 0;
 export class Tabs {
   /** @type {Map<string, Tab>} */ #tabs = new Map();
   #onChange;
+  #serial = 0;
   #prefix = `results-${(serial += 1)}`;
 
   /** @param {(id: string|null) => void} onChange gets the id of the tab shown */
@@ -52,7 +53,9 @@ export class Tabs {
     const successor = this.#successor(id, rank);
     const wasActive = this.active === id;
     this.#discard(id);
-    const names = { tab: `${this.#prefix}-tab-${id}`, panel: `${this.#prefix}-panel-${id}` };
+    // Not by the id, which may hold the name of a table, and that any character.
+    const number = (this.#serial += 1);
+    const names = { tab: `${this.#prefix}-tab-${number}`, panel: `${this.#prefix}-panel-${number}` };
     const button = h('button', {
       type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
       class: kind, on: { click: () => this.activate(id) },

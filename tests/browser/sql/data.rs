@@ -26,7 +26,8 @@ const SCROLL: &str = r"(async (columns) => {
   for (let idle = 0; idle < 200;) {
     await frame(); await frame();
     look();
-    const awaited = [...grid.querySelectorAll('.grid-cell')].some((cell) => cell.dataset.look === 'awaited');
+    // The row with the active cell stays in the document wherever it is.
+    const awaited = [...grid.querySelectorAll('.grid-row:not(.current) .grid-cell')].some((cell) => cell.dataset.look === 'awaited');
     const before = grid.scrollTop;
     if (!awaited) grid.scrollTop += Math.floor((grid.clientHeight - 60) * 0.9);
     idle = grid.scrollTop === before ? idle + 1 : 0;
@@ -95,7 +96,7 @@ fn numbered(table: &str, columns: &str, values: &str, rows: usize) -> String {
 /// What the server says the order is.
 fn expected(db: &str, table: &str, shown: &str, order: &str) -> Vec<String> {
     Database::shared().column(&format!(
-        "SET time_zone = @@global.time_zone; SELECT {shown} FROM {db}.{table} ORDER BY {order}"
+        "SELECT {shown} FROM {db}.{table} ORDER BY {order}"
     ))
 }
 
@@ -165,7 +166,7 @@ fn keys_of_every_kind_are_browsed_exactly() {
         (
             "negative",
             "id BIGINT PRIMARY KEY",
-            "(n - 1200) * 7000000000000001",
+            "(CAST(n AS SIGNED) - 1200) * 7000000000000001",
             "id",
             1,
         ),
@@ -179,7 +180,7 @@ fn keys_of_every_kind_are_browsed_exactly() {
         (
             "decimals",
             "id DECIMAL(30, 10) PRIMARY KEY",
-            "(n - 1000) * 0.0000000003 + 12345678901234567890",
+            "(CAST(n AS SIGNED) - 1000) * 0.0000000003 + 12345678901234567890",
             "id",
             1,
         ),
@@ -201,7 +202,7 @@ fn keys_of_every_kind_are_browsed_exactly() {
             "bytes",
             "k VARBINARY(16) PRIMARY KEY",
             "UNHEX(MD5(n))",
-            "CONCAT('0x', LOWER(HEX(k)), '16 B')",
+            "CONCAT('0x', HEX(k), '16 B')",
             1,
         ),
         (
@@ -409,6 +410,7 @@ fn a_condition_by_hand_is_kept_when_it_fails_and_the_error_stands_beside_it() {
     client.show_tables();
     open_data(&client, "t");
     let page = &client.page;
+    page.expect_error("400");
     let apply = |text: &str| {
         page.fill(".data-where", text);
         page.press("Enter");
@@ -431,7 +433,7 @@ fn a_condition_by_hand_is_kept_when_it_fails_and_the_error_stands_beside_it() {
         assert_eq!(client.column(0), ["1", "4", "7"], "what was shown stays");
     }
     apply("");
-    assert_eq!(client.cells().len(), 30);
+    assert_eq!(client.text(".data-figures"), "30 rows");
     assert_eq!(client.text(".data-error"), "");
     assert_eq!(page.eval("eyes.violations"), json!([]));
 }
@@ -534,6 +536,7 @@ fn read_only_mode_browses_sorts_filters_and_refuses_what_writes() {
     );
     filter(&client, "e", "=", "a");
     assert_eq!(scrolled(&client, 1).len(), 750);
+    client.page.expect_error("403");
     client.page.fill(".data-where", "writes() = 1");
     client.page.press("Enter");
     client.page.wait_for("eyes.first('.data-error')");
