@@ -22,7 +22,7 @@ export class DataBar {
     this.#on = on;
     this.trail = h('nav', { class: 'data-trail', 'aria-label': 'Tables on the way here' });
     this.field = h('input', {
-      class: 'field data-where', 'aria-label': 'Condition of the rows (WHERE)', placeholder: "WHERE, such as price > 5 AND name LIKE 'A%'",
+      class: 'field data-where', 'aria-label': 'Condition of the rows (WHERE)', placeholder: "such as price > 5 AND name LIKE 'A%'",
       autocomplete: 'off', spellcheck: 'false', on: { keydown: (event) => this.#onKey(event) },
     });
     const apply = h('button', { type: 'button', class: 'button small', text: 'Apply', on: { click: () => on.apply(this.field.value) } });

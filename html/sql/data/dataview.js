@@ -21,6 +21,7 @@ const TOUCHED_ROW = 41;
 
 /**
  * @typedef {import('./source.js').Place} Place
+ * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
  *   announce: Announce, onTitle: (title: string) => void}} Deps
  */
@@ -29,7 +30,7 @@ const TOUCHED_ROW = 41;
 export class DataView {
   #deps;
   /** @type {Place} */ #place;
-  /** @type {Place[]} */ #trail = [];
+  /** @type {Stop[]} */ #trail = [];
   /** @type {ResultView|null} */ #view = null;
   /** @type {TableRows|null} */ #rows = null;
   #turn = 0;
@@ -45,7 +46,7 @@ export class DataView {
       apply: (free) => this.#change({ free }),
       drop: (filter) => this.#change({ filters: this.#place.filters.filter((one) => one !== filter) }),
       clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
-      refresh: () => this.#open(this.#place, true),
+      refresh: () => this.#open(this.#place, { fresh: true }),
       count: () => this.#count(),
     });
     this.host = h('div', { class: 'data-host' });
@@ -71,36 +72,51 @@ export class DataView {
 
   dispose() {
     this.#turn += 1;
-    this.#rows?.dispose();
+    for (const rows of [this.#rows, ...this.#trail.map((stop) => stop.rows)]) rows?.dispose();
     this.#view?.dispose();
   }
 
   // What is looked at.
 
-  /** Goes to a place; what is shown stays until that has answered. @param {Place} place */
-  async #open(place, fresh = false) {
+  /**
+   * Goes to a place; what is shown stays until that has answered.
+   * @param {Place} place
+   * @param {{fresh?: boolean, trail?: Stop[], kept?: Stop}} [how] `trail`: the way back from there; `kept`: it was there before
+   */
+  async #open(place, { fresh = false, trail = this.#trail, kept } = {}) {
     const turn = (this.#turn += 1);
     this.element.setAttribute('aria-busy', 'true');
-    const { api, schema: load } = this.#deps;
     try {
-      const [schema, timeZone] = await Promise.all([load(place.db, place.table, fresh), serverOffset(api)]);
-      if (turn !== this.#turn) return;
+      const schema = kept?.schema ?? await this.#deps.schema(place.db, place.table, fresh);
       if (!schema.columns?.length) throw new Error(schema.note ?? `${place.table} has no columns that can be shown`);
-      const rows = new TableRows(api, { ...place, schema, timeZone }, place, (shifted) => { if (rows === this.#rows) this.#grew(shifted); });
-      await rows.pager.need(0, Math.ceil((place.top ?? 0) / (this.grid?.model.rowHeight ?? 24)));
-      if (turn !== this.#turn) return rows.dispose();
-      this.#show(place, schema, rows);
+      const rows = kept?.rows ?? await this.#rowsOf(place, schema);
+      const first = Math.floor((place.top ?? 0) / (this.grid?.model.rowHeight ?? 24));
+      if (turn === this.#turn) await rows.pager.need(first, first + 50);
+      if (turn !== this.#turn) return kept ? undefined : rows.dispose();
+      this.#show(place, schema, rows, trail);
     } catch (cause) {
-      if (turn === this.#turn) this.#bar.fail(cause.message, () => this.#open(place, true));
+      if (turn === this.#turn) this.#bar.fail(cause.message, () => this.#open(place, { fresh: true, trail }));
     } finally {
       if (turn === this.#turn) this.element.removeAttribute('aria-busy');
     }
+    return undefined;
   }
 
-  #show(place, schema, rows) {
+  async #rowsOf(place, schema) {
+    const { api } = this.#deps;
+    const timeZone = await serverOffset(api);
+    const rows = new TableRows(api, { ...place, schema, timeZone }, place, (shifted) => { if (rows === this.#rows) this.#grew(shifted); });
+    return rows;
+  }
+
+  /** @param {Place} place @param {any} schema @param {TableRows} rows @param {Stop[]} trail */
+  #show(place, schema, rows, trail) {
     const same = this.#view && this.#schema === schema && place.db === this.#place.db && place.table === this.#place.table;
     const focused = this.host.contains(document.activeElement);
-    this.#rows?.dispose();
+    for (const old of [this.#rows, ...this.#trail.map((stop) => stop.rows)]) {
+      if (old !== rows && !trail.some((stop) => stop.rows === old)) old?.dispose();
+    }
+    this.#trail = trail;
     this.#rows = rows;
     this.#schema = schema;
     this.#place = place;
@@ -139,8 +155,9 @@ export class DataView {
   }
 
   #onSight(first, last) {
-    this.#rows?.pager.need(first, last).catch((cause) => {
-      if (!/abort/i.test(cause.name)) this.#bar.fail(cause.message, () => this.grid?.grew());
+    const rows = this.#rows;
+    rows?.pager.need(first, last).catch((cause) => {
+      if (rows === this.#rows) this.#bar.fail(cause.message, () => this.grid?.grew());
     });
     this.#bar.sight(first, last, this.#rows);
   }
@@ -249,19 +266,20 @@ export class DataView {
 
   /** Goes where a foreign key leads. @param {import('./links.js').Link} link */
   follow({ db, table, filters }) {
-    const here = { ...this.#place, top: this.grid?.offset ?? 0, at: this.grid && { ...this.grid.model.active } };
-    this.#trail = [...this.#trail, here].slice(-MAX_TRAIL);
+    const { grid } = this;
+    if (!grid || !this.#rows) return undefined;
+    const here = { ...this.#place, top: grid.offset, at: { ...grid.model.active }, rows: this.#rows, schema: this.#schema };
     this.#bar.free = '';
-    return this.#open({ db, table, filters, free: '', sort: [] });
+    return this.#open({ db, table, filters, free: '', sort: [] }, { trail: [...this.#trail, here].slice(-MAX_TRAIL) });
   }
 
   /** Goes back to where a link was followed. @param {number} [steps] */
   back(steps = 1) {
-    const place = this.#trail.at(-steps);
-    if (!place) return;
-    this.#trail = this.#trail.slice(0, -steps);
-    this.#bar.free = place.free;
-    this.#open(place);
+    const stop = this.#trail.at(-steps);
+    if (!stop) return;
+    this.#bar.free = stop.free;
+    stop.rows.pager.release();
+    this.#open(stop, { trail: this.#trail.slice(0, -steps), kept: stop });
   }
 
   #onKey(event) {

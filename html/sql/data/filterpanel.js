@@ -7,7 +7,10 @@ import { h } from '../../common/dom.js';
 import { openPanel } from '../../common/popup.js';
 import { filterSql, operatorsOf, takesValue } from './filters.js';
 
-const NAMES = { LIKE: 'LIKE (% and _ stand for any)', IN: 'IN (a, b, c)', NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
+const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
+
+/** What is typed for an operator. */
+const HINTS = { LIKE: '% and _ stand for any', IN: "a, 'b, c', NULL" };
 
 /**
  * Opens the panel under the button of a column.
@@ -30,6 +33,7 @@ function panel(column, filter, done) {
   const error = h('p', { class: 'bad', role: 'alert', hidden: true });
   const chosen = () => /** @type {import('./filters.js').Filter} */ ({ column: column.name, op: op.value, value: value.value });
   const adapt = () => {
+    value.placeholder = HINTS[op.value] ?? '';
     value.hidden = !takesValue(/** @type {any} */ (op.value));
     error.hidden = true;
     sql.textContent = conditionOf(chosen(), column.type).sql;

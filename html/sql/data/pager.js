@@ -68,6 +68,11 @@ export class Pager {
     return this.#pages[at]?.rows?.[place - this.#firsts[at]];
   }
 
+  /** Lets go of all rows; where each page begins stays known. */
+  release() {
+    for (const page of this.#pages) page.rows = null;
+  }
+
   /** The rows of the first page that is held. @returns {any[][]} */
   get sample() {
     return this.#pages.find(({ rows }) => rows)?.rows ?? [];
