@@ -34,6 +34,7 @@ export class DataView {
   /** @type {ResultView|null} */ #view = null;
   /** @type {TableRows|null} */ #rows = null;
   #turn = 0;
+  #placing = false;
   /** @type {any} */ #schema = null;
   #bar;
 
@@ -124,8 +125,10 @@ export class DataView {
     grid.model.result = rows;
     grid.model.sortKeys = place.sort.map(({ name, descending }) => ({ column: rows.columns.indexOf(name), descending }));
     if (place.at) grid.model.moveTo(place.at);
+    this.#placing = true; // the top is not what is looked at
     grid.grew();
     grid.offset = place.top ?? 0;
+    this.#placing = false;
     this.#tell();
     if (focused && !same) grid.focus();
     this.#deps.onTitle(`${place.table} data`);
@@ -155,6 +158,7 @@ export class DataView {
   }
 
   #onSight(first, last) {
+    if (this.#placing) return;
     const rows = this.#rows;
     rows?.pager.need(first, last).catch((cause) => {
       if (rows === this.#rows) this.#bar.fail(cause.message, () => this.grid?.grew());

@@ -53,9 +53,9 @@ export class Tabs {
     const successor = this.#successor(id, rank);
     const wasActive = this.active === id;
     this.#discard(id);
-    // Not by the id, which may hold the name of a table, and that any character.
-    const number = (this.#serial += 1);
-    const names = { tab: `${this.#prefix}-tab-${number}`, panel: `${this.#prefix}-panel-${number}` };
+    // The id may hold the name of a table, and that blanks, which would end the reference.
+    const name = `${(this.#serial += 1)}-${id.replace(/\s/g, '_')}`;
+    const names = { tab: `${this.#prefix}-tab-${name}`, panel: `${this.#prefix}-panel-${name}` };
     const button = h('button', {
       type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
       class: kind, on: { click: () => this.activate(id) },
