@@ -9,6 +9,6 @@ signInForm({
 
 // A link that is good leads on at once: whoever is here with one has one that is not.
 if (new URLSearchParams(location.search).has('code')) {
-  byId('error').textContent = 'This link is not good any more: another one is made at each start of the relay, and a printed one lasts ten minutes. “postern relay status-url” prints one that is.';
+  byId('error').textContent = 'This link is not good any more: another one is made at each start of the relay, and a printed one is good once, within ten minutes. “postern relay status-url” prints one that is.';
   history.replaceState(null, '', location.pathname);
 }

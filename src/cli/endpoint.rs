@@ -47,6 +47,12 @@ pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     })
 }
 
+/// Whether a host may be a port with a slip of the finger: digits first, and no dot, as in `473o1`.
+pub(super) fn is_like_a_port(host: &str) -> bool {
+    let is_plain = host.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_plain && host.starts_with(|first: char| first.is_ascii_digit())
+}
+
 /// What stands behind the place, fit for a URL; it is shared with all the rest, and opened first.
 fn path(after_scheme: &str) -> Option<String> {
     let (_, path) = after_scheme.split_at(after_scheme.find(['/', '?', '#'])?);
@@ -202,6 +208,21 @@ mod tests {
             (read.user.as_deref(), read.database.as_deref()),
             (Some("u"), Some("shop"))
         );
+    }
+
+    #[test]
+    fn a_mistyped_port_is_none() {
+        let is = |text: &str| is_like_a_port(&parse(text).unwrap().host.unwrap_or_default());
+        for (text, expected) in [
+            ("473o1", true),
+            ("8o80/x", true),
+            ("8080", false),
+            ("db1", false),
+            ("3com.example", false),
+            ("1-box", false),
+        ] {
+            assert_eq!(is(text), expected, "{text}");
+        }
     }
 
     #[test]

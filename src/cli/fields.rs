@@ -129,10 +129,21 @@ pub(super) fn set_expiry(fields: &mut Fields, end: SystemTime) {
 
 /// Reads an address; the error is about the command's line.
 pub(super) fn read_address(command: &Command, text: &str) -> Result<Endpoint, Failure> {
-    endpoint::parse(text).map_err(|why| {
+    let read = endpoint::parse(text).map_err(|why| {
         let text = quoted(&target::redacted(text));
         command.usage(format!("{text} is not an address: {why}"))
-    })
+    })?;
+    let host = read
+        .host
+        .as_deref()
+        .filter(|host| endpoint::is_like_a_port(host));
+    if let Some(host) = host.filter(|_| read.port.is_none()) {
+        let host = quoted(host);
+        warn(&format!(
+            "{host} is read as the name of a host: a port is digits alone"
+        ));
+    }
+    Ok(read)
 }
 
 /// What an address says. A path of it is told to be none of the application: all of the site is shared.

@@ -61,15 +61,33 @@ pub(super) fn renamed(wish: &str, site: &str) -> Option<String> {
     let host = place.split(['/', ':']).next().unwrap_or_default();
     let (name, _) = host.split_once('.')?;
     let wished = names::label(wish);
-    if name == wished || host.parse::<IpAddr>().is_ok() {
+    let why = why_unfit(wish);
+    if name == wished && why.is_none() || host.parse::<IpAddr>().is_ok() {
         return None;
     }
-    let why = match names::check(&wished) {
-        Err(why) => format!("cannot be one ({why})"),
-        Ok(()) => "was not to be had".to_owned(),
-    };
+    let why = why.map_or("was not to be had".to_owned(), |why| {
+        format!("cannot be one ({why})")
+    });
     let (name, wish) = (printable(name), quoted(wish));
     Some(format!("Its site is called {name}: {wish} {why}.\n"))
+}
+
+/// That a site will have another name than this one, and why, as far as that is known before it is connected.
+pub(super) fn unfit(wish: &str) -> Option<String> {
+    let why = why_unfit(wish)?;
+    Some(format!(
+        "its site gets another name than {}, which cannot be one ({why})",
+        quoted(wish)
+    ))
+}
+
+/// Why a site cannot be called exactly so: letters are lost, or what is left is no name.
+fn why_unfit(wish: &str) -> Option<&'static str> {
+    let wished = names::label(wish);
+    let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).count();
+    let is_whole = letters(wish) == letters(&wished);
+    let lost = (!is_whole).then_some("3 to 63 of a-z, 0-9 and hyphens");
+    names::check(&wished).err().or(lost)
 }
 
 /// A text as a QR code for the terminal.
@@ -114,6 +132,11 @@ mod tests {
                 "x",
                 "https://x-calm-fox-7.relay.example/",
                 Some("'x' cannot be one (3 to 63"),
+            ),
+            (
+                "Café",
+                "https://caf.relay.example/",
+                Some("called caf: 'Café' cannot be one"),
             ),
             (
                 "admin",

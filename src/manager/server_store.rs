@@ -137,7 +137,7 @@ impl ServerStore {
 }
 
 /// Whether an application names the server with this origin, or stays with it.
-fn uses(app: &AppConfig, origin: &str) -> bool {
+pub fn uses(app: &AppConfig, origin: &str) -> bool {
     let url = app.server.as_ref().or(app.used_server.as_ref());
     let url = url.and_then(|url| ServerUrl::parse(url, true).ok());
     url.is_some_and(|url| url.origin() == origin)

@@ -35,7 +35,7 @@ impl Operator {
         }
     }
 
-    /// A new code for a link, good for [`LINK_LIFE`] from `now`; a secret.
+    /// A new code for a link, good once and for [`LINK_LIFE`] from `now`; a secret.
     pub(super) fn link(&self, now: Instant) -> Zeroizing<String> {
         let code = Zeroizing::new(random::token());
         let mut links = self.links.lock();
@@ -44,9 +44,12 @@ impl Operator {
         code
     }
 
-    fn is_link(&self, code: &str, now: Instant) -> bool {
-        let links = self.links.lock();
-        links.iter().any(|(link, end)| now < *end && link.is(code))
+    /// Whether it is the code of a link that nobody has opened; now it is opened.
+    fn opens_link(&self, code: &str, now: Instant) -> bool {
+        let mut links = self.links.lock();
+        let is_it = |(link, end): &(Code, Instant)| now < *end && link.is(code);
+        let found = links.iter().position(is_it);
+        found.and_then(|at| links.remove(at)).is_some()
     }
 
     /// The token; a secret.
@@ -73,7 +76,7 @@ impl Operator {
     /// Tries a token or the code of a link. A right one always passes; wrong ones are counted by source.
     pub(super) fn enter(&self, token: &str, source: IpAddr, is_secure: bool) -> Outcome {
         let now = Instant::now();
-        let is_right = self.has(token) || self.is_link(token, now);
+        let is_right = self.has(token) || self.opens_link(token, now);
         self.sign_in.enter(is_right, (), (source, is_secure), now)
     }
 }
@@ -102,9 +105,12 @@ mod tests {
         let entered = operator.enter(&first, source, false);
         assert!(matches!(entered, Outcome::SignedIn(_)));
         assert!(!operator.has(&first), "no other call takes it");
-        assert!(!operator.is_link(&first, now + LINK_LIFE));
+        let again = operator.enter(&first, source, false);
+        assert_eq!(again, Outcome::WrongCode, "it is opened once");
+        assert!(!operator.opens_link(&operator.link(now), now + LINK_LIFE));
+        let first = operator.link(now);
         let later: Vec<_> = (0..LINKS).map(|_| operator.link(now)).collect();
-        assert!(later.iter().all(|code| operator.is_link(code, now)));
-        assert!(!operator.is_link(&first, now));
+        assert!(later.iter().all(|code| operator.opens_link(code, now)));
+        assert!(!operator.opens_link(&first, now));
     }
 }

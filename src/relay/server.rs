@@ -186,7 +186,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         workers: WORKERS,
         limits,
     };
-    let gateway = Gateway::new(gateway, service.sites.clone());
+    let gateway = Gateway::new(gateway, service.clone());
     let server =
         Server::start_with_gateway(Arc::new(gateway), config, Arc::new(api::routes(&app)))?;
     Ok(Running {

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, PUBLIC_PORTS, Surroundings};
 use super::connector_auth::{self, AuthCheck, AuthError, Enrolment};
+use super::gateway::{Site, Sites};
 use super::log_limiter::LogLimiter;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
@@ -51,6 +52,16 @@ enum SetupError {
     /// The free port that was found is another's by now.
     Outdated,
     Refused(ApiError),
+}
+
+impl Sites for Service {
+    fn find(&self, site: &str) -> Option<Arc<Site>> {
+        self.sites.find(site)
+    }
+
+    fn was(&self, site: &str) -> bool {
+        self.store.snapshot().keeps_site(site)
+    }
 }
 
 impl Service {

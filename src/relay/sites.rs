@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::gateway::{Code, Site, Sites, Stats, through};
+use super::gateway::{Code, Site, Stats, through};
 use super::names;
 use super::state::Application;
 use crate::http::auth::sha256;
@@ -158,17 +158,16 @@ impl SiteTable {
         table.terms.get(&application.app_id)?.visits.clone()
     }
 
+    /// The site of this name, in lower case.
+    pub(super) fn find(&self, site: &str) -> Option<Arc<Site>> {
+        self.table.read().sites.get(site).cloned()
+    }
+
     /// What has passed through an application's site.
     pub(super) fn figures(&self, application: &Application) -> Option<Arc<Stats>> {
         let name = &application.site.as_ref()?.name;
         let table = self.table.read();
         Some(Arc::clone(&table.sites.get(name)?.figures))
-    }
-}
-
-impl Sites for SiteTable {
-    fn find(&self, site: &str) -> Option<Arc<Site>> {
-        self.table.read().sites.get(site).cloned()
     }
 }
 

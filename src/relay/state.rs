@@ -280,6 +280,15 @@ impl RelayState {
         kept.filter_map(|(name, revocation)| Some((name.as_str(), revocation.connector.as_ref()?)))
     }
 
+    /// Whether the name of a site that nobody shares is kept for who had it.
+    pub(super) fn keeps_site(&self, name: &str) -> bool {
+        let turned_out = self.turned_out();
+        let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
+        let mut names = of_turned_out.filter_map(|known| Some(&known.site.as_ref()?.name));
+        let mut reserved = self.reserved.iter().filter_map(|kept| kept.site.as_ref());
+        names.any(|kept| kept == name) || reserved.any(|kept| kept == name)
+    }
+
     /// Whether a connector was turned out.
     pub(super) fn is_revoked(&self, name: &str) -> bool {
         self.revoked.iter().any(|revoked| revoked == name)

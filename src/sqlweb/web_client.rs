@@ -37,6 +37,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(800);
 /// Time at the end for what is left of dropping a guest's account; the next start does it otherwise.
 const GUEST_TIMEOUT: Duration = Duration::from_millis(600);
 
+/// Longest wait for a sign-in beside all connections that there may be.
+const TIME_TO_SIGN_IN: Duration = Duration::from_secs(20);
+
 /// A web client that is being served.
 pub struct WebClient {
     /// Where a browser finds it.
@@ -250,14 +253,20 @@ impl WebClient {
         &self.hosts
     }
 
-    /// Signs in once more and out again: whether the database still lets this client in. One that is full of this
-    /// client's connections does.
+    /// Signs in once more and out again: whether the database still lets this client in, also beside as many connections
+    /// as it may hold, which may be dead.
     pub fn sign_in(&self) -> impl Fn() -> Result<(), String> + Send + Sync + use<> {
         let service = Arc::clone(&self.service);
-        move || match service.connector.connect() {
-            _ if service.is_over() => Err("the time of the guest's account is over".into()),
-            Ok(_) | Err(DbError::Busy) => Ok(()),
-            Err(error) => Err(error.to_string()),
+        move || {
+            let connector = &service.connector;
+            let signed_in = match connector.connect() {
+                Err(DbError::Busy) => connector.administer(TIME_TO_SIGN_IN),
+                signed_in => signed_in,
+            };
+            match signed_in {
+                _ if service.is_over() => Err("the time of the guest's account is over".into()),
+                signed_in => signed_in.map(drop).map_err(|error| error.to_string()),
+            }
         }
     }
 

@@ -138,14 +138,18 @@ pub(crate) fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// A length of time in two words at most: `119 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
+/// A length of time in two words at most, to the nearest of the smaller: `119 s`, `12 min`, `3 h 5 min`, `2 d 1 h`.
 pub(crate) fn in_words(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..3600 => format!("{} min", seconds / 60),
-        3600..SECONDS_A_DAY => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{} d {} h", seconds / SECONDS_A_DAY, seconds / 3600 % 24),
+    let seconds = time.saturating_add(Duration::from_millis(500)).as_secs();
+    let (minutes, hours) = (
+        seconds.saturating_add(30) / 60,
+        seconds.saturating_add(1800) / 3600,
+    );
+    match (seconds, minutes) {
+        (0..120, _) => format!("{seconds} s"),
+        (_, 0..60) => format!("{minutes} min"),
+        (_, 60..1440) => format!("{} h {} min", minutes / 60, minutes % 60),
+        _ => format!("{} d {} h", hours / 24, hours % 24),
     }
 }
 
@@ -234,15 +238,18 @@ mod tests {
 
     #[test]
     fn lengths_are_told_in_two_words_at_most() {
-        for (seconds, words) in [
-            (0, "0 s"),
-            (119, "119 s"),
-            (120, "2 min"),
-            (3599, "59 min"),
-            (11_100, "3 h 5 min"),
-            (176_400, "2 d 1 h"),
+        for (millis, words) in [
+            (499, "0 s"),
+            (119_499, "119 s"),
+            (119_500, "2 min"),
+            (239_000, "4 min"),
+            (3_569_000, "59 min"),
+            (3_599_000, "1 h 0 min"),
+            (11_070_000, "3 h 5 min"),
+            (86_399_000, "1 d 0 h"),
+            (176_400_000, "2 d 1 h"),
         ] {
-            assert_eq!(in_words(Duration::from_secs(seconds)), words);
+            assert_eq!(in_words(Duration::from_millis(millis)), words);
         }
     }
 

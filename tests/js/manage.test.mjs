@@ -6,7 +6,7 @@ import { Choice, formatGrant, parseGrant } from '../../html/manage/core/grants.j
 import { addressesOf, hostOf, isLocalhostName, openedLink, siteLink } from '../../html/manage/core/links.js';
 import { countText, groupsOf, matches, sorted, summary, upDown } from '../../html/manage/core/listing.js';
 import { PROTOCOLS, addressOf, protocolNamed } from '../../html/manage/core/protocols.js';
-import { RESERVED, endOfSites, nameFrom, siteNameProblem, siteOf } from '../../html/manage/core/site.js';
+import { RESERVED, endOfSites, isSharedHere, nameFrom, siteNameProblem, siteOf } from '../../html/manage/core/site.js';
 import { relayTroubles } from '../../html/manage/core/relays.js';
 import { agoText, endOf, endText, extendedBy, isExpired, lengthText } from '../../html/manage/core/remaining.js';
 import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
@@ -216,6 +216,15 @@ test('states in words', () => {
   assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
   assert.equal(lacksPlugin({ error_class: 'plugin', error: "unsupported protocol 'mysql'" }), true);
   assert.equal(lacksPlugin({ error_class: 'plugin', error: 'cannot connect to 127.0.0.1:3306' }), false);
+});
+
+test('who is reached is told by the address of the site', () => {
+  const version = { server: 'http://127.0.0.1:8180', embedded: false };
+  const at = (site_url, server = 'http://127.0.0.1:8180') => isSharedHere({ conn_status: 'connected', connection: { site_url, server } }, version);
+  for (const site of ['http://shop.localhost:8180/', 'http://localhost:1/', 'tcp://127.0.0.9:22', 'tcp://[::1]:22']) assert.equal(at(site, 'https://relay.example'), true, site);
+  for (const site of ['https://shop.relay.example/', 'tcp://relay.example:20001', 'http://notlocalhost/', 'http://127.0.0.1.example/']) assert.equal(at(site), false, site);
+  const own = { ...version, embedded: true };
+  assert.deepEqual([isSharedHere({}, own), isSharedHere({ server: 'https://relay.example' }, own), isSharedHere({}, version), isSharedHere({}, {})], [true, false, false, false], 'before it has an address');
 });
 
 test('of a connection what is in force is shown, of the others what would be', () => {

@@ -253,6 +253,15 @@ fn what_less_protection_opens_is_said_in_one_line() {
     }
     let added = home.run(&["app", "add", "http", "80", "--visible"]);
     assert_eq!(added.stderr, "", "a web site is visible anyway");
+    let added = home.run(&["app", "add", "http", "473o1", "--name", "x"]);
+    let expected = "postern: '473o1' is read as the name of a host: a port is digits alone\n\
+        postern: its site gets another name than 'x', which cannot be one (3 to 63 of a-z, 0-9 and hyphens)\n";
+    assert_eq!(added.stderr, expected, "{added:?}");
+    let added = home.run(&["app", "add", "tcp", "80", "--name", "y"]);
+    assert_eq!(added.stderr, "", "a port has no name");
+    let line = ["app", "add", "http", "80", "--name", "z", "--display-name"];
+    let added = home.run(&[&line[..], &["Zoo"]].concat());
+    assert_eq!(added.stderr, "", "the site is called after that");
 }
 
 /// A machine without a screen: everything that the page says about a changed host key, and the decision.

@@ -318,4 +318,27 @@ fn a_password_that_the_database_refuses_is_not_tried_again() {
     let failed = manager.wait_status(&id, "failed");
     assert!(failed["error"].as_str().unwrap().contains("Access denied"));
     assert_eq!(failed["next_retry_ms"], json!(null));
+    let home = manager.home();
+    let address = format!("{}:{}", wrong["ip"].as_str().unwrap(), wrong["port"]);
+    let line = [
+        "app",
+        "add",
+        "mysql",
+        &address,
+        "--db-user",
+        USER,
+        "--name",
+        "x",
+        "--connect",
+    ];
+    let mut add = home.command(&line);
+    let done = add.env("POSTERN_DB_PASS", "wrong").output().unwrap();
+    let [said, id] = [done.stderr, done.stdout].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(manager.status(id.trim())["status"], "failed", "{id}");
+    for words in [
+        "kept as 'x'; mend it with 'postern app edit x …' or remove it with 'postern app remove x'\n",
+        "'postern app edit x --db-user U' changes them, with the password in POSTERN_DB_PASS\n",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
 }

@@ -4,7 +4,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +15,7 @@ use support::kill_on_drop::{KillOnDrop, Leashed};
 use support::manager::{Far, Manager, PASSWORD as TUNNEL_PASSWORD, USER as TUNNEL_USER};
 use support::quick_setup::Act;
 use support::relay::with;
-use support::websocket::{ends, read_head};
+use support::websocket::{ends, read_head, websocket_at};
 use support::{Database, Home, TIMEOUT, free_port, wait_until};
 
 struct Foreign {
@@ -70,14 +69,8 @@ impl Drop for Foreign {
 }
 
 fn asyncssh() -> KillOnDrop {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = root.join("target/peers/bin/python");
-    assert!(
-        python.exists(),
-        "run tests/setup.sh first: {} is missing",
-        python.display()
-    );
-    KillOnDrop::new(python).args([root.join("tests/peers/forwards.py")])
+    let (python, script) = support::peers::script("forwards.py");
+    KillOnDrop::new(python).args([script])
 }
 
 /// Ends an application soon, and waits until it has.
@@ -145,23 +138,6 @@ fn mirror() -> u16 {
     })
 }
 
-/// An open WebSocket, as a signed-in browser has it.
-fn websocket(port: u16, cookie: &str) -> TcpStream {
-    let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
-    write!(
-        visitor,
-        "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: {cookie}\r\n\r\n",
-    )
-    .unwrap();
-    let head = read_head(&mut visitor);
-    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-    visitor.write_all(b"\x81\x04ping").unwrap();
-    visitor.read_exact(&mut [0; 6]).unwrap();
-    visitor
-}
-
 #[test]
 fn codes_names_and_the_end_of_a_site_are_seen_to_at_home() {
     let foreign = Foreign::start();
@@ -192,12 +168,16 @@ fn codes_names_and_the_end_of_a_site_are_seen_to_at_home() {
     );
     assert!(!page.text().contains(&cookie));
 
-    let open = websocket(port, &cookie);
+    let open = websocket_at(("127.0.0.1", port), &format!("127.0.0.1:{port}"), &cookie);
     manager.post(&format!("/api/apps/{id}/signout")).data();
     assert_eq!(ends(open), b"");
     assert_eq!(get("/", &cookie).status(), 401);
     let entered = get(link.strip_prefix(&format!("http://{site}")).unwrap(), "");
-    let open = websocket(port, &entered.cookie().unwrap());
+    let open = websocket_at(
+        ("127.0.0.1", port),
+        &format!("127.0.0.1:{port}"),
+        &entered.cookie().unwrap(),
+    );
     ends_soon(&manager, &id, &app);
     assert_eq!(ends(open), b"");
     wait_until(TIMEOUT, "the site's end", || is_closed(port));

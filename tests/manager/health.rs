@@ -74,7 +74,7 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
     let result = manager.connected(&id);
     let made = format!("127.0.0.1:{}", target.port());
     let exposed = json!({"target": made, "protocol": "http", "invisible": false, "db_readonly": null,
-            "host_header": "visitor", "allow": [], "expires": null, "guest": []});
+            "host_header": "visitor", "allow": [], "expires": null, "guest": [], "guest_tables": null, "guest_views": null});
     assert_eq!(
         (&result["exposed"], &result["pending_changes"]),
         (&exposed, &json!(false))
@@ -309,29 +309,44 @@ fn a_silent_application_is_unknown_and_then_failing() {
     );
 }
 
+/// By the visit that it dies under, and where nobody asks anything, by the connections that end with it; whoever visitors
+/// work as.
 #[test]
-fn a_database_that_dies_is_seen_by_the_next_visit() {
-    let far = Far::new();
-    let manager = far.manager_in(&Arc::new(Home::with_plugin()));
-    let mut db = Database::start(Options::default());
-    let id = manager.add(
-        &json!({"protocol": "mysql", "port": db.port(), "db_user": USER,
-        "db_pass": PASSWORD, "invisible": false}),
-    );
-    let port = far.assign();
-    assert_eq!(manager.connected(&id)["health"]["state"], "ok");
-    let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
-    assert_eq!(visitor.get("/api/databases").status(), 200);
-    db.crash();
-    assert_eq!(visitor.get("/api/databases").status(), 502);
-    // The first request may have found a connection that had been there.
-    visitor.get("/api/databases");
-    let health = wait_health(&manager, &id, "failing");
-    let error = health["error"].as_str().unwrap();
-    assert!(
-        error.contains(&db.target()) && error.contains("refused"),
-        "{error}"
-    );
+fn a_database_that_dies_is_seen_at_once() {
+    for (guest, is_asked) in [(json!([]), true), (json!(["shop.orders"]), false)] {
+        let far = Far::new();
+        let manager = far.manager_in(&Arc::new(Home::with_plugin()));
+        let mut db = Database::start(Options::default());
+        db.exec("CREATE DATABASE shop; CREATE TABLE shop.orders (id INT)");
+        let id = manager.add(
+            &json!({"protocol": "mysql", "port": db.port(), "db_user": USER,
+            "db_pass": PASSWORD, "invisible": false, "guest": guest}),
+        );
+        let port = far.assign();
+        assert_eq!(manager.connected(&id)["health"]["state"], "ok");
+        let ask = move |sql: &str| {
+            let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
+            let body = json!({"sql": sql, "session": "s"});
+            visitor.post("/api/query", &body).status()
+        };
+        assert_eq!(ask("SELECT COUNT(*) FROM shop.orders"), 200);
+        if is_asked {
+            let asked = std::thread::spawn(move || ask("SELECT SLEEP(600)"));
+            let running = "SELECT 1 FROM information_schema.PROCESSLIST WHERE INFO LIKE '%SLEEP(600)%' \
+                AND ID <> CONNECTION_ID()";
+            wait_until(TIMEOUT, "the statement", || !db.column(running).is_empty());
+            db.crash();
+            assert_eq!(asked.join().unwrap(), 502);
+        } else {
+            db.crash();
+        }
+        let health = wait_health(&manager, &id, "failing");
+        let error = health["error"].as_str().unwrap();
+        assert!(
+            error.contains(&db.target()) && error.contains("refused"),
+            "{error}"
+        );
+    }
 }
 
 /// An address that takes no connection and refuses none.

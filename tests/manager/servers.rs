@@ -227,6 +227,39 @@ fn what_waits_for_a_server_comes_when_one_is_entered() {
     });
 }
 
+/// Another default moves nothing that is connected, so the relay within `start` stays in the lists as long.
+#[test]
+fn an_application_counts_at_the_server_that_it_uses() {
+    let (far, target, home) = (Far::new(), Target::start(), Arc::new(Home::new()));
+    let url = far.quick.url();
+    let manager = Manager::start_in(&home, &[]);
+    let id = manager.add(&target.app());
+    manager.connected(&id);
+    let own = manager.client().get("/api/version").data()["server"].clone();
+    let own = own.as_str().unwrap();
+    let users = |url: &str| listed(&manager, url)["applications"].clone();
+    let name = manager.client().get(&format!("/api/apps/{id}")).data()["name"].clone();
+    put(&manager, &json!({"url": url, "default": true}));
+    assert_eq!((users(own), users(&url)), (json!([name]), json!([])));
+    for command in [&["server", "list"][..], &["status"], &["doctor"]] {
+        let said = home.run(command).stdout;
+        assert!(said.contains(own), "{command:?}: {said}");
+    }
+    manager.disconnect(&id);
+    assert_eq!((users(own), users(&url)), (json!(null), json!([name])));
+    let back = home.run(&["server", "default", "none"]);
+    assert_eq!((back.code, back.stderr.as_str()), (Some(0), ""), "{back:?}");
+    assert_eq!((users(own), users(&url)), (json!([name]), json!([])));
+    far.assign();
+    put(&manager, &json!({"url": url, "default": true}));
+    manager.connected(&id);
+    assert_eq!(home.run(&["server", "default", "none"]).code, Some(0));
+    drop(manager);
+    let offline = home.run(&["server", "list", "--json"]).stdout;
+    let offline: Value = serde_json::from_str(&offline).unwrap();
+    assert_eq!(offline[0]["applications"], json!([name]), "{offline}");
+}
+
 /// M12: the relay within the program cannot have its port, says so, and every application keeps its name.
 #[test]
 fn the_embedded_relay_at_another_port_keeps_names_and_says_why() {

@@ -41,6 +41,33 @@ fn a_running_start_carries_it_and_tells_what_happens() {
     });
 }
 
+/// Who extends it elsewhere is answered where it is shared too.
+#[test]
+fn another_end_is_told_where_it_is_shared() {
+    let (manager, target) = (Manager::start(&[]), Target::start());
+    let home = manager.home();
+    let port = target.port().to_string();
+    let args = ["http", &port, "--name", "shop", "--for", "1h"];
+    let sharing = Sharing::start(home, &args);
+    sharing.link();
+    assert_eq!(
+        home.run(&["app", "edit", "shop", "--for", "40s"]).code,
+        Some(0)
+    );
+    let told = || {
+        let said = sharing.stderr();
+        let (_, until) = said.split_once("  now until ")?;
+        Some(until.lines().next()?.matches(':').count())
+    };
+    wait_until(TIMEOUT, "the new end", || told().is_some());
+    assert_eq!(told(), Some(2), "with seconds: {}", sharing.stderr());
+    let edited = home.run(&["app", "edit", "shop", "--until", ""]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    wait_until(TIMEOUT, "no end", || {
+        sharing.stderr().contains("  now without an end\n")
+    });
+}
+
 #[test]
 fn what_the_page_removes_ends_the_command_and_so_does_the_start_that_ends() {
     let (far, target) = (Far::new(), Target::start());
@@ -213,6 +240,8 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
     assert_eq!(
         imported.stderr,
         "postern: 'books': connects by itself at start: no; at the relay on this machine\n\
+         postern: 'books': has no password: 'postern app edit books' with POSTERN_DB_PASS gives it\n\
+         postern: 'books': its code is new: links already sent are dead\n\
          postern: 'web' is there already: left out\n"
     );
     let books = app(&to, "books");
@@ -230,6 +259,14 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
             &json!(false)
         )
     );
+    let edit = |args: &[&str]| {
+        let mut edit = to.command(&[&["app", "edit", "books"], args].concat());
+        edit.env("POSTERN_DB_PASS", "hunter3").output().unwrap()
+    };
+    assert!(edit(&["--display-name", "Books"]).status.success());
+    assert_eq!(app(&to, "books")["has_db_pass"], false, "it was not asked");
+    assert!(edit(&[]).status.success());
+    assert_eq!(app(&to, "books")["has_db_pass"], true);
     for (text, words) in [
         ("[]", "is no JSON object"),
         ("{}", "does not say that it is one"),
@@ -262,7 +299,7 @@ fn an_import_names_the_server_and_is_not_armed_unasked() {
         assert_eq!(from.run(&line).code, Some(0));
     }
     let known = to.run(&["server", "add", "http://127.0.0.1:8"]);
-    assert_eq!(known.code, Some(0), "{known:?}");
+    assert_eq!(known.code, Some(3), "kept, not reached: {known:?}");
     let exported = from.run(&["app", "export"]).stdout;
     for (more, armed) in [(&[][..], false), (&["--keep-autoconnect"], true)] {
         let imported = to.run_with_input(&[&["app", "import", "-"], more].concat(), &exported);
@@ -285,6 +322,29 @@ fn an_import_names_the_server_and_is_not_armed_unasked() {
             assert_eq!(to.run(&["app", "remove", name]).code, Some(0));
         }
     }
+}
+
+#[test]
+fn an_import_warns_of_what_visitors_could_do() {
+    let (from, to) = (Home::new(), Home::new());
+    for more in [
+        &["writable", "--readwrite"][..],
+        &["seen", "--visible"],
+        &["safe"],
+    ] {
+        let line = [&["app", "add", "mysql", "--name"], more].concat();
+        assert_eq!(from.run(&line).code, Some(0));
+    }
+    let exported = from.run(&["app", "export"]).stdout;
+    let imported = to.run_with_input(&["app", "import", "-"], &exported);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    for said in [
+        "'writable': once it is connected, whoever has its code will be able to change and delete data\n",
+        "'seen': once it is connected, whoever knows its address will be able to read the database without a code\n",
+    ] {
+        assert!(imported.stderr.contains(said), "{said}: {imported:?}");
+    }
+    assert_eq!(imported.stderr.matches("once it is connected").count(), 2);
 }
 
 /// With which server an application stayed goes along, also where it names none.

@@ -243,6 +243,9 @@ fn the_operators_page_is_found_whatever_was_printed() {
             .unwrap()
     };
     assert_eq!(relay.client().get(&path(&printed)).status(), 303);
+    let opened = relay.client().get(&path(&printed));
+    assert_eq!(opened.status(), 401, "it is opened once");
+    assert!(opened.text().contains("postern relay status-url"));
     let home = relay.home().clone();
     let mut relay = relay.restart(&[]);
     assert_ne!(url(&home), printed, "it is new at each start");

@@ -101,7 +101,7 @@ fn is_out_at_once(relay: &Relay, flag: &str) {
     wait_until(TIMEOUT, "its tunnel ends", || {
         tunnel.snapshot().status != Status::Connected
     });
-    assert_eq!(relay.visit("outs", "/").status(), 404);
+    assert_eq!(relay.visit("outs", "/").status(), 410);
     assert_eq!(relay.call(&body("out", "outs", "http", 1)).status(), 403);
 }
 

@@ -55,7 +55,7 @@ fn the_address_stays_and_two_shares_of_one_target_have_one_each() {
         assert_eq!(visit(link).text(), "hello from the target");
     }
     assert_eq!(first.stop().and_then(|status| status.code()), Some(0));
-    assert_eq!(visit(&link).status(), 404, "it is given back");
+    assert_eq!(visit(&link).status(), 410, "it is given back");
     assert_eq!(Sharing::start(&home, &args).link(), link);
 }
 
@@ -124,7 +124,7 @@ fn it_ends_when_its_time_is_over() {
     let link = sharing.event("shared")["link"].clone();
     assert_eq!(sharing.code(), Some(0));
     assert_eq!(sharing.event("ended")["reason"], "expired");
-    assert_eq!(visit(link.as_str().unwrap()).status(), 404);
+    assert_eq!(visit(link.as_str().unwrap()).status(), 410);
 }
 
 /// What a visitor has open then is cut, and counts with what was sent of it.
@@ -237,6 +237,8 @@ fn what_is_interrupted_before_it_is_connected_says_that_nothing_is_shared() {
     let mut sharing = Sharing::start(&home, &["http", &port, "--server", &server]);
     // Nobody answers the call that has come.
     let _call = silent.accept().unwrap();
+    let waits = format!("asking {} for an address\n", silent.local_addr().unwrap());
+    sharing.wait_said(&waits);
     assert_eq!(sharing.stop().and_then(|status| status.code()), Some(130));
     assert!(
         sharing.stderr().contains("nothing is shared"),
@@ -296,7 +298,7 @@ fn through_a_running_start_it_goes_when_the_command_is_killed() {
     );
     sharing.kill();
     wait_until(TIMEOUT, "its end", || apps() == json!([]));
-    wait_until(TIMEOUT, "the site's end", || visit(&link).status() == 404);
+    wait_until(TIMEOUT, "the site's end", || visit(&link).status() == 410);
 }
 
 /// Whoever has the relay of this user's shares, it goes on when that one ends, or is killed.

@@ -45,7 +45,7 @@ fn it_is_read_only_and_asks_for_a_code() {
     );
     assert_eq!(postern.stop().and_then(|status| status.code()), Some(0));
     wait_until(TIMEOUT, "the site's end", || {
-        visit(&site, "/", "").status() == 404
+        visit(&site, "/", "").status() == 410
     });
 }
 
@@ -132,7 +132,7 @@ fn it_takes_the_flags_of_every_share() {
     let said = postern.stderr();
     assert!(said.contains("Its time is over. Shared for "), "{said}");
     assert!(said.contains(": 1 visitor, "), "{said}");
-    assert_eq!(visit(&site, "/", "").status(), 404);
+    assert_eq!(visit(&site, "/", "").status(), 410);
 }
 
 /// A lent database is limited by the database itself, for as long as it is lent.

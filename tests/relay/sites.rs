@@ -299,7 +299,7 @@ fn a_revoked_connector_is_out_at_once_and_for_good() {
         (Some(0), true),
         "{revoked:?}"
     );
-    assert_eq!(relay.visit("shop", "/").status(), 404);
+    assert_eq!(relay.visit("shop", "/").status(), 410);
     let port = u16::try_from(public["app"]["resource"]["port"].as_u64().unwrap()).unwrap();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     let again = relay.call(&body("one", "shop", "http", 1));
@@ -476,7 +476,7 @@ fn a_deleted_application_is_given_back() {
         relay.status()["connectors"][0]["applications"] == json!([])
     });
     wait_until(TIMEOUT, "the name's end", || {
-        relay.visit("shop", "/").status() == 404
+        relay.visit("shop", "/").status() == 410
     });
 }
 

@@ -157,6 +157,36 @@ fn what_a_server_that_cannot_be_told_still_sends_costs_the_session_nothing() {
     );
 }
 
+/// When a short result is cut its end has been sent already, and nothing runs any more that could be seen.
+#[test]
+fn a_statement_that_is_over_when_enough_rows_have_come_is_looked_for_once() {
+    let fake = Fake::start(Script::twisted(|wire, command| match command {
+        Command::Query(sql) if sql == "SELECT 'rows'" => {
+            wire.head(&[b"x"])?;
+            for _ in 0..3 {
+                wire.row(&[Some(b"x")])?;
+            }
+            wire.eof()?;
+            Ok(true)
+        }
+        Command::Query(sql) if sql.contains(".PROCESSLIST WHERE ID = ") => {
+            wire.head(&[b"COMMAND", b"IS_OURS"])?;
+            wire.row(&[Some(b"Sleep"), Some(b"1")])?;
+            wire.eof()?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }));
+    let postern = on(&fake, &[]);
+    let body = json!({"sql": "SELECT 'rows'", "session": "s", "limit": 1});
+    let answer = postern.client().post("/api/query", &body).json();
+    assert_eq!(answer["data"]["truncated"], true, "{answer}");
+    let looks = fake.commands().into_iter().filter(
+        |command| matches!(command, Command::Query(sql) if sql.contains(".PROCESSLIST WHERE ID = ")),
+    );
+    assert_eq!(looks.count(), 1, "{:?}", fake.commands());
+}
+
 /// However the statement ended that nobody waited for.
 #[test]
 fn a_session_that_lost_something_unheard_is_told_at_its_next_statement() {

@@ -14,6 +14,7 @@ pub mod load;
 pub mod manager;
 pub mod openapi;
 pub mod own_process;
+pub mod peers;
 pub mod ports;
 pub mod postern;
 pub mod quick_setup;

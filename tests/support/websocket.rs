@@ -1,7 +1,7 @@
 //! A WebSocket to a site whose application sends back what comes after the upgrade.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 
 use super::TIMEOUT;
 use super::relay::Relay;
@@ -18,13 +18,19 @@ pub fn read_head(stream: &mut TcpStream) -> String {
 /// One to the site `shop` that carries bytes.
 #[track_caller]
 pub fn websocket(relay: &Relay, cookie: &str) -> TcpStream {
-    let mut visitor = TcpStream::connect(relay.address).unwrap();
+    let host = format!("shop.localhost:{}", relay.address.port());
+    websocket_at(relay.address, &host, cookie)
+}
+
+/// One to `host` at `address` that carries bytes, as a signed-in browser has it.
+#[track_caller]
+pub fn websocket_at(address: impl ToSocketAddrs, host: &str, cookie: &str) -> TcpStream {
+    let mut visitor = TcpStream::connect(address).unwrap();
     visitor.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(
         visitor,
-        "GET /ws HTTP/1.1\r\nHost: shop.localhost:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        "GET /ws HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: {cookie}\r\n\r\n",
-        relay.address.port()
     )
     .unwrap();
     let head = read_head(&mut visitor);

@@ -1,6 +1,5 @@
 //! `postern tunnel-server` against a client that is not ours: Python's asyncssh, set up by `tests/setup.sh`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use support::kill_on_drop::{KillOnDrop, Leashed};
@@ -53,15 +52,9 @@ fn server() -> Server {
 
 fn run(group: &str) {
     let server = server();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = root.join("target/peers/bin/python");
-    assert!(
-        python.exists(),
-        "run tests/setup.sh first: {} is missing",
-        python.display()
-    );
+    let (python, script) = support::peers::script("as_client.py");
     let mut peer = KillOnDrop::new(python)
-        .args([root.join("tests/peers/as_client.py").as_os_str()])
+        .args([script.as_os_str()])
         .args([group, &server.url])
         .args(&server.fingerprints)
         .args([free_port().to_string()])

@@ -1,6 +1,5 @@
 //! `postern tunnel-client` against a server that is not ours: Python's asyncssh, set up by `tests/setup.sh`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -24,15 +23,9 @@ struct Case {
 }
 
 fn peer(group: &str) -> Leashed {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = root.join("target/peers/bin/python");
-    assert!(
-        python.exists(),
-        "run tests/setup.sh first: {} is missing",
-        python.display()
-    );
+    let (python, script) = support::peers::script("as_server.py");
     KillOnDrop::new(python)
-        .args([root.join("tests/peers/as_server.py").as_os_str()])
+        .args([script.as_os_str()])
         .args([group])
         .start()
 }

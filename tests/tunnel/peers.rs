@@ -1,6 +1,5 @@
 //! The tunnel's server against a client that is not ours: Python's paramiko, set up by `tests/setup.sh`.
 
-use std::path::Path;
 use std::process::Command;
 
 use crate::fixture::{free_port, serve_with_all_keys};
@@ -11,15 +10,9 @@ fn paramiko_finds_a_server_that_keeps_to_the_protocol() {
     let mut users = Users::default();
     users.add("me:secret").unwrap();
     let server = serve_with_all_keys(users);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = root.join("target/peers/bin/python");
-    assert!(
-        python.exists(),
-        "run tests/setup.sh first: {} is missing",
-        python.display()
-    );
+    let (python, script) = support::peers::script("peer.py");
     let output = Command::new(python)
-        .arg(root.join("tests/peers/peer.py"))
+        .arg(script)
         .args([
             "client",
             "127.0.0.1",

@@ -3,7 +3,8 @@ import { copyText } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { rfc3339 } from '../../common/times.js';
-import { hostOf, openedLink } from '../core/links.js';
+import { openedLink } from '../core/links.js';
+import { isSharedHere } from '../core/site.js';
 import { healthError } from '../core/status.js';
 import { confirmReset } from './reset.js';
 import { withPart } from './parts.js';
@@ -40,11 +41,8 @@ export class Actions {
   }
 
   /** Whether an application is shared on this computer only. @param {Partial<App>} app */
-  isHere({ server, connection, conn_status: status = 'idle' }) {
-    const { embedded, server: own } = this.#store.version;
-    if (embedded !== true) return false;
-    // A live connection counts by the server it uses, not by what was saved since.
-    return ['connecting', 'connected'].includes(status) && connection?.server ? hostOf(connection.server) === hostOf(own) : !server;
+  isHere(app) {
+    return isSharedHere(app, this.#store.version);
   }
 
   /** Connects and follows the connection. @param {App} app */

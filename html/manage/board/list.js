@@ -26,9 +26,9 @@ export class List {
   #groups = new Map();
   /** @type {Set<string>} the names of the folded groups */
   #closed = new Set(remembered(CLOSED_KEY, /** @type {string[]} */ ([])));
-  /** @type {Entry[]} */
-  #unbuilt = [];
-  #isBuilding = false;
+  /** What is left for the pauses between frames. @type {(() => void)[]} */
+  #later = [];
+  #isWaiting = false;
   #draws = 0;
 
   /** @param {import('./actions.js').Actions} actions */
@@ -58,18 +58,24 @@ export class List {
   #drawAll(apps, { isTable, shown, around }) {
     setAttribute(this.element, 'class', `apps ${isTable ? 'as-table' : 'as-cards'}${apps.length >= MANY ? ' many' : ''}`);
     setHidden(byId('table-head'), !isTable || shown.size === 0);
+    /** @type {Entry[]} */
+    const returning = [];
     for (const app of apps) {
       const entry = this.#entry(app);
       entry.update(app, around(app));
-      setHidden(entry.element, !shown.has(app.id));
+      if (shown.has(app.id) && entry.element.hidden) returning.push(entry);
+      else setHidden(entry.element, !shown.has(app.id));
     }
+    for (const entry of returning.splice(0, FIRST)) setHidden(entry.element, false);
     this.#forget(new Set(apps.map(({ id }) => id)));
     const groups = groupsOf(apps);
     const isPlain = groups.every(({ name }) => name === '');
     this.#place(this.element, groups.map((group) => this.#group(group, isPlain, shown, apps.length).element));
     const unbuilt = apps.filter(({ id }) => !this.#entry({ id }).isBuilt);
-    this.#unbuilt = [...unbuilt.filter(({ id }) => shown.has(id)), ...unbuilt.filter(({ id }) => !shown.has(id))].map((app) => this.#entry(app));
-    this.#buildSome(AT_ONCE);
+    const inOrder = [...unbuilt.filter(({ id }) => shown.has(id)), ...unbuilt.filter(({ id }) => !shown.has(id))];
+    for (const app of inOrder.splice(0, AT_ONCE)) this.#entry(app).build();
+    this.#later = [...returning.map((entry) => () => setHidden(entry.element, false)), ...inOrder.map((app) => () => this.#entry(app).build())];
+    this.#doSome();
   }
 
   /** @param {any} app @returns {Entry} */
@@ -115,15 +121,15 @@ export class List {
     });
   }
 
-  /** So many, and more while there is time; the rest after the next frame. */
-  #buildSome(least) {
+  /** As much as there is time for; the rest after the next frame. */
+  #doSome() {
     const began = performance.now();
-    while (this.#unbuilt.length && (least-- > 0 || performance.now() - began < SLICE_MS)) this.#unbuilt.shift()?.build();
-    if (this.#isBuilding || !this.#unbuilt.length) return;
-    this.#isBuilding = true;
+    while (this.#later.length && performance.now() - began < SLICE_MS) this.#later.shift()?.();
+    if (this.#isWaiting || !this.#later.length) return;
+    this.#isWaiting = true;
     setTimeout(() => {
-      this.#isBuilding = false;
-      this.#buildSome(0);
+      this.#isWaiting = false;
+      this.#doSome();
     });
   }
 }

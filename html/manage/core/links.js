@@ -81,6 +81,15 @@ export function isLocalhostName(host) {
   return host.endsWith('.localhost');
 }
 
+/** Whether an address leads to the computer that opens it: `localhost`, names below it, 127.0.0.0/8, ::1. @param {unknown} text */
+export function isLoopback(text) {
+  try {
+    return /^(.*\.)?localhost\.?$|^127\.[0-9.]+$|^\[::1\]$/.test(new URL(String(text)).hostname);
+  } catch {
+    return false;
+  }
+}
+
 /** The host of a server's URL for people; empty where it is no web address. @param {unknown} text */
 export function hostOf(text) {
   try {

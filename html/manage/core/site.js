@@ -1,5 +1,5 @@
 // The address that an application will get, as far as it can be told before it is connected. No DOM.
-import { hostOf, siteLink } from './links.js';
+import { hostOf, isLoopback, siteLink } from './links.js';
 import { addressOf, protocolNamed } from './protocols.js';
 
 /** Longest name of a site, in characters: a label of a host name (RFC 1035, section 2.3.4). */
@@ -48,6 +48,18 @@ export function endOfSites(server, apps, version) {
   // Behind a number there are no names: the server has to tell.
   if (!isHere && /^\[|^[0-9.]+$/.test(hostname)) return { scheme: '', end: host, isSeen: false, isHere };
   return isHere ? { scheme: 'http:', end: `localhost${port && `:${port}`}`, isSeen: true, isHere } : { scheme: protocol, end: host, isSeen: false, isHere };
+}
+
+/**
+ * Whether an application is shared on this computer only: by its address; before it has one only the relay here is known for that.
+ * @param {Partial<App>} app @param {ServerVersion} version
+ */
+export function isSharedHere({ server, connection, conn_status: status = 'idle' }, version) {
+  // A live connection counts by what it has, not by what was saved since.
+  const live = ['connecting', 'connected'].includes(status) ? connection : undefined;
+  if (live?.site_url) return isLoopback(live.site_url);
+  if (version.embedded !== true) return false;
+  return live?.server ? hostOf(live.server) === hostOf(version.server) : !server;
 }
 
 function originOf(text) {

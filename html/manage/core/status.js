@@ -80,7 +80,7 @@ export function latencyText(ms) {
 }
 
 /** The badge of an application that is shared on this computer only. */
-const HERE = { kind: 'note', icon: 'plug', label: 'This computer only', title: 'No server is named, so nobody elsewhere reaches it; programs on this computer do.' };
+const HERE = { kind: 'note', icon: 'plug', label: 'This computer only', title: 'Its address leads to this computer, so nobody elsewhere reaches it; programs here do.' };
 
 /** A wait in whole seconds: `4 s`, `2 min 5 s`. @param {number} ms */
 export function formatWait(ms) {

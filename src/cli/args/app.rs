@@ -117,7 +117,7 @@ pub(crate) const EDIT: Command = Command {
     operand_count: 1..=usize::MAX,
     operand_kinds: &[Kind::Application],
     brief: "change what the flags name",
-    environment: &[env::HOME],
+    environment: &[env::HOME, env::DB_PASS],
     about: "Changes what the flags name, and leaves the rest as it is.",
     flags: &[
         NAME, ADDRESS, SERVER, ENROLL_TOKEN, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, FOR, UNTIL,
@@ -127,7 +127,8 @@ pub(crate) const EDIT: Command = Command {
     notes: "\
 An empty value clears: --name '' takes the name that it had at first, --until ''
 lets it last, --allow '' lets everybody in, --guest '' ends the guest account,
---max-streams 0 the limit. Of what is connected, the code, the end and the
+--max-streams 0 the limit. POSTERN_DB_PASS counts with --db-user, or where
+nothing else is changed. Of what is connected, the code, the end and the
 networks count at once, everything else (--invisible, --address, --host,
 --guest) at the next connect: 'postern app reconnect' makes one.",
     ..Command::EMPTY

@@ -172,8 +172,9 @@ reached, 4 refused with that token, and not added, 5 over a limit.",
     };
     pub(crate) const DEFAULT: Command = Command {
         name: "server default",
+        operands: "URL|none",
         brief: "let 'postern start' use it where no --server is given",
-        about: "Lets 'postern start' use this relay where no --server is given.",
+        about: "Lets 'postern start' use this relay of the list where no --server is given; with 'none' the relay within it.",
         ..REMOVE
     };
     pub(crate) const TRUST: Command = Command {

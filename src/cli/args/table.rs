@@ -221,7 +221,7 @@ server in front, and name it with --public-url.",
         name: "relay status-url",
         brief: "print a fresh address of the operator's page",
         about: "Prints the address of the status page of the relay that runs on this machine, also of the one within \
-            'postern start'. It signs its reader in, and is good for ten minutes.",
+            'postern start'. It signs its reader in once, within ten minutes.",
         flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY

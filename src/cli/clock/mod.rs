@@ -9,6 +9,9 @@ use std::time::{Duration, SystemTime};
 use calendar::{DAY, civil_at};
 pub(super) use zone::Zone;
 
+/// Seconds in which a minute is much.
+const SOON: i64 = 600;
+
 /// Seconds since 1970.
 pub(super) fn unix(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
@@ -36,11 +39,14 @@ impl Zone {
         local - self.offset(guess)
     }
 
-    /// `18:04`, `tomorrow 18:04`, or with the date where it is later.
+    /// `18:04`, `tomorrow 18:04`, or with the date where it is later; with seconds where it is in less than 10 minutes.
     pub(super) fn shown(&self, time: SystemTime, now: SystemTime) -> String {
         let local = |time: SystemTime| unix(time) + self.offset(unix(time));
         let (at, now) = (local(time), local(now));
-        let clock = clock(at);
+        let clock = match at - now {
+            1..SOON => with_seconds(at),
+            _ => clock(at),
+        };
         match at.div_euclid(DAY) - now.div_euclid(DAY) {
             0 => clock,
             1 => format!("tomorrow {clock}"),
@@ -53,9 +59,12 @@ impl Zone {
 
     /// `18:04:59`.
     pub(super) fn with_seconds(&self, time: SystemTime) -> String {
-        let at = unix(time) + self.offset(unix(time));
-        format!("{}:{:02}", clock(at), at.rem_euclid(60))
+        with_seconds(unix(time) + self.offset(unix(time)))
     }
+}
+
+fn with_seconds(local: i64) -> String {
+    format!("{}:{:02}", clock(local), local.rem_euclid(60))
 }
 
 fn clock(local: i64) -> String {
@@ -99,6 +108,9 @@ mod tests {
         let now = at("2026-11-22T14:00:00Z");
         for (time, shown) in [
             ("2026-11-22T21:04:00Z", "18:04"),
+            ("2026-11-22T14:10:00Z", "11:10"),
+            ("2026-11-22T14:09:59Z", "11:09:59"),
+            ("2026-11-22T13:59:59Z", "10:59"),
             ("2026-11-23T02:59:00Z", "23:59"),
             ("2026-11-23T03:00:00Z", "tomorrow 00:00"),
             ("2026-12-01T12:00:00Z", "2026-12-01 09:00"),

@@ -36,7 +36,7 @@ fn examine(parsed: &Parsed) -> Result<(), Failure> {
     tell(vec![here::manager(&home)])?;
     tell(here::ports(&home))?;
     tell(vec![here::clock(), here::plugin(&home, &files)])?;
-    for server in network::servers(&files) {
+    for server in network::servers(&home, &files) {
         tell(network::server(&home, &server, &files))?;
     }
     tell(network::applications(&files))?;

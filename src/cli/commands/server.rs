@@ -28,6 +28,9 @@ use crate::net::percent::encode;
 use crate::store::{CredentialStore, DataDir};
 use crate::tunnel::client::HostKeyChange;
 
+/// Stands for a server where there is to be no default.
+const NONE: &str = "none";
+
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     GROUP.run_subcommand(
@@ -89,11 +92,7 @@ pub(crate) fn servers(home: &DataDir) -> Result<Vec<Value>, Failure> {
     let list = ServerStore::new(home.clone()).read()?;
     let apps = AppStore::new(home.clone()).list().unwrap_or_default();
     let shown = list.all().map(|(origin, server)| {
-        let leads_there =
-            |url: &String| ServerUrl::parse(url, true).is_ok_and(|url| url.origin() == origin);
-        let users = apps
-            .iter()
-            .filter(|app| app.server.as_ref().is_some_and(leads_there));
+        let users = apps.iter().filter(|app| server_store::uses(app, origin));
         let users: Vec<&String> = users.map(|app| &app.name).collect();
         shown(server, list.is_default(origin), &json!(users))
     });
@@ -133,7 +132,7 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let change = Change {
         label: parsed.value(&LABEL),
         token,
-        is_default: parsed.has(&DEFAULT_FLAG),
+        is_default: parsed.has(&DEFAULT_FLAG).then_some(true),
     };
     let server = change_server(&ADD, parsed.operand(), change)?;
     let url = printable(text(&server, "/url"));
@@ -176,15 +175,53 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<String>, Failure> 
 }
 
 fn make_default(parsed: &Parsed) -> Result<(), Failure> {
-    let change = Change {
-        is_default: true,
-        ..Change::default()
+    let (home, typed) = (data_dir()?, parsed.operand());
+    let known = servers(&home)?;
+    // Without a manager all of them are kept ones.
+    let mut kept = known.iter().filter(|server| !says(server, "known", false));
+    let (server, place) = match typed {
+        NONE => (
+            kept.find(|server| says(server, "default", true)),
+            "the relay within it".to_owned(),
+        ),
+        _ => {
+            let url = ServerUrl::parse(typed, true).map_err(|why| DEFAULT.usage(why))?;
+            let there = kept.find(|server| {
+                let known = ServerUrl::parse(text(server, "/url"), true);
+                known.is_ok_and(|known| known.origin() == url.origin())
+            });
+            (Some(there.ok_or_else(|| unknown(&url))?), url.to_string())
+        }
     };
-    let server = change_server(&DEFAULT, parsed.operand(), change)?;
+    if let Some(server) = server {
+        let change = Change {
+            is_default: Some(typed != NONE),
+            ..Change::default()
+        };
+        change_server(&DEFAULT, text(server, "/url"), change)?;
+    }
+    if typed == NONE && Manager::find(&home)?.is_some() && !has_default(&servers(&home)?) {
+        warn("the running 'postern start' began without a relay within it: start it again");
+    }
     print(&format!(
-        "'postern start' uses {} where no --server is given; applications that were connected through another stay there\n",
-        printable(text(&server, "/url"))
+        "'postern start' uses {place} where no --server is given\napplications that were connected through \
+         another server of the list stay there; those on the relay within it move with their next connect\n"
     ))
+}
+
+fn says(server: &Value, name: &str, what: bool) -> bool {
+    server.get(name) == Some(&Value::Bool(what))
+}
+
+/// Whether one of a running manager's servers is that of all: named for them, of the list, or within it.
+fn has_default(servers: &[Value]) -> bool {
+    let is = |server| says(server, "default", true) || says(server, "named", true);
+    servers.iter().any(is)
+}
+
+fn unknown(url: &ServerUrl) -> Failure {
+    Failure::operation(format!("{url} is not in the list"))
+        .hint(format!("add it first: postern server add {url}"))
 }
 
 /// What is to be kept of a server; none stays as it is.
@@ -192,7 +229,7 @@ fn make_default(parsed: &Parsed) -> Result<(), Failure> {
 struct Change {
     label: Option<String>,
     token: Option<Zeroizing<String>>,
-    is_default: bool,
+    is_default: Option<bool>,
 }
 
 /// Makes the change, and answers the server.
@@ -200,7 +237,7 @@ fn change_server(command: &Command, typed: &str, change: Change) -> Result<Value
     let home = data_dir()?;
     // Whether it may be reached without TLS is for the start to say.
     let url = ServerUrl::parse(typed, true).map_err(|why| command.usage(why))?;
-    let is_default = change.is_default.then_some(true);
+    let is_default = change.is_default;
     if let Some(manager) = Manager::find(&home)? {
         let mut body = Map::new();
         body.insert("url".to_owned(), url.to_string().into());

@@ -1,6 +1,5 @@
 //! Who is signed in: cookies that were given for a right code.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -14,7 +13,8 @@ use crate::sync::Mutex;
 
 /// Time that a cookie is good for. Default 12 h: a working day.
 const SIGNED_IN_FOR: Duration = Duration::from_secs(12 * 3600);
-/// Cookies of one realm. Default 1,000, 120 KiB; the source that has most gives way.
+/// Cookies of one realm. Default 1,000, 120 KiB; the source that has most gives way, and of several the one that came
+/// last.
 const MAX_OF_REALM: usize = 1000;
 /// Cookies of all realms together. Default 20,000, 3 MiB; the owner who has most gives way.
 const MAX_COOKIES: usize = 20_000;
@@ -68,7 +68,9 @@ struct Session<R> {
     realm: R,
     /// Who signed in.
     source: IpAddr,
-    since: Instant,
+    entered: Instant,
+    /// The last request with it.
+    used: Option<Instant>,
 }
 
 impl<R: Realm> SignIn<R> {
@@ -96,13 +98,11 @@ impl<R: Realm> SignIn<R> {
         let Some(session) = sessions.get_mut(&key) else {
             return false;
         };
-        if session.is_over(now) {
+        if session.is_over(self.lifetime, now) {
             sessions.remove(&key);
             return false;
         }
-        if self.lifetime == Lifetime::FromLastUse {
-            session.since = now;
-        }
+        session.used = Some(now);
         session.realm == realm
     }
 
@@ -128,7 +128,8 @@ impl<R: Realm> SignIn<R> {
         let session = Session {
             realm,
             source: http::source(source),
-            since: now,
+            entered: now,
+            used: None,
         };
         self.admit(sha256(&[value.as_bytes()]), session, now);
         let age = match self.lifetime {
@@ -147,15 +148,15 @@ impl<R: Realm> SignIn<R> {
         let of_realm = |session: &Session<R>| session.realm == realm;
         let is_crowded = sessions.values().filter(|s| of_realm(s)).count() >= MAX_OF_REALM;
         if is_crowded || sessions.len() >= MAX_COOKIES {
-            sessions.retain(|_, session| !session.is_over(now));
+            sessions.retain(|_, session| !session.is_over(self.lifetime, now));
             let out = if is_crowded {
-                oldest_of_most(&sessions, of_realm, |session| session.source)
+                idlest_of_most(&sessions, of_realm, |session| session.source)
             } else {
                 let owner = |session: &Session<R>| session.realm.owner();
-                let oldest = oldest_of_most(&sessions, |_| true, owner);
-                let most = oldest.and_then(|key| sessions.get(&key)).map(owner);
+                let idlest = idlest_of_most(&sessions, |_| true, owner);
+                let most = idlest.and_then(|key| sessions.get(&key)).map(owner);
                 let of_most = |session: &Session<R>| Some(owner(session)) == most;
-                oldest_of_most(&sessions, of_most, |session| session.source)
+                idlest_of_most(&sessions, of_most, |session| session.source)
             };
             out.map(|out| sessions.remove(&out));
         }
@@ -163,29 +164,39 @@ impl<R: Realm> SignIn<R> {
     }
 }
 
-/// Of the sessions that `counts`, the oldest of the `holder` who has most of them.
-fn oldest_of_most<R, H: Eq + Hash>(
+/// Of the sessions that `counts`, of the `holder` who has most of them the one that was not used for longest. Where several
+/// have as many, of one that was never used, and else of the one who came last: who was there before a flood stays.
+fn idlest_of_most<R, H: Eq + Hash>(
     sessions: &HashMap<Key, Session<R>>,
     counts: impl Fn(&Session<R>) -> bool,
     holder: impl Fn(&Session<R>) -> H,
 ) -> Option<Key> {
-    let mut held: HashMap<H, (usize, Reverse<Instant>, Key)> = HashMap::new();
+    let mut held: HashMap<H, (usize, &Session<R>, Key)> = HashMap::new();
     for (key, session) in sessions.iter().filter(|(_, session)| counts(session)) {
-        let since = Reverse(session.since);
-        let of_holder = held.entry(holder(session)).or_insert((0, since, *key));
-        let (count, oldest, of_oldest) = of_holder;
+        let of_holder = held.entry(holder(session)).or_insert((0, session, *key));
+        let (count, idlest, of_idlest) = of_holder;
         *count += 1;
-        if since > *oldest {
-            (*oldest, *of_oldest) = (since, *key);
+        if session.last_seen() < idlest.last_seen() {
+            (*idlest, *of_idlest) = (session, *key);
         }
     }
-    let most = held.into_values().max();
+    let most = held
+        .into_values()
+        .max_by_key(|(count, idlest, _)| (*count, idlest.used.is_none(), idlest.entered));
     most.map(|(_, _, key)| key)
 }
 
 impl<R> Session<R> {
-    fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.since) > SIGNED_IN_FOR
+    fn last_seen(&self) -> Instant {
+        self.used.unwrap_or(self.entered)
+    }
+
+    fn is_over(&self, lifetime: Lifetime, now: Instant) -> bool {
+        let since = match lifetime {
+            Lifetime::FromSignIn => self.entered,
+            Lifetime::FromLastUse => self.last_seen(),
+        };
+        now.saturating_duration_since(since) > SIGNED_IN_FOR
     }
 }
 
@@ -266,6 +277,30 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_from_everywhere_leaves_who_was_there() {
+        for uses_each in [false, true] {
+            let (start, sign_in) = (Instant::now(), SignIn::new("own", Lifetime::FromSignIn));
+            let at = |seconds| start + Duration::from_secs(seconds);
+            let enter = |source: String, now| {
+                let from = (source.parse().unwrap(), false);
+                cookie(sign_in.enter(true, (), from, now)).0
+            };
+            let knows = |cookie: &str, now| sign_in.knows(cookie.as_bytes(), (), now);
+            let early = enter("192.0.2.1".into(), at(0));
+            assert!(knows(&early, at(1)));
+            for network in 0..2 * MAX_OF_REALM {
+                let flood = enter(format!("2001:db8:0:{network:x}::1"), at(2));
+                assert!(!uses_each || knows(&flood, at(3)));
+            }
+            let newcomer = enter("192.0.2.2".into(), at(4));
+            assert!(
+                knows(&early, at(5)) && knows(&newcomer, at(5)),
+                "{uses_each}"
+            );
+        }
+    }
+
+    #[test]
     fn a_flood_of_sign_ins_costs_its_own() {
         let start = Instant::now();
         let sign_in = SignIn::new("own", Lifetime::FromSignIn);
@@ -289,7 +324,8 @@ mod tests {
             let session = Session {
                 realm: Site(2, at * 40 / MAX_COOKIES),
                 source: "198.51.100.1".parse().unwrap(),
-                since: start + Duration::from_millis(10),
+                entered: start + Duration::from_millis(10),
+                used: None,
             };
             let key = sha256(&[&at.to_be_bytes()]);
             if at < MAX_COOKIES - MAX_OF_REALM - 1 {

@@ -103,11 +103,21 @@ fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
     }
 }
 
+/// The server of the connection that an application has, whatever it is to use next.
+fn connected_through(core: &AppState, app: &AppConfig) -> Option<ServerUrl> {
+    use ConnectionState::{Connected, Connecting};
+    let result = core.connections.result(&app.id)?;
+    let is_used = matches!(result.status, Connecting | Connected);
+    let url = Some(result.server).filter(|_| is_used)?;
+    ServerUrl::parse(&url, true).ok()
+}
+
 /// All that is shown of servers, read at one moment.
 struct ServersView<'a> {
     core: &'a AppState,
     servers: CurrentServers<'a>,
-    apps: Vec<AppConfig>,
+    /// The applications' names, each with the server that it uses.
+    users: Vec<(String, ServerUrl)>,
     /// The main tunnels, by origin.
     main_tunnels: BTreeMap<String, Value>,
 }
@@ -120,10 +130,16 @@ impl<'a> ServersView<'a> {
             let shown = remotes::main_tunnel(core, server)?;
             Some((server.origin().to_owned(), shown))
         });
+        let servers = core.choice.now().map_err(internal)?;
+        let apps = core.apps.list().map_err(failed)?;
+        let users = apps.iter().filter_map(|app| {
+            let used = connected_through(core, app).or_else(|| servers.of(app).ok());
+            Some((app.name.clone(), used?))
+        });
         Ok(Self {
             core,
-            servers: core.choice.now().map_err(internal)?,
-            apps: core.apps.list().map_err(failed)?,
+            users: users.collect(),
+            servers,
             main_tunnels: main_tunnels.collect(),
         })
     }
@@ -132,7 +148,7 @@ impl<'a> ServersView<'a> {
     fn origins(&self) -> Vec<ServerUrl> {
         let kept = self.servers.list.all();
         let kept = kept.filter_map(|(_, known)| ServerUrl::parse(&known.url, true).ok());
-        let of_apps = self.apps.iter().filter_map(|app| self.servers.of(app).ok());
+        let of_apps = self.users.iter().map(|(_, url)| url.clone());
         let default = self.servers.default().ok().flatten();
         let all = kept.chain(default).chain(of_apps);
         let mut by_origin = BTreeMap::new();
@@ -153,8 +169,7 @@ impl<'a> ServersView<'a> {
             self.servers.list.is_default(origin) || (self.servers.stands_in() && is_used);
         let main_tunnel = self.main_tunnels.get(origin);
         let (status, error, hint) = self.status(origin, main_tunnel);
-        let goes_there = |app: &&AppConfig| self.servers.of(app).is_ok_and(|url| is_of_all(&url));
-        let applications = self.apps.iter().filter(goes_there);
+        let applications = self.users.iter().filter(|(_, used)| is_of_all(used));
         json!({
             "url": url.to_string(),
             "label": known.and_then(|known| known.label.as_ref()),
@@ -166,7 +181,7 @@ impl<'a> ServersView<'a> {
             "status": status,
             "main_tunnel": main_tunnel,
             "host_key": self.host_key(origin),
-            "applications": applications.map(|app| &app.name).collect::<Vec<_>>(),
+            "applications": applications.map(|(name, _)| name).collect::<Vec<_>>(),
             "error": error,
             "hint": hint,
         })

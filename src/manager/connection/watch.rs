@@ -34,6 +34,8 @@ pub(super) struct HealthWatch {
     /// The question under way.
     answer: Option<Receiver<Answer>>,
     asked: Instant,
+    /// A visit found nobody while the question was under way, which may have come before that.
+    is_doubtful: bool,
     /// When it is asked again.
     due: Option<Instant>,
 }
@@ -57,6 +59,7 @@ impl HealthWatch {
             missed,
             answer: None,
             asked: Instant::now(),
+            is_doubtful: false,
             due: None,
         };
         if is_known {
@@ -112,7 +115,10 @@ impl HealthWatch {
                     }
                 }
                 recv(self.missed) -> missed => match missed {
-                    Ok(()) => self.hasten(record, HealthState::Ok),
+                    Ok(()) => {
+                        self.is_doubtful = self.answer.is_some();
+                        self.hasten(record, HealthState::Ok);
+                    }
                     Err(_) => self.missed = never(),
                 },
             }
@@ -156,7 +162,11 @@ impl HealthWatch {
             self.due = Some(self.asked + FAILING_PAUSE);
             return;
         };
-        self.due = answer.is_err().then(|| self.asked + FAILING_PAUSE);
+        let is_doubtful = std::mem::take(&mut self.is_doubtful);
+        self.due = match answer {
+            Err(_) => Some(self.asked + FAILING_PAUSE),
+            Ok(()) => is_doubtful.then(|| self.asked + LEAST_PAUSE),
+        };
         let error = answer.as_ref().err().cloned();
         let has_failed = record.health() == HealthState::Failing;
         if record.answered(answer) {

@@ -81,6 +81,15 @@ pub(super) fn has_ended() -> Message<'static> {
     )
 }
 
+pub(super) fn is_not_shared() -> Message<'static> {
+    message(
+        410,
+        "This site has ended",
+        "It is not shared any more.",
+        "Ask the one who shared it to share it again.",
+    )
+}
+
 pub(super) fn has_changed() -> Message<'static> {
     let text = "Who may see this site has changed at this moment.";
     message(503, "Changed", text, "Reload.")

@@ -19,6 +19,11 @@ use crate::tunnel::server::{OpenError, Opener};
 pub trait Sites: Send + Sync + 'static {
     /// The site of this name, in lower case.
     fn find(&self, site: &str) -> Option<Arc<Site>>;
+
+    /// Whether there was one of this name that is not there, which is kept for who had it.
+    fn was(&self, _site: &str) -> bool {
+        false
+    }
 }
 
 /// Opens a stream to a site's application. May wait, some 30 s at most.

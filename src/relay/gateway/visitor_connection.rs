@@ -15,8 +15,8 @@ use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{
-    answer, has_changed, has_ended, message, not_for_you, not_http, target_is_down, too_busy,
-    tunnel_is_down, unanswered,
+    answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, target_is_down,
+    too_busy, tunnel_is_down, unanswered,
 };
 use super::request_head::{self, asks_for_websocket, is_repeatable};
 use super::site::{Down, PresentVisitor, Site};
@@ -161,6 +161,9 @@ impl<'g> VisitorConnection<'g> {
             return Err(message(421, "A wrong port", why, hint));
         }
         self.gateway.sites.find(request.site).ok_or_else(|| {
+            if self.gateway.sites.was(request.site) {
+                return is_not_shared();
+            }
             let why = "There is nothing at this address.";
             let hint = "Check it for a slip. A site has its name from its first connect on.";
             message(404, "Unknown site", why, hint)

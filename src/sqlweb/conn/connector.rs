@@ -39,7 +39,7 @@ pub(crate) struct Connector {
     in_use: Permits,
     /// Who signs in: a guest's account is renamed when it is extended.
     user: Mutex<Arc<str>>,
-    /// Gets a message when a connection could not be made.
+    /// Gets a message when a connection could not be made or was lost.
     missed: (Sender<()>, Receiver<()>),
     /// How servers here are asked who they are.
     pub(super) question: IdentityQuery,
@@ -84,13 +84,13 @@ impl Connector {
         *self.user.lock() = user.into();
     }
 
-    /// Tells that the database lets nobody in.
+    /// Tells that the database lets nobody in, or may be gone: a connection has ended.
     pub(crate) fn miss(&self) {
         // One message is enough.
         let _ = self.missed.0.try_send(());
     }
 
-    /// Gets a message, as far as there is room, when a connection could not be made.
+    /// Gets a message, as far as there is room, when a connection could not be made or was lost.
     pub(crate) fn missed(&self) -> Receiver<()> {
         self.missed.1.clone()
     }

@@ -61,6 +61,11 @@ pub(crate) struct ServerName {
 }
 
 impl DbConn {
+    /// What the server calls itself, also after a restart; `None` where that cannot be known.
+    pub(crate) fn own_name(&self) -> Option<&str> {
+        self.name.as_ref().map(|name| name.answered.as_str())
+    }
+
     /// What is known of the server that this connection is on.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         let info = self.info.clone();

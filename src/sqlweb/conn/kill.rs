@@ -18,8 +18,11 @@ pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Second connections that are made, one after the other, to come to the right server.
 const CONNECTIONS: usize = 8;
 
-/// Looks at the process list for a statement that is not to be seen there yet.
-const LOOKS: u32 = 12;
+/// Looks at the process list for a statement that may not be seen there yet.
+pub(super) const LOOKS: u32 = 12;
+
+/// The same for one that has sent rows: it is seen at once, or it is over.
+pub(super) const LOOKS_AFTER_ROWS: u32 = 1;
 
 /// Pause after the first such look; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -149,14 +152,15 @@ impl Connector {
     }
 }
 
-/// Stops the statement, as soon as its connection is seen to run it, as long as that is wanted.
+/// Stops the statement, as soon as its connection is seen to run it in one of so many looks, as long as that is wanted.
 pub(super) fn kill_over(
     control: &mut DbConn,
     sent: &SentStatement,
+    looks: u32,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<KillOutcome, DbError> {
     let mut pause = FIRST_PAUSE;
-    for _ in 0..LOOKS {
+    for looked in 1..=looks {
         match look(control, sent)? {
             ListedAs::Gone | ListedAs::Killed => return Ok(KillOutcome::Done),
             ListedAs::Statement(query) => {
@@ -169,6 +173,9 @@ pub(super) fn kill_over(
         }
         if !is_wanted() {
             return Ok(KillOutcome::Done);
+        }
+        if looked == looks {
+            break;
         }
         std::thread::sleep(pause);
         pause = LONGEST_PAUSE.min(pause * 2);

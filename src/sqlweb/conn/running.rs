@@ -186,7 +186,7 @@ impl RunningStatement {
     /// see [`RunningStatement::note`]; at each further stop the server is told again, where its process list does not
     /// say that it was.
     pub(crate) fn stop(&self, cause: StopCause, connector: &Arc<Connector>) -> bool {
-        self.stop_by(cause, |sent| self.kill(connector, sent))
+        self.stop_by(cause, |sent| self.kill(connector, sent, kill::LOOKS))
     }
 
     /// Notes a stop, from which on the time is counted until the connection is shut down; false when it has ended. That
@@ -259,11 +259,16 @@ impl RunningStatement {
             } => sent.clone(),
             _ => return false,
         };
-        self.kill(connector, &sent) == Some(KillOutcome::Done)
+        self.kill(connector, &sent, kill::LOOKS_AFTER_ROWS) == Some(KillOutcome::Done)
     }
 
     /// What came of a `KILL QUERY`; `None` where the server could not be asked.
-    fn kill(&self, connector: &Arc<Connector>, sent: &SentStatement) -> Option<KillOutcome> {
+    fn kill(
+        &self,
+        connector: &Arc<Connector>,
+        sent: &SentStatement,
+        looks: u32,
+    ) -> Option<KillOutcome> {
         let is_wanted = || self.state.lock().is_under_way();
         let kill = || {
             let mut control = match connector.connect_to_kill(sent, &is_wanted) {
@@ -276,7 +281,7 @@ impl RunningStatement {
             let Some(_in_flight) = self.begin_kill() else {
                 return Ok(KillOutcome::Done);
             };
-            kill::kill_over(&mut control, sent, &is_wanted)
+            kill::kill_over(&mut control, sent, looks, &is_wanted)
         };
         kill()
             .inspect_err(|error: &DbError| {

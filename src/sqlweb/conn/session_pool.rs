@@ -90,7 +90,7 @@ impl SessionSlot {
     fn is_old(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
-            Self::Idle(idle) => idle.since.elapsed() > SESSION_IDLE,
+            Self::Idle(idle) => idle.since.elapsed() > SESSION_IDLE || idle.is_closed(),
             Self::Closed(closed) => closed.since.elapsed() > MEMORY_TIME,
         }
     }
@@ -109,6 +109,11 @@ impl IdleConn {
             since: Instant::now(),
             database,
         }
+    }
+
+    /// Whether the server has ended it.
+    fn is_closed(&self) -> bool {
+        matches!(self.conn.socket.peek(), Peeked::Closed)
     }
 
     /// Whether the connection can be used: a statement is only ever sent on one that was just there.
@@ -206,10 +211,10 @@ impl SessionPool {
         }
     }
 
-    /// Closes what was idle for too long, and forgets what nobody came back to.
+    /// Closes what was idle for too long or has lost its server, and forgets what nobody came back to.
     pub(crate) fn expire(&self) {
         let mut state = self.lock();
-        let is_old = |spare: &mut IdleConn| spare.since.elapsed() > SPARE_IDLE;
+        let is_old = |spare: &mut IdleConn| spare.since.elapsed() > SPARE_IDLE || spare.is_closed();
         let spares: Vec<_> = state.spares.extract_if(.., is_old).collect();
         let old: Vec<_> = state.sessions.extract_if(|_, slot| slot.is_old()).collect();
         let closed = old
@@ -218,6 +223,10 @@ impl SessionPool {
         let closed: Vec<_> = closed.collect();
         state.forget_oldest();
         drop(state);
+        let lost = |conn: &DbConn| matches!(conn.socket.peek(), Peeked::Closed);
+        if spares.iter().any(|spare| lost(&spare.conn)) || closed.iter().flatten().any(lost) {
+            self.connector.miss();
+        }
         drop((spares, closed));
     }
 
@@ -345,6 +354,7 @@ impl SessionPool {
                     return Ok(lease);
                 }
                 if idle.conn.has_state {
+                    self.connector.miss();
                     return Err(CheckoutError::Db(DbError::SessionLost));
                 }
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
@@ -564,10 +574,12 @@ impl<'a> Lease<'a> {
     /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.
     fn usable(&self, mut conn: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
         if error.is_some_and(DbError::leaves_server_at_work) {
+            self.sessions.connector.miss();
             self.sessions.connector.give_up(conn);
             return None;
         }
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
+            self.sessions.connector.miss();
             // Whoever else has a handle on it.
             conn.socket.shut_down();
             return None;

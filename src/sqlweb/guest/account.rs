@@ -36,6 +36,13 @@ impl Account {
     }
 }
 
+/// Whether it is a host part that accounts are made with here: this very machine's, in no need of care.
+pub(super) fn is_plain_host(host: &str) -> bool {
+    !host.is_empty()
+        && !host.contains(['\'', '\\', '"', '`', '%'])
+        && !host.contains(char::is_control)
+}
+
 /// A text in quotes, whatever the session's mode says of backslashes: those that have one are not made here.
 fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))

@@ -15,7 +15,7 @@ use super::records::{self, Records};
 use super::statements::{self, Identified};
 use super::sweep::{self, forget};
 use crate::plugin::{self, GuestInForce};
-use crate::sqlweb::conn::{Connector, dialect_of, run_silently};
+use crate::sqlweb::conn::{Connector, DbConn, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::Options;
 use crate::store::DataDir;
@@ -81,8 +81,9 @@ pub(crate) fn begin(
         wanted,
         records: Records::of(home),
         server: options.target.to_string(),
+        own_name: conn.own_name().map(str::to_owned),
     };
-    making.sweep(&mut conn.driver)?;
+    making.sweep(&mut conn)?;
     let (account, password, readable) = making.make(&mut conn.driver)?;
     let in_force = GuestInForce::new(readable.counts(), wanted.expires);
     let guest = Guest::new(account, owner, home, in_force);
@@ -141,13 +142,15 @@ struct Making<'a> {
     wanted: &'a plugin::Guest,
     records: Records,
     server: String,
+    /// What that calls itself.
+    own_name: Option<String>,
 }
 
 impl Making<'_> {
-    fn sweep(&self, conn: &mut Conn) -> Result<(), DbError> {
+    fn sweep(&self, conn: &mut DbConn) -> Result<(), DbError> {
         records::are_held_by(&self.options.run_dir);
         sweep::sweep_recorded(conn, &self.server, &self.records)?;
-        sweep::sweep_by_name(conn, &self.records)
+        sweep::sweep_by_name(&mut conn.driver, &self.records)
     }
 
     /// An account that may read what is listed; nothing is left of one that cannot be finished.
@@ -214,9 +217,8 @@ impl Making<'_> {
     }
 
     fn note(&self, account: &Account) -> Result<(), NoGuest> {
-        let noted = self
-            .records
-            .note(&self.server, account, &self.options.run_dir);
+        let server = (self.server.as_str(), self.own_name.as_deref());
+        let noted = self.records.note(server, account, &self.options.run_dir);
         noted.map_err(|error| {
             NoGuest::new(
                 format!(
@@ -263,32 +265,33 @@ impl Making<'_> {
 fn own_host(conn: &mut Conn) -> Result<String, Failure> {
     let user = proof::first(conn, "SELECT USER()")?.unwrap_or_default();
     let host = user.rsplit_once('@').map(|(_, host)| host.to_owned());
-    let is_plain = |host: &String| {
-        !host.is_empty()
-            && !host.contains(['\'', '\\', '"', '`', '%'])
-            && !host.contains(char::is_control)
-    };
-    host.filter(is_plain).ok_or_else(|| {
-        NoGuest::new(
-            "the server does not say where this connection comes from",
-            "share without a guest's account",
-        )
-        .into()
-    })
+    host.filter(|host| account::is_plain_host(host))
+        .ok_or_else(|| {
+            NoGuest::new(
+                "the server does not say where this connection comes from",
+                "share without a guest's account",
+            )
+            .into()
+        })
 }
 
 /// Ends an account on a connection of its own, and on one more where that is lost. What fails is done by the next start.
 fn end(owner: &Arc<Connector>, records: &Records, account: &Account, time: Duration) {
     let once = || {
         let mut conn = owner.administer(time)?;
-        sweep::end(&mut conn.driver, account)
+        let was_there = sweep::end(&mut conn.driver, account)?;
+        Ok(was_there || records.is_gone(account, conn.own_name()))
     };
     let ended = once().or_else(|error| match error {
         DbError::Statement(_) => Err(error),
         _ => once(),
     });
     match ended {
-        Ok(()) => forget(records, account),
+        Ok(true) => forget(records, account),
+        Ok(false) => {
+            records::leave(account);
+            log::warn!("{}: another server may answer now", stays(account));
+        }
         Err(error) => {
             records::leave(account);
             log::warn!("{}: {error}", stays(account));
@@ -425,7 +428,7 @@ pub(crate) fn sweep_left(owner: &Arc<Connector>, options: &Options, home: &DataD
         return;
     }
     let swept = owner.administer(TIME_TO_MAKE).and_then(|mut conn| {
-        sweep::sweep_recorded(&mut conn.driver, &server, &records)?;
+        sweep::sweep_recorded(&mut conn, &server, &records)?;
         sweep::sweep_by_name(&mut conn.driver, &records)
     });
     match swept {

@@ -59,7 +59,7 @@ pub(super) fn more_than_listed(
 
 /// Whether a line of `SHOW GRANTS` is no more than `SELECT` on single tables. That of a role says nothing of itself: what
 /// it may comes in lines of its own.
-fn only_reads(grant: &str) -> bool {
+pub(super) fn only_reads(grant: &str) -> bool {
     let grant = masked(grant);
     let Some((privileges, object)) = grant
         .strip_prefix("GRANT ")

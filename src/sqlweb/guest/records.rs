@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::account::Account;
+use super::account::{Account, expiry};
 use crate::net::authority::split;
 use crate::store::{DataDir, Error, JsonFile, RunDir};
 use crate::sync::Mutex;
@@ -16,6 +17,9 @@ const FILE: &str = "guests.json";
 
 /// Bytes of the file: some thousand records.
 const CAP: u64 = 1024 * 1024;
+
+/// How long after its end an account is left alone that may be another machine's, or on another server: clocks differ.
+pub(super) const GRACE: Duration = Duration::from_secs(600);
 
 /// Accounts of this process that are in use.
 static IN_USE: Mutex<Option<HashSet<String>>> = Mutex::new(None);
@@ -29,6 +33,9 @@ struct Document {
 struct Record {
     /// The database server as it is reached, `host:port` or a socket's path.
     server: String,
+    /// What that called itself; unknown where it does not say.
+    #[serde(default)]
+    own_name: Option<String>,
     name: String,
     host: String,
     /// The run directory of the process that made it, which is locked while that lives.
@@ -45,11 +52,18 @@ impl Records {
         Self(file.with_consequence(consequence))
     }
 
-    /// Notes that the account is about to be made by the process with the run directory `holder`.
-    pub(super) fn note(&self, server: &str, account: &Account, holder: &Path) -> Result<(), Error> {
+    /// Notes that the account is about to be made on a server, which has a name for itself too, by the process with the
+    /// run directory `holder`.
+    pub(super) fn note(
+        &self,
+        (server, own_name): (&str, Option<&str>),
+        account: &Account,
+        holder: &Path,
+    ) -> Result<(), Error> {
         self.0.update(|document: &mut Document| {
             document.accounts.push(Record {
                 server: server.to_owned(),
+                own_name: own_name.map(str::to_owned),
                 name: account.name.clone(),
                 host: account.host.clone(),
                 holder: holder.to_owned(),
@@ -83,6 +97,19 @@ impl Records {
                 .retain(|record| (&record.name, &record.host) != (&account.name, &account.host));
             Ok(())
         })
+    }
+
+    /// Whether an account that is not on the server that calls itself `own_name` is nowhere: it was made there, or has
+    /// ended since. Any other server may answer at the same address.
+    pub(super) fn is_gone(&self, account: &Account, own_name: Option<&str>) -> bool {
+        let is_it = |record: &&Record| record.name == account.name;
+        let all = self.0.read().ok().flatten().unwrap_or_default().accounts;
+        let made_on = all
+            .iter()
+            .find(is_it)
+            .and_then(|record| record.own_name.as_deref());
+        let is_over = expiry(&account.name).is_some_and(|end| SystemTime::now() > end + GRACE);
+        is_over || made_on.is_some() && made_on == own_name
     }
 
     /// The accounts on that server that nobody uses any more.
@@ -158,14 +185,19 @@ mod tests {
             host: "h".into(),
         };
         let (used, dead) = (account("g-used"), account("g-dead"));
-        records.note("a:1", &used, run.path()).unwrap();
+        let server = ("a:1", Some("own"));
+        records.note(server, &used, run.path()).unwrap();
         records
-            .note("a:1", &dead, &dir.path().join("gone"))
+            .note(server, &dead, &dir.path().join("gone"))
             .unwrap();
         assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         assert_eq!(records.left_on("a:2").unwrap(), []);
         assert_eq!(records.left_on("A:1").unwrap(), std::slice::from_ref(&dead));
         assert_eq!(records.in_use().unwrap(), [used.name.clone()].into());
+        assert!(records.is_gone(&dead, Some("own")), "it is gone");
+        assert!(!records.is_gone(&dead, Some("other")) && !records.is_gone(&dead, None));
+        let ended = account("postern_1500000000_abcdefghjkmnp");
+        assert!(records.is_gone(&ended, Some("other")));
         are_held_by(run.path());
         assert_eq!(records.left_on("a:1").unwrap(), std::slice::from_ref(&dead));
         leave(&used);

@@ -6,19 +6,20 @@ use std::time::{Duration, SystemTime};
 use mysql::Conn;
 
 use super::account::{self, Account, PREFIX};
-use super::records::Records;
+use super::proof;
+use super::records::{GRACE, Records};
 use crate::sqlweb::catalogue::{literal, text};
-use crate::sqlweb::conn::{masked, rows, run_silently};
+use crate::sqlweb::conn::{DbConn, masked, rows, run_silently};
 use crate::sqlweb::error::DbError;
-
-/// How long after its end an account of another machine is left alone: clocks differ.
-const GRACE: Duration = Duration::from_secs(600);
 
 /// `ER_NO_SUCH_THREAD`.
 const NO_SUCH_THREAD: u16 = 1094;
 
-/// Locks the account, ends its connections, and drops it.
-pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<(), DbError> {
+/// `ER_CANNOT_USER`: there is no such account.
+const CANNOT_USER: u16 = 1396;
+
+/// Locks the account, ends its connections, and drops it; false where it is not there.
+pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     let quoted = account.quoted();
     // Old servers cannot lock, and the account may never have been made.
     tolerated(run_silently(
@@ -26,7 +27,10 @@ pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<(), DbError> {
         &format!("ALTER USER {quoted} ACCOUNT LOCK"),
     ))?;
     end_connections(conn, &account.name)?;
-    run_silently(conn, &format!("DROP USER IF EXISTS {quoted}"))
+    match run_silently(conn, &format!("DROP USER {quoted}")) {
+        Err(DbError::Statement(error)) if error.code == CANNOT_USER => Ok(false),
+        dropped => dropped.map(|()| true),
+    }
 }
 
 /// Those that this account may see and end: others' statements come to their end by themselves.
@@ -61,10 +65,10 @@ pub(super) fn tolerated(outcome: Result<(), DbError>) -> Result<(), DbError> {
     }
 }
 
-/// Drops every account that was left on the server called `server`. What cannot be dropped is tried again at the next
-/// start.
+/// Drops every account that was left on the server called `server`. What cannot be dropped, or may be on another server
+/// than the one that answers there now, is tried again at the next start.
 pub(super) fn sweep_recorded(
-    conn: &mut Conn,
+    conn: &mut DbConn,
     server: &str,
     records: &Records,
 ) -> Result<(), DbError> {
@@ -76,14 +80,19 @@ pub(super) fn sweep_recorded(
         }
     };
     for account in left {
-        match end(conn, &account) {
-            Ok(()) => {
+        match end(&mut conn.driver, &account) {
+            Ok(true) => {
                 log::info!(
                     "dropped the guest's account {}, which was left",
                     account.name
                 );
                 forget(records, &account);
             }
+            Ok(false) if records.is_gone(&account, conn.own_name()) => forget(records, &account),
+            Ok(false) => log::debug!(
+                "{} is looked for again: another server may answer now",
+                account.name
+            ),
             Err(DbError::Statement(error)) => log::warn!(
                 "the guest's account {} was left on {server} and cannot be dropped: {}",
                 account.name,
@@ -125,14 +134,15 @@ pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), Db
             of(2).parse().unwrap_or(0),
         );
         let is_over = account::expiry(&account.name).is_some_and(|at| has_ended(at, now));
-        if is_over && !used.contains(&account.name) && only_reads(conn, &account)? {
-            match end(conn, &account) {
-                Ok(()) => log::info!(
+        let may_be_ours = is_over && account::is_plain_host(&account.host);
+        if may_be_ours && !used.contains(&account.name) && only_reads(conn, &account)? {
+            let ended = end(conn, &account).map(|_| {
+                log::info!(
                     "dropped the guest's account {}, which had ended",
                     account.name
-                ),
-                error => tolerated(error)?,
-            }
+                );
+            });
+            tolerated(ended)?;
         }
     }
     Ok(())
@@ -146,17 +156,14 @@ fn has_ended(at: SystemTime, server_now: u64) -> bool {
         .all(|now| *now > at + GRACE)
 }
 
+/// Whether it may do no more than those that are made here.
 fn only_reads(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     let shown = match rows(conn, &format!("SHOW GRANTS FOR {}", account.quoted())) {
         Err(error) if error.leaves_connection_usable() => return Ok(false),
         shown => shown?,
     };
-    let is_reading = |grant: String| {
-        let grant = masked(&grant);
-        let rest = grant.strip_prefix("GRANT ").unwrap_or_default();
-        let privileges = rest.split(" ON ").next().unwrap_or_default();
-        matches!(privileges.trim(), "USAGE" | "SELECT")
-    };
+    // Ours have no roles, of which these lines do not say what they may.
+    let is_reading = |grant: String| masked(&grant).contains(" ON ") && proof::only_reads(&grant);
     let mut shown = shown.iter().filter_map(|row| text(row, 0));
     Ok(shown.all(is_reading))
 }

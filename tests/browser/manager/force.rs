@@ -50,12 +50,16 @@ fn a_connected_card_shows_what_is_in_force_until_it_is_reconnected() {
     let mut app = board.target.app();
     let made = format!("127.0.0.1:{}", board.target.port());
     wait_text(&board, &id, &made);
-    assert_eq!(badges(&board, &id), ["Public"]);
+    assert_eq!(badges(&board, &id), ["This computer only"]);
     app["invisible"] = json!(true);
     app["ip"] = json!("localhost");
     save(&board, &id, &app);
     wait_text(&board, &id, "Saved changes are not in force.");
-    assert_eq!(badges(&board, &id), ["Public"], "it is open as before");
+    assert_eq!(
+        badges(&board, &id),
+        ["This computer only"],
+        "no code is asked for"
+    );
     assert!(board.card_text(&id).contains(&made));
     let opened = board.times("open ").len();
     look(&board, "pending");
@@ -111,12 +115,12 @@ fn a_database_card_shows_the_mode_of_the_running_client() {
         target,
     };
     board.wait_status(&id, "connected");
-    assert_eq!(badges(&board, &id), ["Public", "Read-Write"]);
+    assert_eq!(badges(&board, &id), ["This computer only", "Read-Write"]);
     app["db_readonly"] = json!(true);
     app["invisible"] = json!(true);
     save(&board, &id, &app);
     wait_text(&board, &id, "Saved changes are not in force.");
-    assert_eq!(badges(&board, &id), ["Public", "Read-Write"]);
+    assert_eq!(badges(&board, &id), ["This computer only", "Read-Write"]);
     let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
     assert_eq!(visitor.get("/api/info").data()["readonly"], false);
     look(&board, "pending-database");

@@ -193,7 +193,7 @@ fn a_visit_is_counted_and_stands_in_the_log_without_its_query() {
     assert_eq!(again.status(), 200);
     page.wait_for("eyes.all('.log tbody tr').length === 2");
     assert!(page.text(".log").contains("/seen-again"));
-    page.wait_for("/^(1 visitor|no visitor now), last (just now|\\d+ s ago)$/.test(eyes.first('.visitors').innerText)");
+    page.wait_for("/^(1 connection|no connection now), last (just now|\\d+ s ago)$/.test(eyes.first('.visitors').innerText)");
 }
 
 #[test]

@@ -50,6 +50,18 @@ fn servers_are_kept_with_and_without_a_running_start() {
         assert_eq!(run(&["default", "http://127.0.0.1:1"]).code, Some(0));
         let listed = run(&["list"]).stdout;
         assert!(listed.contains("default\thttp://127.0.0.1:1\t"), "{listed}");
+        let unknown = run(&["default", "http://127.0.0.1:3"]);
+        let hint = "add it first: postern server add http://127.0.0.1:3";
+        assert!(
+            unknown.code == Some(1) && unknown.stderr.contains(hint),
+            "{unknown:?}"
+        );
+        assert_eq!(run(&["default", "none"]).code, Some(0));
+        let listed = json_of(&run(&["list", "--json"]));
+        for server in listed.as_array().unwrap() {
+            let is_kept = server["known"] != json!(false);
+            assert_eq!(server["default"], json!(!is_kept), "{listed}");
+        }
         for url in ["http://127.0.0.1:1", "http://127.0.0.1:2"] {
             assert_eq!(run(&["remove", url]).code, Some(0));
         }

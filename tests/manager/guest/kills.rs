@@ -1,6 +1,7 @@
 //! `postern start` is killed at every step of a guest's account: the next start leaves nothing behind.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -152,6 +153,36 @@ fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
     });
 }
 
+/// One that has no such account may be another than the one where it was left.
+#[test]
+fn another_server_at_the_same_address_does_not_stand_for_the_one_that_has_the_account() {
+    let (db, other) = (server(&[]), server(&[]));
+    db.exec(SHOP);
+    other.exec(SHOP);
+    let tap = Tap::before(db.port());
+    let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
+    let mut first = manager(&far, &home);
+    let id = first.add(&app(tap.port, USER, &["shop.orders"]));
+    first.connected(&id);
+    let left = accounts(&db);
+    first.kill();
+    tap.server.store(other.port(), Ordering::SeqCst);
+    let mut second = manager(&far, &home);
+    second.connected(&id);
+    assert_eq!((accounts(&db), accounts(&other).len()), (left.clone(), 1));
+    second.disconnect(&id);
+    wait_until(TIMEOUT, "the second's end", || accounts(&other).is_empty());
+    assert!(records(home.path()).contains(&left[0]));
+    second.kill();
+    tap.server.store(db.port(), Ordering::SeqCst);
+    let third = manager(&far, &home);
+    wait_until(TIMEOUT, "the sweep", || accounts(&db).is_empty());
+    wait_until(TIMEOUT, "no record", || {
+        !records(home.path()).contains("postern_")
+    });
+    drop(third);
+}
+
 /// By the record though the server is called by another name now, and by name whoever made the account: also where nobody
 /// connects.
 #[test]
@@ -171,7 +202,7 @@ fn a_start_alone_drops_what_was_left() {
     wait_until(TIMEOUT, "the sweep by record", || accounts(&db).is_empty());
     put(&second, &id, &app(db.port(), USER, &["shop.orders"]));
     second.kill();
-    db.exec("CREATE USER postern_1500000000_abcdefghjkmnp@'%'; GRANT SELECT ON shop.orders TO postern_1500000000_abcdefghjkmnp@'%'");
+    db.exec("CREATE USER postern_1500000000_abcdefghjkmnp@localhost; GRANT SELECT ON shop.orders TO postern_1500000000_abcdefghjkmnp@localhost");
     let third = manager(&far, &home);
     wait_until(TIMEOUT, "the sweep by name", || accounts(&db).is_empty());
     drop(third);
@@ -183,9 +214,13 @@ fn accounts_that_have_ended_go_by_their_names() {
     let db = server(&[]);
     db.exec(SHOP);
     db.exec(
-        "CREATE USER postern_1500000000_abcdefghjkmnp@'%'; GRANT SELECT ON shop.orders TO postern_1500000000_abcdefghjkmnp@'%'; \
-         CREATE USER postern_1500000000_writesomethin@'%'; GRANT UPDATE ON shop.orders TO postern_1500000000_writesomethin@'%'; \
-         CREATE USER postern_9500000000_abcdefghjkmnp@'%'; CREATE USER postern_app@'%'",
+        "CREATE USER postern_1500000000_abcdefghjkmnp@localhost; GRANT SELECT ON shop.orders TO postern_1500000000_abcdefghjkmnp@localhost; \
+         CREATE USER postern_1500000000_writesomethin@localhost; GRANT UPDATE ON shop.orders TO postern_1500000000_writesomethin@localhost; \
+         CREATE USER postern_1500000000_readseverythi@localhost; GRANT SELECT ON *.* TO postern_1500000000_readseverythi@localhost; \
+         CREATE USER postern_1500000000_givesittoothe@localhost; \
+         GRANT SELECT ON shop.orders TO postern_1500000000_givesittoothe@localhost WITH GRANT OPTION; \
+         CREATE USER postern_1500000000_abcdefghjkmnp@'%'; CREATE USER postern_1500000000_abcdefghjkmnp@'a\\\\b'; \
+         CREATE USER postern_9500000000_abcdefghjkmnp@localhost; CREATE USER postern_app@localhost",
     );
     let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
     let manager = manager(&far, &home);
@@ -193,12 +228,16 @@ fn accounts_that_have_ended_go_by_their_names() {
     let result: Value = manager.connected(&id);
     assert!(result["site_url"].is_string());
     manager.disconnect(&id);
-    wait_until(TIMEOUT, "the guest's own end", || accounts(&db).len() == 3);
+    wait_until(TIMEOUT, "the guest's own end", || accounts(&db).len() == 7);
     let mut left = accounts(&db);
     left.sort();
     assert_eq!(
         left,
         [
+            "postern_1500000000_abcdefghjkmnp",
+            "postern_1500000000_abcdefghjkmnp",
+            "postern_1500000000_givesittoothe",
+            "postern_1500000000_readseverythi",
             "postern_1500000000_writesomethin",
             "postern_9500000000_abcdefghjkmnp",
             "postern_app"

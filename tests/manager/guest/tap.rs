@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// At which text it stops, and whether the server gets that yet.
@@ -18,6 +18,8 @@ pub(super) struct StopAt {
 /// The tap; it ends with the test's process.
 pub(super) struct Tap {
     pub(super) port: u16,
+    /// The server's port.
+    pub(super) server: Arc<AtomicU16>,
     stop_at: Arc<Mutex<Option<StopAt>>>,
     was_hit: Arc<AtomicBool>,
 }
@@ -27,12 +29,15 @@ impl Tap {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tap = Tap {
             port: listener.local_addr().unwrap().port(),
+            server: Arc::new(server.into()),
             stop_at: Arc::default(),
             was_hit: Arc::default(),
         };
         let (stop_at, was_hit) = (Arc::clone(&tap.stop_at), Arc::clone(&tap.was_hit));
+        let server = Arc::clone(&tap.server);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                let server = server.load(Ordering::SeqCst);
                 let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else {
                     continue;
                 };

@@ -7,13 +7,14 @@ use super::connecting::Patience;
 use super::select::{changes, named, of_app};
 use super::warning;
 use crate::cli::args::app::{
-    ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, JSON, READONLY, READWRITE, REPLACE,
+    ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, DISPLAY_NAME, JSON, READONLY, READWRITE, REPLACE,
 };
 use crate::cli::args::command::{Command, Flag, Parsed};
-use crate::cli::args::flags::{GUEST, NAME, RECORD_SQL};
+use crate::cli::args::flags::{GUEST, NAME, RECORD_SQL, SITE_NAME};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::fields::{self, Fields};
+use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
@@ -52,13 +53,54 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
     if let Some(warning) = warning::of(&added) {
         warn(&warning);
     }
-    let id = text(&added, "/id").to_owned();
     match manager.filter(|_| parsed.has(&AND_CONNECT)) {
-        Some(manager) => {
-            connect::connect_each(&manager, &[of_app(&added)], parsed, Patience::default())
+        Some(manager) => connect_it(&manager, &added, parsed),
+        None => {
+            tell_name(parsed, &added, link::unfit);
+            tell(parsed, &added)
         }
-        None if parsed.has(&JSON) => print(&format!("{added:#}\n")),
-        None => print(&format!("{id}\n")),
+    }
+}
+
+fn tell(parsed: &Parsed, added: &Value) -> Result<(), Failure> {
+    match parsed.has(&JSON) {
+        true => print(&format!("{added:#}\n")),
+        false => print(&format!("{}\n", text(added, "/id"))),
+    }
+}
+
+/// What cannot be connected is there all the same, and the user is told.
+fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), Failure> {
+    let one = of_app(added);
+    let done = connect::connect_each(
+        manager,
+        std::slice::from_ref(&one),
+        parsed,
+        Patience::default(),
+    );
+    if done.is_err() {
+        tell(parsed, added)?;
+        let (name, kept) = (&one.name, quoted(text(added, "/name")));
+        warn(&format!(
+            "kept as {kept}; mend it with 'postern app edit {name} …' or remove it with 'postern app remove {name}'"
+        ));
+        return done;
+    }
+    let result = manager.call("GET", &format!("/api/status/{}", one.id), None)?;
+    tell_name(parsed, added, |wish| {
+        link::renamed(wish, text(&result, "/site_url"))
+    });
+    Ok(())
+}
+
+/// Says where the site has, or is to have, another name than was wished for.
+fn tell_name(parsed: &Parsed, added: &Value, told: impl Fn(&str) -> Option<String>) {
+    let has_site =
+        Protocol::named(text(added, "/protocol")).is_some_and(Protocol::is_visited_by_http);
+    let names = [&SITE_NAME, &DISPLAY_NAME, &NAME];
+    let wish = names.into_iter().find_map(|flag| parsed.value(flag));
+    if let Some(line) = wish.filter(|_| has_site).and_then(|wish| told(&wish)) {
+        warn(line.trim_end());
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::listing::extending;
 use super::trust::KeyChange;
+use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
 use crate::cli::manager_client::{Manager, text};
 
@@ -19,6 +20,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time before anything is told of it. Default 700 ms: most are connected by then.
 const QUIET: Duration = Duration::from_millis(700);
+/// The same of a share where no person looks, which tells once what it waits for. Default 1 s.
+const QUIET_UNSEEN: Duration = Duration::from_secs(1);
 /// Pause between two looks at the status.
 const POLL: Duration = Duration::from_millis(100);
 /// The step of a connection that is complete.
@@ -134,7 +137,7 @@ impl<'a> Waiting<'a> {
         Ok(())
     }
 
-    /// A line whenever something has changed, where a person looks.
+    /// A line whenever something has changed, where a person looks; of a share the first in any case.
     fn tell(&mut self, result: &Value) {
         let step = result.get("step").and_then(Value::as_u64);
         let step = step.unwrap_or_default();
@@ -145,8 +148,13 @@ impl<'a> Waiting<'a> {
         if !text(result, "/error").is_empty() {
             line = format!("{line}: {}", printable(text(result, "/error")));
         }
-        let is_long = self.since.elapsed() >= QUIET;
-        if self.patience.tells && is_long && line != self.told {
+        let is_first = self.name.is_none() && self.told.is_empty();
+        let quiet = match self.patience.tells {
+            true => QUIET,
+            false => QUIET_UNSEEN,
+        };
+        let is_long = self.since.elapsed() >= quiet;
+        if is_long && line != self.told && (self.patience.tells || is_first) {
             // Whoever closed it does not want to be told.
             let _ = writeln!(std::io::stderr(), "{line}");
             self.told = line;
@@ -224,9 +232,13 @@ fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
         "plugin" if text(result, "/error").starts_with("unsupported protocol") => {
             Some("run 'postern plugin add mysql' first".to_owned())
         }
-        "plugin" => {
-            Some("check the database's address, user and password in the application".to_owned())
-        }
+        "plugin" => Some(match name {
+            Some(name) => format!(
+                "check the database's address, user and password: 'postern app edit {name} --db-user U' changes \
+                 them, with the password in {PASSWORD_VARIABLE}"
+            ),
+            None => "check the database's address, user and password in the application".to_owned(),
+        }),
         _ => None,
     }
 }

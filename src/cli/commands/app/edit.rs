@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::add::{guest_only_reads, of_its_protocol};
 use super::pending;
-use super::select::{changes, selected};
+use super::select::{Selected, changes, selected};
 use super::warning;
 use crate::cli::args::app::{
-    ADDRESS, DB_PASS, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
+    ADDRESS, DB_PASS, DB_USER, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
 };
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::flags::ENROLL_TOKEN;
+use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
@@ -31,7 +32,12 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     let place = changes(&home, manager.as_ref());
     let apps = place.list()?;
     let selected = selected(&EDIT, parsed, &apps)?;
-    let mut changed = changed_fields(parsed)?;
+    let before = |one: &Selected| apps.iter().find(|app| text(app, "/id") == one.id);
+    let is_database = |one: &Selected| {
+        let protocol = before(one).and_then(|app| Protocol::named(text(app, "/protocol")));
+        protocol.is_some_and(Protocol::is_database)
+    };
+    let mut changed = changed_fields(parsed, selected.iter().all(is_database))?;
     if changed.is_empty() && !parsed.has(&ADDRESS) && !parsed.has(&ENROLL_TOKEN) {
         return Err(EDIT.usage("there is nothing to change: name it with a flag"));
     }
@@ -40,10 +46,8 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     }
     let server = changed.get("server").and_then(Value::as_str);
     place.enroll(&EDIT, parsed, server)?;
-    let is_other = |app: &&Value, id: &str| text(app, "/id") == id;
     for one in &selected {
-        let before = apps.iter().find(|app| is_other(app, &one.id));
-        let mut fields = before
+        let mut fields = before(one)
             .and_then(Value::as_object)
             .cloned()
             .unwrap_or_default();
@@ -72,8 +76,9 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The fields that the flags change.
-fn changed_fields(parsed: &Parsed) -> Result<Fields, Failure> {
+/// The fields that the flags change; `databases` where all that is changed is one. The variable of their password is set
+/// for other commands too, so it counts with the account's name, or alone.
+fn changed_fields(parsed: &Parsed, databases: bool) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     fields::set_flags(&mut fields, &EDIT, parsed)?;
     let back = BACK.iter().filter(|(flag, _)| parsed.has(flag));
@@ -83,7 +88,12 @@ fn changed_fields(parsed: &Parsed) -> Result<Fields, Failure> {
         }
         fields.insert((*field).to_owned(), json!(false));
     }
-    let password = parsed.value(&DB_PASS);
+    let is_alone = fields.is_empty() && !parsed.has(&ADDRESS) && !parsed.has(&ENROLL_TOKEN);
+    let variable = || environment(PASSWORD_VARIABLE);
+    let password = parsed.value(&DB_PASS).or_else(|| {
+        let counts = databases && (is_alone || parsed.has(&DB_USER));
+        counts.then(variable).flatten()
+    });
     fields.extend(password.map(|password| ("db_pass".to_owned(), Value::from(password))));
     Ok(fields)
 }

@@ -14,9 +14,11 @@ use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
 use super::sealing;
-use super::select::{Changes, changes, named, of_store, selected};
+use super::select::{Changes, changes, named, of_app, of_store, selected};
+use super::warning;
 use crate::cli::args::app::{EXPORT, IMPORT, JSON, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
+use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
@@ -25,6 +27,7 @@ use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::AppStore;
+use crate::manager::protocol::Protocol;
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::store::DataDir;
 
@@ -118,6 +121,10 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
                 }
                 let would = would_do(&added, is_armed(app) && !keeps, &servers);
                 warn(&format!("{}: {would}", quoted(name)));
+                let warning = warning::of_imported(&added);
+                for what in lacking(&added).into_iter().chain(warning) {
+                    warn(&format!("{}: {what}", quoted(name)));
+                }
             }
             Ok(None) => warn(&format!("{} is there already: left out", quoted(name))),
             Err(why) => {
@@ -181,6 +188,18 @@ fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
         "connects by itself at start: {by_itself}; at {}{unknown}",
         printable(server)
     )
+}
+
+/// What an application that was added does not have as it had it elsewhere.
+fn lacking(added: &Value) -> Vec<String> {
+    let is = |name: &str| added.get(name) == Some(&Value::Bool(true));
+    let is_database = Protocol::named(text(added, "/protocol")).is_some_and(Protocol::is_database);
+    let password = (is_database && !is("has_db_pass")).then(|| {
+        let name = of_app(added).name;
+        format!("has no password: 'postern app edit {name}' with {PASSWORD_VARIABLE} gives it")
+    });
+    let code = is("invisible").then(|| "its code is new: links already sent are dead".to_owned());
+    password.into_iter().chain(code).collect()
 }
 
 /// The application that was added; none where there is one of that name. It connects by itself where the file says so

@@ -1,27 +1,40 @@
-//! What `postern app add` warns of.
+//! What `postern app add` and `app import` warn of.
 
 use serde_json::Value;
 
 use crate::cli::manager_client::text;
 use crate::manager::protocol::Protocol;
 
-/// What less protection than usual lets visitors of a database do.
+/// What less protection than usual lets visitors of a database do, of one that was added with flags.
 pub(super) fn of(app: &Value) -> Option<String> {
+    let (what, given) = less_protection(app)?;
+    Some(format!("once it is connected, {what}: {given} given"))
+}
+
+/// The same of one that was imported.
+pub(super) fn of_imported(app: &Value) -> Option<String> {
+    let (what, _) = less_protection(app)?;
+    Some(format!("once it is connected, {what}"))
+}
+
+/// What visitors will be able to do, and by which flags.
+fn less_protection(app: &Value) -> Option<(&'static str, &'static str)> {
     let protocol = Protocol::named(text(app, "/protocol"))?;
     let is = |name: &str| app.get(name).and_then(Value::as_bool) == Some(true);
-    let what = match (is("invisible"), is("db_readonly")) {
-        _ if !protocol.is_database() => return None,
-        (true, true) => return None,
-        (true, false) => {
-            "whoever has its code will be able to change and delete data: --readwrite is given"
-        }
-        (false, true) => {
-            "whoever knows its address will be able to read the database without a code: --visible is given"
-        }
-        (false, false) => {
-            "whoever knows its address will be able to read, change and delete data without a code: \
-             --visible and --readwrite are given"
-        }
-    };
-    Some(format!("once it is connected, {what}"))
+    match (is("invisible"), is("db_readonly")) {
+        _ if !protocol.is_database() => None,
+        (true, true) => None,
+        (true, false) => Some((
+            "whoever has its code will be able to change and delete data",
+            "--readwrite is",
+        )),
+        (false, true) => Some((
+            "whoever knows its address will be able to read the database without a code",
+            "--visible is",
+        )),
+        (false, false) => Some((
+            "whoever knows its address will be able to read, change and delete data without a code",
+            "--visible and --readwrite are",
+        )),
+    }
 }

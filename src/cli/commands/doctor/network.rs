@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde_json::Value;
+
 use super::finding::Finding;
 use super::here::{Files, clock_of};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
+use crate::cli::manager_client::{Manager, text};
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
@@ -17,17 +20,31 @@ use crate::store::{Credentials, DataDir};
 /// Applications that are asked at a time: each may take 10 s.
 const AT_ONCE: usize = 8;
 
-/// The servers of the list, of the environment and of applications, each once.
-pub(super) fn servers(files: &Files) -> Vec<ServerUrl> {
+/// The servers of the list, of the environment, of applications, and those that a running manager goes through, each
+/// once.
+pub(super) fn servers(home: &DataDir, files: &Files) -> Vec<ServerUrl> {
     let listed = files.servers.all().map(|(_, server)| server.url.clone());
     let of_app = |app: &AppConfig| app.server.clone().or_else(|| app.used_server.clone());
     let named = files.apps.iter().filter_map(of_app);
-    let all = listed.chain(environment(SERVER_VARIABLE)).chain(named);
+    let all = listed
+        .chain(environment(SERVER_VARIABLE))
+        .chain(named)
+        .chain(used_now(home));
     // Whether http may be used is not the question here.
     let all = all.filter_map(|url| ServerUrl::parse(&url, true).ok());
     let by_origin: BTreeMap<String, ServerUrl> =
         all.map(|url| (url.origin().to_owned(), url)).collect();
     by_origin.into_values().collect()
+}
+
+/// Those that the running manager's applications use: the relay within it is in no file.
+fn used_now(home: &DataDir) -> Vec<String> {
+    let manager = Manager::find(home).ok().flatten();
+    let servers = manager.and_then(|manager| manager.call("GET", "/api/servers", None).ok());
+    let servers = servers.as_ref().and_then(Value::as_array);
+    let is_used = |server: &&Value| server.pointer("/applications/0").is_some();
+    let used = servers.into_iter().flatten().filter(is_used);
+    used.map(|server| text(server, "/url").to_owned()).collect()
 }
 
 /// The way to one server, step by step as far as it leads.

@@ -8,9 +8,12 @@ mod share;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, Sender};
 
 use crate::cli::args::table::mysql::{COMMAND, NO_OPEN, VERBOSE};
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, serve};
@@ -23,6 +26,10 @@ use share::ShareRequest;
 
 /// The database user where an application names none.
 const DEFAULT_USER: &str = "root";
+
+/// Time before it is said that nothing answers. Default 3 s; a server that asks the name service first takes longer
+/// seldom.
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// The built-in plugin for MySQL-protocol databases.
 pub(crate) struct MySql;
@@ -63,7 +70,9 @@ impl Plugin for MySql {
             run_dir: run_dir.path().to_owned(),
         });
         let readonly = options.readonly || options.guest.is_some();
+        let answered = tell_silence();
         let running = sqlweb::start(options);
+        drop(answered);
         let running = running.map_err(|error| {
             Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
         })?;
@@ -122,6 +131,20 @@ fn described(error: &StartError) -> String {
         StartError::Guest { hint, .. } => format!("{error}; {hint}"),
         _ => error.to_string(),
     }
+}
+
+/// Says that nothing answers, unless what is returned is dropped before. Where there is no thread for that it is not said.
+fn tell_silence() -> Sender<()> {
+    let (answered, silence) = crossbeam_channel::bounded::<()>(0);
+    let tell = move || {
+        if silence.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+            warn("nothing has answered yet; does a MySQL-protocol server listen there?");
+        }
+    };
+    let _ = std::thread::Builder::new()
+        .name("silence".to_owned())
+        .spawn(tell);
+    answered
 }
 
 fn connecting(options: &Options) -> String {

@@ -1,5 +1,7 @@
 //! Counts and sizes in few words.
 
+use std::time::{Duration, SystemTime};
+
 /// `1 visitor`, `2 visitors`.
 pub(super) fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -26,6 +28,36 @@ fn scaled(bytes: u64, unit: u64, name: &str) -> String {
     }
 }
 
+/// A sum over a counter that begins anew with each tunnel.
+#[derive(Default)]
+pub(super) struct Total {
+    before: u64,
+    now: u64,
+}
+
+impl Total {
+    pub(super) fn take(&mut self, now: u64) {
+        if now < self.now {
+            self.before += self.now;
+        }
+        self.now = now;
+    }
+
+    pub(super) fn sum(&self) -> u64 {
+        self.before + self.now
+    }
+}
+
+/// How long it was to be: an end is kept in whole seconds, rounded down.
+pub(super) fn planned(asked: SystemTime, end: SystemTime) -> Option<Duration> {
+    let length = end.duration_since(asked).ok()?;
+    Some(Duration::from_secs(
+        length
+            .saturating_add(Duration::from_nanos(999_999_999))
+            .as_secs(),
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +79,22 @@ mod tests {
             counted(1, "visitor") + &counted(2, "visitor"),
             "1 visitor2 visitors"
         );
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_goes_on() {
+        let mut total = Total::default();
+        for now in [5, 9, 2, 3] {
+            total.take(now);
+        }
+        assert_eq!(total.sum(), 12);
+    }
+
+    #[test]
+    fn what_ends_in_time_was_as_long_as_planned() {
+        let asked = SystemTime::UNIX_EPOCH + Duration::from_millis(1_900);
+        let end = SystemTime::UNIX_EPOCH + Duration::from_secs(121);
+        assert_eq!(planned(asked, end), Some(Duration::from_secs(120)));
+        assert_eq!(planned(end, asked), None);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::figures::{counted, size};
+use super::figures::{Total, counted, planned, size};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{JSON, NAME, QR, SITE_NAME};
 use crate::cli::clock::Zone;
@@ -38,6 +38,8 @@ pub(in crate::cli::commands) struct Teller {
     /// The path of the site that is opened first.
     path: Option<String>,
     zone: Zone,
+    /// Since when it is wished for: an end that is given counts from here.
+    asked: SystemTime,
 }
 
 /// What was told of one share so far.
@@ -55,13 +57,8 @@ pub(in crate::cli::commands) struct Log<'a> {
     sent: Total,
     status: String,
     failing: String,
-}
-
-/// A sum over a counter that begins anew with each tunnel.
-#[derive(Default)]
-struct Total {
-    before: u64,
-    now: u64,
+    /// When it ends by itself, where it does.
+    expires: Option<SystemTime>,
 }
 
 /// Why it ended.
@@ -88,6 +85,7 @@ impl Teller {
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
             path: None,
             zone: Zone::local(),
+            asked: SystemTime::now(),
         }
     }
 
@@ -133,6 +131,7 @@ impl Teller {
             sent: Total::default(),
             status: "connected".to_owned(),
             failing: String::new(),
+            expires: end_of(app),
         };
         log.look_at_health(result)?;
         Ok(log)
@@ -157,7 +156,7 @@ impl Teller {
                 .map(|name| printable(text(result, name)))
                 .join(" "),
         };
-        let until = parse_rfc3339(text(app, "/expires")).map_or(String::new(), |end| {
+        let until = end_of(app).map_or(String::new(), |end| {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
@@ -293,6 +292,7 @@ impl Log<'_> {
             self.nameless(total - self.visitors)?;
             self.visitors = total;
         }
+        self.look_at_end(app)?;
         self.look_at_status(connection, text(app, "/conn_status"))?;
         self.look_at_health(connection)
     }
@@ -324,6 +324,21 @@ impl Log<'_> {
             more => counted(more, self.unit),
         };
         self.teller.tell("visitor", json!({"source": null}), &line)
+    }
+
+    fn look_at_end(&mut self, app: &Value) -> Result<(), Failure> {
+        let expires = end_of(app);
+        if expires == self.expires {
+            return Ok(());
+        }
+        self.expires = expires;
+        let zone = &self.teller.zone;
+        let line = match expires {
+            Some(end) => format!("now until {}", zone.shown(end, SystemTime::now())),
+            None => "now without an end".to_owned(),
+        };
+        let fields = json!({"expires": app.get("expires")});
+        self.teller.tell("expires", fields, &line)
     }
 
     fn look_at_status(&mut self, connection: &Value, status: &str) -> Result<(), Failure> {
@@ -383,14 +398,16 @@ impl Log<'_> {
             return self.teller.event("ended", ended);
         }
         self.teller
-            .say(&format!("{}{}\n", ending.words(), self.summary()));
+            .say(&format!("{}{}\n", ending.words(), self.summary(ending)));
         Ok(())
     }
 
     /// How long, and how much.
-    fn summary(&self) -> String {
+    fn summary(&self, ending: Ending) -> String {
         let (received, sent) = (self.received.sum(), self.sent.sum());
-        let spent = in_words(self.began.elapsed());
+        let end = self.expires.filter(|_| matches!(ending, Ending::Expired));
+        let length = end.and_then(|end| planned(self.teller.asked, end));
+        let spent = in_words(length.unwrap_or_else(|| self.began.elapsed()));
         let who = match (self.visitors, self.requests) {
             (0, _) => format!("no {}s", self.unit),
             (visitors, _) if self.sources.is_empty() => counted(visitors, self.unit),
@@ -407,17 +424,9 @@ impl Log<'_> {
     }
 }
 
-impl Total {
-    fn take(&mut self, now: u64) {
-        if now < self.now {
-            self.before += self.now;
-        }
-        self.now = now;
-    }
-
-    fn sum(&self) -> u64 {
-        self.before + self.now
-    }
+/// When an application ends by itself.
+fn end_of(app: &Value) -> Option<SystemTime> {
+    parse_rfc3339(text(app, "/expires"))
 }
 
 impl Ending {
@@ -446,15 +455,6 @@ impl Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_counter_that_begins_anew_goes_on() {
-        let mut total = Total::default();
-        for now in [5, 9, 2, 3] {
-            total.take(now);
-        }
-        assert_eq!(total.sum(), 12);
-    }
 
     #[test]
     fn what_reaches_this_machine_only_is_told_from_its_address() {
