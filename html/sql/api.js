@@ -12,7 +12,7 @@ const CANCEL_MS = 10_000;
 const BY_STATUS = { 401: 'unauthorized', 403: 'doubtful', 404: 'doubtful', 410: 'doubtful', 502: 'database', 503: 'doubtful' };
 
 /**
- * @typedef {{sql: string, db?: string, limit?: number|null, session?: string, queryId?: string, signal?: AbortSignal}} Query
+ * @typedef {{sql: string, db?: string, limit?: number|null, session?: string, queryId?: string, timeZone?: string, signal?: AbortSignal}} Query
  * @typedef {'online'|'offline'|'database'|'doubtful'|'unauthorized'} Reachability  `database`: postern answers, the database does not;
  *   `doubtful`: what stands in front of postern may have answered in its place
  */
@@ -55,8 +55,8 @@ export function createApi({ onState = () => {} } = {}) {
     /** Columns, indexes, foreign keys and CREATE statement of a table. */
     schema: (db, table) => get('/api/schema', { db, table }),
     /** Runs one statement; the Response is streamed. @param {Query} query @returns {Promise<Response>} */
-    query: ({ sql, db, limit, session, queryId, signal }) => post('/api/query', {
-      sql, ...(db && { db }), ...(limit && { limit }), ...(session && { session }), ...(queryId && { query_id: queryId }),
+    query: ({ sql, db, limit, session, queryId, timeZone, signal }) => post('/api/query', {
+      sql, ...(db && { db }), ...(limit && { limit }), ...(session && { session }), ...(queryId && { query_id: queryId }), ...(timeZone && { time_zone: timeZone }),
     }, { signal }),
     /** Kills a running statement on the server; false when it was not running any more. */
     cancel: async (queryId) => {

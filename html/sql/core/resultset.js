@@ -21,6 +21,21 @@ export class ResultSet {
     /** @type {{level: string, code: number|null, message: string}[]} */ this.warnings = [];
   }
 
+  /** How many rows there are to be shown. */
+  get length() {
+    return this.rows.length;
+  }
+
+  /** The row at a place, where it is held. @param {number} place @returns {any[]|undefined} */
+  at(place) {
+    return this.rows[place];
+  }
+
+  /** The rows that widths of columns are chosen by. @returns {any[][]} */
+  get sample() {
+    return this.rows;
+  }
+
   /** What postern itself says of the statement: the server's warnings have a code. @returns {string[]} */
   get notes() {
     return this.warnings.filter(({ code }) => code === null).map(({ message }) => message);

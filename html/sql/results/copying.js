@@ -33,14 +33,20 @@ export class Copying {
     const area = model.selection;
     if (area.empty) return;
     event.preventDefault();
+    if (!model.holds(area)) return this.#tellNotHeld();
     if (cells(area) > AT_ONCE) this.copy('tsv', area, false);
     else event.clipboardData?.setData('text/plain', [...FORMATS.tsv.write(model.tableOf(area))].join(''));
     if (cells(area) <= AT_ONCE) this.#notify(`Copied ${describe(area)}`, 'good');
   }
 
+  #tellNotHeld() {
+    this.#notify('Nothing was copied: of so many rows only those near the ones in sight are held. Try fewer rows, or export to a file', 'bad');
+  }
+
   /** Copies an area and announces it. */
   async copy(format, area, header) {
     const { model } = this.#grid;
+    if (!model.holds(area)) return this.#tellNotHeld();
     const table = { ...model.tableOf(area), header, name: sourceTable(model.result.sql) ?? undefined };
     try {
       const length = await copyPieces(writeTable(format, table));
@@ -90,8 +96,8 @@ export class Copying {
     ];
   }
 
-  /** The menu of a cell. @param {HTMLElement} cell @param {() => void} onView */
-  openMenu(cell, onView) {
+  /** The menu of a cell. @param {HTMLElement} cell @param {() => void} onView @param {import('../../common/menu.js').MenuItem[]} [more] entries after the first */
+  openMenu(cell, onView, more = []) {
     const entry = ({ name, area }, format, key) => ({
       label: `Copy ${name.toLowerCase()} as ${FORMATS[format].label}`, icon: 'copy', key, run: () => this.copy(format, area, false),
     });
@@ -99,6 +105,7 @@ export class Copying {
     if (!rows) return;
     openMenu(cell, [
       { label: 'View the value', icon: 'expand', key: 'Enter', run: onView },
+      ...more,
       null,
       entry(selected, 'tsv', isMac ? '⌘C' : 'Ctrl+C'),
       ...['tsv', 'csv', 'json', 'insert', 'markdown'].map((format) => entry(rows, format)),

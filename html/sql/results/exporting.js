@@ -68,7 +68,7 @@ class ExportForm {
     this.element = h('div', { class: 'export' },
       h('fieldset', {}, h('legend', { text: 'Rows' }),
         this.#label(this.all, 'All rows', 'runs the statement again on the server, without a limit, and streams every row'),
-        this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'as here, in this order')),
+        this.#model.holds(this.#model.everything) && this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'as here, in this order')),
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
       this.csvOptions, this.progress, this.buttons);

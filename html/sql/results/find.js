@@ -115,10 +115,10 @@ async function places(model, needle, signal) {
   const found = [];
   const { rowCount, columnCount } = model;
   for (let row = 0; row < rowCount; row += 1) {
-    const values = model.row(row);
+    const values = model.row(row) ?? [];
     for (let column = 0; column < columnCount; column += 1) {
       const value = values[column];
-      if (value !== null && String(value).toLowerCase().includes(needle)) found.push(row * columnCount + column);
+      if (value !== null && value !== undefined && String(value).toLowerCase().includes(needle)) found.push(row * columnCount + column);
       if (found.length >= MAX_FOUND) return found;
     }
     if (slicer.due) await slicer.rest();

@@ -20,7 +20,7 @@ const ROW_HEIGHT = { fine: 24, coarse: 36 };
 
 /** A grid of one result. */
 export class Grid {
-  #rows = new Map(); // place → { element, number, cells: Map(column → cell) }
+  #rows = new Map(); // place → { element, number, cells: Map(column → cell), awaited }
   #headers = new Map();
   #range = { first: 0, last: -1, left: 0, right: -1 };
   #frame = 0;
@@ -32,11 +32,14 @@ export class Grid {
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{label: string, onActive?: (at: Position) => void,
    *   onOpen?: (at: Position, byKey: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
-   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void}} options
+   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: number,
+   *   sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
+   *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void}} options
+   *   `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`: add to what was drawn
    */
   constructor(result, options) {
     this.options = options;
-    const rowHeight = matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine;
+    const rowHeight = options.rowHeight ?? (matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine);
     this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight });
     this.needle = '';
     const { model } = this;
@@ -49,7 +52,8 @@ export class Grid {
       class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true',
       'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.columnCount + 1,
     }, this.canvas);
-    if (model.rowCount === 0) this.body.append(h('p', { class: 'grid-empty', text: 'No rows: the statement ran and found nothing.' }));
+    this.empty = h('p', { class: 'grid-empty', text: options.empty ?? 'No rows: the statement ran and found nothing.', hidden: model.rowCount > 0 });
+    this.body.append(this.empty);
     this.#resized();
     this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
     this.#observer = new ResizeObserver(() => this.schedule());
@@ -61,6 +65,26 @@ export class Grid {
     this.canvas.style.width = `${model.width}px`;
     this.body.style.height = `${Math.max(model.height, model.rowCount ? 0 : 80)}px`;
     this.corner.style.width = `${model.numberWidth}px`;
+  }
+
+  /** Rows came or went. `renew`: those in sight may be others; else only what was awaited is filled. */
+  grew(renew = true) {
+    const { model } = this;
+    const left = model.left(0);
+    model.grew();
+    this.empty.hidden = model.rowCount > 0;
+    this.element.setAttribute('aria-rowcount', String(model.rowCount + 1));
+    if (model.active.row < 0 && this.element.contains(document.activeElement)) model.active.row = -1;
+    else model.active = model.clamp({ row: Math.max(0, model.active.row), column: model.active.column });
+    model.anchor = model.clamp(model.anchor);
+    this.#resized();
+    if (renew || left !== model.left(0)) {
+      for (const row of this.#rows.values()) row.number.style.width = `${model.numberWidth}px`;
+      return this.render(true);
+    }
+    this.render();
+    for (const [place, row] of this.#rows) if (row.awaited && model.row(place)) this.#fillRow(place, row, new Set(row.cells.keys()), false, true);
+    return undefined;
   }
 
   /** Draws before the next frame, however often it is asked. */
@@ -119,6 +143,7 @@ export class Grid {
     const columns = within(range.left, range.right, this.model.active.column);
     if (sideways) this.#renderHead(columns, renew);
     this.#renderRows(range, columns, sideways, renew);
+    this.options.onSight?.(range.first, range.last);
   }
 
   /** Rows that left the window come back with other content: moving an element is dearer than filling it. */
@@ -151,7 +176,7 @@ export class Grid {
     const element = h('div', { class: 'grid-row', role: 'row' }, number);
     element.style.height = `${this.model.rowHeight}px`;
     this.body.append(element);
-    return { element, number, cells: new Map() };
+    return { element, number, cells: new Map(), awaited: false };
   }
 
   #drop(place) {
@@ -161,6 +186,7 @@ export class Grid {
 
   #fillRow(place, row, columns, renew, refill) {
     const free = [...row.cells.keys()].filter((column) => !columns.has(column));
+    row.awaited = !this.model.row(place);
     for (const column of columns) {
       const known = row.cells.get(column);
       const cell = known ?? this.#takeCell(row, column, free);
@@ -190,16 +216,22 @@ export class Grid {
   }
 
   #fillCell(cell, place, column) {
+    if (!this.model.row(place)) {
+      cell.dataset.look = 'awaited';
+      cell.replaceChildren();
+      return;
+    }
     const { look, parts, note } = viewCell(this.model.value({ row: place, column }), this.model.kinds[column]);
     if (cell.dataset.look !== look) cell.dataset.look = look;
     cell.toggleAttribute('data-noted', Boolean(note));
     if (!note && !this.needle && parts.length === 1 && !parts[0].mark) {
       cell.textContent = parts[0].text;
-      return;
+    } else {
+      const shown = this.#content(parts, look);
+      // The note keeps its place at the edge however little of the text has room.
+      cell.replaceChildren(...(note ? [h('span', { class: 'cut' }, shown), h('span', { class: 'note', text: note })] : shown));
     }
-    const shown = this.#content(parts, look);
-    // The note keeps its place at the edge however little of the text has room.
-    cell.replaceChildren(...(note ? [h('span', { class: 'cut' }, shown), h('span', { class: 'note', text: note })] : shown));
+    this.options.onCell?.(cell, { row: place, column });
   }
 
   #content(parts, look) {
@@ -252,6 +284,7 @@ export class Grid {
     const [name, sort] = header.children; // the third, the resizer, may be holding the pointer
     name.textContent = result.columns[column];
     sort.textContent = sign;
+    this.options.onHeader?.(header, column);
   }
 
   // Selection and focus.
@@ -349,18 +382,19 @@ export class Grid {
   /** Sorts by a column, as after a click on its header. */
   async sortBy(column, adding) {
     const keys = this.model.nextKeys(column, adding);
+    if (this.options.sort) return this.options.sort(keys);
     this.#sorting?.abort();
     const sorting = (this.#sorting = new AbortController());
     this.element.setAttribute('aria-busy', 'true');
     try {
       await this.model.sort(keys, sorting.signal);
     } catch (cause) {
-      if (sorting.signal.aborted) return;
+      if (sorting.signal.aborted) return undefined;
       throw cause;
     }
     this.element.removeAttribute('aria-busy');
     this.render(true);
-    this.options.onSorted?.(this.#sortText(keys));
+    return this.options.onSorted?.(this.#sortText(keys));
   }
 
   #sortText(keys) {

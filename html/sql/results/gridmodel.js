@@ -52,7 +52,7 @@ export class GridModel {
   }
 
   get rowCount() {
-    return this.result.rows.length;
+    return this.result.length;
   }
 
   get columnCount() {
@@ -61,7 +61,7 @@ export class GridModel {
 
   /** The row shown at a place. */
   row(place) {
-    return this.result.rows[this.order ? this.order[place] : place];
+    return this.result.at(this.order ? this.order[place] : place);
   }
 
   value({ row, column }) {
@@ -71,7 +71,7 @@ export class GridModel {
   // Widths.
 
   #fit(column, sample, most) {
-    const { rows, columns } = this.result;
+    const { sample: rows, columns } = this.result;
     const step = Math.max(1, rows.length / sample);
     // Half of the sample are the first rows, which are seen first.
     const at = (i) => (2 * i < sample ? i : Math.floor(i * step));
@@ -90,6 +90,11 @@ export class GridModel {
 
   resize(column, width) {
     this.widths[column] = Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, width)));
+    this.#measure();
+  }
+
+  /** Rows came or went. */
+  grew() {
     this.#measure();
   }
 
@@ -201,6 +206,12 @@ export class GridModel {
     const { columns, types } = this.result;
     const pick = (list) => list.slice(left, right + 1);
     return { columns: pick(columns), types: pick(types), rows: empty ? [] : this.#rows(top, bottom, pick) };
+  }
+
+  /** Whether all rows of an area are here: of a table that is browsed only some are. */
+  holds({ top, bottom }) {
+    for (let place = top; place <= bottom; place += 1) if (!this.row(place)) return false;
+    return true;
   }
 
   *#rows(top, bottom, pick) {

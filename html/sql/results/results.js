@@ -48,6 +48,7 @@ export function createResults(host, deps) {
     notRun: (how) => area.notRun(how),
     openTab: (id, title, element, options = {}) => area.openTab(id, title, element, options),
     closeTab: (id) => area.tabs.remove(`other-${id}`),
+    renameTab: (id, title) => area.tabs.rename(`other-${id}`, title),
     activate: (id) => area.activate(id),
     setStatus: (text) => area.setStatus(text),
     find: () => area.find(),
@@ -86,7 +87,7 @@ class ResultArea {
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
       tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
       tool('search', 'Find', 'F3', () => this.find()),
-      tool('copy', 'Copy', '', (button) => this.#view?.copying.openPanel(button)),
+      tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
     this.busy = h('div', { class: 'results-busy', hidden: true });
     this.status = h('div', { class: 'results-status-main' });
@@ -329,10 +330,16 @@ class ResultArea {
 
   // The other calls.
 
-  /** @param {string} id @param {string} title @param {HTMLElement} element @param {{closable?: boolean, icon?: string, onClose?: () => void}} [options] */
-  openTab(id, title, element, { closable = true, icon: name, onClose } = {}) {
-    this.tabs.add(`other-${id}`, { title, element, icon: name, closable, rank: RANK.other, onClose });
-    this.tabs.activate(`other-${id}`);
+  /**
+   * @param {string} id @param {string} title @param {HTMLElement} element
+   * @param {{closable?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void}} [options] `view`: what Find,
+   *   Copy and Export work on, as a ResultView
+   */
+  openTab(id, title, element, { closable = true, icon: name, view, onShow, onClose } = {}) {
+    const key = `other-${id}`;
+    this.tabs.add(key, { title, element, icon: name, closable, rank: RANK.other, onShow, onClose: () => { this.#views.delete(key); onClose?.(); } });
+    if (view) this.#views.set(key, view);
+    this.tabs.activate(key);
   }
 
   /** @param {string} id of the workbench's tabs, or `chart`, `plan`, `messages`, `result-1` … */
@@ -348,11 +355,11 @@ class ResultArea {
   find() {
     const [first] = this.#views.keys();
     if (!this.#view && first) this.tabs.activate(first);
-    this.#view?.find.open();
+    this.#view?.find?.open();
   }
 
   focus() {
-    if (this.#view) this.#view.grid.focus();
+    if (this.#view?.grid) this.#view.grid.focus();
     else query(this.tabs.list, '[aria-selected="true"]')?.focus();
   }
 
@@ -366,7 +373,7 @@ class ResultArea {
 
   async #export() {
     const view = this.#view;
-    const module = view && await this.#load(import('./exporting.js'));
+    const module = view?.grid && await this.#load(import('./exporting.js'));
     if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps);
   }
 
@@ -379,7 +386,7 @@ class ResultArea {
   #showStatus(lead = '') {
     if (!this.busy.hidden) return;
     if (this.#former) return this.#showFormer();
-    const result = this.#view?.result;
+    const result = isOfRun(this.tabs.active) ? this.#view?.result : null;
     const text = [lead, ...(result?.notes ?? []), result ? summary(result) : this.#last, this.#server].filter(Boolean).join(' · ');
     fill(this.status, text, ...(result?.truncated ? this.#truncated(result) : []));
   }

@@ -18,9 +18,11 @@ const WIDTH = { least: 220, first: 380, step: 24 };
 export class ResultView {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{title: string, run: object, notify: Notify, announce: Announce}} deps
+   * @param {{title: string, run: object, notify: Notify, announce: Announce,
+   *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[]}} deps
+   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu
    */
-  constructor(result, { title, run, notify, announce }) {
+  constructor(result, { title, run, notify, announce, grid, menu }) {
     this.result = result;
     this.run = run;
     this.title = title;
@@ -31,12 +33,13 @@ export class ResultView {
       onActive: (at) => this.viewer.isOpen && this.#show(at),
       onOpen: (at, byKey) => this.#open(at, byKey),
       onCopy: (event) => this.copying.onCopy(event),
-      onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active)),
+      onMenu: (cell) => this.copying.openMenu(cell, () => this.#open(this.grid.model.active), menu?.(this.grid.model.active)),
       onSorted: (text) => {
         announce(text);
         if (this.find.isOpen) this.find.search();
         if (this.viewer.isOpen) this.#show(this.grid.model.active);
       },
+      ...grid,
     });
     listen(this.grid);
     this.copying = new Copying(this.grid, notify);

@@ -23,6 +23,7 @@ let serial = 0;
 export class Tabs {
   /** @type {Map<string, Tab>} */ #tabs = new Map();
   #onChange;
+  #serial = 0;
   #prefix = `results-${(serial += 1)}`;
 
   /** @param {(id: string|null) => void} onChange gets the id of the tab shown */
@@ -52,7 +53,9 @@ export class Tabs {
     const successor = this.#successor(id, rank);
     const wasActive = this.active === id;
     this.#discard(id);
-    const names = { tab: `${this.#prefix}-tab-${id}`, panel: `${this.#prefix}-panel-${id}` };
+    // The id may hold the name of a table, and that blanks, which would end the reference.
+    const name = `${(this.#serial += 1)}-${id.replace(/\s/g, '_')}`;
+    const names = { tab: `${this.#prefix}-tab-${name}`, panel: `${this.#prefix}-panel-${name}` };
     const button = h('button', {
       type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
       class: kind, title: hint || null, on: { click: () => this.activate(id) },
@@ -119,6 +122,14 @@ export class Tabs {
     chosen.holder.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     chosen.onShow?.();
     this.#onChange(id);
+  }
+
+  /** Changes the title of a tab. @param {string} id @param {string} title */
+  rename(id, title) {
+    const tab = this.#tabs.get(id);
+    const text = tab?.button.querySelector('span');
+    if (text) text.textContent = title;
+    tab?.holder.querySelector('.tab-close')?.setAttribute('aria-label', `Close ${title}`);
   }
 
   /** Changes the figure in a tab. */

@@ -8,7 +8,7 @@ const MAX_COLOURED = 60_000;
 /**
  * The schema view; shows its own loading and error states.
  * @param {{db: string, table: string, load: (fresh: boolean) => Promise<object>, jump: (db: string, table: string) => void,
- *   run: () => void, notify: Notify}} options
+ *   run: () => void, data: () => void, notify: Notify}} options
  * @returns {HTMLElement}
  */
 export function schemaView(options) {
@@ -36,9 +36,10 @@ function isView({ create_statement: sql }) {
 function header(host, options) {
   const { db, table } = options;
   const run = h('button', { type: 'button', class: 'button', on: { click: options.run } }, icon('play'), 'Select rows');
+  const data = h('button', { type: 'button', class: 'button', on: { click: options.data } }, icon('rows'), 'Data');
   const refresh = iconButton('refresh', 'Load the schema again', () => load(host, options, true));
   const title = h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), table);
-  return h('div', { class: 'schema-head' }, title, run, refresh);
+  return h('div', { class: 'schema-head' }, title, data, run, refresh);
 }
 
 function section(title, count, ...content) {

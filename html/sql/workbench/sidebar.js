@@ -26,7 +26,7 @@ export class Sidebar {
   /**
    * @param {import('./catalogue.js').Catalogue} catalogue
    * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
-   *   runTable: (db: string, table: string) => void, announce: (text: string) => void}} on
+   *   runTable: (db: string, table: string) => void, openData: (db: string, table: string) => void, announce: (text: string) => void}} on
    */
   constructor(catalogue, on) {
     this.#catalogue = catalogue;
@@ -207,7 +207,8 @@ export class Sidebar {
       icon(entry.kind), isTable && h('span', { class: 'visually-hidden', text: `${KINDS[entry.kind] ?? entry.kind} ` }), h('span', { class: 'row-name', text: entry.name }),
       isTable && h('span', { class: 'row-figures', text: figures(entry) }));
     const run = isTable && entry.kind !== 'sequence' && h('button', { type: 'button', class: 'row-run', tabindex: '-1', title: `Select from ${entry.name}`, 'aria-label': `Select from ${entry.name}`, data: { run: entry.name } }, icon('play'));
-    return h('li', { class: 'row' }, main, run);
+    const data = isTable && entry.kind !== 'sequence' && h('button', { type: 'button', class: 'row-run row-data', tabindex: '-1', title: `Data of ${entry.name} (Alt+Enter)`, 'aria-label': `Data of ${entry.name}`, data: { rows: entry.name } }, icon('rows'));
+    return h('li', { class: data ? 'row two' : 'row' }, main, data, run);
   }
 
   #renderPager(total) {
@@ -228,7 +229,9 @@ export class Sidebar {
   #click(event) {
     const run = event.target.closest('[data-run]');
     const main = event.target.closest('.row-main');
-    if (run) this.#on.runTable(this.#db, run.dataset.run);
+    const data = event.target.closest('[data-rows]');
+    if (data) this.#on.openData(this.#db, data.dataset.rows);
+    else if (run) this.#on.runTable(this.#db, run.dataset.run);
     else if (main) this.#open(main.dataset.name, event.detail);
   }
 
@@ -274,6 +277,7 @@ export class Sidebar {
     if (to === -1) this.filter.focus();
     else if (to !== undefined) this.#focusRow(rows, at, Math.min(to, rows.length - 1));
     else if (key === 'Enter' && (event.shiftKey || event.ctrlKey || event.metaKey) && this.#db !== null && at >= 0) this.#on.runTable(this.#db, rows[at].dataset.name);
+    else if (key === 'Enter' && event.altKey && this.#db !== null && at >= 0) this.#on.openData(this.#db, rows[at].dataset.name);
     else if ((key === 'Backspace' || key === 'ArrowLeft') && this.#db !== null) this.#back();
     else if (key === 'ArrowRight' && this.#db === null && at >= 0) rows[at].click();
     else return;

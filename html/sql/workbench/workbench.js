@@ -56,6 +56,7 @@ export class Workbench {
       useDatabase: (db) => this.#useDatabase(db),
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
+      openData: (db, table) => this.openData(db, table),
       announce,
     });
   }
@@ -373,10 +374,29 @@ export class Workbench {
       load: (fresh) => this.catalogue.schema(db, table, fresh),
       jump: (toDb, toTable) => this.openSchema(toDb, toTable),
       run: () => this.runTable(db, table),
+      data: () => this.openData(db, table),
     });
     results.openTab(id, table, view, { closable: true, icon: 'table' });
     results.activate(id);
     if (this.layout.isNarrow) this.layout.closeDrawer();
+  }
+
+  /** The rows of a table in a tab beside the schema. @param {string} db @param {string} table */
+  async openData(db, table) {
+    const { results } = this.active;
+    if (this.layout.isNarrow) this.layout.closeDrawer();
+    let module;
+    try {
+      module = await import('../data/dataview.js');
+    } catch {
+      return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    }
+    const id = `data:${db}.${table}`;
+    const view = new module.DataView(db, table, {
+      api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
+    });
+    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
+    return view.opened;
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::http::{ApiError, Request};
+use crate::sqlweb::query::TimeZone;
 
 /// The members of a JSON body and what was wrong with those read so far.
 pub(crate) struct Fields {
@@ -64,6 +65,18 @@ impl Fields {
             return None;
         }
         Some(text)
+    }
+
+    /// An optional offset from UTC.
+    pub(crate) fn time_zone(&mut self, name: &str) -> Option<TimeZone> {
+        let text = self.optional(name)?;
+        let zone = TimeZone::offset(&text);
+        if zone.is_none() {
+            self.wrong.push(format!(
+                "'{name}' must be an offset from UTC between -13:59 and +14:00, such as +02:00"
+            ));
+        }
+        zone
     }
 
     /// A whole number of 0 or more, or nothing when it is absent or null.

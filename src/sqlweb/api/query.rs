@@ -49,6 +49,7 @@ pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> 
         uses: service.use_of(request),
         visitor: service.label(request),
         db: fields.optional("db"),
+        time_zone: fields.time_zone("time_zone"),
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {
             visitor,

@@ -133,7 +133,7 @@ fn refused(name: &str, why: &str) -> DbError {
 
 /// One round trip: what is set, what the server says of it, and who else has a function of a called name.
 fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
-    let (variable, guard) = (info.read_only_variable(), guard(info));
+    let (variable, guard) = (info.read_only_variable(), guard(info, ""));
     let name = conn.name.as_ref().map_or("NULL", |name| name.asked);
     let write_state = info.write_state.unwrap_or("NULL");
     let in_transaction = if info.dialect.mariadb {
@@ -153,10 +153,10 @@ fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
 
 /// What makes a session read-only, to stand before the statement in the same packet, so that both come to the same
 /// server whatever is in between. It is [`GUARDS`] statements. In a transaction that is SERIALIZABLE each `SELECT` would
-/// lock what it reads.
-pub(crate) fn guard(info: &ServerInfo) -> String {
+/// lock what it reads. `and_sets` is what else is set, such as `, time_zone = '+02:00'`.
+pub(crate) fn guard(info: &ServerInfo, and_sets: &str) -> String {
     format!(
-        "SET NAMES utf8mb4, sql_mode = '{}', autocommit = 1; \
+        "SET NAMES utf8mb4, sql_mode = '{}', autocommit = 1{and_sets}; \
          SET SESSION TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ; START TRANSACTION READ ONLY; ",
         info.pinned_mode
     )

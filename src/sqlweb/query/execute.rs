@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::job::{Completed, Job};
 use super::noted::noted;
 use super::statement::{self, RunContext};
+use super::time_zone::{TimeZone, with_time_zone};
 use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
@@ -156,8 +157,10 @@ fn run_on(
     // What is made anew has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
     let is_guarded = |passed: &Passed| service.options.readonly && passed.rebuilt.is_none();
     let is_guarded = classified.passed.as_ref().is_some_and(is_guarded);
+    let zone = job.time_zone.as_ref();
+    let guard = || readonly::guard(&classified.info, &zone.map_or_else(String::new, and_sets));
     let context = RunContext {
-        guard: is_guarded.then(|| readonly::guard(&classified.info)),
+        guard: is_guarded.then(guard),
         database: job.db.as_deref(),
         connector: &service.connector,
         running: &entry.running,
@@ -177,9 +180,16 @@ fn run_on(
             conn.moved |= classified.moves;
             conn.has_state |= classified.passed.is_none();
             let several = PROGRAMS.contains(&classified.kind.as_str());
-            run(&job.sql, sink, &context, conn, several)
+            with_time_zone(conn, zone, |conn| {
+                run(&job.sql, sink, &context, conn, several)
+            })
         }
     }
+}
+
+/// The offset among other assignments of a `SET`.
+fn and_sets(zone: &TimeZone) -> String {
+    format!(", {}", zone.assignment())
 }
 
 /// The text up to the semicolon that ends its one statement: MySQL answers a comment behind it as a statement that is

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::time_zone::TimeZone;
 use crate::sqlweb::conn::Owner;
 use crate::sqlweb::visitors::Use;
 
@@ -11,6 +12,8 @@ pub(crate) struct Job {
     pub(crate) sql: String,
     /// The database to run in.
     pub(crate) db: Option<String>,
+    /// The offset that `TIMESTAMP` is read and shown with, such as `+02:00`; the session's own where there is none.
+    pub(crate) time_zone: Option<TimeZone>,
     /// The id by which it can be cancelled.
     pub(crate) query_id: Option<String>,
     /// To whom it belongs.

@@ -6,8 +6,10 @@ mod job;
 mod noted;
 mod statement;
 mod tickets;
+mod time_zone;
 
 pub(super) use budget::RowBudget;
 pub(super) use execute::execute;
 pub(super) use job::Job;
 pub(super) use tickets::{Export, Tickets};
+pub(super) use time_zone::TimeZone;

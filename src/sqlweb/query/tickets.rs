@@ -90,6 +90,7 @@ mod tests {
                 visitor: String::new(),
                 sql: "x".repeat(sql),
                 db: None,
+                time_zone: None,
                 query_id: None,
                 owner: Owner::default(),
             },

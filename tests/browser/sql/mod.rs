@@ -5,6 +5,7 @@
 
 mod client;
 mod completing;
+mod data;
 mod editor;
 mod hostile;
 mod keyboard;

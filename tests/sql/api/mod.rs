@@ -7,6 +7,7 @@ mod exports;
 mod limits;
 mod sessions;
 mod stops;
+mod time_zone;
 
 use std::time::Duration;
 

@@ -1,0 +1,183 @@
+/**
+ * The statements that browse a table page by page: by key where that is exact, else by OFFSET.
+ * @module
+ */
+
+import { literal, quoteName, wayOf } from './values.js';
+
+/**
+ * @typedef {{name: string, type: string, nullable: boolean}} Column
+ * @typedef {{columns: Column[], indexes: {name: string, unique: boolean, columns: string[], visible?: boolean}[]}} Schema
+ * @typedef {{name: string, descending: boolean}} SortKey
+ * @typedef {{name: string, type: string, descending: boolean, nullable: boolean, way: 'value'|'number'|'offset'}} Term
+ * @typedef {{terms: Term[], byCursor: boolean, why: string}} Order `why`: what makes it go by OFFSET
+ * @typedef {(null|string|number)[]} Cursor the values of a row's terms
+ * @typedef {{db: string, table: string, columns: Column[], order: Order, where?: string}} Source `where`: what rows must satisfy
+ */
+
+/** Name of a hidden column: the number by which an ENUM or SET is sorted. */
+const HIDDEN = 'postern_order_';
+
+/**
+ * The key by which the rows of a table are told apart: the primary one, else a unique one of columns that are never NULL.
+ * One whose values can stand in a statement exactly goes before one that cannot.
+ * @param {Schema} schema
+ * @returns {{name: string, parts: SortKey[], byCursor: boolean}|null}
+ */
+export function keyOf({ columns, indexes }) {
+  const keys = indexes.filter(({ unique }) => unique).flatMap((index) => {
+    const parts = index.columns.map((part) => partOf(part, columns));
+    const whole = parts.every((part) => part && !columnOf(columns, part.name).nullable);
+    if (!whole || !parts.length) return [];
+    const byCursor = parts.every((part) => wayOf(columnOf(columns, part?.name).type) !== 'offset');
+    return [{ name: index.name, parts: /** @type {SortKey[]} */ (parts), byCursor, visible: index.visible !== false }];
+  });
+  const rank = (key) => (key.byCursor ? 0 : 8) + (key.visible ? 0 : 4) + (key.name === 'PRIMARY' ? 0 : 2);
+  const [best] = keys.sort((a, b) => rank(a) - rank(b) || a.parts.length - b.parts.length);
+  return best ? { name: best.name, parts: best.parts, byCursor: best.byCursor } : null;
+}
+
+function columnOf(columns, name) {
+  return columns.find((column) => column.name === name);
+}
+
+/** The column that a part of an index is, whole; null for a prefix, an expression and what could be either. */
+function partOf(part, columns) {
+  const descends = part.endsWith(' DESC') && columnOf(columns, part.slice(0, -5));
+  const prefix = /^(.*)\(\d+\)(?: DESC)?$/s.exec(part);
+  if (prefix && columnOf(columns, prefix[1])) return null;
+  if (columnOf(columns, part)) return descends ? null : { name: part, descending: false };
+  return descends ? { name: part.slice(0, -5), descending: true } : null;
+}
+
+/**
+ * The order in which rows are shown: what was asked for, then the key, so that no two rows are equal.
+ * @param {Schema} schema
+ * @param {SortKey[]} sort
+ * @returns {Order}
+ */
+export function orderOf(schema, sort) {
+  const key = keyOf(schema);
+  // The last direction goes on through the key: an index on the column has the key behind it.
+  const turned = sort.at(-1)?.descending ?? false;
+  const rest = (key?.parts ?? []).filter(({ name }) => !sort.some((part) => part.name === name));
+  const parts = [...sort, ...rest.map(({ name, descending }) => ({ name, descending: descending !== turned }))];
+  const terms = parts.map(({ name, descending }) => {
+    const { type, nullable } = columnOf(schema.columns, name);
+    return { name, type, descending, nullable, way: wayOf(type) };
+  });
+  const why = whyOffset(key, terms);
+  return { terms, byCursor: why === '', why };
+}
+
+function whyOffset(key, terms) {
+  if (!key) return 'it has no key that tells its rows apart';
+  const inexact = terms.find(({ way }) => way === 'offset');
+  return inexact ? `${inexact.name} is ${article(inexact.type)}, which cannot be compared exactly` : '';
+}
+
+function article(type) {
+  const name = type.replace(/\(.*/s, '').toUpperCase();
+  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+/** What a term is compared and sorted by. @param {Term} term */
+function expression({ name, way }) {
+  return way === 'number' ? `CAST(${quoteName(name)} AS UNSIGNED)` : quoteName(name);
+}
+
+/** A term's value in a statement. @param {Term} term @param {Cursor[number]} value */
+const valueOf = (term, value) => (term.way === 'number' ? String(value) : literal(value, term.type));
+
+/**
+ * The columns that a page selects, and where in a row the values of its cursor are.
+ * @param {Source} source
+ * @returns {{names: string[], hidden: {name: string, sql: string}[], places: number[]}}
+ */
+export function selection({ columns, order }) {
+  const names = columns.map(({ name }) => name);
+  /** @type {{name: string, sql: string}[]} */
+  const hidden = [];
+  const places = order.terms.map((term) => {
+    if (term.way !== 'number' || !order.byCursor) return names.indexOf(term.name);
+    const name = freeName(names, hidden.length);
+    hidden.push({ name, sql: `${expression(term)} AS ${quoteName(name)}` });
+    return names.length + hidden.length - 1;
+  });
+  return { names, hidden, places };
+}
+
+function freeName(names, number) {
+  let name = `${HIDDEN}${number}`;
+  while (names.some((known) => known.toLowerCase() === name)) name += '_';
+  return name;
+}
+
+/**
+ * One page of rows.
+ * @param {Source} source
+ * @param {{after?: Cursor|null, until?: Cursor|null, limit: number, offset?: number}} range rows behind `after`, up to `until`
+ * @returns {string}
+ */
+export function pageSql(source, { after = null, until = null, limit, offset = 0 }) {
+  const { names, hidden } = selection(source);
+  const { terms } = source.order;
+  const conditions = [source.where, after && behind(terms, after), until && upTo(terms, until)];
+  return `SELECT ${[...names.map(quoteName), ...hidden.map(({ sql }) => sql)].join(', ')}${from(source)}`
+    + `${whereOf(conditions)}${orderBy(terms)} LIMIT ${limit}${offset ? ` OFFSET ${offset}` : ''}`;
+}
+
+/** All rows in the order shown, for an export and to be seen. @param {Source} source */
+export function wholeSql(source) {
+  return `SELECT ${source.columns.map(({ name }) => quoteName(name)).join(', ')}${from(source)}${whereOf([source.where])}${orderBy(source.order.terms)}`;
+}
+
+/** @param {Source} source */
+export function countSql(source) {
+  return `SELECT COUNT(*) AS \`rows\`${from(source)}${whereOf([source.where])}`;
+}
+
+const from = ({ db, table }) => `\nFROM ${quoteName(db)}.${quoteName(table)}`;
+
+function whereOf(conditions) {
+  const all = conditions.filter(Boolean);
+  return all.length ? `\nWHERE ${all.map((one) => (all.length > 1 ? `(${one})` : one)).join(' AND ')}` : '';
+}
+
+// An ENUM and a SET are sorted by their number anyway, and by name an index is used.
+function orderBy(terms) {
+  if (!terms.length) return '';
+  return `\nORDER BY ${terms.map(({ name, descending }) => `${quoteName(name)}${descending ? ' DESC' : ''}`).join(', ')}`;
+}
+
+/** Rows behind the cursor, written out so that an index is used: `a > x OR a = x AND b > y`. @param {Term[]} terms @param {Cursor} cursor */
+export function behind(terms, cursor) {
+  return beyond(terms, cursor, false) || '0 = 1';
+}
+
+/** Rows up to the cursor, its own included. @param {Term[]} terms @param {Cursor} cursor */
+function upTo(terms, cursor) {
+  const before = beyond(terms, cursor, true);
+  const itself = terms.map((term, i) => equal(term, cursor[i])).join(' AND ');
+  return before ? `${before} OR ${itself}` : itself;
+}
+
+function beyond(terms, cursor, reversed) {
+  return terms.flatMap((term, i) => {
+    const step = past(term, cursor[i], term.descending !== reversed);
+    const same = terms.slice(0, i).map((other, at) => equal(other, cursor[at]));
+    return step ? [[...same, step].join(' AND ')] : [];
+  }).join(' OR ');
+}
+
+/** Values that come later; NULL comes before all others, and in a descending order after them. */
+function past(term, value, descending) {
+  const sql = expression(term);
+  if (value === null) return descending ? '' : `${sql} IS NOT NULL`;
+  const step = `${sql} ${descending ? '<' : '>'} ${valueOf(term, value)}`;
+  return descending && term.nullable ? `(${step} OR ${sql} IS NULL)` : step;
+}
+
+function equal(term, value) {
+  return value === null ? `${expression(term)} IS NULL` : `${expression(term)} = ${valueOf(term, value)}`;
+}

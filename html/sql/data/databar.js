@@ -1,0 +1,127 @@
+/**
+ * The bar above the rows of a table and the line below them: the way back, conditions, count, the statement.
+ * @module
+ */
+
+import { copyText, fill, h, icon, iconButton } from '../../common/dom.js';
+import { filterText } from './filters.js';
+
+/**
+ * @typedef {{back: (steps: number) => void, apply: (free: string) => void, drop: (filter: import('./filters.js').Filter) => void,
+ *   clear: () => void, refresh: () => void, count: () => void}} Actions
+ */
+
+/** The two lines. */
+export class DataBar {
+  #on;
+  #total = '';
+  /** @type {import('./source.js').TableRows|null} */ #rows = null;
+
+  /** @param {Actions} on */
+  constructor(on) {
+    this.#on = on;
+    this.trail = h('nav', { class: 'data-trail', 'aria-label': 'Tables on the way here' });
+    this.field = h('input', {
+      class: 'field data-where', 'aria-label': 'Condition of the rows (WHERE)', placeholder: "such as price > 5 AND name LIKE 'A%'",
+      autocomplete: 'off', spellcheck: 'false', on: { keydown: (event) => this.#onKey(event) },
+    });
+    const apply = h('button', { type: 'button', class: 'button small', text: 'Apply', on: { click: () => on.apply(this.field.value) } });
+    this.chips = h('div', { class: 'data-chips', hidden: true });
+    this.error = h('div', { class: 'data-error', role: 'alert', hidden: true });
+    this.element = h('div', { class: 'data-bar' },
+      h('div', { class: 'data-line' }, this.trail,
+        h('div', { class: 'data-condition' }, h('span', { class: 'dim', 'aria-hidden': 'true', text: 'WHERE' }), this.field, apply),
+        iconButton('refresh', 'Load the rows again', on.refresh)),
+      this.error, this.chips);
+    this.figures = h('span', { class: 'data-figures' });
+    this.counting = h('button', { type: 'button', class: 'link', text: 'Count all', on: { click: on.count } });
+    this.note = h('span', { class: 'data-note', hidden: true });
+    this.code = h('code', { class: 'data-sql', tabindex: 0, role: 'group', 'aria-label': 'The statement' });
+    this.copy = iconButton('copy', 'Copy the statement', () => copyText(this.#rows?.sql ?? ''));
+    this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.note, this.code, this.copy);
+  }
+
+  set free(text) {
+    this.field.value = text;
+  }
+
+  #onKey(event) {
+    if (event.key !== 'Enter' || event.isComposing) return;
+    event.preventDefault();
+    this.#on.apply(this.field.value);
+  }
+
+  /**
+   * @param {import('./source.js').Place} place
+   * @param {import('./source.js').Place[]} trail
+   * @param {import('./source.js').TableRows} rows
+   */
+  show(place, trail, rows) {
+    const isOther = rows !== this.#rows;
+    this.#rows = rows;
+    this.#figures();
+    if (!isOther) return;
+    this.error.hidden = true;
+    this.#total = '';
+    this.counting.hidden = false;
+    this.#figures();
+    this.#showTrail(place, trail);
+    this.#showChips(place);
+    const { why } = rows.source.order;
+    this.note.hidden = why === '';
+    this.note.textContent = why && `Pages by OFFSET, since ${why}: rows that are inserted or deleted meanwhile shift them`;
+    this.note.title = this.note.textContent;
+    this.code.textContent = rows.sql.replaceAll('\n', ' ');
+    this.code.title = rows.sql;
+  }
+
+  #showTrail(place, trail) {
+    const steps = trail.map((one, i) => h('button', {
+      type: 'button', class: 'link', text: one.table, title: titleOf(one), on: { click: () => this.#on.back(trail.length - i) },
+    }));
+    fill(this.trail, trail.length > 0 && iconButton('back', 'Back (Alt+←)', () => this.#on.back(1)),
+      steps.flatMap((step) => [step, h('span', { class: 'dim', 'aria-hidden': 'true', text: '›' })]),
+      h('b', { class: 'data-table', title: titleOf(place), 'aria-current': 'page' }, h('span', { class: 'dim', text: `${place.db}.` }), place.table));
+  }
+
+  #showChips({ filters, free }) {
+    const chips = filters.map((filter) => h('span', { class: 'data-chip' }, h('b', { text: filter.column }), ` ${filterText(filter)}`,
+      iconButton('close', `Drop the filter of ${filter.column}`, () => this.#on.drop(filter))));
+    this.chips.hidden = chips.length === 0;
+    const all = chips.length + (free.trim() ? 1 : 0) > 1;
+    fill(this.chips, icon('filter'), chips, all && h('button', { type: 'button', class: 'link', text: 'Drop all', on: { click: () => this.#on.clear() } }));
+  }
+
+  /** Rows that are in sight. */
+  sight(first, last, rows) {
+    this.inSight = [first, last];
+    if (rows === this.#rows) this.#figures();
+  }
+
+  #figures() {
+    const rows = this.#rows;
+    if (!rows) return;
+    const known = rows.length.toLocaleString('en');
+    this.figures.textContent = this.#total ? `${Number(this.#total).toLocaleString('en')} rows in all, ${known} seen`
+      : `${known}${rows.pager.ended ? '' : '+'} ${rows.length === 1 && rows.pager.ended ? 'row' : 'rows'}`;
+    if (rows.pager.ended) this.counting.hidden = true;
+  }
+
+  /** What the count was; null while the server counts. @param {string|null} total */
+  counted(total) {
+    this.counting.textContent = total === null ? 'Counting …' : 'Count again';
+    if (total === null) return;
+    this.#total = total;
+    this.#figures();
+  }
+
+  /** Says what went wrong beside the condition, which stays as it was typed. @param {string} message @param {() => void} again */
+  fail(message, again) {
+    this.counting.textContent = 'Count all';
+    fill(this.error, icon('error'), h('span', { text: message }),
+      h('button', { type: 'button', class: 'button small', text: 'Try again', on: { click: () => { this.error.hidden = true; again(); } } }));
+    this.error.hidden = false;
+  }
+}
+
+const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;

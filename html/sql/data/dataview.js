@@ -1,0 +1,305 @@
+/**
+ * The data of a table: its rows in a grid that is loaded as it is scrolled, sorted and filtered by the server.
+ * @module
+ */
+
+import { fill, h, icon } from '../../common/dom.js';
+import { openMenu } from '../../common/menu.js';
+import { ResultView } from '../results/resultview.js';
+import { DataBar } from './databar.js';
+import { openFilter } from './filterpanel.js';
+import { filterText } from './filters.js';
+import { linkBack, linksOf } from './links.js';
+import { TableRows, referencesTo, serverOffset } from './source.js';
+
+/** Tables that the way back leads through, at most. */
+const MAX_TRAIL = 50;
+
+/** Where fingers may touch, and how high a row with links is there, in pixels. */
+const TOUCHED = '(max-width: 760px), (pointer: coarse)';
+const TOUCHED_ROW = 41;
+
+/**
+ * @typedef {import('./source.js').Place} Place
+ * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
+ * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
+ *   announce: Announce, onTitle: (title: string) => void}} Deps
+ */
+
+/** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
+export class DataView {
+  #deps;
+  /** @type {Place} */ #place;
+  /** @type {Stop[]} */ #trail = [];
+  /** @type {ResultView|null} */ #view = null;
+  /** @type {TableRows|null} */ #rows = null;
+  #turn = 0;
+  #placing = false;
+  /** @type {any} */ #schema = null;
+  #bar;
+
+  /** @param {string} db @param {string} table @param {Deps} deps */
+  constructor(db, table, deps) {
+    this.#deps = deps;
+    this.#place = { db, table, filters: [], free: '', sort: [] };
+    this.#bar = new DataBar({
+      back: (steps) => this.back(steps),
+      apply: (free) => this.#change({ free }),
+      drop: (filter) => this.#change({ filters: this.#place.filters.filter((one) => one !== filter) }),
+      clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
+      refresh: () => this.#open(this.#place, { fresh: true }),
+      count: () => this.#count(),
+    });
+    this.host = h('div', { class: 'data-host' });
+    this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
+    this.opened = this.#open(this.#place);
+  }
+
+  get grid() {
+    return this.#view?.grid;
+  }
+
+  get copying() {
+    return this.#view?.copying;
+  }
+
+  get find() {
+    return this.#view?.find;
+  }
+
+  get run() {
+    return {};
+  }
+
+  dispose() {
+    this.#turn += 1;
+    for (const rows of [this.#rows, ...this.#trail.map((stop) => stop.rows)]) rows?.dispose();
+    this.#view?.dispose();
+  }
+
+  // What is looked at.
+
+  /**
+   * Goes to a place; what is shown stays until that has answered.
+   * @param {Place} place
+   * @param {{fresh?: boolean, trail?: Stop[], kept?: Stop}} [how] `trail`: the way back from there; `kept`: it was there before
+   */
+  async #open(place, { fresh = false, trail = this.#trail, kept } = {}) {
+    const turn = (this.#turn += 1);
+    this.element.setAttribute('aria-busy', 'true');
+    try {
+      const schema = kept?.schema ?? await this.#deps.schema(place.db, place.table, fresh);
+      if (!schema.columns?.length) throw new Error(schema.note ?? `${place.table} has no columns that can be shown`);
+      const rows = kept?.rows ?? await this.#rowsOf(place, schema);
+      const first = Math.floor((place.top ?? 0) / (this.grid?.model.rowHeight ?? 24));
+      if (turn === this.#turn) await rows.pager.need(first, first + 50);
+      if (turn !== this.#turn) return kept ? undefined : rows.dispose();
+      this.#show(place, schema, rows, trail);
+    } catch (cause) {
+      if (turn === this.#turn) this.#bar.fail(cause.message, () => this.#open(place, { fresh: true, trail }));
+    } finally {
+      if (turn === this.#turn) this.element.removeAttribute('aria-busy');
+    }
+    return undefined;
+  }
+
+  async #rowsOf(place, schema) {
+    const { api } = this.#deps;
+    const timeZone = await serverOffset(api);
+    const rows = new TableRows(api, { ...place, schema, timeZone }, place, (shifted) => { if (rows === this.#rows) this.#grew(shifted); });
+    return rows;
+  }
+
+  /** @param {Place} place @param {any} schema @param {TableRows} rows @param {Stop[]} trail */
+  #show(place, schema, rows, trail) {
+    const same = this.#view && this.#schema === schema && place.db === this.#place.db && place.table === this.#place.table;
+    const focused = this.host.contains(document.activeElement);
+    for (const old of [this.#rows, ...this.#trail.map((stop) => stop.rows)]) {
+      if (old !== rows && !trail.some((stop) => stop.rows === old)) old?.dispose();
+    }
+    this.#trail = trail;
+    this.#rows = rows;
+    this.#schema = schema;
+    this.#place = place;
+    const { grid } = same ? /** @type {ResultView} */ (this.#view) : this.#makeView();
+    grid.model.result = rows;
+    grid.model.sortKeys = place.sort.map(({ name, descending }) => ({ column: rows.columns.indexOf(name), descending }));
+    if (place.at) grid.model.moveTo(place.at);
+    this.#placing = true; // the top is not what is looked at
+    grid.grew();
+    grid.offset = place.top ?? 0;
+    this.#placing = false;
+    this.#tell();
+    if (focused && !same) grid.focus();
+    this.#deps.onTitle(`${place.table} data`);
+    this.#deps.announce(`${place.table}: ${this.#bar.figures.textContent}`);
+  }
+
+  #makeView() {
+    const { notify, announce } = this.#deps;
+    this.#view?.dispose();
+    const view = new ResultView(/** @type {any} */ (this.#rows), {
+      title: this.#place.table, run: {}, notify, announce, menu: (at) => this.#menu(at),
+      grid: {
+        label: `Rows of ${this.#place.table}`,
+        empty: 'No rows.',
+        // A finger hits a link only in a row that is high enough.
+        ...(this.#schema.foreign_keys?.length && matchMedia(TOUCHED).matches && { rowHeight: TOUCHED_ROW }),
+        sort: (keys) => this.#change({ sort: keys.map(({ column, descending }) => ({ name: this.#schema.columns[column].name, descending })) }),
+        onSight: (first, last) => this.#onSight(first, last),
+        onHeader: (header, column) => this.#header(header, column),
+        onCell: (cell, at) => this.#cell(cell, at),
+      },
+    });
+    view.element.classList.add('filtered');
+    fill(this.host, view.element);
+    this.#view = view;
+    return view;
+  }
+
+  #onSight(first, last) {
+    if (this.#placing) return;
+    const rows = this.#rows;
+    rows?.pager.need(first, last).catch((cause) => {
+      if (rows === this.#rows) this.#bar.fail(cause.message, () => this.grid?.grew());
+    });
+    this.#bar.sight(first, last, this.#rows);
+  }
+
+  #grew(shifted) {
+    this.grid?.grew(shifted);
+    this.#tell();
+  }
+
+  #tell() {
+    this.#bar.show(this.#place, this.#trail, /** @type {TableRows} */ (this.#rows));
+  }
+
+  /** @param {Partial<Place>} what */
+  #change(what) {
+    return this.#open({ ...this.#place, ...what, top: 0, at: undefined });
+  }
+
+  async #count() {
+    const rows = this.#rows;
+    if (!rows) return;
+    try {
+      this.#bar.counted(null);
+      const total = await rows.total();
+      if (rows === this.#rows) this.#bar.counted(total);
+    } catch (cause) {
+      if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#count());
+    }
+  }
+
+  // Filters.
+
+  #header(header, column) {
+    const { name, type } = this.#schema.columns[column];
+    const filter = this.#place.filters.find((one) => one.column === name);
+    const known = header.querySelector('.grid-filter');
+    const button = known ?? h('button', { type: 'button', class: 'grid-filter', tabindex: -1, 'aria-haspopup': 'dialog', on: {
+      click: (event) => { event.stopPropagation(); this.#openFilter(button); },
+      pointerdown: (event) => event.stopPropagation(),
+      dblclick: (event) => event.stopPropagation(),
+      keydown: (event) => { if (event.key === 'Enter' || event.key === ' ') event.stopPropagation(); },
+    } });
+    if (!known) header.append(button);
+    button.dataset.column = String(column);
+    button.classList.toggle('set', Boolean(filter));
+    button.setAttribute('aria-label', filter ? `Filter ${name}: ${filterText(filter)}` : `Filter ${name}`);
+    button.title = `${filter ? `${name} ${filterText(filter)}` : `Filter ${name}`} (Alt+↓)\n${type}`;
+    fill(button, icon('filter'), filter && h('span', { text: filterText(filter) }));
+  }
+
+  #openFilter(button) {
+    const column = this.#schema.columns[Number(button.dataset.column)];
+    const { filters } = this.#place;
+    const others = filters.filter((one) => one.column !== column.name);
+    openFilter(button, column, filters.find((one) => one.column === column.name), (filter) => this.#change({ filters: filter ? [...others, filter] : others }));
+  }
+
+  // Foreign keys.
+
+  #linksAt({ row, column }) {
+    const name = this.#schema.columns[column]?.name;
+    return name === undefined ? [] : linksOf(this.#schema, this.#place.db, this.#rows?.at(row), name);
+  }
+
+  #cell(cell, at) {
+    const [link] = this.#linksAt(at);
+    if (!link) return;
+    const stop = (event) => event.stopPropagation();
+    cell.append(h('button', {
+      type: 'button', class: 'grid-link', tabindex: -1, 'aria-label': `Open ${link.text}`, title: `Open ${link.text} (Alt+→)`,
+      on: { pointerdown: stop, dblclick: stop, click: (event) => { stop(event); this.follow(link); } },
+    }, icon('open')));
+  }
+
+  /** @returns {import('../../common/menu.js').MenuItem[]} */
+  #menu(at) {
+    const row = this.#rows?.at(at.row);
+    const column = this.#schema.columns[at.column];
+    if (!row || !column) return [];
+    const value = row[at.column];
+    const filter = value === null ? { column: column.name, op: 'NULL', value: '' } : { column: column.name, op: '=', value: String(value) };
+    const others = this.#place.filters.filter((one) => one.column !== column.name);
+    return [
+      { label: 'Show only rows with this value', icon: 'filter', run: () => this.#change({ filters: [...others, /** @type {any} */ (filter)] }) },
+      null,
+      ...this.#linksAt(at).map((link, i) => ({ label: `Open ${link.text}`, icon: 'open', key: i === 0 ? 'Alt+→' : '', run: () => this.follow(link) })),
+      { label: 'Referenced by …', icon: 'link', run: () => this.#referencedBy(row) },
+    ];
+  }
+
+  async #referencedBy(row) {
+    const { notify, api } = this.#deps;
+    const { db, table } = this.#place;
+    const turn = this.#turn;
+    try {
+      const references = await referencesTo(api, db, table);
+      if (turn !== this.#turn) return;
+      const links = references.flatMap((reference) => linkBack(this.#schema, row, reference));
+      const cell = this.grid?.activeElement;
+      if (!links.length) notify(references.length ? 'Nothing refers to this row: its key is NULL' : `No foreign key refers to ${table}`, 'info');
+      else if (cell) openMenu(cell, links.map((link) => ({ label: `${link.db === db ? '' : `${link.db}.`}${link.text}`, icon: 'table', run: () => this.follow(link) })));
+    } catch (cause) {
+      notify(cause.message, 'bad');
+    }
+  }
+
+  /** Goes where a foreign key leads. @param {import('./links.js').Link} link */
+  follow({ db, table, filters }) {
+    const { grid } = this;
+    if (!grid || !this.#rows) return undefined;
+    const here = { ...this.#place, top: grid.offset, at: { ...grid.model.active }, rows: this.#rows, schema: this.#schema };
+    this.#bar.free = '';
+    return this.#open({ db, table, filters, free: '', sort: [] }, { trail: [...this.#trail, here].slice(-MAX_TRAIL) });
+  }
+
+  /** Goes back to where a link was followed. @param {number} [steps] */
+  back(steps = 1) {
+    const stop = this.#trail.at(-steps);
+    if (!stop) return;
+    this.#bar.free = stop.free;
+    stop.rows.pager.release();
+    this.#open(stop, { trail: this.#trail.slice(0, -steps), kept: stop });
+  }
+
+  #onKey(event) {
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const active = this.grid?.model.active;
+    const inRows = active && active.row >= 0 && this.grid?.element.contains(event.target);
+    if (event.key === 'ArrowLeft' && this.#trail.length && (inRows || !this.grid?.element.contains(event.target))) this.back();
+    else if (event.key === 'ArrowRight' && inRows && this.#linksAt(active).length) this.follow(this.#linksAt(active)[0]);
+    else if (event.key === 'ArrowDown' && active && this.grid?.element.contains(event.target)) this.#filterOfActive(active.column);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #filterOfActive(column) {
+    const button = this.grid?.element.querySelector(`.grid-filter[data-column="${column}"]`);
+    if (button) this.#openFilter(button);
+  }
+}

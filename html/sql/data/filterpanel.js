@@ -1,0 +1,72 @@
+/**
+ * The panel that filters one column.
+ * @module
+ */
+
+import { h } from '../../common/dom.js';
+import { openPanel } from '../../common/popup.js';
+import { filterSql, operatorsOf, takesValue } from './filters.js';
+
+const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
+
+/** What is typed for an operator. */
+const HINTS = { LIKE: '% and _ stand for any', IN: "a, 'b, c', NULL" };
+
+/**
+ * Opens the panel under the button of a column.
+ * @param {HTMLElement} button
+ * @param {{name: string, type: string}} column
+ * @param {import('./filters.js').Filter|undefined} filter the one there is
+ * @param {(filter: import('./filters.js').Filter|null) => void} apply gets null where there is to be none
+ */
+export function openFilter(button, column, filter, apply) {
+  openPanel(button, `Filter ${column.name}`, (close) => panel(column, filter, (chosen) => { close(); apply(chosen); }));
+}
+
+function panel(column, filter, done) {
+  const operators = operatorsOf(column.type);
+  const op = h('select', { class: 'field', 'aria-label': 'Comparison' }, operators.map((value) => h('option', { value, text: NAMES[value] ?? value })));
+  op.value = filter?.op ?? operators[0];
+  const value = h('input', { class: 'field', 'aria-label': 'Value', autocomplete: 'off', spellcheck: 'false', data: { first: '' } });
+  value.value = filter?.value ?? '';
+  const sql = h('code', { class: 'filter-sql' });
+  const error = h('p', { class: 'bad', role: 'alert', hidden: true });
+  const chosen = () => /** @type {import('./filters.js').Filter} */ ({ column: column.name, op: op.value, value: value.value });
+  const adapt = () => {
+    value.placeholder = HINTS[op.value] ?? '';
+    value.hidden = !takesValue(/** @type {any} */ (op.value));
+    error.hidden = true;
+    sql.textContent = conditionOf(chosen(), column.type).sql;
+  };
+  const apply = () => {
+    const { problem } = conditionOf(chosen(), column.type);
+    error.textContent = problem;
+    error.hidden = problem === '';
+    if (!problem) done(chosen());
+  };
+  for (const field of [op, value]) field.addEventListener('input', adapt);
+  const onKey = (event) => {
+    if (event.key !== 'Enter' || event.isComposing) return;
+    event.preventDefault();
+    apply();
+  };
+  for (const field of [op, value]) field.addEventListener('keydown', onKey);
+  adapt();
+  return [
+    h('p', { class: 'filter-name' }, h('b', { text: column.name }), h('span', { class: 'dim', text: ` ${shortType(column.type)}` })),
+    h('div', { class: 'filter-fields' }, op, value), sql, error,
+    h('div', { class: 'panel-buttons' },
+      h('button', { type: 'button', class: 'button primary', text: 'Filter', on: { click: apply } }),
+      filter && h('button', { type: 'button', class: 'button', text: 'Clear', on: { click: () => done(null) } })),
+  ];
+}
+
+function conditionOf(filter, type) {
+  try {
+    return { sql: filterSql(filter, type), problem: '' };
+  } catch (cause) {
+    return { sql: '', problem: cause.message };
+  }
+}
+
+const shortType = (type) => (type.length > 60 ? `${type.slice(0, 60)} …` : type);

@@ -1,0 +1,119 @@
+/**
+ * Filters of columns as conditions of a statement.
+ * @module
+ */
+
+import { Lexer } from '../core/lexer.js';
+import { classOf, isNumber, literal, quoteName, quoteText } from './values.js';
+
+/** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'LIKE'|'IN'|'NULL'|'NOT NULL'} Operator */
+/** @typedef {{column: string, op: Operator, value: string}} Filter */
+
+/** The operators in the order they are offered. @type {Operator[]} */
+export const OPERATORS = ['=', '!=', '<', '<=', '>', '>=', 'LIKE', 'IN', 'NULL', 'NOT NULL'];
+
+/** Whether the operator takes a value. @param {Operator} op */
+export const takesValue = (op) => op !== 'NULL' && op !== 'NOT NULL';
+
+/** The operators for a column of the type. @param {string} type @returns {Operator[]} */
+export function operatorsOf(type) {
+  return classOf(type) === 'shape' ? ['NULL', 'NOT NULL'] : OPERATORS;
+}
+
+/**
+ * The condition of a filter; throws where its value is none of the column's.
+ * @param {Filter} filter
+ * @param {string} type of the column
+ */
+export function filterSql({ column, op, value }, type) {
+  const name = quoteName(column);
+  if (op === 'NULL') return `${name} IS NULL`;
+  if (op === 'NOT NULL') return `${name} IS NOT NULL`;
+  const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
+  if (op === 'IN') return listSql(name, compared, value, type);
+  return `${compared} ${op === '!=' ? '<>' : op} ${op === 'LIKE' ? quoteText(value) : operand(value, column, type, asText(type, op))}`;
+}
+
+/** A FLOAT is rarely what its digits say, a JSON value no text. */
+function asText(type, op) {
+  if (classOf(type) === 'json') return true;
+  return /^float\b/i.test(type) && (op === '=' || op === '!=' || op === 'IN');
+}
+
+function operand(value, column, type, isText = false) {
+  const kind = classOf(type);
+  if (kind === 'number' || kind === 'float') {
+    if (!isNumber(value.trim())) throw new Error(`${column} holds numbers; “${value}” is none`);
+    return isText ? quoteText(value.trim()) : literal(value.trim(), type);
+  }
+  if (kind === 'json' || kind === 'choice') return quoteText(value);
+  return literal(kind === 'text' || kind === 'binary' ? value : value.trim(), type);
+}
+
+function listSql(name, compared, text, type) {
+  const items = listOf(text);
+  const values = items.filter((item) => item !== null);
+  const some = values.length ? `${compared} IN (${values.map((item) => operand(item, name, type, compared !== name)).join(', ')})` : '';
+  const none = items.length > values.length ? `${name} IS NULL` : '';
+  if (!some && !none) throw new Error('IN takes values with commas between them, such as 1, 2, 3');
+  return [some, none].filter(Boolean).join(' OR ');
+}
+
+/**
+ * The values of a list: commas between them, in quotes where they hold some or have blanks at an end; NULL is itself.
+ * @param {string} text
+ * @returns {(string|null)[]}
+ */
+export function listOf(text) {
+  const pattern = /\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^,'"][^,]*|))\s*(?:,|$)/gy;
+  const items = [];
+  while (pattern.lastIndex < text.length) {
+    const found = pattern.exec(text);
+    if (!found) throw new Error('a quote in the list has no end, or something follows it before the next comma');
+    const [, single, double, bare] = found;
+    if (single !== undefined) items.push(single.replaceAll("''", "'"));
+    else if (double !== undefined) items.push(double.replaceAll('""', '"'));
+    else if (/^null$/i.test(bare.trim())) items.push(null);
+    else if (bare.trim() !== '') items.push(bare.trim());
+  }
+  return items;
+}
+
+/**
+ * What rows must satisfy by the filters and a condition written by hand.
+ * @param {Filter[]} filters
+ * @param {string} free
+ * @param {{name: string, type: string}[]} columns
+ */
+export function whereSql(filters, free, columns) {
+  const typeOf = (name) => columns.find((column) => column.name === name)?.type ?? 'text';
+  const conditions = filters.map((filter) => filterSql(filter, typeOf(filter.column)));
+  if (free.trim()) conditions.push(checkedFree(free));
+  return conditions.length > 1 ? conditions.map((one) => `(${one})`).join(' AND ') : conditions.join('');
+}
+
+/**
+ * The condition without the word WHERE, in parentheses; throws where it would reach out of them. The line end closes a comment.
+ * @param {string} text
+ */
+function checkedFree(text) {
+  const sql = `(${text.trim().replace(/^where\b\s*/i, '')}\n)`;
+  const lexer = new Lexer(sql);
+  let depth = 0;
+  for (let token = lexer.next(); token; token = lexer.next()) {
+    if (token.kind === 'semicolon') throw new Error('a condition has no semicolon');
+    if (token.kind === 'executable') throw new Error('a condition has no /*! … */');
+    if (token.kind === 'open') depth += 1;
+    if (token.kind === 'close') depth -= 1;
+    const isLast = token.end === sql.length;
+    if (isLast && token.kind !== 'close') throw new Error('a quote or a comment is not closed');
+    if (isLast && depth > 0) throw new Error('an opening parenthesis is not closed');
+    if (!isLast && depth <= 0) throw new Error('a closing parenthesis has no opening one');
+  }
+  return sql;
+}
+
+/** A filter in few words, for its button. @param {Filter} filter */
+export function filterText({ op, value }) {
+  return takesValue(op) ? `${op} ${value === '' ? "''" : value}` : op;
+}

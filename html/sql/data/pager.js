@@ -1,0 +1,207 @@
+/**
+ * The rows of a table as pages that are loaded as they come into sight, of which only some are kept.
+ * @module
+ */
+
+/** Rows asked for at once: few at first, and later as many as fit a piece of memory. */
+const FIRST_ROWS = 200;
+const MOST_ROWS = 1000;
+const LEAST_ROWS = 20;
+
+/** Characters that a page should have at most, and those that all pages kept may have. */
+const PAGE_SIZE = 2_000_000;
+const KEPT_SIZE = 16_000_000;
+
+/** Rows kept at most. */
+const KEPT_ROWS = 12_000;
+
+/** Rows below what is in sight that are loaded before they are needed, at most a page. */
+const AHEAD = 400;
+
+/**
+ * @typedef {import('./browse.js').Cursor} Cursor
+ * @typedef {{after: Cursor|null, until: Cursor|null, limit: number, offset: number}} Range
+ * @typedef {{rows: any[][], last: Cursor|null}} Loaded
+ * @typedef {{after: Cursor|null, last: Cursor|null, count: number, rows: any[][]|null, size: number}} Page
+ */
+
+/** All pages of one order and one condition. */
+export class Pager {
+  /** @type {Page[]} */ #pages = [];
+  /** @type {number[]} */ #firsts = [];
+  #fetch;
+  #byCursor;
+  #onChange;
+  #sight = { first: 0, last: 0 };
+  /** @type {Promise<void>|null} */ #working = null;
+  #ended = false;
+  #rows = 0;
+
+  /**
+   * @param {(range: Range) => Promise<Loaded>} fetch
+   * @param {{byCursor: boolean, onChange?: (shifted: boolean) => void}} options `shifted`: rows behind others have another place now
+   */
+  constructor(fetch, { byCursor, onChange = () => {} }) {
+    this.#fetch = fetch;
+    this.#byCursor = byCursor;
+    this.#onChange = onChange;
+  }
+
+  /** Rows known so far. */
+  get rowCount() {
+    return this.#rows;
+  }
+
+  /** Whether the last row is known. */
+  get ended() {
+    return this.#ended;
+  }
+
+  /** Rows held now. */
+  get held() {
+    return this.#pages.reduce((sum, page) => sum + (page.rows?.length ?? 0), 0);
+  }
+
+  /** The row at a place; undefined where it is not held. @param {number} place @returns {any[]|undefined} */
+  row(place) {
+    const at = this.#pageAt(place);
+    return this.#pages[at]?.rows?.[place - this.#firsts[at]];
+  }
+
+  /** Lets go of all rows; where each page begins stays known. */
+  release() {
+    for (const page of this.#pages) page.rows = null;
+  }
+
+  /** The rows of the first page that is held. @returns {any[][]} */
+  get sample() {
+    return this.#pages.find(({ rows }) => rows)?.rows ?? [];
+  }
+
+  #pageAt(place) {
+    let [low, high] = [0, this.#pages.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#firsts[middle] <= place) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  /**
+   * Loads what is missing around the rows in sight, one page after the other; resolves when nothing is.
+   * @param {number} first
+   * @param {number} last
+   */
+  need(first, last) {
+    this.#sight = { first, last };
+    this.#working ??= this.#work().finally(() => (this.#working = null));
+    return this.#working;
+  }
+
+  async #work() {
+    for (let step = this.#next(); step; step = this.#next()) {
+      const added = await step();
+      const before = this.#rows;
+      this.#measure();
+      this.#trim();
+      this.#onChange(!added && before !== this.#rows);
+    }
+  }
+
+  /** The next thing to load, if any: what is in sight goes first. */
+  #next() {
+    const { first, last } = this.#sight;
+    const [from, to] = [this.#pageAt(first), this.#pageAt(last)];
+    for (let at = from; at <= to; at += 1) if (this.#pages[at] && !this.#pages[at].rows) return () => this.#again(at);
+    if (!this.#ended && last + Math.min(AHEAD, this.#limit) >= this.#rows) return () => this.#more();
+    return null;
+  }
+
+  /** Loads the page after the last; true, since it moves none. */
+  async #more() {
+    const limit = this.#limit;
+    const after = this.#pages.at(-1)?.last ?? null;
+    const { rows, last } = await this.#fetch({ after, until: null, limit, offset: this.#byCursor ? 0 : this.#rows });
+    if (rows.length) this.#pages.push(pageOf(after, rows, last));
+    this.#ended = rows.length < limit;
+    return true;
+  }
+
+  /** Loads a page that was let go of: by key what is between its ends now, however many rows those are. */
+  async #again(at) {
+    const { after, last, count } = this.#pages[at];
+    if (!this.#byCursor) {
+      const loaded = await this.#fetch({ after: null, until: null, limit: count, offset: this.#firsts[at] });
+      if (loaded.rows.length < count) this.#cutAt(at + 1);
+      return this.#replace(at, loaded.rows.length ? [pageOf(null, loaded.rows, null)] : []);
+    }
+    const pages = [];
+    for (let from = after; ;) {
+      const limit = Math.max(count, LEAST_ROWS);
+      const loaded = await this.#fetch({ after: from, until: last, limit, offset: 0 });
+      if (loaded.rows.length) pages.push(pageOf(from, loaded.rows, loaded.last));
+      if (loaded.rows.length < limit) break;
+      from = loaded.last;
+    }
+    // The page after it begins where this one ended.
+    const end = pages.at(-1);
+    if (end) end.last = last;
+    return this.#replace(at, pages);
+  }
+
+  #replace(at, pages) {
+    // What goes on behind a page that is empty now begins where that did.
+    const next = this.#pages[at + 1];
+    if (!pages.length && this.#byCursor && next) next.after = this.#pages[at].after;
+    const keepsEnd = !pages.length && !next && this.#byCursor ? this.#pages[at].last : null;
+    this.#pages.splice(at, 1, ...pages);
+    const end = this.#pages.at(-1);
+    if (keepsEnd && end) end.last = keepsEnd;
+  }
+
+  #cutAt(at) {
+    this.#pages.length = at;
+    this.#ended = true;
+  }
+
+  /** Rows to ask for, by what those so far took. */
+  get #limit() {
+    const known = this.#pages.filter(({ rows }) => rows);
+    if (!known.length) return FIRST_ROWS;
+    const rows = known.reduce((sum, { count }) => sum + count, 0);
+    const size = known.reduce((sum, page) => sum + page.size, 0);
+    return Math.min(MOST_ROWS, Math.max(LEAST_ROWS, Math.floor(PAGE_SIZE / (size / rows + 1))));
+  }
+
+  #measure() {
+    this.#rows = 0;
+    this.#firsts = this.#pages.map(({ count }) => (this.#rows += count) - count);
+  }
+
+  /** Lets go of the rows that are farthest from those in sight. */
+  #trim() {
+    const { first, last } = this.#sight;
+    const far = (at) => Math.max(this.#firsts[at] - last, first - this.#firsts[at] - this.#pages[at].count, 0);
+    const held = [...this.#pages.keys()].filter((at) => this.#pages[at].rows).sort((a, b) => far(a) - far(b));
+    let [rows, size] = [0, 0];
+    for (const at of held) {
+      const page = this.#pages[at];
+      rows += page.count;
+      size += page.size;
+      if (far(at) > 0 && (rows > KEPT_ROWS || size > KEPT_SIZE)) page.rows = null;
+    }
+  }
+}
+
+/** @returns {Page} */
+function pageOf(after, rows, last) {
+  return { after, last, count: rows.length, rows, size: rows.reduce((sum, row) => sum + sizeOf(row), 0) };
+}
+
+/** About how many characters a row takes. */
+function sizeOf(row) {
+  let size = 0;
+  for (const value of row) size += typeof value === 'string' ? value.length + 16 : 8;
+  return size;
+}

@@ -1,0 +1,143 @@
+/**
+ * What the data view asks of the server.
+ * @module
+ */
+
+import { readQuery } from '../core/stream.js';
+import { ResultSet } from '../core/resultset.js';
+import { countSql, orderOf, pageSql, selection, wholeSql } from './browse.js';
+import { whereSql } from './filters.js';
+import { Pager } from './pager.js';
+import { quoteText } from './values.js';
+
+/** @typedef {ReturnType<typeof import('../api.js').createApi>} Api */
+/** @typedef {{filters: import('./filters.js').Filter[], free: string, sort: import('./browse.js').SortKey[]}} Wanted */
+/**
+ * @typedef {Wanted & {db: string, table: string, top?: number, at?: import('../results/gridmodel.js').Position}} Place
+ *   what is looked at; `top`, `at`: where in it
+ */
+
+/** Furthest offset from UTC that every server takes, in minutes either way. */
+const MOST_OFFSET = 12 * 60 + 59;
+
+/**
+ * Runs a statement that reads; throws an error with what the server said.
+ * @param {Api} api
+ * @param {{sql: string, db: string, timeZone?: string, signal?: AbortSignal}} query
+ * @returns {Promise<ResultSet>}
+ */
+export async function ask(api, { sql, db, timeZone, signal }) {
+  const answer = await readQuery(await api.query({ sql, db, timeZone, signal }), { sql, db, signal });
+  signal?.throwIfAborted();
+  if (answer.code !== 200) throw new Error(answer.message);
+  return answer.results[0] ?? new ResultSet();
+}
+
+/** @type {WeakMap<Api, Promise<string>>} */
+const offsets = new WeakMap();
+
+/** The server's own offset from UTC, once a page: with it pinned, one hour of autumn is not two. @param {Api} api @returns {Promise<string>} */
+export function serverOffset(api) {
+  const known = offsets.get(api);
+  if (known) return known;
+  const asked = ask(api, { sql: 'SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) AS `seconds`', db: '' })
+    .then(({ rows }) => offsetText(Math.round(Number(rows[0]?.[0] ?? 0) / 60)));
+  asked.catch(() => offsets.delete(api));
+  offsets.set(api, asked);
+  return asked;
+}
+
+/** @param {number} minutes */
+export function offsetText(minutes) {
+  if (!(Math.abs(minutes) <= MOST_OFFSET)) return '+00:00';
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `${minutes < 0 ? '-' : '+'}${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`;
+}
+
+/** The rows of a table in an order, under a condition, as a result that the grid shows. */
+export class TableRows extends ResultSet {
+  #api;
+  #abort = new AbortController();
+  #places;
+  #width;
+
+  /**
+   * @param {Api} api
+   * @param {{db: string, table: string, schema: any, timeZone: string}} of
+   * @param {Wanted} wanted throws where a filter is wrong
+   * @param {(shifted: boolean) => void} onChange rows came or went
+   */
+  constructor(api, { db, table, schema, timeZone }, { filters, free, sort }, onChange) {
+    super({ db });
+    this.#api = api;
+    this.timeZone = timeZone;
+    this.source = { db, table, columns: schema.columns, order: orderOf(schema, sort), where: whereSql(filters, free, schema.columns) };
+    const { names, hidden, places } = selection(this.source);
+    this.#places = places;
+    this.#width = names.length;
+    this.all = [...names, ...hidden.map(({ name }) => name)];
+    this.columns = names;
+    this.sql = wholeSql(this.source);
+    this.pager = new Pager((range) => this.#fetch(range), { byCursor: this.source.order.byCursor, onChange });
+  }
+
+  /** The rows that widths of columns are chosen by. @override @returns {any[][]} */
+  get sample() {
+    return this.pager.sample;
+  }
+
+  /** @override */
+  get length() {
+    return this.pager.rowCount;
+  }
+
+  /** @override @param {number} place */
+  at(place) {
+    return this.pager.row(place);
+  }
+
+  async #fetch(range) {
+    const sql = pageSql(this.source, range);
+    const { db } = this.source;
+    const result = await ask(this.#api, { sql, db, timeZone: this.timeZone, signal: this.#abort.signal });
+    const at = this.all.map((name) => result.columns.indexOf(name));
+    if (result.types.length) this.types = at.slice(0, this.#width).map((i) => result.types[i] ?? '');
+    const end = result.rows.at(-1);
+    const last = end && this.source.order.byCursor ? this.#places.map((place) => end[at[place]]) : null;
+    return { rows: result.rows.map((row) => this.columns.map((_, i) => row[at[i]])), last };
+  }
+
+  /** Counts the rows. @param {AbortSignal} [signal] @returns {Promise<string>} */
+  async total(signal = this.#abort.signal) {
+    const { rows } = await ask(this.#api, { sql: countSql(this.source), db: this.source.db, timeZone: this.timeZone, signal });
+    return String(rows[0]?.[0] ?? '');
+  }
+
+  /** Nobody looks at it any more. */
+  dispose() {
+    this.#abort.abort();
+  }
+}
+
+/**
+ * The foreign keys that refer to a table.
+ * @param {Api} api @param {string} db @param {string} table
+ * @returns {Promise<import('./links.js').Reference[]>}
+ */
+export async function referencesTo(api, db, table) {
+  const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_COLUMN_NAME\n'
+    + 'FROM information_schema.KEY_COLUMN_USAGE\n'
+    + `WHERE REFERENCED_TABLE_SCHEMA = ${quoteText(db)} AND REFERENCED_TABLE_NAME = ${quoteText(table)}\n`
+    + 'ORDER BY TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION';
+  const { rows } = await ask(api, { sql, db });
+  /** @type {Map<string, import('./links.js').Reference>} */
+  const found = new Map();
+  for (const [schema, name, constraint, column, referenced] of rows.map((row) => row.map(String))) {
+    const id = JSON.stringify([schema, name, constraint]);
+    const known = found.get(id) ?? { db: schema, table: name, columns: [], refColumns: [] };
+    known.columns.push(column);
+    known.refColumns.push(referenced);
+    found.set(id, known);
+  }
+  return [...found.values()];
+}

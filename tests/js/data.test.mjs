@@ -1,0 +1,209 @@
+import { behind, countSql, keyOf, orderOf, pageSql, wholeSql } from '../../html/sql/data/browse.js';
+import { filterSql, filterText, listOf, operatorsOf, whereSql } from '../../html/sql/data/filters.js';
+import { linkBack, linksOf } from '../../html/sql/data/links.js';
+import { Pager } from '../../html/sql/data/pager.js';
+import { classOf, literal, wayOf } from '../../html/sql/data/values.js';
+import { assert, test } from './shim.mjs';
+
+const column = (name, type, nullable = false) => ({ name, type, nullable });
+const primary = (...columns) => ({ name: 'PRIMARY', unique: true, columns });
+const ids = { columns: [column('id', 'int(11)'), column('name', 'varchar(20)', true)], indexes: [primary('id')] };
+const sourceOf = (schema, sort = [], where = '') => ({ db: 'd', table: 't', columns: schema.columns, order: orderOf(schema, sort), where });
+const fails = (run, pattern) => {
+  let message = '';
+  try { run(); } catch (cause) { message = cause.message; }
+  assert.ok(pattern.test(message), message || 'nothing was thrown');
+};
+
+test('the key is the primary one, or a unique one that is never NULL, whole and compared exactly', () => {
+  const columns = [column('a', 'int'), column('b', 'int', true), column('c', 'char(3)'), column('f', 'float'), column('a(1)', 'int')];
+  const of = (...indexes) => keyOf({ columns, indexes })?.name;
+  const unique = (name, ...parts) => ({ name, unique: true, columns: parts });
+  assert.equal(of(unique('u', 'c'), primary('a')), 'PRIMARY');
+  assert.equal(of(unique('u', 'b')), undefined);
+  assert.equal(of(unique('u', 'a', 'b')), undefined);
+  assert.equal(of(unique('u', 'c(2)')), undefined);
+  assert.equal(of(unique('u', 'a(1)')), undefined, 'a prefix or a column of that name');
+  assert.equal(of(unique('u', '(lower(`c`))')), undefined);
+  assert.equal(of({ name: 'i', unique: false, columns: ['a'] }), undefined);
+  assert.equal(of(primary('f'), unique('u', 'c')), 'u', 'what is exact goes first');
+  assert.equal(of(primary('f')), 'PRIMARY');
+  assert.equal(of({ ...unique('hidden', 'a'), visible: false }, unique('u', 'a', 'c')), 'u');
+  assert.deepEqual(keyOf({ columns, indexes: [unique('u', 'a DESC', 'c')] })?.parts, [{ name: 'a', descending: true }, { name: 'c', descending: false }]);
+});
+
+test('a page begins behind the last row, by all columns of the key', () => {
+  const schema = { columns: [column('a', 'int'), column('b', 'varchar(9)')], indexes: [primary('a', 'b')] };
+  assert.equal(pageSql(sourceOf(schema), { limit: 5 }), 'SELECT `a`, `b`\nFROM `d`.`t`\nORDER BY `a`, `b` LIMIT 5');
+  assert.equal(pageSql(sourceOf(schema), { after: [1, 'x'], limit: 5 }),
+    "SELECT `a`, `b`\nFROM `d`.`t`\nWHERE `a` > 1 OR `a` = 1 AND `b` > 'x'\nORDER BY `a`, `b` LIMIT 5");
+  assert.equal(pageSql(sourceOf(schema, [], 'b <> 2'), { after: [1, 'x'], until: [3, 'y'], limit: 5 }),
+    "SELECT `a`, `b`\nFROM `d`.`t`\nWHERE (b <> 2) AND (`a` > 1 OR `a` = 1 AND `b` > 'x') AND (`a` < 3 OR `a` = 3 AND `b` < 'y' OR `a` = 3 AND `b` = 'y')\nORDER BY `a`, `b` LIMIT 5");
+  assert.equal(countSql(sourceOf(schema, [], 'x')), 'SELECT COUNT(*) AS `rows`\nFROM `d`.`t`\nWHERE x');
+});
+
+test('a sort column goes before the key, NULL before and in a descending order behind all values', () => {
+  const by = (descending) => orderOf(ids, [{ name: 'name', descending }]).terms;
+  assert.equal(behind(by(false), [null, 7]), '`name` IS NOT NULL OR `name` IS NULL AND `id` > 7');
+  assert.equal(behind(by(false), ['x', 7]), "`name` > 'x' OR `name` = 'x' AND `id` > 7");
+  assert.equal(behind(by(true), ['x', 7]), "(`name` < 'x' OR `name` IS NULL) OR `name` = 'x' AND `id` < 7");
+  assert.equal(behind(by(true), [null, 7]), '`name` IS NULL AND `id` < 7');
+  assert.equal(behind(orderOf(ids, [{ name: 'id', descending: true }]).terms, [7]), '`id` < 7');
+});
+
+test('an ENUM and a SET are compared by number, which a hidden column has', () => {
+  const schema = { columns: [column('e', "enum('b','a')"), column('postern_order_0', 'int')], indexes: [primary('e')] };
+  assert.equal(pageSql(sourceOf(schema), { after: ['2'], limit: 1 }),
+    'SELECT `e`, `postern_order_0`, CAST(`e` AS UNSIGNED) AS `postern_order_0_`\nFROM `d`.`t`\nWHERE CAST(`e` AS UNSIGNED) > 2\nORDER BY `e` LIMIT 1');
+});
+
+test('what cannot be compared exactly goes by OFFSET and says why', () => {
+  const none = { columns: ids.columns, indexes: [] };
+  assert.equal(orderOf(none, []).why, 'it has no key that tells its rows apart');
+  assert.equal(pageSql(sourceOf(none), { limit: 5, offset: 10 }), 'SELECT `id`, `name`\nFROM `d`.`t` LIMIT 5 OFFSET 10');
+  for (const [type, why] of [['float', 'x is a FLOAT'], ['double(3,1)', 'x is a DOUBLE'], ['json', 'x is a JSON'], ['bit(8)', 'x is a BIT'], ['longtext', 'x is a LONGTEXT'], ['varchar(2000)', 'x is a VARCHAR']]) {
+    const order = orderOf({ columns: [...ids.columns, column('x', type, true)], indexes: ids.indexes }, [{ name: 'x', descending: true }]);
+    assert.equal(order.byCursor, false, type);
+    assert.ok(order.why.startsWith(why), order.why);
+    assert.deepEqual(order.terms.map(({ name }) => name), ['x', 'id']);
+  }
+});
+
+test('values stand in a statement so that no mode and no quote changes them', () => {
+  assert.equal(literal("it's", 'varchar(9)'), "'it''s'");
+  assert.equal(literal("a\\' OR 1=1 -- ", 'varchar(30)'), "_utf8mb4 X'615c27204f5220313d31202d2d20'");
+  assert.equal(literal('18446744073709551615', 'bigint unsigned'), '18446744073709551615');
+  assert.equal(literal('-0.50', 'decimal(3,2)'), '-0.50');
+  assert.equal(literal('1 OR 1', 'int'), "'1 OR 1'");
+  assert.equal(literal('0x0aff', 'varbinary(4)'), "X'0aff'");
+  assert.equal(literal('0x', 'varbinary(4)'), "X''");
+  assert.equal(literal('0x05', 'bit(8)'), '5');
+  assert.equal(literal("b'101'", 'bit(8)'), '5');
+  assert.equal(literal('0000-00-00 00:00:00.50', 'datetime(2)'), '00000000000000.50');
+  assert.equal(literal('2024-05-00', 'date'), '20240500');
+  assert.equal(literal('2024-05-01 02:30:00', 'timestamp'), "'2024-05-01 02:30:00'");
+  assert.equal(literal(null, 'int'), 'NULL');
+  assert.equal(classOf("enum('json','int')"), 'choice');
+  assert.equal(wayOf('uuid'), 'value');
+  assert.equal(wayOf('geometry'), 'offset');
+});
+
+test('filters of each kind are conditions by the type of their column', () => {
+  const sql = (op, value, type = 'varchar(9)') => filterSql({ column: 'c`', op, value }, type);
+  assert.equal(sql('=', "x' OR '1"), "`c``` = 'x'' OR ''1'");
+  assert.equal(sql('!=', ' 5 ', 'int'), '`c``` <> 5');
+  assert.equal(sql('LIKE', '5%', 'int'), "`c``` LIKE '5%'");
+  assert.equal(sql('IN', "1, 2,NULL, 3", 'int'), '`c``` IN (1, 2, 3) OR `c``` IS NULL');
+  assert.equal(sql('IN', "a, 'b, c', ''"), "`c``` IN ('a', 'b, c', '')");
+  assert.equal(sql('NULL', 'ignored'), '`c``` IS NULL');
+  assert.equal(sql('NOT NULL', ''), '`c``` IS NOT NULL');
+  assert.equal(sql('=', '{}', 'json'), "CAST(`c``` AS CHAR) = '{}'");
+  assert.equal(sql('=', '0.1', 'float'), "CAST(`c``` AS CHAR) = '0.1'");
+  assert.equal(sql('>', '0.1', 'float'), '`c``` > 0.1');
+  assert.equal(sql('=', '0x00ff', 'varbinary(2)'), "`c``` = X'00ff'");
+  assert.equal(sql('<', '2024-01-01', 'datetime'), "`c``` < '2024-01-01'");
+  fails(() => sql('=', '5; DROP', 'int'), /numbers/);
+  fails(() => sql('IN', ' , '), /commas/);
+  fails(() => sql('IN', "'a"), /quote/);
+  assert.deepEqual(listOf('a,, b'), ['a', 'b']);
+  assert.deepEqual(operatorsOf('point'), ['NULL', 'NOT NULL']);
+  assert.equal(filterText({ column: 'c', op: '=', value: '' }), "= ''");
+});
+
+test('a condition written by hand stays inside its parentheses', () => {
+  const where = (free, filters = []) => whereSql(filters, free, [column('a', 'int')]);
+  assert.equal(where(' WHERE a = 1 -- so'), '(a = 1 -- so\n)');
+  assert.equal(where('a = 1', [{ column: 'a', op: '>', value: '0' }]), '(`a` > 0) AND ((a = 1\n))');
+  assert.equal(where("a = ')' AND (a) > 1"), "(a = ')' AND (a) > 1\n)");
+  assert.equal(where('  '), '');
+  fails(() => where('1) OR (1'), /closing/);
+  fails(() => where('(1'), /not closed/);
+  fails(() => where("a = 'x"), /not closed/);
+  fails(() => where('1 /* x'), /not closed/);
+  fails(() => where('1; DELETE FROM t'), /semicolon/);
+  fails(() => where('1 /*! ) */'), /!/);
+});
+
+test('foreign keys lead forward and back, from NULL nowhere', () => {
+  const schema = { columns: [column('id', 'int'), column('x', 'int'), column('y', 'int')], foreign_keys: [
+    { columns: ['x', 'y'], ref_db: 'o', ref_table: 'pairs', ref_columns: ['a', 'b'] }, { columns: ['x'], ref_table: 'ones', ref_columns: ['id'] }] };
+  assert.deepEqual(linksOf(schema, 'd', [1, 2, 3], 'x').map(({ db, table, filters }) => [db, table, filters.length]), [['d', 'ones', 1], ['o', 'pairs', 2]]);
+  assert.deepEqual(linksOf(schema, 'd', [1, 2, null], 'y'), []);
+  assert.deepEqual(linksOf(schema, 'd', [1, 2, 3], 'id'), []);
+  const [back] = linkBack(schema, [9, 2, 3], { db: 'd', table: 'children', columns: ['parent'], refColumns: ['ID'] });
+  assert.deepEqual(back.filters, [{ column: 'parent', op: '=', value: '9' }]);
+});
+
+/** A table of numbers in memory, as the server would answer. */
+function tableOf(numbers, byCursor = true) {
+  const asked = [];
+  const pager = new Pager(async (range) => {
+    asked.push(range);
+    const found = byCursor ? numbers.filter((n) => (!range.after || n > range.after[0]) && (!range.until || n <= range.until[0])) : numbers.slice(range.offset);
+    const rows = found.slice(0, range.limit).map((n) => [n]);
+    return { rows, last: byCursor && rows.length ? [rows.at(-1)[0]] : null };
+  }, { byCursor });
+  return { pager, asked };
+}
+
+/** All rows as they are seen from the top to the end. */
+async function seen(pager) {
+  const rows = [];
+  for (let place = 0; ; place += 50) {
+    await pager.need(place, place + 49);
+    for (let i = place; i < Math.min(place + 50, pager.rowCount); i += 1) rows.push(pager.row(i)?.[0]);
+    if (pager.ended && place + 50 >= pager.rowCount) return rows;
+  }
+}
+
+const upTo = (count, step = 1) => Array.from({ length: count }, (_, i) => (i + 1) * step);
+
+test('all rows are seen once on the way down, few are held, and those above come again', async () => {
+  for (const byCursor of [true, false]) {
+    const numbers = upTo(50_000);
+    const { pager } = tableOf(numbers, byCursor);
+    assert.deepEqual(await seen(pager), numbers);
+    assert.ok(pager.held <= 14_000, `${pager.held}`);
+    assert.equal(pager.row(0), undefined);
+    await pager.need(0, 50);
+    assert.deepEqual(upTo(50).map((_, i) => pager.row(i)?.[0]), upTo(50));
+    assert.equal(pager.rowCount, 50_000);
+    assert.ok(pager.held <= 14_000);
+  }
+});
+
+test('rows that are inserted or deleted meanwhile neither repeat nor hide others', async () => {
+  const numbers = upTo(30_000, 2);
+  const { pager } = tableOf(numbers);
+  await pager.need(0, 10);
+  numbers.unshift(0);
+  numbers.splice(100, 1);
+  const rows = await seen(pager);
+  assert.equal(new Set(rows).size, rows.length);
+  assert.deepEqual(rows.slice(-2), [59_998, 60_000]);
+  // A page that comes again has what is between its ends now.
+  numbers.splice(numbers.indexOf(20), 5, 19, 20, 21, 22, 23, 25, 27, 29, 31, 33);
+  await pager.need(0, 50);
+  const again = upTo(50).map((_, i) => pager.row(i)?.[0]);
+  for (const n of [19, 20, 21, 23, 33]) assert.ok(again.includes(n), `${n}`);
+  for (let i = numbers.length - 1; i >= 0; i -= 1) if (numbers[i] < 1000) numbers.splice(i, 1);
+  for (let place = 2000; place < 28_000; place += 1000) await pager.need(place, place + 50);
+  await pager.need(0, 50);
+  assert.equal(pager.row(0)?.[0], 1000);
+});
+
+test('wide rows come in smaller pages', async () => {
+  const asked = [];
+  const pager = new Pager(async ({ limit, after }) => {
+    asked.push(limit);
+    const from = after?.[0] ?? 0;
+    return { rows: Array.from({ length: limit }, (_, i) => [from + i + 1, 'x'.repeat(20_000)]), last: [from + limit] };
+  }, { byCursor: true });
+  for (let place = 0; place < 4000; place += 20) await pager.need(place, place + 20);
+  assert.ok(asked.slice(1).every((limit) => limit <= 100), asked.join());
+  assert.ok(pager.held < 2000, `${pager.held}`);
+});
+
+test('all columns are named in the statement that is shown', () => {
+  assert.equal(wholeSql(sourceOf(ids, [], 'id > 1')), 'SELECT `id`, `name`\nFROM `d`.`t`\nWHERE id > 1\nORDER BY `id`');
+});
