@@ -63,6 +63,29 @@ export class Grid {
     this.corner.style.width = `${model.numberWidth}px`;
   }
 
+  /** Shows that the result has more rows. */
+  grow() {
+    const wider = this.model.grow();
+    this.element.setAttribute('aria-rowcount', String(this.model.rowCount + 1));
+    this.#resized();
+    if (wider) this.#renumber();
+    else this.schedule();
+  }
+
+  /** The result has all its rows. @param {string} label */
+  finish(label) {
+    this.model.widen();
+    this.element.setAttribute('aria-label', label);
+    this.grow();
+    if (this.model.sortKeys.length) this.#sort(this.model.sortKeys);
+    else this.#renumber();
+  }
+
+  #renumber() {
+    for (const { number } of this.#rows.values()) number.style.width = `${this.model.numberWidth}px`;
+    this.render(true);
+  }
+
   /** Draws before the next frame, however often it is asked. */
   schedule() {
     if (this.#frame) return;
@@ -348,7 +371,10 @@ export class Grid {
 
   /** Sorts by a column, as after a click on its header. */
   async sortBy(column, adding) {
-    const keys = this.model.nextKeys(column, adding);
+    await this.#sort(this.model.nextKeys(column, adding));
+  }
+
+  async #sort(keys) {
     this.#sorting?.abort();
     const sorting = (this.#sorting = new AbortController());
     this.element.setAttribute('aria-busy', 'true');

@@ -27,7 +27,8 @@ export class Messages {
   /** @param {import('../core/resultset.js').ResultSet} result */
   addResult(result) {
     const warnings = result.warnings.map(({ level, code, message }) => ({ kind: 'warn', text: `${code === null ? level : `${level} ${code}`}: ${message}` }));
-    this.#add(result.warnings.length ? 'warn' : 'good', summary(result), result.sql, warnings);
+    if (result.cancelled) return this.#add('info', `Cancelled after ${rowsText(result.count)}. What had arrived is kept.`, result.sql, warnings);
+    return this.#add(result.warnings.length ? 'warn' : 'good', summary(result), result.sql, warnings);
   }
 
   /** @param {{message: string, error?: {errno: number, sqlstate: string}|null, sql?: string}} failure */
@@ -70,6 +71,7 @@ function shorten(sql) {
 
 /** A result in a line: `100 rows · 3.2 ms`. @param {import('../core/resultset.js').ResultSet} result */
 export function summary(result) {
+  if (result.cancelled) return `cancelled after ${rowsText(result.count)}`;
   const parts = result.hasColumns ? [rowsText(result.count)] : [`${affected(result)}`];
   if (!result.hasColumns && Number(result.last_insert_id) !== 0) parts.push(`last insert id ${result.last_insert_id}`);
   if (result.duration) parts.push(spacedDuration(result.duration));

@@ -40,6 +40,7 @@ export function createResults(host, deps) {
   return {
     begin: (run) => area.begin(run),
     progress: (run, state) => area.progress(run, state),
+    addRows: (run, index, result) => area.addRows(run, index, result),
     addResult: (run, index, result) => area.addResult(run, index, result),
     addError: (run, index, failure) => area.addError(run, index, failure),
     end: (run, outcome) => area.end(run, outcome),
@@ -62,9 +63,12 @@ class ResultArea {
   #stale = false; // the old results are still shown, dimmed
   #views = new Map(); // tab id → ResultView
   #charted = null;
+  /** The result whose rows are still coming. @type {{id: string, view: ResultView}|null} */
+  #live = null;
   #serial = 0;
   #failures = 0;
   #said = 0;
+  #cut = false; // whether a result of the run was cancelled before its end, and said so
   #server = '';
   #ended = false;
   #former = ''; // how the last statement ended, where what is shown is of the one before
@@ -127,6 +131,7 @@ class ResultArea {
     this.#stale = true;
     this.#failures = 0;
     this.#said = 0;
+    this.#cut = false;
     this.#last = '';
     this.#former = '';
     this.element.classList.remove('former');
@@ -152,15 +157,52 @@ class ResultArea {
     this.#last = summary(result);
     this.messages.addResult(result);
     this.#said += 1;
-    if (!result.hasColumns) return this.#countMessages();
-    if (this.#serial >= MAX_RESULTS) return this.messages.addNote(`Not kept: more than ${MAX_RESULTS} results. Run fewer statements at once to see them.`);
+    this.#cut ||= result.cancelled;
+    if (!this.#finishLive(result) && result.hasColumns && !this.#show(run, result)) {
+      this.messages.addNote(`Not kept: more than ${MAX_RESULTS} results. Run fewer statements at once to see them.`);
+    }
+    if (result.hasColumns) this.#showPlan(run, result);
+    this.#countMessages();
+  }
+
+  /** Rows of a result that goes on. @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
+  addRows(run, index, result) {
+    if (!this.#isCurrent(run)) return;
+    this.#freshen();
+    if (this.#live?.view.result === result) this.#live.view.grow();
+    else {
+      result.sql ||= run.statements?.[index] ?? '';
+      result.db ||= run.db ?? '';
+      this.#live = this.#show(run, result);
+    }
+    if (this.#live) this.tabs.setCount(this.#live.id, result.rows.length.toLocaleString('en'));
+  }
+
+  /** True where `result` was shown while it came; what was shown and is no result after all goes. */
+  #finishLive(result) {
+    const live = this.#live;
+    this.#live = null;
+    if (!live) return false;
+    if (live.view.result !== result) {
+      this.tabs.remove(live.id);
+      this.#serial -= 1;
+      return false;
+    }
+    live.view.finish();
+    this.tabs.setCount(live.id, Number(result.count).toLocaleString('en'));
+    if (this.#charted === result) this.#chartOf(result);
+    return true;
+  }
+
+  /** Gives a result its tab; null where there are too many. @returns {{id: string, view: ResultView}|null} */
+  #show(run, result) {
+    if (this.#serial >= MAX_RESULTS) return null;
     this.#serial += 1;
     const id = `result-${this.#serial}`;
-    this.#addView(id, `Results ${this.#serial}`, run, result);
+    const view = this.#addView(id, `Results ${this.#serial}`, run, result);
     if (this.#serial === 1) this.#chartOf(result);
-    this.#showPlan(run, result);
     if (this.#serial === 1 && !['chart', 'plan'].includes(this.tabs.active)) this.tabs.activate(id);
-    return this.#countMessages();
+    return { id, view };
   }
 
   #addView(id, title, run, result) {
@@ -173,6 +215,7 @@ class ResultArea {
       onClose: () => { view.dispose(); this.#views.delete(id); },
     });
     this.tabs.remove('home');
+    return view;
   }
 
   async #showPlan(run, result) {
@@ -247,7 +290,8 @@ class ResultArea {
   end(run, { cancelled = false, how = '', elapsedMs = 0 } = {}) {
     if (!this.#isCurrent(run)) return;
     const nothingCame = this.#stale;
-    if (cancelled) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
+    this.#live = null;
+    if (cancelled && !this.#cut) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
     this.#settle();
     if (this.#said > 0 && this.#serial === 0 && this.#failures === 0) this.tabs.activate('messages');
     if (nothingCame && cancelled) this.notRun(how);

@@ -23,8 +23,9 @@ export class ResultView {
   constructor(result, { title, run, notify, announce }) {
     this.result = result;
     this.run = run;
+    this.title = title;
     this.grid = new Grid(result, {
-      label: `${title}: ${result.rows.length} rows, ${result.columns.length} columns`,
+      label: this.#label,
       onActive: (at) => this.viewer.isOpen && this.#show(at),
       onOpen: (at, byKey) => this.#open(at, byKey),
       onCopy: (event) => this.copying.onCopy(event),
@@ -43,6 +44,21 @@ export class ResultView {
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
     this.#setWidth(readPreference('viewerWidth', WIDTH.first));
+  }
+
+  get #label() {
+    return `${this.title}: ${this.result.rows.length} rows, ${this.result.columns.length} columns`;
+  }
+
+  /** More rows have come. */
+  grow() {
+    this.grid.grow();
+  }
+
+  /** All rows have come. */
+  finish() {
+    this.grid.finish(this.#label);
+    if (this.find.isOpen) this.find.search();
   }
 
   dispose() {

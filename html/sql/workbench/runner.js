@@ -103,34 +103,36 @@ export class Run {
     const refused = this.#options.readOnly ? readOnlyRefusal(statement.sql) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
-    const { sql, answer } = await this.#ask(statement.sql);
+    const { sql, answer } = await this.#ask(index, statement.sql);
     const ms = performance.now() - from;
     this.#tellTransaction(answer);
-    for (const result of answer.results) this.#add(index, result, sql);
+    for (const result of answer.results) this.#add(index, result, sql, answer.code);
     if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms);
     this.#succeeded(statement.sql, answer.results[0], ms);
     return true;
   }
 
   /** Sends a statement; a plan that the server refuses in JSON is requested in tabular form. */
-  async #ask(sql) {
-    const answer = await this.#send(sql);
+  async #ask(index, sql) {
+    const answer = await this.#send(index, sql);
     // Loaded when it is asked for, as in the results.
     const plans = this.#options.plan && answer.code === 200 ? await import('../results/planview.js').catch(() => null) : null;
     const again = plans && answer.results.some(plans.isPlanRefused) ? plans.inTabularForm(sql) : sql;
     if (again === sql || this.#cancelled) return { sql, answer };
-    const second = await this.#send(again);
+    const second = await this.#send(index, again);
     return second.code === 200 ? { sql: again, answer: second } : { sql, answer };
   }
 
-  async #send(sql) {
+  async #send(index, sql) {
     const { session, limit } = this.#options;
     const { signal } = this.#abort;
     this.#queryId = randomId();
     try {
       const response = await this.#api.query({ sql, db: this.db, limit, session, queryId: this.#queryId, signal });
       const onProgress = ({ rows, bytes }) => Object.assign(this.#now, { rows, bytes });
-      return await readQuery(response, { onProgress, signal, limit: limit ?? undefined, sql, db: this.db });
+      const onRows = this.#options.plan ? undefined : (result) => this.#options.results.addRows(this, index, result);
+      const stopped = () => this.#cancelled;
+      return await readQuery(response, { onProgress, onRows, stopped, signal, limit: limit ?? undefined, sql, db: this.db });
     } catch (error) {
       const message = signal.aborted ? 'cancelled' : error.message;
       return { results: [], code: error.status ?? 0, message, error: error.error ?? null, cancelled: signal.aborted, inTransaction: null };
@@ -151,7 +153,10 @@ export class Run {
     return !this.#options.readOnly && this.statements.slice(this.#now.index).some((sql) => readOnlyRefusal(sql) !== null);
   }
 
-  #add(index, result, sql) {
+  #add(index, result, sql, code) {
+    // What came after the cancel was passed over.
+    result.cancelled = this.#cancelled && result.hasColumns && (code !== 200 || result.count > result.rows.length);
+    if (result.cancelled) result.count = result.rows.length;
     result.sql = sql;
     result.db = this.db;
     result.plan = this.#options.plan;

@@ -37,6 +37,17 @@ fn read(service: &Service, request: &Request) -> Result<(Job, Option<u64>), ApiE
 
 /// The members that a query and an export share.
 pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> Job {
+    let sql = fields.required("sql");
+    job_of(service, request, fields, sql)
+}
+
+/// The same with a text from elsewhere.
+pub(super) fn job_of(
+    service: &Service,
+    request: &Request,
+    fields: &mut Fields,
+    sql: String,
+) -> Job {
     let visitor = service.visitor(request);
     let reader = if visitor.is_empty() {
         request.peer().to_string()
@@ -44,7 +55,7 @@ pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> 
         visitor.clone()
     };
     Job {
-        sql: fields.required("sql"),
+        sql,
         reader,
         uses: service.use_of(request),
         visitor: service.label(request),
@@ -91,7 +102,7 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
 }
 
 /// A late failure's `code`, `message` and further members.
-fn members(error: &ApiError) -> Map<String, Value> {
+pub(super) fn members(error: &ApiError) -> Map<String, Value> {
     let mut members = error.extra.clone();
     members.insert("code".into(), json!(error.status));
     members.insert("message".into(), json!(error.message));

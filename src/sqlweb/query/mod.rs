@@ -8,6 +8,6 @@ mod statement;
 mod tickets;
 
 pub(super) use budget::RowBudget;
-pub(super) use execute::execute;
+pub(super) use execute::{enter, execute, execute_as};
 pub(super) use job::Job;
 pub(super) use tickets::{Export, Tickets};

@@ -5,6 +5,7 @@
 
 mod client;
 mod editor;
+mod first_rows;
 mod hostile;
 mod keyboard;
 mod looks;
