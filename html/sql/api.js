@@ -58,6 +58,17 @@ export function createApi({ onState = () => {} } = {}) {
     query: ({ sql, db, limit, session, queryId, signal }) => post('/api/query', {
       sql, ...(db && { db }), ...(limit && { limit }), ...(session && { session }), ...(queryId && { query_id: queryId }),
     }, { signal }),
+    /**
+     * Runs statements one after another, as they come; the Response has a JSON line for each, and one at the end.
+     * @param {{body: Blob|string, lines?: boolean, db?: string, session: string, queryId: string, delimiter?: string, part?: boolean, goesOn?: boolean, signal?: AbortSignal}} script
+     *   `lines`: the body has a JSON string a line, else it is SQL; `part`: what its last statement goes on with follows
+     * @returns {Promise<Response>}
+     */
+    script: ({ body, lines = false, db, session, queryId, delimiter, part = false, goesOn = false, signal }) => {
+      const query = new URLSearchParams({ query_id: queryId, ...(db && { db }), ...(delimiter && { delimiter }), ...(part && { part: '1' }), ...(goesOn && { on_error: 'continue' }) });
+      const headers = { 'Content-Type': lines ? 'application/x-ndjson' : 'application/sql', 'Postern-Session': session };
+      return send(`/api/script?${query}`, { method: 'POST', headers, body, signal });
+    },
     /** Kills a running statement on the server; false when it was not running any more. */
     cancel: async (queryId) => {
       const response = await post('/api/cancel', { query_id: queryId }, { signal: AbortSignal.timeout(CANCEL_MS) });

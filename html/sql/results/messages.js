@@ -8,20 +8,40 @@ import { h, icon } from '../../common/dom.js';
 /** Entries kept; the oldest make room. */
 const MAX_ENTRIES = 500;
 
+/** Time between two drawings, in ms. */
+const FRAME_MS = 16;
+
 /** Characters of a statement that an entry shows. */
 const MAX_SQL = 300;
 
 /** The list of messages. */
 export class Messages {
-  constructor() {
+  #waiting = [];
+  #frame = 0;
+  /** Whether the newest entry is to be in view: until a person scrolls away from it. */
+  #follows = true;
+
+  /** @param {() => void} onDrawn */
+  constructor(onDrawn) {
+    this.onDrawn = onDrawn;
     this.list = h('ol', { class: 'messages-list', 'aria-label': 'Messages' });
     this.empty = h('p', { class: 'empty', text: 'What the statements report – affected rows, warnings, errors – is listed here.' });
     this.element = h('div', { class: 'messages', tabindex: 0, role: 'region', 'aria-label': 'Messages' }, this.empty, this.list);
+    this.element.addEventListener('scroll', () => {
+      const { scrollTop, clientHeight, scrollHeight } = this.element;
+      if (clientHeight) this.#follows = scrollTop + clientHeight >= scrollHeight - 40;
+    }, { passive: true });
   }
 
   /** Number of entries. */
   get size() {
-    return this.list.children.length;
+    return Math.min(MAX_ENTRIES, this.list.children.length + this.#waiting.length);
+  }
+
+  /** It came into view. */
+  shown() {
+    this.#draw();
+    if (this.#follows) this.element.scrollTop = this.element.scrollHeight;
   }
 
   /** @param {import('../core/resultset.js').ResultSet} result */
@@ -36,26 +56,36 @@ export class Messages {
     this.#add('bad', error ? `Error ${error.errno} (${error.sqlstate}): ${message}` : message, sql ?? '', []);
   }
 
-  /** @param {string} text */
-  addNote(text) {
-    this.#add('info', text, '', []);
+  /** @param {string} text @param {string} [kind] */
+  addNote(text, kind = 'info') {
+    this.#add(kind, text, '', []);
   }
 
   #add(kind, text, sql, more) {
-    this.empty.hidden = true;
+    this.#waiting.push({ time: new Date(), kind, text, sql, more });
+    if (this.#waiting.length > MAX_ENTRIES) this.#waiting.shift();
+    // A script may say a thousand things within a frame. A page in the background has no frames.
+    this.#frame ||= setTimeout(() => this.#draw(), FRAME_MS);
+  }
+
+  #draw() {
+    clearTimeout(this.#frame);
+    this.#frame = 0;
+    if (!this.#waiting.length) return;
     const { element, list } = this;
-    const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 40;
-    list.append(entry(kind, text, sql, more));
+    this.empty.hidden = true;
+    list.append(...this.#waiting.map(entry));
+    this.#waiting = [];
     while (list.children.length > MAX_ENTRIES) list.children[0].remove();
-    if (atEnd) element.scrollTop = element.scrollHeight;
+    if (this.#follows) element.scrollTop = element.scrollHeight;
+    this.onDrawn();
   }
 }
 
 const ICONS = { good: 'check', warn: 'warn', bad: 'error', info: 'info' };
 const WORDS = { good: 'Done', warn: 'Done with warnings', bad: 'Failed', info: 'Note' };
 
-function entry(kind, text, sql, more) {
-  const time = new Date();
+function entry({ time, kind, text, sql, more }) {
   return h('li', { class: `message ${kind}` },
     h('time', { class: 'dim', datetime: time.toISOString(), text: time.toLocaleTimeString('en', { hourCycle: 'h23' }) }),
     icon(ICONS[kind]), h('span', { class: 'visually-hidden', text: `${WORDS[kind]}: ` }),

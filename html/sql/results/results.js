@@ -42,6 +42,7 @@ export function createResults(host, deps) {
     progress: (run, state) => area.progress(run, state),
     addRows: (run, index, result) => area.addRows(run, index, result),
     addResult: (run, index, result) => area.addResult(run, index, result),
+    addNote: (run, text, kind) => area.addNote(run, text, kind),
     addError: (run, index, failure) => area.addError(run, index, failure),
     end: (run, outcome) => area.end(run, outcome),
     notRun: (how) => area.notRun(how),
@@ -77,7 +78,7 @@ class ResultArea {
   constructor(host, deps) {
     this.#deps = deps;
     this.#host = host;
-    this.messages = new Messages();
+    this.messages = new Messages(() => this.#countMessages());
     this.chart = null;
     this.chartHost = h('div', { class: 'chart-host' });
     this.tabs = new Tabs(() => this.#tabChanged());
@@ -98,7 +99,7 @@ class ResultArea {
     this.#host.append(this.element);
     this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
-    this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages });
+    this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages, onShow: () => this.messages.shown() });
     this.#askServer();
   }
 
@@ -141,11 +142,11 @@ class ResultArea {
     fill(this.status, 'Running…');
   }
 
-  progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0, cancelling = false }) {
+  progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0, cancelling = false, note = '' }) {
     if (!this.#isCurrent(run) || this.busy.hidden) return;
     const many = run.statements?.length > 1 ? `statement ${index + 1} of ${run.statements.length}` : '';
     const seconds = `${(elapsedMs / 1000).toFixed(1)} s`;
-    fill(this.status, [cancelling ? 'Cancel sent; waiting for the server' : 'Running…', many, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
+    fill(this.status, [cancelling ? 'Cancel sent; waiting for the server' : 'Running…', many, note, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
   }
 
   /** @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
@@ -162,7 +163,6 @@ class ResultArea {
       this.messages.addNote(`Not kept: more than ${MAX_RESULTS} results. Run fewer statements at once to see them.`);
     }
     if (result.hasColumns) this.#showPlan(run, result);
-    this.#countMessages();
   }
 
   /** Rows of a result that goes on. @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
@@ -252,6 +252,14 @@ class ResultArea {
     });
   }
 
+  /** Something that is to be known of a run. @param {Run} run @param {string} text @param {string} [kind] */
+  addNote(run, text, kind) {
+    if (!this.#isCurrent(run)) return;
+    this.#freshen();
+    this.messages.addNote(text, kind);
+    this.#said += 1;
+  }
+
   /** @param {Run} run @param {number} index @param {Failure} failure */
   addError(run, index, failure) {
     if (!this.#isCurrent(run)) return;
@@ -267,7 +275,6 @@ class ResultArea {
       this.tabs.remove('home');
       this.tabs.activate(id);
     }
-    this.#countMessages();
     this.#deps.announce?.(failure.message, 'bad');
   }
 

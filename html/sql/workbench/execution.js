@@ -44,7 +44,8 @@ export class Execution {
   /** Runs everything in the tab. @param {QueryTab} tab */
   async all(tab) {
     if (tab.run) return this.run(tab, []);
-    return this.run(tab, await scriptStatements(tab.script?.text ?? tab.editor.text));
+    if (tab.script) return this.#file(tab, tab.script.file);
+    return this.run(tab, await scriptStatements(tab.editor.text));
   }
 
   /** Shows how the server would execute the statement at the cursor. @param {QueryTab} tab */
@@ -111,10 +112,24 @@ export class Execution {
     return confirmDialog({ title: found.length === 1 ? first.statement : 'Data will be lost', text, detail, action: 'Run' });
   }
 
-  async #start(tab, statements, plan) {
-    tab.sessionUsed = true;
-    tab.progress = null;
-    tab.run = new Run(this.#host.api, {
+  /** Runs a script from its file. */
+  async #file(tab, file) {
+    tab.showMessage(null);
+    if (tab.tellLostSession()) return this.#notRun(tab);
+    const module = await import('./filerun.js').catch(() => null);
+    if (!module) return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    if (tab.run) return undefined;
+    tab.dictionary = true;
+    return this.#begin(tab, new module.FileRun(this.#host.api, {
+      file, db: tab.db, session: tab.session, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
+      onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
+      onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
+      onError: (message) => tab.showMessage({ text: message }),
+    }), 1);
+  }
+
+  #start(tab, statements, plan) {
+    return this.#begin(tab, new Run(this.#host.api, {
       statements, plan, db: tab.db, session: tab.session, limit: this.#host.settings.limit || null, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
       onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
       onOutcome: (outcome) => this.#host.remember(tab, outcome),
@@ -122,13 +137,18 @@ export class Execution {
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
       onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
-    });
+    }), statements.length);
+  }
+
+  async #begin(tab, run, count) {
+    tab.sessionUsed = true;
+    tab.progress = null;
+    tab.run = run;
     tab.drawTransaction();
     this.#host.drawState(tab);
     this.#host.drawTabs();
-    const { run } = tab;
     const end = await run.start().catch((error) => this.#broke(error));
-    if (tab.run === run) this.#ended(tab, end, statements.length);
+    if (tab.run === run) this.#ended(tab, end, count);
     return end;
   }
 

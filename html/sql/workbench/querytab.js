@@ -1,4 +1,5 @@
 // One query tab: its editor, result area, session and running statements.
+import { formatBytes } from '../../common/figures.js';
 import { byId, fill, h, icon, iconButton } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { errorSpan } from '../core/errors.js';
@@ -24,7 +25,7 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
  * What a tab needs of the page.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
- *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost
+ *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, runFile: (tab: QueryTab) => void}} TabHost
  */
 
 /** A tab with editor and results. */
@@ -42,8 +43,8 @@ export class QueryTab {
     this.inTransaction = false;
     /** Whether the session was given up since the last statement: the next one must not run silently in a new session. */
     this.sessionLost = false;
-    /** A script too large for the editor: run from memory, only its beginning shown. */
-    /** @type {{name: string, text: string, shown: string}|null} */
+    /** A script too large for the editor: run from its file, only its beginning shown. */
+    /** @type {{name: string, file: File, text: string}|null} */
     this.script = null;
     /** @type {import('./runner.js').Run|null} */
     this.run = null;
@@ -194,13 +195,14 @@ export class QueryTab {
     if (!this.script && at >= 0 && at <= this.editor.text.length) this.editor.select(at);
   }
 
-  /** Takes a script that is too large to edit. @param {{name: string, text: string, shown: string}} script */
+  /** Takes a script that is too large to edit. @param {{name: string, file: File, text: string}} script */
   setScript(script) {
-    this.editor.setText(script.shown);
+    this.editor.setText(script.text);
     this.script = script;
     this.editor.area.readOnly = true;
     const drop = h('button', { type: 'button', class: 'button', text: 'Close file', on: { click: () => this.clearScript() } });
-    fill(this.banner, icon('file'), h('span', { text: `${script.name}: too large to edit here. Its beginning is shown; Run executes the whole file.` }), drop);
+    const run = h('button', { type: 'button', class: 'button', text: 'Run from the file', on: { click: () => this.app.runFile(this) } });
+    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes the whole file, and does not ask before data is lost.` }), run, drop);
     this.banner.hidden = false;
   }
 

@@ -1,13 +1,20 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
+import { readEnvelope } from '../../common/transport.js';
 import { errorSpan } from '../core/errors.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { readOnlyRefusal } from '../core/readonly.js';
+import { readOutcomes, togetherFrom } from '../core/outcomes.js';
+import { ResultSet } from '../core/resultset.js';
 import { readQuery } from '../core/stream.js';
 import { randomId } from './store.js';
 
 /** Time between two progress reports, in ms. */
 const TICK_MS = 100;
+/** Time between two drawings of progress at least, in ms. */
+const FRAME_MS = 16;
+/** Said where an answer broke off. */
+const LOST = 'the connection was lost while this statement ran, or before it did; check whether it took effect before you run the script again';
 /** Time after which a cancelled statement can be given up, in ms: a double key press must not do it. */
 const GIVE_UP_AFTER_MS = 3_000;
 /** Pause before a cancel that found nothing or got no answer is sent again, in ms. */
@@ -19,7 +26,7 @@ const DICTIONARY = /^(CREATE|DROP|ALTER|RENAME|TRUNCATE)$/;
 
 /**
  * @typedef {{start: number, end: number, sql: string}} Statement
- * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean, mayGiveUp: boolean}} Progress
+ * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean, mayGiveUp: boolean, note?: string}} Progress
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
 
@@ -36,6 +43,7 @@ export class Run {
   /** Whether the last answer said that the session's connection was lost. */
   #lost = false;
   #timer = 0;
+  #reportedAt = 0;
   #now = { index: 0, rows: 0, bytes: 0, sql: '' };
 
   /**
@@ -86,20 +94,77 @@ export class Run {
   async #each() {
     let failed = 0;
     let done = 0;
-    for (const [index, statement] of this.#options.statements.entries()) {
-      if (this.#cancelled) break;
-      done += 1;
-      if (await this.#one(index, statement)) continue;
-      failed += 1;
-      if (this.#options.stopOnError) break;
+    const { statements, stopOnError, readOnly, plan } = this.#options;
+    while (done < statements.length && !this.#cancelled && !(failed && stopOnError)) {
+      const count = readOnly || plan ? 0 : togetherFrom(this.statements, done);
+      if (count) {
+        const some = await this.#several(done, count);
+        failed += some.failed;
+        done += some.done;
+      } else {
+        failed += await this.#one(done, statements[done]) ? 0 : 1;
+        done += 1;
+      }
     }
     return { failed, done };
+  }
+
+  /** Statements that return no rows go together in one request: most of a script's time is on the way otherwise. */
+  async #several(from, count) {
+    const ended = { failed: 0, done: 0 };
+    const statements = this.#options.statements.slice(from, from + count);
+    this.#now = { index: from, rows: 0, bytes: 0, sql: statements[0].sql };
+    this.#report();
+    const queryId = (this.#queryId = randomId());
+    const { session, stopOnError } = this.#options;
+    const body = statements.map(({ sql }) => JSON.stringify(sql)).join('\n');
+    let trouble = '';
+    try {
+      const response = await this.#api.script({ body: `${body}\n`, lines: true, db: this.db, session, queryId, goesOn: !stopOnError, signal: this.#abort.signal });
+      if (!response.ok) await readEnvelope(response);
+      const end = await readOutcomes(response, (outcome) => {
+        this.#now.index = from + ended.done;
+        if (!this.#told(from + ended.done, statements[ended.done], outcome)) ended.failed += 1;
+        ended.done += 1;
+        this.#reportSoon();
+      });
+      trouble = end?.message ?? (end ? '' : LOST);
+    } catch (error) {
+      trouble = this.#abort.signal.aborted ? 'cancelled' : error.unreachable || error instanceof TypeError ? LOST : error.message;
+    } finally {
+      this.#queryId = null;
+    }
+    if (!trouble && !ended.done && !this.#cancelled) trouble = 'the server ran nothing of it; run it again';
+    if (trouble && ended.done < count) {
+      this.#fail(from + ended.done, statements[ended.done], trouble, null, 0);
+      ended.failed += 1;
+      ended.done = count;
+    }
+    return ended;
+  }
+
+  /** How a statement of several ended; true when it succeeded. @param {import('../core/outcomes.js').Outcome} outcome */
+  #told(index, statement, outcome) {
+    const { code, message = '', error = null, in_transaction: inTransaction = null } = outcome;
+    this.#tellTransaction({ code, inTransaction });
+    const ms = parseFloat(outcome.duration);
+    if (code !== 200) return this.#fail(index, statement, message, error, ms);
+    const result = new ResultSet({ sql: statement.sql, db: this.db });
+    for (const [name, value] of Object.entries(outcome)) result.set(name, value);
+    this.#options.results.addResult(this, index, result);
+    this.#succeeded(statement.sql, result, ms);
+    return true;
+  }
+
+  /** Progress is drawn once a frame at most. */
+  #reportSoon() {
+    if (performance.now() - this.#reportedAt >= FRAME_MS) this.#report();
   }
 
   /** One statement; true when it succeeded. */
   async #one(index, statement) {
     this.#now = { index, rows: 0, bytes: 0, sql: statement.sql };
-    this.#report();
+    this.#reportSoon();
     const refused = this.#options.readOnly ? readOnlyRefusal(statement.sql) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
@@ -183,6 +248,7 @@ export class Run {
   }
 
   #report() {
+    this.#reportedAt = performance.now();
     const progress = { ...this.#now, count: this.statements.length, elapsedMs: performance.now() - this.began, cancelling: this.#cancelled, mayGiveUp: this.#mayGiveUp };
     this.#options.results.progress(this, progress);
     this.#options.onProgress(progress);

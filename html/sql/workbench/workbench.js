@@ -111,7 +111,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
-      save: () => saveScript(this.active.name, this.active.script?.text ?? this.active.editor.text),
+      save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       newTab: () => this.newTab(),
       closeTab: () => this.closeTab(this.active),
       reopenTab: () => this.#reopen(),
@@ -381,18 +381,24 @@ export class Workbench {
     if (!file) return;
     try {
       const script = await readScript(file);
+      if (!script) return;
       const tab = this.active.isEmpty && !this.active.run ? this.active : this.newTab();
       if (!tab) return;
       tab.rename(script.name.slice(0, 60));
-      if (script.large) tab.setScript(script);
+      if (script.file) tab.setScript({ ...script, file: script.file });
       else tab.editor.setText(script.text);
       tab.generated = false;
       this.drawTabs();
       this.tabChanged(tab);
-      notify(script.large ? `${script.name} opened; Run executes the whole file` : `${script.name} opened`, 'good');
+      notify(script.file ? `${script.name} opened; Run executes the whole file` : `${script.name} opened`, 'good');
     } catch (error) {
       notify(error.message, 'bad');
     }
+  }
+
+  /** Runs the file that a tab has open. @param {QueryTab} tab */
+  runFile(tab) {
+    return this.execution.all(tab);
   }
 
   #followLink() {

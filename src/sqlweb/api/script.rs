@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mysql::Column;
@@ -73,8 +74,14 @@ fn read(service: &Service, request: &Request) -> Result<(Job, ScriptOptions), Ap
     let delimiter = fields.short("delimiter", MAX_DELIMITER);
     let mut word = |name: &str, words: [&str; 2]| {
         let value = fields.optional(name);
-        if value.as_ref().is_some_and(|value| !words.contains(&value.as_str())) {
-            fields.refuse(&format!("'{name}' must be '{}' or '{}'", words[0], words[1]));
+        if value
+            .as_ref()
+            .is_some_and(|value| !words.contains(&value.as_str()))
+        {
+            fields.refuse(&format!(
+                "'{name}' must be '{}' or '{}'",
+                words[0], words[1]
+            ));
         }
         value.is_some_and(|value| value == words[1])
     };
@@ -99,7 +106,21 @@ fn form_of(request: &Request) -> Result<ScriptForm, ApiError> {
     }
 }
 
-fn answer(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptOptions) {
+/// Sessions of scripts that name none: what no other request can name.
+static NEXT_SESSION: AtomicU64 = AtomicU64::new(0);
+
+fn answer(service: &Arc<Service>, request: Request, mut job: Job, options: &ScriptOptions) {
+    if !job.owner.session.is_empty() {
+        return run(service, request, job, options);
+    }
+    let number = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
+    job.owner.session = format!("\0script {number}");
+    let owner = job.owner.clone();
+    run(service, request, job, options);
+    service.sessions.close(&owner);
+}
+
+fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptOptions) {
     let client = request.client().clone();
     let Some(body) = request.take_stream() else {
         return; // answers itself
@@ -191,7 +212,13 @@ impl ScriptRun<'_> {
         let mut sink = Counted::default();
         self.job.sql = statement.sql;
         let outcome = self.fits().and_then(|()| {
-            execute_as(self.service, &self.job, &mut sink, self.client, Some(self.entry))
+            execute_as(
+                self.service,
+                &self.job,
+                &mut sink,
+                self.client,
+                Some(self.entry),
+            )
         });
         let mut told = json!({
             "statement": self.number, "offset": statement.offset, "line": statement.line,
@@ -200,6 +227,8 @@ impl ScriptRun<'_> {
         let members = told.as_object_mut().expect("it was made as an object");
         match outcome {
             Ok(completed) => {
+                // From here on the session is where the script leads it.
+                self.job.db = None;
                 members.insert("code".into(), json!(200));
                 members.insert("affected_rows".into(), json!(sink.done.affected_rows));
                 members.insert("last_insert_id".into(), json!(sink.done.last_insert_id));

@@ -119,7 +119,7 @@ impl<R: Read> Script<R> {
                     let is_all = self.at + taken == self.text.len();
                     self.take(taken);
                     if is_all && self.is_ended {
-                        return self.is_whole();
+                        return if part { Ok(None) } else { self.is_whole() };
                     }
                     if is_all {
                         self.fill(PIECE)?;
@@ -155,8 +155,9 @@ impl<R: Read> Script<R> {
         let text = rest.get(start..end).expect("it ends within the text");
         let sql = match self.form {
             ScriptForm::Sql => text.to_owned(),
-            ScriptForm::Lines => serde_json::from_str(text)
-                .map_err(|error| io::Error::other(format!("line {line} is no JSON string: {error}")))?,
+            ScriptForm::Lines => serde_json::from_str(text).map_err(|error| {
+                io::Error::other(format!("line {line} is no JSON string: {error}"))
+            })?,
         };
         let offset = self.offset + count(start);
         if sql.len() > self.most {
@@ -175,11 +176,16 @@ impl<R: Read> Script<R> {
     }
 
     fn left(&self) -> &str {
-        self.text.get(self.at..).expect("no more is taken than there is")
+        self.text
+            .get(self.at..)
+            .expect("no more is taken than there is")
     }
 
     fn take(&mut self, bytes: usize) {
-        let taken = self.left().get(..bytes).expect("it was found within the text");
+        let taken = self
+            .left()
+            .get(..bytes)
+            .expect("it was found within the text");
         self.line += lines(taken);
         self.offset += count(bytes);
         self.at += bytes;
@@ -205,7 +211,9 @@ impl<R: Read> Script<R> {
             let count = self.source.read(&mut piece)?;
             read += count;
             self.is_ended = count == 0;
-            let new = piece.get(..count).expect("no more is read than there is room");
+            let new = piece
+                .get(..count)
+                .expect("no more is read than there is room");
             self.append(new)?;
         }
         Ok(())
@@ -347,7 +355,9 @@ fn delimiter_line(text: &str, is_ended: bool) -> Option<Found> {
     };
     let line = text.get(WORD.len()..end)?;
     let sign = line.split_whitespace().next();
-    let sign = sign.filter(|sign| sign.len() <= MAX_DELIMITER).unwrap_or(";");
+    let sign = sign
+        .filter(|sign| sign.len() <= MAX_DELIMITER)
+        .unwrap_or(";");
     Some(Found::Delimiter(sign.to_owned(), end))
 }
 
