@@ -43,6 +43,8 @@ export function createApi({ onState = () => {} } = {}) {
     return readData(await send(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(ms) }));
   };
 
+  const beacon = (body) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify(body)], { type: 'application/json' }));
+
   return {
     /** Version, host, port, user, database, mode. */
     info: () => get('/api/info'),
@@ -85,7 +87,11 @@ export function createApi({ onState = () => {} } = {}) {
       return /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
     },
     /** Ends a session when its tab or the page closes; never waits. */
-    closeSession: (session) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify({ session })], { type: 'application/json' })),
+    closeSession: (session) => beacon({ session }),
+    /** The page goes, and may come back within some seconds, as when it is loaded again: the session lasts so long. */
+    leaveSession: (session) => beacon({ session, leaving: true }),
+    /** What there is of a session after the page was loaded again; it is kept. @returns {Promise<{open: boolean, lost: boolean}>} */
+    resumeSession: async (session) => readData(await post('/api/session/resume', { session }, { signal: AbortSignal.timeout(CATALOGUE_MS) })),
   };
 
   async function health(request) {

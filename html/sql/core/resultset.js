@@ -58,7 +58,7 @@ export class ResultSet {
       if (Array.isArray(value)) this[name] = value;
     } else if (name === 'truncated') {
       this.truncated ||= Boolean(value);
-    } else if (['count', 'duration', 'affected_rows', 'last_insert_id'].includes(name)) {
+    } else if (['count', 'duration', 'affected_rows', 'last_insert_id', 'info'].includes(name)) {
       this[name] = value ?? this[name];
     }
   }

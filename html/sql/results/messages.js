@@ -4,6 +4,7 @@
  */
 
 import { h, icon } from '../../common/dom.js';
+import { formatMs } from '../../common/figures.js';
 
 /** Entries kept; the oldest make room. */
 const MAX_ENTRIES = 500;
@@ -99,13 +100,14 @@ function shorten(sql) {
   return text.length > MAX_SQL ? `${text.slice(0, MAX_SQL)}…` : text;
 }
 
-/** A result in a line: `100 rows · 3.2 ms`. @param {import('../core/resultset.js').ResultSet} result */
-export function summary(result) {
+/** A result in a line: `100 rows · 3.2 ms`. @param {import('../core/resultset.js').ResultSet} result @param {boolean} [warnings] whether they are counted */
+export function summary(result, warnings = true) {
   if (result.cancelled) return `cancelled after ${rowsText(result.count)}`;
   const parts = result.hasColumns ? [rowsText(result.count)] : [`${affected(result)}`];
   if (!result.hasColumns && Number(result.last_insert_id) !== 0) parts.push(`last insert id ${result.last_insert_id}`);
-  if (result.duration) parts.push(spacedDuration(result.duration));
-  if (result.warnings.length) parts.push(`${result.warnings.length} ${result.warnings.length === 1 ? 'warning' : 'warnings'}`);
+  if (result.info) parts.push(result.info);
+  if (result.duration) parts.push(durationText(result.duration));
+  if (warnings && result.warnings.length) parts.push(`${result.warnings.length} ${result.warnings.length === 1 ? 'warning' : 'warnings'}`);
   return parts.join(' · ');
 }
 
@@ -114,5 +116,5 @@ export const rowsText = (count) => `${Number(count).toLocaleString('en')} ${Numb
 
 const affected = ({ affected_rows: rows }) => `OK, ${rowsText(rows)} affected`;
 
-/** `3.2ms` as `3.2 ms`. */
-export const spacedDuration = (duration) => duration.replace(/([\d.])([a-zµ])/gi, '$1 $2');
+/** `2789.823ms` as `2.8 s`. @param {string} duration */
+const durationText = (duration) => (/^[\d.]+ms$/.test(duration) ? formatMs(parseFloat(duration)) : duration);

@@ -4,13 +4,16 @@
  */
 
 import { fill, h, icon, query } from '../../common/dom.js';
-import { formatBytes } from '../../common/figures.js';
+import { formatBytes, formatMs } from '../../common/figures.js';
 import { Messages, rowsText, summary } from './messages.js';
 import { ResultView } from './resultview.js';
 import { Tabs } from './tabs.js';
 
 /** Results of one run that are kept; each holds its rows. */
 const MAX_RESULTS = 100;
+
+/** What the page and the way to it took beside the server is told from here on, in ms. */
+const MIN_LATE_MS = 20;
 
 /** Names of columns that a plan comes in. */
 const PLAN_COLUMNS = /^(?:explain|analyze|select_type)/i;
@@ -27,7 +30,7 @@ const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
  * @property {string} [session]
  */
 
-/** @typedef {{message: string, error?: DbError|null, sql?: string, offset?: number}} Failure */
+/** @typedef {{message: string, error?: DbError|null, sql?: string, offset?: number, alone?: boolean}} Failure `alone`: false where no strip tells it */
 
 /**
  * Builds the result area in `host`. An error tab whose place in the statement is known sends the host a bubbling event
@@ -72,7 +75,10 @@ class ResultArea {
   #cut = false; // whether a result of the run was cancelled before its end, and said so
   #server = '';
   #ended = false;
+  #elapsed = 0; // from key to grid, where one statement was run, in ms
   #former = ''; // how the last statement ended, where what is shown is of the one before
+  #warned = []; // the warnings of the last statement
+  #took = 0; // what the server took for it, in ms
   #last = ''; // what the last statement said, where no result is shown
 
   constructor(host, deps) {
@@ -134,6 +140,8 @@ class ResultArea {
     this.#said = 0;
     this.#cut = false;
     this.#last = '';
+    this.#warned = [];
+    this.#elapsed = 0;
     this.#former = '';
     this.element.classList.remove('former');
     this.element.classList.add('stale');
@@ -155,7 +163,8 @@ class ResultArea {
     this.#freshen();
     result.sql ||= run.statements?.[index] ?? '';
     result.db ||= run.db ?? '';
-    this.#last = summary(result);
+    this.#last = summary(result, false);
+    [this.#warned, this.#took] = [result.warnings, parseFloat(result.duration) || 0];
     this.messages.addResult(result);
     this.#said += 1;
     this.#cut ||= result.cancelled;
@@ -264,10 +273,14 @@ class ResultArea {
   addError(run, index, failure) {
     if (!this.#isCurrent(run)) return;
     if (failure.message === 'cancelled') return; // no failure: `end` says it, and the old results stay
-    this.#freshen();
+    // The strip under the editor tells of one statement, so the result of the one before may stay.
+    const alone = run.statements?.length === 1 && this.#stale && failure.alone !== false;
+    if (!alone) this.#freshen();
     this.#last = 'Failed';
     this.messages.addError(failure);
     this.#failures += 1;
+    this.#deps.announce?.(failure.message, 'bad');
+    if (alone) return;
     const id = `error-${this.#failures}`;
     if (this.#failures <= MAX_RESULTS) {
       const title = run.statements?.length > 1 ? `Error in ${index + 1}` : 'Error';
@@ -275,7 +288,6 @@ class ResultArea {
       this.tabs.remove('home');
       this.tabs.activate(id);
     }
-    this.#deps.announce?.(failure.message, 'bad');
   }
 
   /** @param {Run} run @param {number} index @param {Failure} failure */
@@ -301,7 +313,8 @@ class ResultArea {
     if (cancelled && !this.#cut) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
     this.#settle();
     if (this.#said > 0 && this.#serial === 0 && this.#failures === 0) this.tabs.activate('messages');
-    if (nothingCame && cancelled) this.notRun(how);
+    this.#elapsed = run.statements?.length === 1 ? elapsedMs : 0;
+    if (nothingCame && (cancelled || this.#failures)) this.notRun(how || 'Failed');
     else this.#showStatus(how);
     if (!this.#failures) this.#deps.announce?.(how || this.status.textContent);
   }
@@ -392,8 +405,17 @@ class ResultArea {
     if (!this.busy.hidden) return;
     if (this.#former) return this.#showFormer();
     const result = this.#view?.result;
-    const text = [lead, ...(result?.notes ?? []), result ? summary(result) : this.#last, this.#server].filter(Boolean).join(' · ');
-    fill(this.status, text, ...(result?.truncated ? this.#truncated(result) : []));
+    const took = result ? parseFloat(result.duration) || 0 : this.#took;
+    const late = this.#elapsed - took >= MIN_LATE_MS ? `, shown after ${formatMs(this.#elapsed)}` : '';
+    const said = result ? summary(result, false) : this.#last;
+    const text = [lead, ...(result?.notes ?? []), said && said + late].filter(Boolean).join(' · ');
+    const count = (result ? result.warnings : this.#warned).filter(({ code }) => code !== null).length;
+    fill(this.status, text, ...(count ? [text && ' · ', this.#warningsButton(count)] : []), ...(result?.truncated ? this.#truncated(result) : []), this.#server && (text || count) ? ` · ${this.#server}` : this.#server);
+  }
+
+  #warningsButton(count) {
+    const text = `${count.toLocaleString('en')} ${count === 1 ? 'warning' : 'warnings'}`;
+    return h('button', { type: 'button', class: 'link warnings', title: 'Show them in Messages', on: { click: () => this.tabs.activate('messages') } }, icon('warn'), h('span', { text }));
   }
 
   #showFormer() {

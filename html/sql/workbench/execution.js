@@ -8,6 +8,7 @@ import { scriptStatements } from '../core/script.js';
 import { Slicer } from '../core/slices.js';
 import { formatMs } from '../../common/figures.js';
 import { Run } from './runner.js';
+import { consoleHint, noPlan } from '../core/hints.js';
 
 /**
  * @typedef {import('./querytab.js').QueryTab} QueryTab
@@ -68,6 +69,8 @@ export class Execution {
     if (!statements.length) return this.#nothingToRun(tab);
     tab.showMessage(null);
     tab.editor.mark([]);
+    const hint = plan ? noPlan(statements[0].sql) : consoleHint(statements[0].sql);
+    if (hint) return this.#tellHint(tab, statements[0], hint);
     if (tab.tellLostSession()) return this.#notRun(tab);
     if (statements.length === 1 && this.#host.readOnly && this.#refuse(tab, statements[0])) return undefined;
     if (!await this.#confirmed(statements)) return undefined;
@@ -78,6 +81,12 @@ export class Execution {
   #nothingToRun(tab) {
     tab.showMessage({ text: 'Nothing to run: write a statement, or double click a table on the left.', kind: 'warn' });
     tab.editor.area.focus();
+  }
+
+  #tellHint(tab, statement, text) {
+    tab.showMessage({ text, kind: 'warn', at: statement.start });
+    announce(text, 'bad');
+    this.#notRun(tab);
   }
 
   #refuse(tab, statement) {
@@ -136,7 +145,7 @@ export class Execution {
       onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
-      onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
+      onError: (statement, message, bare) => tab.showError(this.#unexplained(statement), message, bare),
     }), statements.length);
   }
 
@@ -184,6 +193,8 @@ function summary({ failed, how, elapsedMs, done, count }) {
   const time = formatMs(elapsedMs);
   const of = count > 1 ? `${done.toLocaleString('en')} of ${count.toLocaleString('en')} statements` : '';
   if (how) return [how, of, `after ${time}`].filter(Boolean).join(' · ');
-  if (failed) return [count > 1 ? `${failed} failed` : 'Failed', of, time].filter(Boolean).join(' · ');
-  return ['Done', of, time].filter(Boolean).join(' · ');
+  if (!failed) return count > 1 ? ['Done', of, time].join(' · ') : 'Done';
+  if (count === 1) return 'Failed';
+  const rest = count > done ? `, ${(count - done).toLocaleString('en')} not run` : '';
+  return `${failed.toLocaleString('en')} failed · ${(done - failed).toLocaleString('en')} of ${count.toLocaleString('en')} statements ran${rest} · ${time}`;
 }

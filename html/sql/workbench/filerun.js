@@ -46,7 +46,7 @@ export class FileRun {
     return !this.#options.readOnly;
   }
 
-  /** Runs to the end. @returns {Promise<import('./execution.js').RunEnd>} */
+  /** Runs to the end. @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}>} */
   async start() {
     const { results } = this.#options;
     results.begin(this);
@@ -121,7 +121,7 @@ export class FileRun {
     if (this.#cancelled && error?.errno === 1317) return;
     this.#now.failed += 1;
     const text = `Line ${this.#now.line.toLocaleString('en')}: ${message}`;
-    this.#options.results.addError(this, this.#now.failed - 1, { message: text, error, sql: kind === 'OTHER' ? '' : `${kind} …` });
+    this.#options.results.addError(this, this.#now.failed - 1, { message: text, error, alone: false, sql: kind === 'OTHER' ? '' : `${kind} …` });
     this.#options.onError(text);
   }
 
@@ -130,7 +130,7 @@ export class FileRun {
     const far = statements ? `${statements.toLocaleString('en')} statements had ended, the last one in line ${line.toLocaleString('en')}; the one after it may have run, too` : 'No statement had ended';
     const text = `${trouble} ${far}.`;
     this.#now.failed += 1;
-    this.#options.results.addError(this, 0, { message: text });
+    this.#options.results.addError(this, 0, { message: text, alone: false });
     this.#options.onError(text);
   }
 

@@ -176,13 +176,13 @@ export class QueryTab {
       iconButton('close', 'Dismiss', () => { this.showMessage(null); this.editor.mark([]); this.editor.area.focus(); }));
   }
 
-  /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text */
-  showError(statement, text) {
+  /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text @param {string} [bare] the server's own words */
+  showError(statement, text, bare = text) {
     if (this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
       this.showMessage({ text });
       return;
     }
-    const span = errorSpan(statement.sql, text);
+    const span = errorSpan(statement.sql, bare);
     const at = span ? { start: statement.start + span.start, end: statement.start + Math.max(span.end, span.start + 1) } : null;
     this.editor.mark(at ? [{ ...at, kind: 'error' }] : []);
     if (at && this.app.active === this) this.editor.reveal(at.start);
@@ -219,6 +219,25 @@ export class QueryTab {
   /** What is kept across reloads. */
   stored() {
     return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret };
+  }
+
+  /** Leaves the session to the page that is loaded next. @returns {import('./store.js').StoredSession} */
+  leaveSession() {
+    const { session, sessionUsed: used, inTransaction } = this;
+    if (used) this.app.api.leaveSession(session);
+    return { session, used, inTransaction };
+  }
+
+  /** Takes the session of the page before again, or says what was lost with it. @param {import('./store.js').StoredSession} left */
+  async resumeSession({ session, used, inTransaction }) {
+    if (!used || !/^[0-9a-f]{24}$/.test(String(session))) return;
+    this.session = session;
+    this.sessionUsed = true;
+    const { open, lost } = await this.app.api.resumeSession(session).catch(() => ({ open: false, lost: false }));
+    if (this.session !== session || this.run) return;
+    if (open) this.setTransaction(inTransaction && !this.app.readOnly);
+    else this.renewSession();
+    if (!open && (lost || inTransaction)) this.#warn(`The session ended while the page was away: ${inTransaction ? 'its transaction was rolled back, and its variables and temporary tables are gone' : SESSION_GONE}. What is run next begins a new session.`);
   }
 
   /** A new session id: the old session is over. */

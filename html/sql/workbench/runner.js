@@ -50,7 +50,7 @@ export class Run {
    * @param {ReturnType<typeof import('../api.js').createApi>} api
    * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
    *   stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
-   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
+   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string, bare: string) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
@@ -232,13 +232,15 @@ export class Run {
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
     this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
-    if (text !== 'cancelled') this.#options.onError(statement, text);
+    if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text);
     return false;
   }
 
   #succeeded(sql, result, ms) {
+    // One time is told everywhere: the server's, where it told it.
+    const took = parseFloat(result?.duration) || ms;
     const rows = result?.columns?.length ? result.count : result?.affected_rows ?? null;
-    this.#options.onOutcome({ sql, ms, rows, error: null });
+    this.#options.onOutcome({ sql, ms: took, rows, error: null });
     const [first, second] = firstWords(sql);
     if (first?.toUpperCase() === 'USE' && second) {
       this.db = unquoteIdentifier(second);

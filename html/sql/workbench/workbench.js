@@ -71,7 +71,7 @@ export class Workbench {
     addEventListener('hashchange', () => this.#followLink());
     addEventListener('beforeunload', (event) => this.#askBeforeLeaving(event));
     addEventListener('pagehide', () => this.#leave());
-    addEventListener('pageshow', (event) => { if (event.persisted) for (const tab of this.tabs) tab.renewSession(); });
+    addEventListener('pageshow', (event) => { if (event.persisted) this.#resumeSessions(); });
     document.addEventListener('visibilitychange', () => { if (document.hidden) this.#saveSoon.now(); });
   }
 
@@ -80,7 +80,13 @@ export class Workbench {
     for (const stored of tabs.slice(0, MAX_TABS)) this.#add({ ...stored, name: String(stored.name ?? 'query') });
     if (!this.tabs.length) this.#add({ name: 'query 1', db: this.info.database ?? '' });
     this.activate(this.tabs[Math.min(active, this.tabs.length - 1)] ?? this.tabs[0]);
+    this.#resumeSessions();
     this.#followLink();
+  }
+
+  /** The page was loaded again: its tabs go on in their sessions. */
+  #resumeSessions() {
+    this.workspace.takeSessions().forEach((left, at) => this.tabs[at]?.resumeSession(left));
   }
 
   async #loadCatalogue() {
@@ -411,7 +417,7 @@ export class Workbench {
     if (link.sql) tab.editor.setText(link.sql);
     if (link.db) tab.db = link.db;
     this.tabChanged(tab);
-    if (link.sql) announce('A statement was filled in from the link; it was not run');
+    if (link.sql) notify('Filled in from a link; nothing was run');
   }
 
   async #copyLink() {
@@ -455,10 +461,7 @@ export class Workbench {
   #leave() {
     this.#saveSoon.cancel();
     this.save();
-    for (const tab of this.tabs) {
-      tab.run?.abandon();
-      if (tab.sessionUsed) this.api.closeSession(tab.session);
-      tab.sessionUsed = false;
-    }
+    for (const tab of this.tabs) tab.run?.abandon();
+    this.workspace.leaveSessions(this.tabs.map((tab) => tab.leaveSession()));
   }
 }

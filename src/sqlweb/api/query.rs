@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use crate::http::{ApiError, Request, Response, ResponseHead};
-use crate::sqlweb::conn::{MAX_ID, Owner, stop_in_background};
+use crate::sqlweb::conn::{MAX_ID, Owner, SessionLeft, stop_in_background};
 use crate::sqlweb::error::StopCause;
 use crate::sqlweb::gate;
 use crate::sqlweb::output::{AnswerTail, JsonAnswer, LazyStream};
@@ -130,10 +130,9 @@ pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
 }
 
-/// Stops what a closed tab was running and lets go of its connection.
-pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
+/// A page that was loaded again asks what there is of its session.
+pub(crate) fn resume_session(service: &Arc<Service>, request: Request) {
     let asked = Fields::of(&request).and_then(|mut fields| {
-        // Statements without a session would all be meant by an empty one.
         let session = fields.required("session");
         fields.done().map(|()| session)
     });
@@ -142,11 +141,35 @@ pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
             visitor: service.visitor(&request),
             session,
         };
+        let left = service.sessions.come_back(&owner);
+        Response::ok(json!({"open": left == SessionLeft::All, "lost": left == SessionLeft::Lost}))
+    });
+    request.respond(response.unwrap_or_else(|error| Response::error(&error)));
+}
+
+/// Stops what a closed tab was running and lets go of its connection, or, where its page may be on its way back, of that
+/// in a while.
+pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
+    let asked = Fields::of(&request).and_then(|mut fields| {
+        // Statements without a session would all be meant by an empty one.
+        let session = fields.required("session");
+        let is_leaving = fields.flag("leaving", false);
+        fields.done().map(|()| (session, is_leaving))
+    });
+    let response = asked.map(|(session, is_leaving)| {
+        let owner = Owner {
+            visitor: service.visitor(&request),
+            session,
+        };
         let mine = service.running.filter(|o, _| *o == owner);
         for running in mine {
             stop_in_background(running, StopCause::ClientLeft, service.connector.clone());
         }
-        service.sessions.close(&owner);
+        if is_leaving {
+            service.sessions.leave(&owner);
+        } else {
+            service.sessions.close(&owner);
+        }
         Response::ok(json!({"session": owner.session}))
     });
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));

@@ -58,6 +58,11 @@ impl Routes {
             .on(Method::Post, SCRIPT, on(script::script))
             .on(Method::Post, "/api/cancel", on(query::cancel))
             .on(Method::Post, "/api/session/close", on(query::close_session))
+            .on(
+                Method::Post,
+                "/api/session/resume",
+                on(query::resume_session),
+            )
             .on(Method::Post, "/api/export", on(export::export))
             .on(Method::Get, "/api/export/{ticket}", on(export::redeem));
         Self {

@@ -81,7 +81,13 @@ fn an_error_stands_by_the_editor_with_its_place_marked() {
     assert!(client.text(".editor-message").contains("line 3, column 7"));
     page.wait_for("eyes.first('.mark-error')?.innerText === 'no_such'");
     page.wait_for("eyes.first('.editor-numbers .wrong')?.innerText === '3'");
-    assert!(client.text(".error-panel").contains("error 1054"));
+    // It is told once, and what was shown before stays.
+    assert!(
+        client
+            .text(".editor-message")
+            .contains("(error 1054, SQLSTATE 42S22)")
+    );
+    assert_eq!(page.eval("eyes.first('.error-panel')"), json!(null));
     client.run("SELECT 1;\nSELECT 2 FORM people WHERE 1");
     page.wait_for("eyes.first('.mark-error')?.innerText === 'people'");
     assert!(client.text(".editor-message").contains("line 2, column 15"));

@@ -13,7 +13,9 @@ const COUNTED: &str =
 fn rows_are_shown_while_the_statement_goes_on() {
     let client = Client::open("first_rows", "");
     let page = &client.page;
-    client.write("SELECT seq, SLEEP(0.3) AS s, REPEAT('w', 20000) AS w /* slowly */ FROM seq_1_to_60");
+    client.write(
+        "SELECT seq, SLEEP(0.3) AS s, REPEAT('w', 20000) AS w /* slowly */ FROM seq_1_to_60",
+    );
     page.press("Ctrl+Enter");
     page.wait_for("eyes.cells().length > 1 && eyes.cells().length < 30");
     assert_eq!(Database::shared().running("/* slowly */"), 1);
@@ -36,9 +38,7 @@ fn rows_are_shown_while_the_statement_goes_on() {
 fn the_rows_that_came_last_are_there_at_the_end_sorted_with_the_others() {
     let client = Client::open("first_sorted", "");
     let page = &client.page;
-    client.write(
-        "SELECT 100 - seq AS n, REPEAT('w', 20000) AS w, SLEEP(0.2) FROM seq_1_to_20",
-    );
+    client.write("SELECT 100 - seq AS n, REPEAT('w', 20000) AS w, SLEEP(0.2) FROM seq_1_to_20");
     page.press("Ctrl+Enter");
     page.wait_for("eyes.cells().length > 2");
     page.click(".grid-header text=n");

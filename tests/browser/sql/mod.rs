@@ -15,6 +15,7 @@ mod on_mysql;
 mod outage;
 mod results;
 mod running;
+mod scripts;
 mod sidebar;
 mod transaction;
 mod transfer;
