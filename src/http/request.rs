@@ -96,8 +96,7 @@ impl Request {
     }
 
     /// The same without its body, which is read while it is answered. tiny_http gives both ways away only together, as to
-    /// a protocol that HTTP is left for; the interim answer that it then writes is one that every client takes
-    /// (RFC 9110 section 15.2).
+    /// a protocol that HTTP is left for; the interim answer that it then writes goes no further than the server.
     pub(super) fn read_streamed(
         from: tiny_http::Request,
         peer: IpAddr,

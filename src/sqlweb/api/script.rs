@@ -233,6 +233,9 @@ impl ScriptRun<'_> {
                 members.insert("affected_rows".into(), json!(sink.done.affected_rows));
                 members.insert("last_insert_id".into(), json!(sink.done.last_insert_id));
                 members.insert("in_transaction".into(), json!(completed.in_transaction));
+                if let Some(info) = &sink.done.info {
+                    members.insert("info".into(), json!(info));
+                }
                 if let Some(rows) = sink.rows {
                     members.insert("rows".into(), json!(rows));
                 }

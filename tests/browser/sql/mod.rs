@@ -13,6 +13,7 @@ mod mode;
 mod modules;
 mod on_mysql;
 mod outage;
+mod outcomes;
 mod results;
 mod running;
 mod scripts;
