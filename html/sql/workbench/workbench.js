@@ -417,7 +417,7 @@ export class Workbench {
     if (link.sql) tab.editor.setText(link.sql);
     if (link.db) tab.db = link.db;
     this.tabChanged(tab);
-    if (link.sql) notify('Filled in from a link; nothing was run');
+    if (link.sql) notify('A statement was filled in from a link; nothing was run');
   }
 
   async #copyLink() {
