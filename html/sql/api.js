@@ -43,6 +43,8 @@ export function createApi({ onState = () => {} } = {}) {
     return readData(await send(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(ms) }));
   };
 
+  const beacon = (body) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify(body)], { type: 'application/json' }));
+
   return {
     /** Version, host, port, user, database, mode. */
     info: () => get('/api/info'),
@@ -58,6 +60,17 @@ export function createApi({ onState = () => {} } = {}) {
     query: ({ sql, db, limit, session, queryId, timeZone, signal }) => post('/api/query', {
       sql, ...(db && { db }), ...(limit && { limit }), ...(session && { session }), ...(queryId && { query_id: queryId }), ...(timeZone && { time_zone: timeZone }),
     }, { signal }),
+    /**
+     * Runs statements one after another, as they come; the Response has a JSON line for each, and one at the end.
+     * @param {{body: Blob|string, lines?: boolean, db?: string, session: string, queryId: string, delimiter?: string, part?: boolean, goesOn?: boolean, signal?: AbortSignal}} script
+     *   `lines`: the body has a JSON string a line, else it is SQL; `part`: what its last statement goes on with follows
+     * @returns {Promise<Response>}
+     */
+    script: ({ body, lines = false, db, session, queryId, delimiter, part = false, goesOn = false, signal }) => {
+      const query = new URLSearchParams({ query_id: queryId, ...(db && { db }), ...(delimiter && { delimiter }), ...(part && { part: '1' }), ...(goesOn && { on_error: 'continue' }) });
+      const headers = { 'Content-Type': lines ? 'application/x-ndjson' : 'application/sql', 'Postern-Session': session };
+      return send(`/api/script?${query}`, { method: 'POST', headers, body, signal });
+    },
     /** Kills a running statement on the server; false when it was not running any more. */
     cancel: async (queryId) => {
       const response = await post('/api/cancel', { query_id: queryId }, { signal: AbortSignal.timeout(CANCEL_MS) });
@@ -74,7 +87,11 @@ export function createApi({ onState = () => {} } = {}) {
       return /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
     },
     /** Ends a session when its tab or the page closes; never waits. */
-    closeSession: (session) => navigator.sendBeacon('/api/session/close', new Blob([JSON.stringify({ session })], { type: 'application/json' })),
+    closeSession: (session) => beacon({ session }),
+    /** The page goes, and may come back within some seconds, as when it is loaded again: the session lasts so long. */
+    leaveSession: (session) => beacon({ session, leaving: true }),
+    /** What there is of a session after the page was loaded again; it is kept. @returns {Promise<{open: boolean, lost: boolean}>} */
+    resumeSession: async (session) => readData(await post('/api/session/resume', { session }, { signal: AbortSignal.timeout(CATALOGUE_MS) })),
   };
 
   async function health(request) {

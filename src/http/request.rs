@@ -1,14 +1,16 @@
 //! One whole checked request.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::thread;
 
 use serde::de::DeserializeOwned;
 
 use super::h1::target::Target;
 use super::{ApiError, CancelToken, Response, ResponseHead, Stream};
+use crate::sync::Mutex;
 
 /// Bytes of an answer that the Unix socket takes without waiting for the client.
 const LIGHT: usize = 128 * 1024;
@@ -66,6 +68,8 @@ pub struct Request {
     headers: Vec<(String, String)>,
     params: Vec<(String, String)>,
     body: Vec<u8>,
+    /// A body that is not read yet.
+    stream: Option<BothWays>,
     peer: IpAddr,
     client: CancelToken,
     /// Taken by the answer.
@@ -85,6 +89,29 @@ impl Request {
         if body.len() != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        let mut request = Request::of(&from, peer, client)?;
+        request.body = body;
+        request.out = Some(from.into_writer());
+        Ok(request)
+    }
+
+    /// The same without its body, which is read while it is answered. tiny_http gives both ways away only together, as to
+    /// a protocol that HTTP is left for; the interim answer that it then writes goes no further than the server.
+    pub(super) fn read_streamed(
+        from: tiny_http::Request,
+        peer: IpAddr,
+        client: CancelToken,
+    ) -> io::Result<Request> {
+        let mut request = Request::of(&from, peer, client)?;
+        let interim = tiny_http::Response::empty(100);
+        let both = BothWays(Arc::new(Mutex::new(from.upgrade("stream", interim))));
+        request.out = Some(Box::new(both.clone()));
+        request.stream = Some(both);
+        Ok(request)
+    }
+
+    /// What a head says.
+    fn of(from: &tiny_http::Request, peer: IpAddr, client: CancelToken) -> io::Result<Request> {
         let target = Target::parse(from.url()).map_err(io::Error::other)?;
         let header = |h: &tiny_http::Header| (h.field.to_string(), h.value.to_string());
         Ok(Request {
@@ -93,10 +120,11 @@ impl Request {
             query: target.query,
             headers: from.headers().iter().map(header).collect(),
             params: Vec::new(),
-            body,
+            body: Vec::new(),
+            stream: None,
             peer,
             client,
-            out: Some(from.into_writer()),
+            out: None,
         })
     }
 
@@ -146,6 +174,11 @@ impl Request {
     /// The body, at most [`Limits::body`](super::Limits::body) bytes.
     pub fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// The body of a request whose handler [streams](super::Handler::streams) it; once.
+    pub fn take_stream(&mut self) -> Option<impl Read + Send + use<>> {
+        self.stream.take()
     }
 
     /// The body as JSON: 415 when it is not declared as such, 400 naming what is wrong.
@@ -228,6 +261,26 @@ impl Drop for Request {
                 "the request was not answered: this is a fault of the program",
             )));
         }
+    }
+}
+
+/// Both ways of a request whose body is streamed. One thread uses them in turn.
+#[derive(Clone)]
+struct BothWays(Arc<Mutex<Box<dyn tiny_http::ReadWrite + Send>>>);
+
+impl Read for BothWays {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.lock().read(into)
+    }
+}
+
+impl Write for BothWays {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().flush()
     }
 }
 

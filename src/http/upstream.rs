@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::h1::body::Framing;
 use super::h1::head::Head;
 use super::h1::hop_by_hop::is_hop_by_hop;
 use super::server::{Backend, Opened, PendingResponse};
@@ -40,6 +41,7 @@ static NEXT_SOCKET: AtomicU64 = AtomicU64::new(0);
 pub(super) struct Workers {
     run_dir: PathBuf,
     count: usize,
+    handler: Arc<dyn Handler>,
     /// `None` once stopped.
     current: Mutex<Option<Arc<TinyServer>>>,
     pending: Arc<PendingRequests>,
@@ -64,6 +66,7 @@ struct PendingRequests {
 struct PendingRequest {
     peer: SocketAddr,
     client: CancelToken,
+    is_streamed: bool,
     taken: AtomicBool,
 }
 
@@ -80,13 +83,14 @@ impl Workers {
         let workers = Arc::new(Workers {
             run_dir: run_dir.to_owned(),
             count,
+            handler: handler.clone(),
             current: Mutex::new(Some(Arc::new(TinyServer::open(run_dir)?))),
             pending: Arc::default(),
             stopping: AtomicBool::new(false),
             ended,
         });
         for _ in 0..count {
-            if let Err(error) = workers.spawn(handler, &ending) {
+            if let Err(error) = workers.spawn(&ending) {
                 workers.stop(Duration::ZERO); // those that were spawned
                 return Err(error);
             }
@@ -94,14 +98,14 @@ impl Workers {
         Ok(workers)
     }
 
-    fn spawn(self: &Arc<Self>, handler: &Arc<dyn Handler>, ending: &Sender<()>) -> io::Result<()> {
-        let (workers, handler, ending) = (self.clone(), handler.clone(), ending.clone());
+    fn spawn(self: &Arc<Self>, ending: &Sender<()>) -> io::Result<()> {
+        let (workers, ending) = (self.clone(), ending.clone());
         // Answers requests until the server stops.
         thread::Builder::new()
             .name("http-worker".into())
             .stack_size(STACK)
             .spawn(move || {
-                workers.work(handler.as_ref());
+                workers.work(workers.handler.as_ref());
                 let _ = ending.send(());
             })
             .map(drop)
@@ -162,7 +166,12 @@ impl Workers {
         };
         pending.taken.store(true, Ordering::SeqCst);
         let (peer, client) = (pending.peer.ip(), pending.client.clone());
-        let handle = || match Request::read(request, peer, client) {
+        let read = if pending.is_streamed {
+            Request::read_streamed
+        } else {
+            Request::read
+        };
+        let handle = || match read(request, peer, client) {
             Ok(request) => handler.handle(request),
             Err(error) => log::warn!("http: a request could not be read: {error}"),
         };
@@ -264,10 +273,14 @@ fn prepare_dir(dir: &Path) -> io::Result<()> {
 }
 
 impl Backend for Workers {
+    fn streams(&self, method: &str, path: &str) -> bool {
+        self.handler.streams(method, path)
+    }
+
     fn open(
         &self,
         head: &Head,
-        body: &[u8],
+        body: Option<&[u8]>,
         peer: SocketAddr,
         client: &CancelToken,
     ) -> io::Result<Opened> {
@@ -275,6 +288,7 @@ impl Backend for Workers {
         let request = Arc::new(PendingRequest {
             peer,
             client: client.clone(),
+            is_streamed: body.is_none(),
             taken: AtomicBool::new(false),
         });
         self.pending.by_id.lock().insert(id, Arc::clone(&request));
@@ -314,7 +328,7 @@ impl Drop for PendingEntry {
 
 /// The request as tiny_http gets it: one request, one connection, plain ASCII, framing and
 /// our own headers written afresh.
-fn serialise(head: &Head, body: &[u8], id: u64) -> Vec<u8> {
+fn serialise(head: &Head, body: Option<&[u8]>, id: u64) -> Vec<u8> {
     let mut out = format!("{} {} HTTP/1.1\r\n", head.method, head.target);
     for (name, value) in head.headers.iter().filter(|(name, _)| passes(name)) {
         if let Some(value) = plain(name, value) {
@@ -322,10 +336,16 @@ fn serialise(head: &Head, body: &[u8], id: u64) -> Vec<u8> {
         }
     }
     out.push_str(&format!("{ID_HEADER}: {id}\r\n"));
-    out.push_str(&format!("content-length: {}\r\n", body.len()));
+    match (body, head.framing) {
+        (Some(body), _) => out.push_str(&format!("content-length: {}\r\n", body.len())),
+        (None, Framing::Length(length)) => out.push_str(&format!("content-length: {length}\r\n")),
+        // A request without a length has no body (RFC 9112 section 6.3).
+        (None, Framing::UntilClose) => out.push_str("content-length: 0\r\n"),
+        (None, Framing::Chunked) => out.push_str("transfer-encoding: chunked\r\n"),
+    }
     out.push_str("connection: close\r\n\r\n");
     let mut out = out.into_bytes();
-    out.extend_from_slice(body);
+    out.extend_from_slice(body.unwrap_or_default());
     out
 }
 

@@ -40,10 +40,28 @@ impl<'a> TextRow<'a> {
 }
 
 /// What the server says of a statement without rows (OK packet).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// Rows changed.
     pub(crate) affected_rows: u64,
     /// The first generated key, or 0.
     pub(crate) last_insert_id: u64,
+    /// `Rows matched: 3  Changed: 2  Warnings: 0` and the like.
+    pub(crate) info: Option<Box<str>>,
+}
+
+/// Longest line of that kind, in bytes: its length is told in one byte.
+const MAX_INFO: usize = 250;
+
+/// What an OK packet ends with, as a line. Servers write its length before it.
+pub(crate) fn info_line(rest: &[u8]) -> Option<Box<str>> {
+    let (&length, line) = rest.split_first()?;
+    let line = if usize::from(length) == line.len() {
+        line
+    } else {
+        rest
+    };
+    let line = std::str::from_utf8(line).ok()?.trim();
+    let is_plain = line.len() <= MAX_INFO && !line.chars().any(char::is_control);
+    (is_plain && !line.is_empty()).then(|| line.into())
 }

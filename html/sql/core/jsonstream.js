@@ -4,6 +4,7 @@
  * It walks the parts that its plan names and hands every other value over whole, parsed:
  * a plan is `{ open(key) → plan | null, value(key, parsed), close?() }`, where `key` is the member's
  * name or, in an array, its index. `open` returning null means "give me this one whole".
+ * A plan whose `skips()` is true gets its values as undefined: they are passed over, at a multiple of the speed.
  * @module
  */
 
@@ -22,7 +23,7 @@ const MAX_DEPTH = 16;
 export class JsonStreamParser {
   #stack = [];
   #expect = 'value';
-  /** The value being collected. @type {{parts: string[], depth: number, inString: boolean, escaped: boolean}|null} */
+  /** The value being collected. @type {{parts: string[], depth: number, inString: boolean, escaped: boolean, cut: boolean}|null} */
   #held = null;
   #root;
   #done = false;
@@ -119,7 +120,7 @@ export class JsonStreamParser {
   }
 
   #hold(at) {
-    this.#held = { parts: [], depth: 0, inString: false, escaped: false };
+    this.#held = { parts: [], depth: 0, inString: false, escaped: false, cut: false };
     return at;
   }
 
@@ -127,10 +128,14 @@ export class JsonStreamParser {
   #collect(held, chunk, from) {
     const { parts } = held;
     const end = scan(held, chunk, from);
-    parts.push(chunk.slice(from, end < 0 ? chunk.length : end));
-    if (end < 0) return chunk.length;
+    const skipped = this.#expect === 'value' && Boolean(this.#top()?.plan.skips?.());
+    if (!skipped) parts.push(chunk.slice(from, end < 0 ? chunk.length : end));
+    if (end < 0) {
+      held.cut ||= skipped;
+      return chunk.length;
+    }
     this.#held = null;
-    this.#deliver(JSON.parse(parts.length === 1 ? parts[0] : parts.join('')));
+    this.#deliver(skipped || held.cut ? undefined : JSON.parse(parts.length === 1 ? parts[0] : parts.join('')));
     return end;
   }
 

@@ -16,6 +16,9 @@ export class ResultSet {
     this.count = 0;
     this.duration = '';
     this.truncated = false;
+    /** Whether it was cancelled before its end. */
+    this.cancelled = false;
+    this.info = '';
     this.affected_rows = 0;
     this.last_insert_id = 0;
     /** @type {{level: string, code: number|null, message: string}[]} */ this.warnings = [];
@@ -70,7 +73,7 @@ export class ResultSet {
       if (Array.isArray(value)) this[name] = value;
     } else if (name === 'truncated') {
       this.truncated ||= Boolean(value);
-    } else if (['count', 'duration', 'affected_rows', 'last_insert_id'].includes(name)) {
+    } else if (['count', 'duration', 'affected_rows', 'last_insert_id', 'info'].includes(name)) {
       this[name] = value ?? this[name];
     }
   }

@@ -11,6 +11,10 @@ import { Slicer } from './slices.js';
 /** Time between two progress reports, in milliseconds. */
 const PROGRESS_MS = 100;
 
+/** Rows, and time after the first of them in milliseconds, after which a result is shown while it goes on. */
+const FIRST_ROWS = 100;
+const FIRST_MS = 100;
+
 /** Longest text of an answer that is not JSON that is shown, in characters. */
 const MAX_FOREIGN_TEXT = 500;
 
@@ -28,7 +32,9 @@ const MAX_FOREIGN_TEXT = 500;
  * Reads an answer to its end without ever holding the whole of it as text. It does not throw.
  * @param {Response} response
  * @param {{onProgress?: (progress: {rows: number, bytes: number}) => void, signal?: AbortSignal,
- *   limit?: number, sql?: string, db?: string}} [options] `limit`: rows kept at most of each result
+ *   limit?: number, sql?: string, db?: string, stopped?: () => boolean, onRows?: (result: ResultSet) => void}} [options]
+ *   `limit`: rows kept at most of each result; `stopped`: rows are passed over from then on; `onRows`: the first result
+ *   has its first rows, and then more of them
  * @returns {Promise<Answer>}
  */
 export async function readQuery(response, options = {}) {
@@ -68,6 +74,10 @@ class Reading {
   #rows = 0;
   #bytes = 0;
   #reported = 0;
+  /** When the first row came, on the clock of `performance.now()`. */
+  #firstAt = Infinity;
+  #timer = 0;
+  #shown = 0;
   #feed;
 
   constructor(options) {
@@ -91,9 +101,31 @@ class Reading {
       }
       await this.#take(decoder.decode(), slicer);
     } finally {
+      clearTimeout(this.#timer);
       this.#options.signal?.removeEventListener('abort', stop);
       stop();
     }
+  }
+
+  #isStopped() {
+    return Boolean(this.#options.stopped?.());
+  }
+
+  /** Only the first result is shown before its end: a procedure sends it twice. */
+  #showRows() {
+    const { rows } = this.#first;
+    const waits = rows.length < FIRST_ROWS && performance.now() - this.#firstAt < FIRST_MS;
+    if (waits || rows.length === this.#shown || this.#more.length || this.#feed.done || this.#isStopped()) return;
+    this.#shown = rows.length;
+    this.#options.onRows?.(this.#first);
+  }
+
+  #rowCame() {
+    this.#rows += 1;
+    if (this.#firstAt !== Infinity) return;
+    this.#firstAt = performance.now();
+    // Of a slow statement no further row may come for a while.
+    this.#timer = setTimeout(() => this.#showRows(), FIRST_MS);
   }
 
   /** Splits the work by time, not by chunk: a chunk may be 1 kB or 10 MB. */
@@ -108,9 +140,11 @@ class Reading {
 
   #report() {
     const now = performance.now();
+    if (this.#shown === 0) this.#showRows();
     if (now - this.#reported < PROGRESS_MS) return;
     this.#reported = now;
     this.#options.onProgress?.({ rows: this.#rows, bytes: this.#bytes });
+    this.#showRows();
   }
 
   answer() {
@@ -168,9 +202,11 @@ class Reading {
   #rowsPlan(result) {
     return {
       open: () => null,
+      skips: () => this.#isStopped(),
       value: (_, row) => {
+        if (row === undefined) return;
         result.addRow(row);
-        this.#rows += 1;
+        this.#rowCame();
       },
     };
   }

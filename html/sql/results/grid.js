@@ -87,6 +87,29 @@ export class Grid {
     return undefined;
   }
 
+  /** Shows that the result has more rows. */
+  grow() {
+    const wider = this.model.grow();
+    this.element.setAttribute('aria-rowcount', String(this.model.rowCount + 1));
+    this.#resized();
+    if (wider) this.#renumber();
+    else this.schedule();
+  }
+
+  /** The result has all its rows. @param {string} label */
+  finish(label) {
+    this.model.widen();
+    this.element.setAttribute('aria-label', label);
+    this.grow();
+    if (this.model.sortKeys.length) this.#sort(this.model.sortKeys);
+    else this.#renumber();
+  }
+
+  #renumber() {
+    for (const { number } of this.#rows.values()) number.style.width = `${this.model.numberWidth}px`;
+    this.render(true);
+  }
+
   /** Draws before the next frame, however often it is asked. */
   schedule() {
     if (this.#frame) return;
@@ -383,6 +406,10 @@ export class Grid {
   async sortBy(column, adding) {
     const keys = this.model.nextKeys(column, adding);
     if (this.options.sort) return this.options.sort(keys);
+    return this.#sort(keys);
+  }
+
+  async #sort(keys) {
     this.#sorting?.abort();
     const sorting = (this.#sorting = new AbortController());
     this.element.setAttribute('aria-busy', 'true');

@@ -59,9 +59,10 @@ export class GridModel {
     return this.result.columns.length;
   }
 
-  /** The row shown at a place. */
+  /** The row shown at a place. Rows that came after the sorting stand behind the sorted ones. */
   row(place) {
-    return this.result.at(this.order ? this.order[place] : place);
+    const { order } = this;
+    return this.result.at(order && place < order.length ? order[place] : place);
   }
 
   value({ row, column }) {
@@ -95,6 +96,19 @@ export class GridModel {
 
   /** Rows came or went. */
   grew() {
+    this.#measure();
+  }
+
+  /** Takes note of rows that came; true where the column of row numbers became wider. */
+  grow() {
+    const before = this.#lefts[0];
+    this.#measure();
+    return this.#lefts[0] !== before;
+  }
+
+  /** Makes columns wider that rows which came later need; none becomes narrower. */
+  widen() {
+    this.widths = this.widths.map((width, i) => Math.max(width, this.#fit(i, WIDTH_SAMPLE, 40)));
     this.#measure();
   }
 

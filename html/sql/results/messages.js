@@ -4,30 +4,52 @@
  */
 
 import { h, icon } from '../../common/dom.js';
+import { formatMs } from '../../common/figures.js';
 
 /** Entries kept; the oldest make room. */
 const MAX_ENTRIES = 500;
+
+/** Time between two drawings, in ms. */
+const FRAME_MS = 16;
 
 /** Characters of a statement that an entry shows. */
 const MAX_SQL = 300;
 
 /** The list of messages. */
 export class Messages {
-  constructor() {
+  #waiting = [];
+  #frame = 0;
+  /** Whether the newest entry is to be in view: until a person scrolls away from it. */
+  #follows = true;
+
+  /** @param {() => void} onDrawn */
+  constructor(onDrawn) {
+    this.onDrawn = onDrawn;
     this.list = h('ol', { class: 'messages-list', 'aria-label': 'Messages' });
     this.empty = h('p', { class: 'empty', text: 'What the statements report – affected rows, warnings, errors – is listed here.' });
     this.element = h('div', { class: 'messages', tabindex: 0, role: 'region', 'aria-label': 'Messages' }, this.empty, this.list);
+    this.element.addEventListener('scroll', () => {
+      const { scrollTop, clientHeight, scrollHeight } = this.element;
+      if (clientHeight) this.#follows = scrollTop + clientHeight >= scrollHeight - 40;
+    }, { passive: true });
   }
 
   /** Number of entries. */
   get size() {
-    return this.list.children.length;
+    return Math.min(MAX_ENTRIES, this.list.children.length + this.#waiting.length);
+  }
+
+  /** It came into view. */
+  shown() {
+    this.#draw();
+    if (this.#follows) this.element.scrollTop = this.element.scrollHeight;
   }
 
   /** @param {import('../core/resultset.js').ResultSet} result */
   addResult(result) {
     const warnings = result.warnings.map(({ level, code, message }) => ({ kind: 'warn', text: `${code === null ? level : `${level} ${code}`}: ${message}` }));
-    this.#add(result.warnings.length ? 'warn' : 'good', summary(result), result.sql, warnings);
+    if (result.cancelled) return this.#add('info', `Cancelled after ${rowsText(result.count)}. What had arrived is kept.`, result.sql, warnings);
+    return this.#add(result.warnings.length ? 'warn' : 'good', summary(result), result.sql, warnings);
   }
 
   /** @param {{message: string, error?: {errno: number, sqlstate: string}|null, sql?: string}} failure */
@@ -35,26 +57,36 @@ export class Messages {
     this.#add('bad', error ? `Error ${error.errno} (${error.sqlstate}): ${message}` : message, sql ?? '', []);
   }
 
-  /** @param {string} text */
-  addNote(text) {
-    this.#add('info', text, '', []);
+  /** @param {string} text @param {string} [kind] */
+  addNote(text, kind = 'info') {
+    this.#add(kind, text, '', []);
   }
 
   #add(kind, text, sql, more) {
-    this.empty.hidden = true;
+    this.#waiting.push({ time: new Date(), kind, text, sql, more });
+    if (this.#waiting.length > MAX_ENTRIES) this.#waiting.shift();
+    // A script may say a thousand things within a frame. A page in the background has no frames.
+    this.#frame ||= setTimeout(() => this.#draw(), FRAME_MS);
+  }
+
+  #draw() {
+    clearTimeout(this.#frame);
+    this.#frame = 0;
+    if (!this.#waiting.length) return;
     const { element, list } = this;
-    const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 40;
-    list.append(entry(kind, text, sql, more));
+    this.empty.hidden = true;
+    list.append(...this.#waiting.map(entry));
+    this.#waiting = [];
     while (list.children.length > MAX_ENTRIES) list.children[0].remove();
-    if (atEnd) element.scrollTop = element.scrollHeight;
+    if (this.#follows) element.scrollTop = element.scrollHeight;
+    this.onDrawn();
   }
 }
 
 const ICONS = { good: 'check', warn: 'warn', bad: 'error', info: 'info' };
 const WORDS = { good: 'Done', warn: 'Done with warnings', bad: 'Failed', info: 'Note' };
 
-function entry(kind, text, sql, more) {
-  const time = new Date();
+function entry({ time, kind, text, sql, more }) {
   return h('li', { class: `message ${kind}` },
     h('time', { class: 'dim', datetime: time.toISOString(), text: time.toLocaleTimeString('en', { hourCycle: 'h23' }) }),
     icon(ICONS[kind]), h('span', { class: 'visually-hidden', text: `${WORDS[kind]}: ` }),
@@ -68,12 +100,14 @@ function shorten(sql) {
   return text.length > MAX_SQL ? `${text.slice(0, MAX_SQL)}…` : text;
 }
 
-/** A result in a line: `100 rows · 3.2 ms`. @param {import('../core/resultset.js').ResultSet} result */
-export function summary(result) {
+/** A result in a line: `100 rows · 3.2 ms`. @param {import('../core/resultset.js').ResultSet} result @param {boolean} [warnings] whether they are counted */
+export function summary(result, warnings = true) {
+  if (result.cancelled) return `cancelled after ${rowsText(result.count)}`;
   const parts = result.hasColumns ? [rowsText(result.count)] : [`${affected(result)}`];
   if (!result.hasColumns && Number(result.last_insert_id) !== 0) parts.push(`last insert id ${result.last_insert_id}`);
-  if (result.duration) parts.push(spacedDuration(result.duration));
-  if (result.warnings.length) parts.push(`${result.warnings.length} ${result.warnings.length === 1 ? 'warning' : 'warnings'}`);
+  if (result.info) parts.push(result.info);
+  if (result.duration) parts.push(durationText(result.duration));
+  if (warnings && result.warnings.length) parts.push(`${result.warnings.length} ${result.warnings.length === 1 ? 'warning' : 'warnings'}`);
   return parts.join(' · ');
 }
 
@@ -82,5 +116,5 @@ export const rowsText = (count) => `${Number(count).toLocaleString('en')} ${Numb
 
 const affected = ({ affected_rows: rows }) => `OK, ${rowsText(rows)} affected`;
 
-/** `3.2ms` as `3.2 ms`. */
-export const spacedDuration = (duration) => duration.replace(/([\d.])([a-zµ])/gi, '$1 $2');
+/** `2789.823ms` as `2.8 s`. @param {string} duration */
+const durationText = (duration) => (/^[\d.]+ms$/.test(duration) ? formatMs(parseFloat(duration)) : duration);

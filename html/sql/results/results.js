@@ -4,7 +4,7 @@
  */
 
 import { fill, h, icon, query } from '../../common/dom.js';
-import { formatBytes } from '../../common/figures.js';
+import { formatBytes, formatMs } from '../../common/figures.js';
 import { sourceTable } from '../core/format.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { Messages, rowsText, summary } from './messages.js';
@@ -13,6 +13,9 @@ import { Tabs } from './tabs.js';
 
 /** Results of one run that are kept; each holds its rows. */
 const MAX_RESULTS = 100;
+
+/** What the page and the way to it took beside the server is told from here on, in ms. */
+const MIN_LATE_MS = 20;
 
 /** Names of columns that a plan comes in. */
 const PLAN_COLUMNS = /^(?:explain|analyze|select_type)/i;
@@ -29,7 +32,7 @@ const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
  * @property {string} [session]
  */
 
-/** @typedef {{message: string, error?: DbError|null, sql?: string, offset?: number}} Failure */
+/** @typedef {{message: string, error?: DbError|null, sql?: string, offset?: number, alone?: boolean}} Failure `alone`: false where no strip tells it */
 
 /**
  * Builds the result area in `host`. An error tab whose place in the statement is known sends the host a bubbling event
@@ -42,7 +45,9 @@ export function createResults(host, deps) {
   return {
     begin: (run) => area.begin(run),
     progress: (run, state) => area.progress(run, state),
+    addRows: (run, index, result) => area.addRows(run, index, result),
     addResult: (run, index, result) => area.addResult(run, index, result),
+    addNote: (run, text, kind) => area.addNote(run, text, kind),
     addError: (run, index, failure) => area.addError(run, index, failure),
     end: (run, outcome) => area.end(run, outcome),
     notRun: (how) => area.notRun(how),
@@ -65,18 +70,24 @@ class ResultArea {
   #stale = false; // the old results are still shown, dimmed
   #views = new Map(); // tab id → ResultView
   #charted = null;
+  /** The result whose rows are still coming. @type {{id: string, view: ResultView}|null} */
+  #live = null;
   #serial = 0;
   #failures = 0;
   #said = 0;
+  #cut = false; // whether a result of the run was cancelled before its end, and said so
   #server = '';
   #ended = false;
+  #elapsed = 0; // from key to grid, where one statement was run, in ms
   #former = ''; // how the last statement ended, where what is shown is of the one before
+  #warned = []; // the warnings of the last statement
+  #took = 0; // what the server took for it, in ms
   #last = ''; // what the last statement said, where no result is shown
 
   constructor(host, deps) {
     this.#deps = deps;
     this.#host = host;
-    this.messages = new Messages();
+    this.messages = new Messages(() => this.#countMessages());
     this.chart = null;
     this.chartHost = h('div', { class: 'chart-host' });
     this.tabs = new Tabs(() => this.#tabChanged());
@@ -98,7 +109,7 @@ class ResultArea {
     this.#host.append(this.element);
     this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
-    this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages });
+    this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages, onShow: () => this.messages.shown() });
     this.#askServer();
   }
 
@@ -131,7 +142,10 @@ class ResultArea {
     this.#stale = true;
     this.#failures = 0;
     this.#said = 0;
+    this.#cut = false;
     this.#last = '';
+    this.#warned = [];
+    this.#elapsed = 0;
     this.#former = '';
     this.element.classList.remove('former');
     this.element.classList.add('stale');
@@ -140,11 +154,11 @@ class ResultArea {
     fill(this.status, 'Running…');
   }
 
-  progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0, cancelling = false }) {
+  progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0, cancelling = false, note = '' }) {
     if (!this.#isCurrent(run) || this.busy.hidden) return;
     const many = run.statements?.length > 1 ? `statement ${index + 1} of ${run.statements.length}` : '';
     const seconds = `${(elapsedMs / 1000).toFixed(1)} s`;
-    fill(this.status, [cancelling ? 'Cancel sent; waiting for the server' : 'Running…', many, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
+    fill(this.status, [cancelling ? 'Cancel sent; waiting for the server' : 'Running…', many, note, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
   }
 
   /** @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
@@ -153,18 +167,55 @@ class ResultArea {
     this.#freshen();
     result.sql ||= run.statements?.[index] ?? '';
     result.db ||= run.db ?? '';
-    this.#last = summary(result);
+    this.#last = summary(result, false);
+    [this.#warned, this.#took] = [result.warnings, parseFloat(result.duration) || 0];
     this.messages.addResult(result);
     this.#said += 1;
-    if (!result.hasColumns) return this.#countMessages();
-    if (this.#serial >= MAX_RESULTS) return this.messages.addNote(`Not kept: more than ${MAX_RESULTS} results. Run fewer statements at once to see them.`);
+    this.#cut ||= result.cancelled;
+    if (!this.#finishLive(result) && result.hasColumns && !this.#show(run, result)) {
+      this.messages.addNote(`Not kept: more than ${MAX_RESULTS} results. Run fewer statements at once to see them.`);
+    }
+    if (result.hasColumns) this.#showPlan(run, result);
+  }
+
+  /** Rows of a result that goes on. @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
+  addRows(run, index, result) {
+    if (!this.#isCurrent(run)) return;
+    this.#freshen();
+    if (this.#live?.view.result === result) this.#live.view.grow();
+    else {
+      result.sql ||= run.statements?.[index] ?? '';
+      result.db ||= run.db ?? '';
+      this.#live = this.#show(run, result);
+    }
+    if (this.#live) this.tabs.setCount(this.#live.id, result.rows.length.toLocaleString('en'));
+  }
+
+  /** True where `result` was shown while it came; what was shown and is no result after all goes. */
+  #finishLive(result) {
+    const live = this.#live;
+    this.#live = null;
+    if (!live) return false;
+    if (live.view.result !== result) {
+      this.tabs.remove(live.id);
+      this.#serial -= 1;
+      return false;
+    }
+    live.view.finish();
+    this.tabs.setCount(live.id, Number(result.count).toLocaleString('en'));
+    if (this.#charted === result) this.#chartOf(result);
+    return true;
+  }
+
+  /** Gives a result its tab; null where there are too many. @returns {{id: string, view: ResultView}|null} */
+  #show(run, result) {
+    if (this.#serial >= MAX_RESULTS) return null;
     this.#serial += 1;
     const id = this.#freeId();
-    this.#addView(id, this.#titleOf(result), run, result);
+    const view = this.#addView(id, this.#titleOf(result), run, result);
     if (this.#serial === 1) this.#chartOf(result);
-    this.#showPlan(run, result);
     if (this.#serial === 1 && !['chart', 'plan'].includes(this.tabs.active)) this.tabs.activate(id);
-    return this.#countMessages();
+    return { id, view };
   }
 
   /** Pinned results of former runs keep theirs. */
@@ -209,6 +260,7 @@ class ResultArea {
       onClose: () => { view.dispose(); this.#views.delete(id); },
     });
     this.tabs.remove('home');
+    return view;
   }
 
   async #showPlan(run, result) {
@@ -245,14 +297,26 @@ class ResultArea {
     });
   }
 
+  /** Something that is to be known of a run. @param {Run} run @param {string} text @param {string} [kind] */
+  addNote(run, text, kind) {
+    if (!this.#isCurrent(run)) return;
+    this.#freshen();
+    this.messages.addNote(text, kind);
+    this.#said += 1;
+  }
+
   /** @param {Run} run @param {number} index @param {Failure} failure */
   addError(run, index, failure) {
     if (!this.#isCurrent(run)) return;
     if (failure.message === 'cancelled') return; // no failure: `end` says it, and the old results stay
-    this.#freshen();
+    // The strip under the editor tells of one statement, so the result of the one before may stay.
+    const alone = run.statements?.length === 1 && this.#stale && failure.alone !== false;
+    if (!alone) this.#freshen();
     this.#last = 'Failed';
     this.messages.addError(failure);
     this.#failures += 1;
+    this.#deps.announce?.(failure.message, 'bad');
+    if (alone) return;
     const id = `error-${this.#failures}`;
     if (this.#failures <= MAX_RESULTS) {
       const title = run.statements?.length > 1 ? `Error in ${index + 1}` : 'Error';
@@ -260,8 +324,6 @@ class ResultArea {
       this.tabs.remove('home');
       this.tabs.activate(id);
     }
-    this.#countMessages();
-    this.#deps.announce?.(failure.message, 'bad');
   }
 
   /** @param {Run} run @param {number} index @param {Failure} failure */
@@ -283,10 +345,12 @@ class ResultArea {
   end(run, { cancelled = false, how = '', elapsedMs = 0 } = {}) {
     if (!this.#isCurrent(run)) return;
     const nothingCame = this.#stale;
-    if (cancelled) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
+    this.#live = null;
+    if (cancelled && !this.#cut) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
     this.#settle();
     if (this.#said > 0 && this.#serial === 0 && this.#failures === 0) this.tabs.activate('messages');
-    if (nothingCame && cancelled) this.notRun(how);
+    this.#elapsed = run.statements?.length === 1 ? elapsedMs : 0;
+    if (nothingCame && (cancelled || this.#failures)) this.notRun(how || 'Failed');
     else this.#showStatus(how);
     if (!this.#failures) this.#deps.announce?.(how || this.status.textContent);
   }
@@ -387,8 +451,17 @@ class ResultArea {
     if (!this.busy.hidden) return;
     if (this.#former) return this.#showFormer();
     const result = isOfRun(this.tabs.active) ? this.#view?.result : null;
-    const text = [lead, ...(result?.notes ?? []), result ? summary(result) : this.#last, this.#server].filter(Boolean).join(' · ');
-    fill(this.status, text, ...(result?.truncated ? this.#truncated(result) : []));
+    const took = result ? parseFloat(result.duration) || 0 : this.#took;
+    const late = this.#elapsed - took >= MIN_LATE_MS ? `, shown after ${formatMs(this.#elapsed)}` : '';
+    const said = result ? summary(result, false) : this.#last;
+    const text = [lead, ...(result?.notes ?? []), said && said + late].filter(Boolean).join(' · ');
+    const count = (result ? result.warnings : this.#warned).filter(({ code }) => code !== null).length;
+    fill(this.status, text, ...(count ? [text && ' · ', this.#warningsButton(count)] : []), ...(result?.truncated ? this.#truncated(result) : []), this.#server && (text || count) ? ` · ${this.#server}` : this.#server);
+  }
+
+  #warningsButton(count) {
+    const text = `${count.toLocaleString('en')} ${count === 1 ? 'warning' : 'warnings'}`;
+    return h('button', { type: 'button', class: 'link warnings', title: 'Show them in Messages', on: { click: () => this.tabs.activate('messages') } }, icon('warn'), h('span', { text }));
   }
 
   #showFormer() {

@@ -29,7 +29,7 @@ export class ResultView {
     /** Whether it stays when the next statement runs. */
     this.pinned = false;
     this.grid = new Grid(result, {
-      label: `${title}: ${result.rows.length} rows, ${result.columns.length} columns`,
+      label: this.#label,
       onActive: (at) => this.viewer.isOpen && this.#show(at),
       onOpen: (at, byKey) => this.#open(at, byKey),
       onCopy: (event) => this.copying.onCopy(event),
@@ -49,6 +49,21 @@ export class ResultView {
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
     this.#setWidth(readPreference('viewerWidth', WIDTH.first));
+  }
+
+  get #label() {
+    return `${this.title}: ${this.result.rows.length} rows, ${this.result.columns.length} columns`;
+  }
+
+  /** More rows have come. */
+  grow() {
+    this.grid.grow();
+  }
+
+  /** All rows have come. */
+  finish() {
+    this.grid.finish(this.#label);
+    if (this.find.isOpen) this.find.search();
   }
 
   dispose() {

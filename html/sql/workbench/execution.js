@@ -8,6 +8,7 @@ import { scriptStatements } from '../core/script.js';
 import { Slicer } from '../core/slices.js';
 import { formatMs } from '../../common/figures.js';
 import { Run } from './runner.js';
+import { consoleHint, noPlan } from '../core/hints.js';
 
 /**
  * @typedef {import('./querytab.js').QueryTab} QueryTab
@@ -45,7 +46,8 @@ export class Execution {
   /** Runs everything in the tab. @param {QueryTab} tab */
   async all(tab) {
     if (tab.run) return this.run(tab, []);
-    return this.run(tab, await scriptStatements(tab.script?.text ?? tab.editor.text));
+    if (tab.script) return this.#file(tab, tab.script.file);
+    return this.run(tab, await scriptStatements(tab.editor.text));
   }
 
   /** Shows how the server would execute the statement at the cursor. @param {QueryTab} tab */
@@ -68,6 +70,8 @@ export class Execution {
     if (!statements.length) return this.#nothingToRun(tab);
     tab.showMessage(null);
     tab.editor.mark([]);
+    const hint = plan ? noPlan(statements[0].sql) : consoleHint(statements[0].sql);
+    if (hint) return this.#tellHint(tab, statements[0], hint);
     if (tab.tellLostSession()) return this.#notRun(tab);
     const filled = await this.#host.parameters(statements);
     if (!filled) return undefined;
@@ -81,6 +85,12 @@ export class Execution {
   #nothingToRun(tab) {
     tab.showMessage({ text: 'Nothing to run: write a statement, or double click a table on the left.', kind: 'warn' });
     tab.editor.area.focus();
+  }
+
+  #tellHint(tab, statement, text) {
+    tab.showMessage({ text, kind: 'warn', at: statement.start });
+    announce(text, 'bad');
+    this.#notRun(tab);
   }
 
   #refuse(tab, statement) {
@@ -115,24 +125,43 @@ export class Execution {
     return confirmDialog({ title: found.length === 1 ? first.statement : 'Data will be lost', text, detail, action: 'Run' });
   }
 
-  async #start(tab, statements, plan) {
-    tab.sessionUsed = true;
-    tab.progress = null;
-    tab.run = new Run(this.#host.api, {
+  /** Runs a script from its file. */
+  async #file(tab, file) {
+    tab.showMessage(null);
+    if (tab.tellLostSession()) return this.#notRun(tab);
+    const module = await import('./filerun.js').catch(() => null);
+    if (!module) return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    if (tab.run) return undefined;
+    tab.dictionary = true;
+    return this.#begin(tab, new module.FileRun(this.#host.api, {
+      file, db: tab.db, session: tab.session, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
+      onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
+      onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
+      onError: (message) => tab.showMessage({ text: message }),
+    }), 1);
+  }
+
+  #start(tab, statements, plan) {
+    return this.#begin(tab, new Run(this.#host.api, {
       statements, plan, db: tab.db, session: tab.session, limit: this.#host.settings.limit || null, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
       onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
       onOutcome: (outcome) => this.#host.remember(tab, outcome),
       onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
-      onError: (statement, message) => tab.showError(this.#unexplained(statement), message),
-    });
+      onError: (statement, message, bare) => tab.showError(this.#unexplained(statement), message, bare),
+    }), statements.length);
+  }
+
+  async #begin(tab, run, count) {
+    tab.sessionUsed = true;
+    tab.progress = null;
+    tab.run = run;
     tab.drawTransaction();
     this.#host.drawState(tab);
     this.#host.drawTabs();
-    const { run } = tab;
     const end = await run.start().catch((error) => this.#broke(error));
-    if (tab.run === run) this.#ended(tab, end, statements.length);
+    if (tab.run === run) this.#ended(tab, end, count);
     return end;
   }
 
@@ -168,6 +197,8 @@ function summary({ failed, how, elapsedMs, done, count }) {
   const time = formatMs(elapsedMs);
   const of = count > 1 ? `${done.toLocaleString('en')} of ${count.toLocaleString('en')} statements` : '';
   if (how) return [how, of, `after ${time}`].filter(Boolean).join(' · ');
-  if (failed) return [count > 1 ? `${failed} failed` : 'Failed', of, time].filter(Boolean).join(' · ');
-  return ['Done', of, time].filter(Boolean).join(' · ');
+  if (!failed) return count > 1 ? ['Done', of, time].join(' · ') : 'Done';
+  if (count === 1) return 'Failed';
+  const rest = count > done ? `, ${(count - done).toLocaleString('en')} not run` : '';
+  return `${failed.toLocaleString('en')} failed · ${(done - failed).toLocaleString('en')} of ${count.toLocaleString('en')} statements ran${rest} · ${time}`;
 }

@@ -1,11 +1,13 @@
 // Scripts from files: opened by a button, dropped on the editor, saved as a download.
+import { openDialog } from '../../common/dialog.js';
 import { h } from '../../common/dom.js';
+import { formatBytes } from '../../common/figures.js';
 
-/** The longest script that is put into the editor, in characters; a longer one is run from memory. */
+/** The largest script that is put into the editor, in bytes; a larger one is run from its file. */
 export const MAX_EDITABLE = 1_500_000;
-/** The largest file that is read, in bytes: a text of a browser page may not be longer than about 500 MB. */
-export const MAX_FILE = 256 * 1024 * 1024;
-/** How much of a larger script is shown, in characters. */
+/** From here on, in bytes, it is asked which of both is wanted. */
+const MAY_BE_LARGE = 1_000_000;
+/** How much of a larger script is shown, in bytes. */
 const SHOWN = 50_000;
 
 /** Lets a user choose a file. @returns {Promise<File|null>} */
@@ -37,12 +39,35 @@ export function openScript(host, onFile) {
 }
 
 /**
- * Reads a script as UTF-8 text with line ends as the editor has them.
+ * Reads a script as UTF-8 text with line ends as the editor has them; of a large one its beginning. Null where it is not
+ * to be opened after all.
  * @param {File} file
- * @returns {Promise<{name: string, text: string, shown: string, large: boolean}>}
+ * @returns {Promise<{name: string, file: File|null, text: string}|null>}
  */
 export async function readScript(file) {
-  if (file.size > MAX_FILE) throw new Error(`${file.name} is larger than ${MAX_FILE / 1024 / 1024} MB; run it with the mariadb command line client`);
+  if (file.size > MAY_BE_LARGE) {
+    const fits = file.size <= MAX_EDITABLE;
+    const choice = fits ? await askHow(file) : 'file';
+    if (!choice) return null;
+    if (choice === 'file') return { name: file.name, file, text: await beginning(file) };
+  }
+  return { name: file.name, file: null, text: await textOf(file) };
+}
+
+function askHow(file) {
+  return openDialog({
+    title: 'Open a large script',
+    body: h('p', { text: `${file.name} has ${formatBytes(file.size)}. From the file it is run piece by piece, whatever its size; in the editor it can be changed first.` }),
+    actions: [{ label: 'Cancel', value: '' }, { label: 'Open in the editor', value: 'editor' }, { label: 'Run from the file', value: 'file', kind: 'primary' }],
+  });
+}
+
+async function beginning(file) {
+  const text = new TextDecoder().decode(await file.slice(0, SHOWN).arrayBuffer()).replace(/\r\n?/g, '\n');
+  return text.slice(0, text.lastIndexOf('\n') + 1 || text.length);
+}
+
+async function textOf(file) {
   const bytes = await file.arrayBuffer();
   let text;
   try {
@@ -50,12 +75,10 @@ export async function readScript(file) {
   } catch {
     throw new Error(`${file.name} is not UTF-8 text; convert it first`);
   }
-  text = text.replace(/\r\n?/g, '\n');
-  const large = text.length > MAX_EDITABLE;
-  return { name: file.name, text, large, shown: large ? text.slice(0, text.lastIndexOf('\n', SHOWN) + 1 || SHOWN) : text };
+  return text.replace(/\r\n?/g, '\n');
 }
 
-/** Saves text as a download. @param {string} name @param {string} text */
+/** Saves text, or a file again, as a download. @param {string} name @param {string|File} text */
 export function saveScript(name, text) {
   const url = URL.createObjectURL(new Blob([text], { type: 'application/sql' }));
   h('a', { href: url, download: /\.sql$/i.test(name) ? name : `${name}.sql` }).click();

@@ -43,7 +43,7 @@ function drawHistory(list, note, found, query, close) {
 }
 
 function meta(entry) {
-  const outcome = entry.error ? `failed: ${entry.error.slice(0, 160)}` : entry.rows === null ? '' : `${entry.rows.toLocaleString('en')} rows`;
+  const outcome = entry.error ? `failed: ${entry.error.slice(0, 160)}` : entry.rows === null ? '' : `${entry.rows.toLocaleString('en')} ${entry.rows === 1 ? 'row' : 'rows'}`;
   return [new Date(entry.at).toLocaleString(), entry.db, formatMs(entry.ms), outcome, entry.cut && 'cut to its beginning'].filter(Boolean).join(' · ');
 }
 

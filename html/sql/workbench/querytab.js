@@ -1,4 +1,5 @@
 // One query tab: its editor, result area, session and running statements.
+import { formatBytes } from '../../common/figures.js';
 import { byId, fill, h, icon, iconButton } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { errorSpan } from '../core/errors.js';
@@ -24,7 +25,7 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
  * What a tab needs of the page.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings, info: ServerInfo,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
- *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void}} TabHost
+ *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, runFile: (tab: QueryTab) => void}} TabHost
  */
 
 /** A part of the page that is loaded when it is wanted; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
@@ -54,8 +55,8 @@ export class QueryTab {
     this.inTransaction = false;
     /** Whether the session was given up since the last statement: the next one must not run silently in a new session. */
     this.sessionLost = false;
-    /** A script too large for the editor: run from memory, only its beginning shown. */
-    /** @type {{name: string, text: string, shown: string}|null} */
+    /** A script too large for the editor: run from its file, only its beginning shown. */
+    /** @type {{name: string, file: File, text: string}|null} */
     this.script = null;
     /** @type {import('./runner.js').Run|null} */
     this.run = null;
@@ -221,13 +222,13 @@ export class QueryTab {
       iconButton('close', 'Dismiss', () => { this.showMessage(null); this.editor.mark([]); this.editor.area.focus(); }));
   }
 
-  /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text */
-  showError(statement, text) {
+  /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text @param {string} [bare] the server's own words */
+  showError(statement, text, bare = text) {
     if (this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
       this.showMessage({ text });
       return;
     }
-    const span = errorSpan(statement.sql, text);
+    const span = errorSpan(statement.sql, bare);
     const at = span ? { start: statement.start + span.start, end: statement.start + Math.max(span.end, span.start + 1) } : null;
     this.editor.mark(at ? [{ ...at, kind: 'error' }] : []);
     if (at && this.app.active === this) this.editor.reveal(at.start);
@@ -240,13 +241,14 @@ export class QueryTab {
     if (!this.script && at >= 0 && at <= this.editor.text.length) this.editor.select(at);
   }
 
-  /** Takes a script that is too large to edit. @param {{name: string, text: string, shown: string}} script */
+  /** Takes a script that is too large to edit. @param {{name: string, file: File, text: string}} script */
   setScript(script) {
-    this.editor.setText(script.shown);
+    this.editor.setText(script.text);
     this.script = script;
     this.editor.area.readOnly = true;
     const drop = h('button', { type: 'button', class: 'button', text: 'Close file', on: { click: () => this.clearScript() } });
-    fill(this.banner, icon('file'), h('span', { text: `${script.name}: too large to edit here. Its beginning is shown; Run executes the whole file.` }), drop);
+    const run = h('button', { type: 'button', class: 'button', text: 'Run from the file', on: { click: () => this.app.runFile(this) } });
+    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes the whole file, and does not ask before data is lost.` }), run, drop);
     this.banner.hidden = false;
   }
 
@@ -263,6 +265,25 @@ export class QueryTab {
   /** What is kept across reloads. */
   stored() {
     return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName };
+  }
+
+  /** Leaves the session to the page that is loaded next. @returns {import('./store.js').StoredSession} */
+  leaveSession() {
+    const { session, sessionUsed: used, inTransaction } = this;
+    if (used) this.app.api.leaveSession(session);
+    return { session, used, inTransaction };
+  }
+
+  /** Takes the session of the page before again, or says what was lost with it. @param {import('./store.js').StoredSession} left */
+  async resumeSession({ session, used, inTransaction }) {
+    if (!used || !/^[0-9a-f]{24}$/.test(String(session))) return;
+    this.session = session;
+    this.sessionUsed = true;
+    const { open, lost } = await this.app.api.resumeSession(session).catch(() => ({ open: false, lost: false }));
+    if (this.session !== session || this.run) return;
+    if (open) this.setTransaction(inTransaction && !this.app.readOnly);
+    else this.renewSession();
+    if (!open && (lost || inTransaction)) this.#warn(`The session ended while the page was away: ${inTransaction ? 'its transaction was rolled back, and its variables and temporary tables are gone' : SESSION_GONE}. What is run next begins a new session.`);
   }
 
   /** A new session id: the old session is over. */

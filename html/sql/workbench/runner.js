@@ -1,13 +1,20 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
+import { readEnvelope } from '../../common/transport.js';
 import { errorSpan } from '../core/errors.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { readOnlyRefusal } from '../core/readonly.js';
+import { readOutcomes, togetherFrom } from '../core/outcomes.js';
+import { ResultSet } from '../core/resultset.js';
 import { readQuery } from '../core/stream.js';
 import { randomId } from './store.js';
 
 /** Time between two progress reports, in ms. */
 const TICK_MS = 100;
+/** Time between two drawings of progress at least, in ms. */
+const FRAME_MS = 16;
+/** Said where an answer broke off. */
+const LOST = 'the connection was lost while this statement ran, or before it did; check whether it took effect before you run the script again';
 /** Time after which a cancelled statement can be given up, in ms: a double key press must not do it. */
 const GIVE_UP_AFTER_MS = 3_000;
 /** Pause before a cancel that found nothing or got no answer is sent again, in ms. */
@@ -19,7 +26,7 @@ const DICTIONARY = /^(CREATE|DROP|ALTER|RENAME|TRUNCATE)$/;
 
 /**
  * @typedef {{start: number, end: number, sql: string}} Statement
- * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean, mayGiveUp: boolean}} Progress
+ * @typedef {{index: number, count: number, rows: number, bytes: number, elapsedMs: number, sql: string, cancelling: boolean, mayGiveUp: boolean, note?: string}} Progress
  * @typedef {{sql: string, ms: number, rows: number|null, error: string|null}} Outcome
  */
 
@@ -36,13 +43,14 @@ export class Run {
   /** Whether the last answer said that the session's connection was lost. */
   #lost = false;
   #timer = 0;
+  #reportedAt = 0;
   #now = { index: 0, rows: 0, bytes: 0, sql: '' };
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
    * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
    *   stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
-   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string) => void}} options
+   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string, bare: string) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
@@ -86,51 +94,110 @@ export class Run {
   async #each() {
     let failed = 0;
     let done = 0;
-    for (const [index, statement] of this.#options.statements.entries()) {
-      if (this.#cancelled) break;
-      done += 1;
-      if (await this.#one(index, statement)) continue;
-      failed += 1;
-      if (this.#options.stopOnError) break;
+    const { statements, stopOnError, readOnly, plan } = this.#options;
+    while (done < statements.length && !this.#cancelled && !(failed && stopOnError)) {
+      const count = readOnly || plan ? 0 : togetherFrom(this.statements, done);
+      if (count) {
+        const some = await this.#several(done, count);
+        failed += some.failed;
+        done += some.done;
+      } else {
+        failed += await this.#one(done, statements[done]) ? 0 : 1;
+        done += 1;
+      }
     }
     return { failed, done };
+  }
+
+  /** Statements that return no rows go together in one request: most of a script's time is on the way otherwise. */
+  async #several(from, count) {
+    const ended = { failed: 0, done: 0 };
+    const statements = this.#options.statements.slice(from, from + count);
+    this.#now = { index: from, rows: 0, bytes: 0, sql: statements[0].sql };
+    this.#report();
+    const queryId = (this.#queryId = randomId());
+    const { session, stopOnError } = this.#options;
+    const body = statements.map(({ sql }) => JSON.stringify(sql)).join('\n');
+    let trouble = '';
+    try {
+      const response = await this.#api.script({ body: `${body}\n`, lines: true, db: this.db, session, queryId, goesOn: !stopOnError, signal: this.#abort.signal });
+      if (!response.ok) await readEnvelope(response);
+      const end = await readOutcomes(response, (outcome) => {
+        this.#now.index = from + ended.done;
+        if (!this.#told(from + ended.done, statements[ended.done], outcome)) ended.failed += 1;
+        ended.done += 1;
+        this.#reportSoon();
+      });
+      trouble = end?.message ?? (end ? '' : LOST);
+    } catch (error) {
+      trouble = this.#abort.signal.aborted ? 'cancelled' : error.unreachable || error instanceof TypeError ? LOST : error.message;
+    } finally {
+      this.#queryId = null;
+    }
+    if (!trouble && !ended.done && !this.#cancelled) trouble = 'the server ran nothing of it; run it again';
+    if (trouble && ended.done < count) {
+      this.#fail(from + ended.done, statements[ended.done], trouble, null, 0);
+      ended.failed += 1;
+      ended.done = count;
+    }
+    return ended;
+  }
+
+  /** How a statement of several ended; true when it succeeded. @param {import('../core/outcomes.js').Outcome} outcome */
+  #told(index, statement, outcome) {
+    const { code, message = '', error = null, in_transaction: inTransaction = null } = outcome;
+    this.#tellTransaction({ code, inTransaction });
+    const ms = parseFloat(outcome.duration);
+    if (code !== 200) return this.#fail(index, statement, message, error, ms);
+    const result = new ResultSet({ sql: statement.sql, db: this.db });
+    for (const [name, value] of Object.entries(outcome)) result.set(name, value);
+    this.#options.results.addResult(this, index, result);
+    this.#succeeded(statement.sql, result, ms);
+    return true;
+  }
+
+  /** Progress is drawn once a frame at most. */
+  #reportSoon() {
+    if (performance.now() - this.#reportedAt >= FRAME_MS) this.#report();
   }
 
   /** One statement; true when it succeeded. */
   async #one(index, statement) {
     this.#now = { index, rows: 0, bytes: 0, sql: statement.sql };
-    this.#report();
+    this.#reportSoon();
     const refused = this.#options.readOnly ? readOnlyRefusal(statement.sql) : null;
     if (refused) return this.#fail(index, statement, refused, null, 0);
     const from = performance.now();
-    const { sql, answer } = await this.#ask(statement.sql);
+    const { sql, answer } = await this.#ask(index, statement.sql);
     const ms = performance.now() - from;
     this.#tellTransaction(answer);
-    for (const result of answer.results) this.#add(index, result, sql);
+    for (const result of answer.results) this.#add(index, result, sql, answer.code);
     if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms);
     this.#succeeded(statement.sql, answer.results[0], ms);
     return true;
   }
 
   /** Sends a statement; a plan that the server refuses in JSON is requested in tabular form. */
-  async #ask(sql) {
-    const answer = await this.#send(sql);
+  async #ask(index, sql) {
+    const answer = await this.#send(index, sql);
     // Loaded when it is asked for, as in the results.
     const plans = this.#options.plan && answer.code === 200 ? await import('../results/planview.js').catch(() => null) : null;
     const again = plans && answer.results.some(plans.isPlanRefused) ? plans.inTabularForm(sql) : sql;
     if (again === sql || this.#cancelled) return { sql, answer };
-    const second = await this.#send(again);
+    const second = await this.#send(index, again);
     return second.code === 200 ? { sql: again, answer: second } : { sql, answer };
   }
 
-  async #send(sql) {
+  async #send(index, sql) {
     const { session, limit } = this.#options;
     const { signal } = this.#abort;
     this.#queryId = randomId();
     try {
       const response = await this.#api.query({ sql, db: this.db, limit, session, queryId: this.#queryId, signal });
       const onProgress = ({ rows, bytes }) => Object.assign(this.#now, { rows, bytes });
-      return await readQuery(response, { onProgress, signal, limit: limit ?? undefined, sql, db: this.db });
+      const onRows = this.#options.plan ? undefined : (result) => this.#options.results.addRows(this, index, result);
+      const stopped = () => this.#cancelled;
+      return await readQuery(response, { onProgress, onRows, stopped, signal, limit: limit ?? undefined, sql, db: this.db });
     } catch (error) {
       const message = signal.aborted ? 'cancelled' : error.message;
       return { results: [], code: error.status ?? 0, message, error: error.error ?? null, cancelled: signal.aborted, inTransaction: null };
@@ -151,7 +218,10 @@ export class Run {
     return !this.#options.readOnly && this.statements.slice(this.#now.index).some((sql) => readOnlyRefusal(sql) !== null);
   }
 
-  #add(index, result, sql) {
+  #add(index, result, sql, code) {
+    // What came after the cancel was passed over.
+    result.cancelled = this.#cancelled && result.hasColumns && (code !== 200 || result.count > result.rows.length);
+    if (result.cancelled) result.count = result.rows.length;
     result.sql = sql;
     result.db = this.db;
     result.plan = this.#options.plan;
@@ -162,13 +232,15 @@ export class Run {
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
     this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
-    if (text !== 'cancelled') this.#options.onError(statement, text);
+    if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text);
     return false;
   }
 
   #succeeded(sql, result, ms) {
+    // One time is told everywhere: the server's, where it told it.
+    const took = parseFloat(result?.duration) || ms;
     const rows = result?.columns?.length ? result.count : result?.affected_rows ?? null;
-    this.#options.onOutcome({ sql, ms, rows, error: null });
+    this.#options.onOutcome({ sql, ms: took, rows, error: null });
     const [first, second] = firstWords(sql);
     if (first?.toUpperCase() === 'USE' && second) {
       this.db = unquoteIdentifier(second);
@@ -178,6 +250,7 @@ export class Run {
   }
 
   #report() {
+    this.#reportedAt = performance.now();
     const progress = { ...this.#now, count: this.statements.length, elapsedMs: performance.now() - this.began, cancelling: this.#cancelled, mayGiveUp: this.#mayGiveUp };
     this.#options.results.progress(this, progress);
     this.#options.onProgress(progress);

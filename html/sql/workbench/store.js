@@ -5,6 +5,8 @@ import { withoutSecrets } from '../core/secrets.js';
 
 /** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string}} StoredTab */
 
+/** @typedef {{session: string, used: boolean, inTransaction: boolean}} StoredSession */
+
 const PREFIX = 'postern.sql';
 /** The longest text of a tab that is kept, in characters; browsers give an origin about 5 million in all. */
 export const MAX_KEPT_TEXT = 1_000_000;
@@ -121,6 +123,26 @@ export class Workspace {
   /** False where the browser has no room. @param {string} name @param {any} value */
   write(name, value) {
     return write(`${this.#key}.${name}`, value);
+  }
+
+  /** Keeps the sessions of the tabs, in their order, for the page that is loaded next in this browser tab. @param {StoredSession[]} sessions */
+  leaveSessions(sessions) {
+    try {
+      sessionStorage.setItem(`${this.#key}.sessions`, JSON.stringify(sessions));
+    } catch {
+      // Without sessionStorage the sessions end.
+    }
+  }
+
+  /** The sessions that were left, once: a copy of the browser tab must not have them too. @returns {StoredSession[]} */
+  takeSessions() {
+    try {
+      const kept = JSON.parse(sessionStorage.getItem(`${this.#key}.sessions`) ?? '[]');
+      sessionStorage.removeItem(`${this.#key}.sessions`);
+      return Array.isArray(kept) ? kept : [];
+    } catch {
+      return [];
+    }
   }
 
   /** @returns {import('../core/history.js').Entry[]} */

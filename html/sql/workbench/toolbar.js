@@ -88,8 +88,9 @@ function drawCancel({ cancelling = false, mayGiveUp = false }) {
 function progressText(progress) {
   if (!progress) return 'Sending …';
   const parts = [progress.cancelling ? 'Cancel sent; waiting for the server' : 'Running', formatMs(progress.elapsedMs)];
+  if (progress.note) parts.push(progress.note);
   if (progress.count > 1) parts.push(`statement ${(progress.index + 1).toLocaleString('en')} of ${progress.count.toLocaleString('en')}`);
-  if (progress.rows) parts.push(`${progress.rows.toLocaleString('en')} rows`);
+  if (progress.rows) parts.push(`${progress.rows.toLocaleString('en')} ${progress.rows === 1 ? 'row' : 'rows'}`);
   if (progress.bytes > 100_000) parts.push(formatBytes(progress.bytes));
   return parts.join(' · ');
 }

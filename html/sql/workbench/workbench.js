@@ -75,7 +75,7 @@ export class Workbench {
     addEventListener('hashchange', () => this.#followLink());
     addEventListener('beforeunload', (event) => this.#askBeforeLeaving(event));
     addEventListener('pagehide', () => this.#leave());
-    addEventListener('pageshow', (event) => { if (event.persisted) for (const tab of this.tabs) tab.renewSession(); });
+    addEventListener('pageshow', (event) => { if (event.persisted) this.#resumeSessions(); });
     document.addEventListener('visibilitychange', () => { if (document.hidden) this.#saveSoon.now(); });
   }
 
@@ -84,7 +84,13 @@ export class Workbench {
     for (const stored of tabs.slice(0, MAX_TABS)) this.#add({ ...stored, name: String(stored.name ?? 'query') });
     if (!this.tabs.length) this.#add({ name: 'query 1', db: this.info.database ?? '' });
     this.activate(this.tabs[Math.min(active, this.tabs.length - 1)] ?? this.tabs[0]);
+    this.#resumeSessions();
     this.#followLink();
+  }
+
+  /** The page was loaded again: its tabs go on in their sessions. */
+  #resumeSessions() {
+    this.workspace.takeSessions().forEach((left, at) => this.tabs[at]?.resumeSession(left));
   }
 
   async #loadCatalogue() {
@@ -115,7 +121,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
-      save: () => saveScript(this.active.name, this.active.script?.text ?? this.active.editor.text),
+      save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
       format: () => this.active.format(),
@@ -426,18 +432,24 @@ export class Workbench {
     if (!file) return;
     try {
       const script = await readScript(file);
+      if (!script) return;
       const tab = this.active.isEmpty && !this.active.run ? this.active : this.newTab();
       if (!tab) return;
       tab.rename(script.name.slice(0, 60));
-      if (script.large) tab.setScript(script);
+      if (script.file) tab.setScript({ ...script, file: script.file });
       else tab.editor.setText(script.text);
       tab.generated = false;
       this.drawTabs();
       this.tabChanged(tab);
-      notify(script.large ? `${script.name} opened; Run executes the whole file` : `${script.name} opened`, 'good');
+      notify(script.file ? `${script.name} opened; Run executes the whole file` : `${script.name} opened`, 'good');
     } catch (error) {
       notify(error.message, 'bad');
     }
+  }
+
+  /** Runs the file that a tab has open. @param {QueryTab} tab */
+  runFile(tab) {
+    return this.execution.all(tab);
   }
 
   #followLink() {
@@ -450,7 +462,7 @@ export class Workbench {
     if (link.sql) tab.editor.setText(link.sql);
     if (link.db) tab.db = link.db;
     this.tabChanged(tab);
-    if (link.sql) announce('A statement was filled in from the link; it was not run');
+    if (link.sql) notify('A statement was filled in from a link; nothing was run');
   }
 
   async #copyLink() {
@@ -520,10 +532,7 @@ export class Workbench {
   #leave() {
     this.#saveSoon.cancel();
     this.save();
-    for (const tab of this.tabs) {
-      tab.run?.abandon();
-      if (tab.sessionUsed) this.api.closeSession(tab.session);
-      tab.sessionUsed = false;
-    }
+    for (const tab of this.tabs) tab.run?.abandon();
+    this.workspace.leaveSessions(this.tabs.map((tab) => tab.leaveSession()));
   }
 }

@@ -182,7 +182,7 @@ impl<'a> ResponseHead<'a> {
     /// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2).
     fn interim(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
         self.part = AnswerPart::Head(HeadScan::default());
-        if self.request.version == Version::Http10 {
+        if self.request.version == Version::Http10 || !self.rules.passes_interim() {
             return Ok(Vec::new());
         }
         self.interim += 1;

@@ -38,6 +38,11 @@ pub(crate) trait Rules {
         false
     }
 
+    /// Whether interim answers (RFC 9110 section 15.2) go to the client.
+    fn passes_interim(&self) -> bool {
+        true
+    }
+
     /// What an upstream seems to speak whose answer begins with `input`, and not as HTTP does.
     fn name_protocol(&self, _input: &[u8]) -> &'static str {
         "it does not begin as HTTP does"

@@ -9,11 +9,14 @@ use crate::http::h1::head::Head;
 
 /// The upstream of a server.
 pub(in crate::http) trait Backend: Send + Sync {
-    /// Connects, for one checked request.
+    /// Whether the body of such a request goes on as it comes, however long it is.
+    fn streams(&self, method: &str, path: &str) -> bool;
+
+    /// Connects, for one checked request; `None` is a body that is written behind the head, framed as the client frames it.
     fn open(
         &self,
         head: &Head,
-        body: &[u8],
+        body: Option<&[u8]>,
         peer: SocketAddr,
         client: &CancelToken,
     ) -> io::Result<Opened>;

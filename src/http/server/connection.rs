@@ -136,8 +136,14 @@ impl<'a> Connection<'a> {
         let target = Target::parse(&head.target)?;
         let state = self.state;
         state.hosts.check(head, &target.path, state.port)?;
+        if state.backend.streams(&head.method, &target.path) {
+            if head.expects_continue && self.inbox.is_empty() {
+                self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+            }
+            return self.exchange(head, None);
+        }
         let (body, _held) = self.read_body(head)?;
-        self.exchange(head, body)
+        self.exchange(head, Some(body))
     }
 
     /// The wait for the first byte is `first_wait`; from there on the whole head has one
@@ -217,18 +223,20 @@ impl<'a> Connection<'a> {
         Refusal::new(413, format!("the request body is larger than {cap} bytes"))
     }
 
-    fn exchange(&mut self, head: &Head, body: Vec<u8>) -> Result<(), End> {
+    /// One whose body is not given has it streamed.
+    fn exchange(&mut self, head: &Head, body: Option<Vec<u8>>) -> Result<(), End> {
         self.entry.enter(Phase::Busy);
         let _slot = self.state.exchanges.enter().ok_or_else(too_busy)?;
         let cancel = CancelToken::new();
+        // A body that is there lies with the head as one.
+        let framing = body.as_ref().map_or(head.framing, |_| Framing::Length(0));
         let mut opened = self.open(head, body, &cancel)?;
         let rules = WorkerRules {
             state: self.state,
             pending: opened.pending.as_ref(),
             cancel: &cancel,
         };
-        // Head and body lie there as one.
-        let request = RequestBody::new(Framing::Length(0), opened.request);
+        let request = RequestBody::new(framing, opened.request);
         let (socket, timeouts) = (&mut opened.socket, rules.timeouts());
         let outcome = Exchange::new(self, socket, (head, request), &rules, timeouts).run();
         match outcome {
@@ -239,9 +247,14 @@ impl<'a> Connection<'a> {
         rules.after(&outcome)?.into()
     }
 
-    fn open(&self, head: &Head, body: Vec<u8>, cancel: &CancelToken) -> Result<Opened, Refusal> {
+    fn open(
+        &self,
+        head: &Head,
+        body: Option<Vec<u8>>,
+        cancel: &CancelToken,
+    ) -> Result<Opened, Refusal> {
         let backend = &self.state.backend;
-        let opened = backend.open(head, &body, self.entry.peer, cancel);
+        let opened = backend.open(head, body.as_deref(), self.entry.peer, cancel);
         opened.map_err(|error| {
             log::warn!("http: cannot reach the workers: {error}");
             too_busy()

@@ -33,6 +33,11 @@ impl Rules for WorkerRules<'_> {
         }
     }
 
+    /// tiny_http's own are for this process alone.
+    fn passes_interim(&self) -> bool {
+        false
+    }
+
     fn answer_time(&self) -> Option<Duration> {
         (!self.pending.is_taken()).then_some(self.state.limits.upstream_timeout)
     }

@@ -5,6 +5,7 @@ mod export;
 mod params;
 mod query;
 mod routes;
+mod script;
 
 pub(super) use error::{api_error, checkout_error};
 pub(super) use routes::Routes;

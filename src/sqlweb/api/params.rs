@@ -23,6 +23,14 @@ impl Fields {
         }
     }
 
+    /// Members that come another way.
+    pub(crate) fn from_members(members: Map<String, Value>) -> Self {
+        Self {
+            members,
+            wrong: Vec::new(),
+        }
+    }
+
     /// A text that must be there and not empty.
     pub(crate) fn required(&mut self, name: &str) -> String {
         match self.text(name) {

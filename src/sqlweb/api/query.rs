@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use crate::http::{ApiError, Request, Response, ResponseHead};
-use crate::sqlweb::conn::{MAX_ID, Owner, stop_in_background};
+use crate::sqlweb::conn::{MAX_ID, Owner, SessionLeft, stop_in_background};
 use crate::sqlweb::error::StopCause;
 use crate::sqlweb::gate;
 use crate::sqlweb::output::{AnswerTail, JsonAnswer, LazyStream};
@@ -37,6 +37,17 @@ fn read(service: &Service, request: &Request) -> Result<(Job, Option<u64>), ApiE
 
 /// The members that a query and an export share.
 pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> Job {
+    let sql = fields.required("sql");
+    job_of(service, request, fields, sql)
+}
+
+/// The same with a text from elsewhere.
+pub(super) fn job_of(
+    service: &Service,
+    request: &Request,
+    fields: &mut Fields,
+    sql: String,
+) -> Job {
     let visitor = service.visitor(request);
     let reader = if visitor.is_empty() {
         request.peer().to_string()
@@ -44,7 +55,7 @@ pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> 
         visitor.clone()
     };
     Job {
-        sql: fields.required("sql"),
+        sql,
         reader,
         uses: service.use_of(request),
         visitor: service.label(request),
@@ -92,7 +103,7 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
 }
 
 /// A late failure's `code`, `message` and further members.
-fn members(error: &ApiError) -> Map<String, Value> {
+pub(super) fn members(error: &ApiError) -> Map<String, Value> {
     let mut members = error.extra.clone();
     members.insert("code".into(), json!(error.status));
     members.insert("message".into(), json!(error.message));
@@ -120,10 +131,9 @@ pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
 }
 
-/// Stops what a closed tab was running and lets go of its connection.
-pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
+/// A page that was loaded again asks what there is of its session.
+pub(crate) fn resume_session(service: &Arc<Service>, request: Request) {
     let asked = Fields::of(&request).and_then(|mut fields| {
-        // Statements without a session would all be meant by an empty one.
         let session = fields.required("session");
         fields.done().map(|()| session)
     });
@@ -132,11 +142,35 @@ pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
             visitor: service.visitor(&request),
             session,
         };
+        let left = service.sessions.come_back(&owner);
+        Response::ok(json!({"open": left == SessionLeft::All, "lost": left == SessionLeft::Lost}))
+    });
+    request.respond(response.unwrap_or_else(|error| Response::error(&error)));
+}
+
+/// Stops what a closed tab was running and lets go of its connection, or, where its page may be on its way back, of that
+/// in a while.
+pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
+    let asked = Fields::of(&request).and_then(|mut fields| {
+        // Statements without a session would all be meant by an empty one.
+        let session = fields.required("session");
+        let is_leaving = fields.flag("leaving", false);
+        fields.done().map(|()| (session, is_leaving))
+    });
+    let response = asked.map(|(session, is_leaving)| {
+        let owner = Owner {
+            visitor: service.visitor(&request),
+            session,
+        };
         let mine = service.running.filter(|o, _| *o == owner);
         for running in mine {
             stop_in_background(running, StopCause::ClientLeft, service.connector.clone());
         }
-        service.sessions.close(&owner);
+        if is_leaving {
+            service.sessions.leave(&owner);
+        } else {
+            service.sessions.close(&owner);
+        }
         Response::ok(json!({"session": owner.session}))
     });
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));

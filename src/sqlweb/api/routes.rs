@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::export;
 use super::query;
+use super::script;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
 use crate::plugin::Visit;
@@ -20,6 +21,9 @@ use crate::sqlweb::visitors::Source;
 const AUTH: &str = "/auth";
 /// The same, as the links of sites name it.
 const SITE_AUTH: &str = "/.postern/auth";
+
+/// What runs a script; its body is streamed.
+const SCRIPT: &str = "/api/script";
 
 /// Everything a web client answers, to those who have signed in where it is invisible.
 pub(crate) struct Routes {
@@ -51,8 +55,14 @@ impl Routes {
             .on(Method::Get, "/api/tables", on(tables))
             .on(Method::Get, "/api/schema", on(schema))
             .on(Method::Post, "/api/query", on(query::query))
+            .on(Method::Post, SCRIPT, on(script::script))
             .on(Method::Post, "/api/cancel", on(query::cancel))
             .on(Method::Post, "/api/session/close", on(query::close_session))
+            .on(
+                Method::Post,
+                "/api/session/resume",
+                on(query::resume_session),
+            )
             .on(Method::Post, "/api/export", on(export::export))
             .on(Method::Get, "/api/export/{ticket}", on(export::redeem));
         Self {
@@ -84,6 +94,10 @@ impl Handler for Routes {
             _ if self.service.is_over() && request.path().starts_with("/api/") => over(request),
             _ => self.router.handle(request),
         }
+    }
+
+    fn streams(&self, method: &str, path: &str) -> bool {
+        method == "POST" && path == SCRIPT
     }
 }
 

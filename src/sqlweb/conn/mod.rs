@@ -36,5 +36,5 @@ pub(super) use owner::Owner;
 pub(super) use running::{RunningStatement, StopRequest};
 pub(super) use running_table::{Entry, MAX_ID, RunningStatements};
 pub(super) use server_info::{ServerInfo, dialect_of, grants, masked};
-pub(super) use session_pool::{CheckoutError, CheckoutRequest, Lease, SessionPool};
+pub(super) use session_pool::{CheckoutError, CheckoutRequest, Lease, SessionLeft, SessionPool};
 pub(super) use wire::{Answer, Set};

@@ -11,7 +11,7 @@
 //! marked ([`RunningStatement::begin_kill`]) as long as the kill may be on its way, and its end waits for that mark.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::connector::Connector;
@@ -33,6 +33,8 @@ pub(crate) struct RunningStatement {
     state: Mutex<StatementState>,
     kill_ended: Condvar,
     since: Instant,
+    /// Whether there is a stop, for those who look at every row.
+    was_told: AtomicBool,
     /// Who asked: a visitor and, where there is one, a session.
     pub(super) owner: Owner,
     /// Whether a thread of `stop_in_background` is stopping it.
@@ -50,6 +52,8 @@ struct StatementState {
     is_being_killed: bool,
     /// Whether the statement has ended and waits for that.
     is_ending: bool,
+    /// Whether another follows it under the same id.
+    goes_on: bool,
 }
 
 impl StatementState {
@@ -114,9 +118,11 @@ impl RunningStatement {
                 held: None,
                 is_being_killed: false,
                 is_ending: false,
+                goes_on: false,
             }),
             kill_ended: Condvar::new(),
             since: Instant::now(),
+            was_told: AtomicBool::new(false),
             owner,
             being_stopped: AtomicBool::new(false),
         }
@@ -179,7 +185,17 @@ impl RunningStatement {
     /// Nothing more comes: a stop finds nothing, and the connection may serve others.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
-        (state.phase, state.held) = (Phase::Done, None);
+        let next = if state.goes_on {
+            Phase::Waiting
+        } else {
+            Phase::Done
+        };
+        (state.phase, state.held) = (next, None);
+    }
+
+    /// Whether more statements follow it under the same id, one after another: a stop is for all of them then.
+    pub(crate) fn is_one_of_many(&self, is: bool) {
+        self.state.lock().goes_on = is;
     }
 
     /// Stops the statement and returns once the server was told; false when it had ended. The first cause is kept, but
@@ -196,6 +212,7 @@ impl RunningStatement {
         if matches!(state.phase, Phase::Done) {
             return false;
         }
+        self.was_told.store(true, Ordering::Relaxed);
         state.was_left |= cause == StopCause::ClientLeft;
         let (since, was_told) = (Instant::now(), false);
         let stop = state.stop.get_or_insert(StopRequest {
@@ -296,6 +313,11 @@ impl RunningStatement {
         self.state.lock().stop.is_some()
     }
 
+    /// The same without the lock, and perhaps a row late.
+    pub(crate) fn was_told(&self) -> bool {
+        self.was_told.load(Ordering::Relaxed)
+    }
+
     /// Whether its client has left, so that nobody hears how it ends.
     pub(crate) fn was_left(&self) -> bool {
         self.state.lock().was_left
@@ -350,7 +372,6 @@ mod tests {
     use super::*;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
-    use std::sync::atomic::Ordering;
 
     fn sent() -> SentStatement {
         SentStatement::somewhere(7, SocketHandle::default())

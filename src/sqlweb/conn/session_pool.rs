@@ -19,6 +19,9 @@ use crate::sync::{Condvar, Mutex, MutexGuard, Permit, Permits};
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
 
+/// How long a session is kept whose page has gone: one that is loaded again asks for it within this time.
+const LEAVE_GRACE: Duration = Duration::from_secs(15);
+
 /// A spare connection without a session is closed after this time.
 const SPARE_IDLE: Duration = Duration::from_secs(60);
 
@@ -59,9 +62,10 @@ struct PoolState {
 }
 
 enum SessionSlot {
-    /// A statement runs; whether the connection is to be closed after it.
+    /// A statement runs; whether the connection is to be closed after it, and since when its page is gone.
     Busy {
         closing: bool,
+        left: Option<Instant>,
     },
     Idle(IdleConn),
     Closed(ClosedSession),
@@ -90,7 +94,12 @@ impl SessionSlot {
     fn is_old(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
-            Self::Idle(idle) => idle.since.elapsed() > SESSION_IDLE || idle.is_closed(),
+            Self::Idle(idle) => {
+                let has_left = |left: Instant| left.elapsed() > LEAVE_GRACE;
+                idle.since.elapsed() > SESSION_IDLE
+                    || idle.is_closed()
+                    || idle.left.is_some_and(has_left)
+            }
             Self::Closed(closed) => closed.since.elapsed() > MEMORY_TIME,
         }
     }
@@ -100,6 +109,8 @@ struct IdleConn {
     conn: DbConn,
     since: Instant,
     database: Option<String>,
+    /// Since when its page is gone.
+    left: Option<Instant>,
 }
 
 impl IdleConn {
@@ -108,6 +119,7 @@ impl IdleConn {
             conn,
             since: Instant::now(),
             database,
+            left: None,
         }
     }
 
@@ -200,7 +212,10 @@ impl SessionPool {
         let mut state = self.lock();
         match state.sessions.remove(owner) {
             Some(SessionSlot::Busy { .. }) => {
-                let closing = SessionSlot::Busy { closing: true };
+                let closing = SessionSlot::Busy {
+                    closing: true,
+                    left: None,
+                };
                 state.sessions.insert(owner.clone(), closing);
             }
             // Closing speaks to the server, which the others must not wait for.
@@ -208,6 +223,37 @@ impl SessionPool {
                 drop(state);
                 drop(removed);
             }
+        }
+    }
+
+    /// The page of a session is gone, or being loaded again: unless it comes back the session ends in a while.
+    pub(crate) fn leave(&self, owner: &Owner) {
+        let now = Some(Instant::now());
+        match self.lock().sessions.get_mut(owner) {
+            Some(SessionSlot::Busy { left, .. }) => *left = now,
+            Some(SessionSlot::Idle(idle)) => idle.left = now,
+            Some(SessionSlot::Closed(_)) | None => {}
+        }
+    }
+
+    /// The page of a session is back. What there is of the session.
+    pub(crate) fn come_back(&self, owner: &Owner) -> SessionLeft {
+        let mut state = self.lock();
+        match state.sessions.get_mut(owner) {
+            Some(SessionSlot::Busy { closing: true, .. }) | None => SessionLeft::Nothing,
+            Some(SessionSlot::Busy { left, .. }) => {
+                *left = None;
+                SessionLeft::All
+            }
+            Some(SessionSlot::Idle(idle)) => {
+                (idle.left, idle.since) = (None, Instant::now());
+                SessionLeft::All
+            }
+            Some(SessionSlot::Closed(closed)) if closed.lost_state => {
+                closed.lost_state = false;
+                SessionLeft::Lost
+            }
+            Some(SessionSlot::Closed(_)) => SessionLeft::Nothing,
         }
     }
 
@@ -302,6 +348,8 @@ impl SessionPool {
         for _ in 0..MAX_EVICTIONS {
             match self.connector.connect() {
                 Err(DbError::Busy) if self.evict_one() => {}
+                // An account that may have few connections shares one between the sessions and the catalogue.
+                Err(DbError::Denied(error)) if is_limit(error.code) && self.evict_one() => {}
                 made => return made,
             }
         }
@@ -390,7 +438,10 @@ impl SessionPool {
         if busy(&mut state) {
             return Err(CheckoutError::SessionBusy);
         }
-        let now_busy = SessionSlot::Busy { closing: false };
+        let now_busy = SessionSlot::Busy {
+            closing: false,
+            left: None,
+        };
         match state.sessions.insert(owner.clone(), now_busy) {
             Some(SessionSlot::Idle(idle)) => Ok(SessionTurn::Idle(idle)),
             Some(SessionSlot::Closed(closed)) if closed.lost_state => {
@@ -448,11 +499,16 @@ impl PoolState {
             self.spares.extend(spare);
             return None;
         };
-        let Some(SessionSlot::Busy { closing: false }) = self.sessions.remove(&owner) else {
+        let Some(SessionSlot::Busy {
+            closing: false,
+            left,
+        }) = self.sessions.remove(&owner)
+        else {
             return conn;
         };
         if let Some(conn) = conn {
-            let idle = IdleConn::now(conn, database);
+            let mut idle = IdleConn::now(conn, database);
+            idle.left = left;
             self.sessions.insert(owner, SessionSlot::Idle(idle));
         } else if untold || database.is_some() {
             let closed = ClosedSession::now(database, untold);
@@ -485,6 +541,17 @@ impl PoolState {
             self.sessions.remove(&owner);
         }
     }
+}
+
+/// What there is of a session whose page has come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionLeft {
+    /// Its connection, with all that statements have left on it.
+    All,
+    /// No connection any more, and what statements had left on it was lost.
+    Lost,
+    /// No connection, and nothing that would be missed, or nothing that is known.
+    Nothing,
 }
 
 /// Why no connection could be had.
@@ -591,6 +658,12 @@ impl<'a> Lease<'a> {
         }
         Some(conn)
     }
+}
+
+/// Whether a server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
+/// account (`ER_TOO_MANY_USER_CONNECTIONS`, `ER_USER_LIMIT_REACHED`).
+fn is_limit(code: u16) -> bool {
+    matches!(code, 1040 | 1203 | 1226)
 }
 
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of

@@ -136,6 +136,11 @@ impl<'a> Lexer<'a> {
         self.clone().next()
     }
 
+    /// Bytes of the text that were taken.
+    pub(super) fn taken(&self) -> usize {
+        self.at
+    }
+
     fn byte(&self, ahead: usize) -> Option<u8> {
         self.sql.as_bytes().get(self.at + ahead).copied()
     }

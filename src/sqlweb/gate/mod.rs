@@ -26,6 +26,7 @@
 //! query, checker  tokens → Passed or Refusal
 //! nesting  how deep a server goes for it        geometry  how deep a geometry it could make
 //! rollup   how many sums it asks for          unprepared  what has no free part
+//! script   the statements of a file, as it comes
 //! words, functions, spatial, sys  the lists
 //! ```
 
@@ -39,6 +40,7 @@ mod lexer;
 mod nesting;
 mod query;
 mod rollup;
+mod script;
 mod spatial;
 mod split;
 mod sys;
@@ -49,6 +51,7 @@ mod words;
 
 use super::catch_panic::catch_panic;
 pub use dialect::Dialect;
+pub(crate) use script::{Script, ScriptForm, ScriptStatement};
 pub use split::{Statements, split};
 pub(crate) use sys::known as sys_function;
 pub use verdict::{Calls, Passed, Refusal, StatementKind};

@@ -25,10 +25,9 @@ pub struct Statements<'a> {
     lexer: Lexer<'a>,
 }
 
-impl Iterator for Statements<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
+impl Statements<'_> {
+    /// The next statement and whether it is known to be whole: a semicolon ends it, and not the text.
+    pub(super) fn next_ended(&mut self) -> Option<(Range<usize>, bool)> {
         let first = self
             .lexer
             .find(|token| token.kind != TokenKind::Semicolon)?;
@@ -37,12 +36,25 @@ impl Iterator for Statements<'_> {
         let mut end = first.end;
         while let Some(token) = self.lexer.next() {
             if token.kind == TokenKind::Semicolon && !compound.is_open() {
-                break;
+                return Some((first.start..end, true));
             }
             compound.take(token, &self.lexer);
             end = token.end;
         }
-        Some(first.start..end)
+        Some((first.start..end, false))
+    }
+
+    /// Bytes of the text that were read.
+    pub(super) fn taken(&self) -> usize {
+        self.lexer.taken()
+    }
+}
+
+impl Iterator for Statements<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        self.next_ended().map(|(span, _)| span)
     }
 }
 

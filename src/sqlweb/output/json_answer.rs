@@ -103,8 +103,11 @@ impl<'a> JsonAnswer<'a> {
             "last_insert_id": self.done.last_insert_id,
             "warnings": tail.warnings,
         });
+        let members = rest.as_object_mut().expect("it was made as an object");
+        if let Some(info) = &self.done.info {
+            members.insert("info".into(), json!(info));
+        }
         if let Some(in_transaction) = tail.in_transaction {
-            let members = rest.as_object_mut().expect("it was made as an object");
             members.insert("in_transaction".into(), json!(in_transaction));
         }
         self.out.push(b",");

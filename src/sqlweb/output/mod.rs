@@ -8,6 +8,6 @@ mod lazy_stream;
 mod row_sink;
 
 pub(super) use export::{ExportSink, Format, Layout};
-pub(super) use json_answer::{AnswerTail, JsonAnswer};
+pub(super) use json_answer::{AnswerTail, JsonAnswer, duration};
 pub(super) use lazy_stream::LazyStream;
 pub(super) use row_sink::{Flow, RowSink};

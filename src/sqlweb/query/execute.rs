@@ -52,10 +52,21 @@ pub(crate) fn execute(
     sink: &mut dyn RowSink,
     client: &CancelToken,
 ) -> Result<Completed, ApiError> {
+    execute_as(service, job, sink, client, None)
+}
+
+/// The same, under the id of a script where there is one.
+pub(crate) fn execute_as(
+    service: &Arc<Service>,
+    job: &Job,
+    sink: &mut dyn RowSink,
+    client: &CancelToken,
+    script: Option<&Entry<'_>>,
+) -> Result<Completed, ApiError> {
     match &service.statements() {
-        None => execute_unnoted(service, job, sink, client),
+        None => execute_unnoted(service, job, sink, client, script),
         Some(statements) => noted(statements, job, sink, |sink| {
-            execute_unnoted(service, job, sink, client)
+            execute_unnoted(service, job, sink, client, script)
         }),
     }
 }
@@ -65,6 +76,7 @@ fn execute_unnoted(
     job: &Job,
     sink: &mut dyn RowSink,
     client: &CancelToken,
+    script: Option<&Entry<'_>>,
 ) -> Result<Completed, ApiError> {
     let info = service.info();
     let mut classified = classify(service, &info, &job.sql);
@@ -73,7 +85,11 @@ fn execute_unnoted(
     {
         return Err(refusal.clone());
     }
-    let entry = enter(service, job)?;
+    let own = match script {
+        Some(_) => None,
+        None => Some(enter(service, job)?),
+    };
+    let entry = script.or(own.as_ref()).expect("one of both is there");
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
     let wanted = CheckoutRequest {
         owner: &job.owner,
@@ -99,7 +115,7 @@ fn execute_unnoted(
         }
     };
     let before = classified.moves.then(|| lease.lose_track());
-    let outcome = run_on(service, job, sink, &entry, &classified, lease.conn());
+    let outcome = run_on(service, job, sink, entry, &classified, lease.conn());
     let outcome = outcome.map_err(|error| lease.explain(error));
     if let (Some(before), Some(entered)) = (before, classified.enters()) {
         lease.keep_track(match outcome {
@@ -110,7 +126,7 @@ fn execute_unnoted(
     let in_transaction = leaves_transaction(service, job, &mut lease, outcome.as_ref().err());
     lease.give_back(&outcome, &entry.running);
     service.ask_whether_it_writes(classified.passed.is_some(), outcome.as_ref().err());
-    log_end(&classified.kind, job.sql.len(), &entry, &outcome);
+    log_end(&classified.kind, job.sql.len(), entry, &outcome);
     outcome
         .map(|warnings| Completed {
             warnings,
@@ -273,7 +289,8 @@ fn change_database(
     Ok(Vec::new())
 }
 
-fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError> {
+/// The place of `job` among what runs.
+pub(crate) fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a>, ApiError> {
     let owner = job.owner.clone();
     let Some(id) = &job.query_id else {
         return Ok(service.running.enter_unnamed(owner));

@@ -9,7 +9,7 @@ mod tickets;
 mod time_zone;
 
 pub(super) use budget::RowBudget;
-pub(super) use execute::execute;
+pub(super) use execute::{enter, execute, execute_as};
 pub(super) use job::Job;
 pub(super) use tickets::{Export, Tickets};
 pub(super) use time_zone::TimeZone;

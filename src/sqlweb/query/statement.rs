@@ -162,7 +162,8 @@ fn one_result(
     Ok(true)
 }
 
-/// True where the sink had enough before the end.
+/// True where the sink did not get all: it had enough, or the statement was told to stop. What a server has sent by then
+/// may be much, and nobody wants it.
 fn all_rows(
     answer: &mut Answer<'_>,
     sink: &mut dyn RowSink,
@@ -170,13 +171,18 @@ fn all_rows(
     is_large: bool,
 ) -> Result<bool, DbError> {
     let wanted = || !context.running.is_stopped();
+    let mut is_cut = false;
     loop {
         if is_large {
             context.rows.wait_for_room(context.reader, &wanted)?;
         }
         let Some(row) = answer.next_row()? else {
-            return Ok(false);
+            return Ok(is_cut);
         };
+        if context.running.was_told() {
+            is_cut = true;
+            continue;
+        }
         let counted = is_large.then(|| budget::counted(row)).flatten();
         let permit = counted
             .map(|n| context.rows.acquire(context.reader, n, &wanted))

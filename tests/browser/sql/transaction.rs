@@ -102,6 +102,8 @@ fn leaving_the_page_asks_for_a_transaction_and_a_statement_that_writes() {
     page.reload();
     client.wait_until_ready();
     assert_eq!(page.dialogs().len(), 1);
+    page.wait_for("eyes.first('.transaction')");
+    client.until_ended(|| page.click(".transaction text=Rollback"));
     // A running statement that only reads may go.
     client.write("SELECT /* only reads */ SLEEP(60)");
     page.press("Ctrl+Enter");
@@ -124,6 +126,49 @@ fn leaving_the_page_asks_for_a_transaction_and_a_statement_that_writes() {
         asked.iter().all(|a| a.starts_with("beforeunload")),
         "{asked:?}"
     );
+}
+
+#[test]
+fn a_reload_finds_the_same_session_again() {
+    let client = Client::open("transaction_reload", STOCK);
+    let page = &client.page;
+    client.run_script("CREATE TEMPORARY TABLE mine AS SELECT 7 AS n; SET @x = 'kept'");
+    change(&client);
+    page.reload();
+    client.wait_until_ready();
+    page.wait_for("eyes.first('.transaction')");
+    assert_eq!(open_on_server(&client), "1");
+    client.run("SELECT n, @x, (SELECT n FROM stock) FROM mine");
+    assert_eq!(client.cells(), [["7", "kept", "9"]]);
+    client.until_ended(|| page.click(".transaction text=Commit"));
+    assert_eq!(stock(&client), "9");
+    // Nobody comes back: the session ends after a grace.
+    change(&client);
+    let Client { page, postern, .. } = client;
+    page.close();
+    let trx = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'transaction_reload'";
+    wait_until(TIMEOUT, "the session has ended", || {
+        Database::shared().value(trx) == "0"
+    });
+    drop(postern);
+}
+
+#[test]
+fn a_reload_tells_what_was_lost_with_its_session() {
+    let client = Client::open("transaction_lost", STOCK);
+    let page = &client.page;
+    change(&client);
+    let kept = page.eval("document.querySelector('.transaction') !== null");
+    assert_eq!(kept, json!(true));
+    // The server forgets it while the page is away.
+    page.eval("addEventListener('pagehide', () => { for (const key of Object.keys(sessionStorage)) if (key.endsWith('.sessions')) sessionStorage.setItem(key, sessionStorage.getItem(key).replace(/[0-9a-f]{24}/g, 'a'.repeat(24))); })");
+    page.reload();
+    client.wait_until_ready();
+    page.wait_for(
+        "eyes.first('.editor-message')?.innerText.includes('its transaction was rolled back')",
+    );
+    assert_eq!(page.eval("eyes.first('.transaction')"), json!(null));
+    client.run("SELECT 1");
 }
 
 #[test]

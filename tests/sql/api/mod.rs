@@ -5,6 +5,7 @@ mod balancer;
 mod catalogue;
 mod exports;
 mod limits;
+mod scripts;
 mod sessions;
 mod stops;
 mod time_zone;

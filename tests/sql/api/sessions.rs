@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{SOON, count, database, post};
-use support::database::{Database, Kind, Server};
+use support::database::{Database, Kind, PASSWORD, Server};
 use support::http::Client;
 use support::postern::Postern;
 use support::wait_until;
@@ -569,4 +569,32 @@ fn a_load_of_a_local_file_is_refused_before_it_costs_the_session() {
         count(db, "SELECT COUNT(*) FROM api_local.t WHERE v = 'kept'"),
         1
     );
+}
+
+#[test]
+fn an_account_with_one_connection_shares_it_between_the_catalogue_and_a_tab() {
+    let db = database("session_single");
+    db.exec(&format!(
+        "CREATE USER single@'127.0.0.1' IDENTIFIED BY '{PASSWORD}' WITH MAX_USER_CONNECTIONS 1; \
+         GRANT SELECT ON session_single.* TO single@'127.0.0.1'"
+    ));
+    let target = db.target();
+    let args = [
+        target.as_str(),
+        "--db-user",
+        "single",
+        "--db-pass",
+        PASSWORD,
+    ];
+    let postern = Postern::start(&args, &[]);
+    let mut client = postern.client();
+    for _ in 0..3 {
+        assert_eq!(client.get("/api/databases").status(), 200);
+        let (status, body) = post(
+            &mut client,
+            "/api/query",
+            json!({"sql": "SELECT COUNT(*) FROM session_single.t", "session": "tab"}),
+        );
+        assert_eq!(status, 200, "{body}");
+    }
 }

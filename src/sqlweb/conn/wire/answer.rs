@@ -12,7 +12,7 @@ use super::text_result::{Set, TextResult, Told};
 use crate::sqlweb::conn::driver::has_set;
 use crate::sqlweb::conn::socket_handle::SocketHandle;
 use crate::sqlweb::error::{DbError, NOT_MYSQL, io_sentence};
-use crate::sqlweb::results::{Done, TextRow};
+use crate::sqlweb::results::{Done, TextRow, info_line};
 
 /// COM_QUERY, the command of a statement's text.
 const COM_QUERY: u8 = 3;
@@ -159,6 +159,7 @@ impl DriverResult<'_> {
         let done = Done {
             affected_rows: self.result.affected_rows(),
             last_insert_id: self.result.last_insert_id().unwrap_or(0),
+            info: info_line(self.result.info_ref()),
         };
         // An error has no columns either.
         self.result.next().transpose()?;

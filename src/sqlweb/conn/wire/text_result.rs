@@ -10,7 +10,7 @@ use rows::{Span, find_cells, number};
 
 use super::packets::{PacketReader, Source, no_protocol};
 use crate::sqlweb::error::{DbError, LOCAL_FILE};
-use crate::sqlweb::results::{Done, TextRow};
+use crate::sqlweb::results::{Done, TextRow, info_line};
 
 /// The first bytes of packets that are neither a number of columns nor a row.
 const OK: u8 = 0;
@@ -193,12 +193,15 @@ fn text<'a>(packet: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 fn ok(mut packet: &[u8]) -> Option<(Done, Told)> {
     take::<1>(&mut packet)?;
-    let done = Done {
+    let mut done = Done {
         affected_rows: number(&mut packet)?,
         last_insert_id: number(&mut packet)?,
+        info: None,
     };
     let flags = u16_of(&mut packet)?;
-    Some((done, told(flags, u16_of(&mut packet)?)))
+    let told = told(flags, u16_of(&mut packet)?);
+    done.info = info_line(packet);
+    Some((done, told))
 }
 
 fn told(flags: u16, warnings: u16) -> Told {

@@ -129,7 +129,7 @@ fn an_answer_reads_the_same_however_it_is_split() {
         .head()
         .end(0x22);
     let columns = "a MYSQL_TYPE_LONGLONG, b MYSQL_TYPE_VAR_STRING, ";
-    let done = "Done { affected_rows: 12345, last_insert_id: 7 } ";
+    let done = "Done { affected_rows: 12345, last_insert_id: 7, info: None } ";
     let expected = format!("{columns}\"42\" \"text\" NULL \"\" {done}{columns}3 warnings 0x22");
     for piece in 1..script.bytes.len() {
         assert_eq!(read(&script.bytes, piece), expected);

@@ -1,0 +1,31 @@
+/**
+ * What is said in place of running a text that only a console understands, or explaining what has no plan.
+ * @module
+ */
+
+/** Commands of the console clients at the beginning of a statement, and what to do here. @type {[RegExp, string][]} */
+const COMMANDS = [
+  [/^(?:source|\\\.)\s+\S/i, 'source is a command of the console. Open the file here: drop it on the editor, or choose “Open file …” in the menu.'],
+  [/^(?:\?|\\[h?]|help\s*$)/i, 'This is a command of the console. Press F1 or the ? button for the keys; HELP \'topic\' asks the server.'],
+  [/^\\[a-zA-Z#!]/, 'Commands with a backslash belong to the console; this page sends statements alone.'],
+  [/^(?:exit|quit)\s*$/i, 'There is nothing to quit here: close the tab with Alt+W.'],
+];
+
+/** @param {string} sql @returns {string} empty where there is nothing to say */
+export function consoleHint(sql) {
+  const text = sql.trim();
+  for (const [command, hint] of COMMANDS) if (command.test(text)) return hint;
+  if (/\\[Gg]\s*$/.test(text)) return `\\${text.trimEnd().slice(-1)} ends a statement in the console. End it with ; here: a cell shows its whole value when it is clicked.`;
+  return '';
+}
+
+/** Statements that a server explains. */
+const EXPLAINED = /^[\s(]*(?:SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE|TABLE|VALUES|EXPLAIN|ANALYZE|DESCRIBE|DESC|FOR)\b/i;
+
+/** @param {string} sql as it is sent, EXPLAIN in front included @returns {string} empty where it may have a plan */
+export function noPlan(sql) {
+  const statement = sql.replace(/^EXPLAIN FORMAT=JSON /, '').replace(/^(?:\s|--\s[^\n]*\n|#[^\n]*\n|\/\*(?!!|M!)[\s\S]*?\*\/)+/, '');
+  if (EXPLAINED.test(statement) || statement.startsWith('/*')) return '';
+  const word = /^\w+/.exec(statement)?.[0].toUpperCase();
+  return word ? `${word} has no plan: servers explain SELECT, INSERT, REPLACE, UPDATE and DELETE.` : '';
+}

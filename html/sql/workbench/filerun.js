@@ -1,0 +1,163 @@
+// Runs a script from its file, which may have any size: a piece at a time is sent, and how its statements ended is shown.
+import { readEnvelope } from '../../common/transport.js';
+import { formatBytes } from '../../common/figures.js';
+import { readOutcomes } from '../core/outcomes.js';
+import { randomId } from './store.js';
+
+/** Bytes sent at once; the server reads more than that ahead, so that the browser has sent all before answers come. */
+const PIECE = 1024 * 1024;
+/** Largest piece: one statement may be as long. Longer ones no server takes. */
+const MAX_PIECE = 1024 * 1024 * 1024;
+/** Time between two progress reports, in ms. */
+const TICK_MS = 100;
+/** Pause before a cancel that found nothing is sent again, in ms: it may have come between two pieces. */
+const CANCEL_AGAIN_MS = 200;
+/** Warnings that are listed. */
+const MAX_WARNINGS = 50;
+
+/** One run of a file. It has what a tab needs of a Run. */
+export class FileRun {
+  #api;
+  #options;
+  #abort = new AbortController();
+  #queryId = randomId();
+  #cancelled = false;
+  #timer = 0;
+  #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0 };
+
+  /**
+   * @param {ReturnType<typeof import('../api.js').createApi>} api
+   * @param {{file: File, db: string, session: string, readOnly: boolean, stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>,
+   *   onProgress: (progress: import('./runner.js').Progress) => void, onTransaction: (open: boolean) => void, onError: (message: string) => void}} options
+   */
+  constructor(api, options) {
+    this.#api = api;
+    this.#options = options;
+    this.id = randomId();
+    this.db = options.db;
+    this.session = options.session;
+    this.statements = [options.file.name];
+    this.places = [0];
+    this.startedAt = Date.now();
+    this.began = performance.now();
+  }
+
+  get mayWrite() {
+    return !this.#options.readOnly;
+  }
+
+  /** Runs to the end. @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}>} */
+  async start() {
+    const { results } = this.#options;
+    results.begin(this);
+    this.#timer = setInterval(() => this.#report(), TICK_MS);
+    let trouble = '';
+    try {
+      trouble = await this.#pieces();
+    } catch (error) {
+      trouble = this.#abort.signal.aborted ? '' : error.status ? error.message : `The connection was lost: ${error.message}.`;
+    }
+    clearInterval(this.#timer);
+    this.#timer = 0;
+    if (trouble) this.#broke(trouble);
+    const { failed, statements } = this.#now;
+    results.addNote(this, `${this.#options.file.name}: ${this.#done()}`);
+    const how = this.#cancelled ? 'Cancelled' : '';
+    const end = { cancelled: this.#cancelled, how, gaveUp: false, elapsedMs: performance.now() - this.began };
+    results.end(this, end);
+    return { ...end, failed, done: statements };
+  }
+
+  #done() {
+    const { statements, failed, affected, line } = this.#now;
+    const n = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
+    const where = this.#now.bytes < this.#options.file.size ? `, up to line ${line.toLocaleString('en')}` : '';
+    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.`;
+  }
+
+  /** Sends the file; answers what stopped it, or nothing. */
+  async #pieces() {
+    const { file, stopOnError } = this.#options;
+    let [at, line, size, delimiter] = [0, 1, PIECE, ''];
+    while (at < file.size && !this.#cancelled) {
+      const part = at + size < file.size;
+      const piece = file.slice(at, at + size);
+      const end = await this.#piece({ body: piece, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
+      if (!end) return 'The connection was lost.';
+      if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
+      if (end.failed && stopOnError) return '';
+      if (!part || end.cancelled) return '';
+      if (end.offset === 0) size *= 2;
+      else [at, line, size] = [at + end.offset, line + end.line - 1, PIECE];
+      delimiter = end.delimiter;
+      if (size > MAX_PIECE) return `The statement in line ${line} has no end.`;
+    }
+    return '';
+  }
+
+  async #piece(body, at, line) {
+    const { stopOnError } = this.#options;
+    const response = await this.#api.script({ ...body, session: this.session, queryId: this.#queryId, goesOn: !stopOnError, signal: this.#abort.signal });
+    if (!response.ok) await readEnvelope(response);
+    const end = await readOutcomes(response, (outcome) => this.#told(outcome, at, line));
+    if (end && !end.failed && !end.cancelled) Object.assign(this.#now, { bytes: at + end.offset, line: line + end.line - 1 });
+    return end;
+  }
+
+  #told(outcome, at, line) {
+    const now = this.#now;
+    now.statements += 1;
+    Object.assign(now, { bytes: at + outcome.offset, line: line + outcome.line - 1 });
+    now.affected += outcome.affected_rows ?? 0;
+    if (typeof outcome.in_transaction === 'boolean') this.#options.onTransaction(outcome.in_transaction);
+    if (outcome.code !== 200) this.#failed(outcome.message ?? '', outcome.error ?? null, outcome.kind);
+    for (const { code, message } of outcome.warnings ?? []) {
+      now.warnings += 1;
+      if (now.warnings <= MAX_WARNINGS) this.#options.results.addNote(this, `Line ${now.line}: warning ${code ?? ''}: ${message}`, 'warn');
+    }
+  }
+
+  #failed(message, error, kind) {
+    if (this.#cancelled && error?.errno === 1317) return;
+    this.#now.failed += 1;
+    const text = `Line ${this.#now.line.toLocaleString('en')}: ${message}`;
+    this.#options.results.addError(this, this.#now.failed - 1, { message: text, error, alone: false, sql: kind === 'OTHER' ? '' : `${kind} …` });
+    this.#options.onError(text);
+  }
+
+  #broke(trouble) {
+    const { statements, line } = this.#now;
+    const far = statements ? `${statements.toLocaleString('en')} statements had ended, the last one in line ${line.toLocaleString('en')}; the one after it may have run, too` : 'No statement had ended';
+    const text = `${trouble} ${far}.`;
+    this.#now.failed += 1;
+    this.#options.results.addError(this, 0, { message: text, alone: false });
+    this.#options.onError(text);
+  }
+
+  #report() {
+    const { statements, bytes, failed } = this.#now;
+    const { size } = this.#options.file;
+    const share = size ? Math.floor((100 * bytes) / size) : 100;
+    const note = [`${share} % of ${formatBytes(size)}`, `${statements.toLocaleString('en')} statements`, failed && `${failed} failed`].filter(Boolean).join(' · ');
+    const progress = { index: 0, count: 1, rows: 0, bytes: 0, sql: '', elapsedMs: performance.now() - this.began, cancelling: this.#cancelled, mayGiveUp: false, note };
+    this.#options.results.progress(this, progress);
+    this.#options.onProgress(progress);
+  }
+
+  /** Stops what runs, and sends nothing more. */
+  async cancel() {
+    if (this.#cancelled) return;
+    this.#cancelled = true;
+    this.#report();
+    for (let tries = 0; tries < 20 && this.#timer; tries += 1) {
+      if (await this.#api.cancel(this.#queryId).catch(() => false)) return;
+      await new Promise((done) => setTimeout(done, CANCEL_AGAIN_MS));
+    }
+  }
+
+  /** Aborts at once: the server kills the statement of a client that disconnects. */
+  abandon() {
+    this.#cancelled = true;
+    this.#abort.abort();
+  }
+}

@@ -1,0 +1,338 @@
+//! `POST /api/script`: the statements of a body of any size, one after another in a session, and how each ended.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use mysql::Column;
+use mysql::prelude::Queryable;
+use serde_json::{Map, Value, json};
+
+use super::params::Fields;
+use super::query;
+use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
+use crate::sqlweb::conn::Entry;
+use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
+use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
+use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
+use crate::sqlweb::query::{Job, enter, execute_as};
+use crate::sqlweb::record_sql;
+use crate::sqlweb::results::{Done, TextRow};
+use crate::sqlweb::service::Service;
+
+/// Outcomes held back before they are sent, in bytes, and for how long: most statements take less than sending costs.
+const FULL: usize = 16 << 10;
+const PROMPT: Duration = Duration::from_millis(50);
+
+/// Longest sign that may end statements, in bytes.
+const MAX_DELIMITER: usize = 32;
+
+/// From this size on, in bytes, a statement is compared with what the server takes. Default 1 MiB, the least that a
+/// server's `max_allowed_packet` is in practice.
+const LARGE: usize = 1 << 20;
+
+/// Where a script names its session: it is secret, and an address is not.
+const SESSION: &str = "postern-session";
+
+/// What the request says beside the script.
+struct ScriptOptions {
+    form: ScriptForm,
+    delimiter: String,
+    /// Goes on after a statement that failed.
+    goes_on: bool,
+    /// More of the script follows in another request.
+    is_part: bool,
+}
+
+/// Reads the request's head and runs its body on a thread of its own.
+pub(crate) fn script(service: &Arc<Service>, request: Request) {
+    match read(service, &request) {
+        Ok((job, options)) => {
+            let shared = service.clone();
+            service.spawn(request, move |request| {
+                answer(&shared, request, job, &options)
+            });
+        }
+        Err(error) => request.respond(Response::error(&error)),
+    }
+}
+
+fn read(service: &Service, request: &Request) -> Result<(Job, ScriptOptions), ApiError> {
+    let form = form_of(request)?;
+    let mut members = Map::new();
+    for name in ["db", "query_id", "delimiter", "on_error", "part"] {
+        if let Some(value) = request.query(name) {
+            members.insert(name.to_owned(), json!(value));
+        }
+    }
+    if let Some(session) = request.header(SESSION) {
+        members.insert("session".to_owned(), json!(session));
+    }
+    let mut fields = Fields::from_members(members);
+    let job = query::job_of(service, request, &mut fields, String::new());
+    let delimiter = fields.short("delimiter", MAX_DELIMITER);
+    let mut word = |name: &str, words: [&str; 2]| {
+        let value = fields.optional(name);
+        if value
+            .as_ref()
+            .is_some_and(|value| !words.contains(&value.as_str()))
+        {
+            fields.refuse(&format!(
+                "'{name}' must be '{}' or '{}'",
+                words[0], words[1]
+            ));
+        }
+        value.is_some_and(|value| value == words[1])
+    };
+    let options = ScriptOptions {
+        form,
+        delimiter: delimiter.unwrap_or_else(|| ";".to_owned()),
+        goes_on: word("on_error", ["stop", "continue"]),
+        is_part: word("part", ["0", "1"]),
+    };
+    fields.done()?;
+    Ok((job, options))
+}
+
+fn form_of(request: &Request) -> Result<ScriptForm, ApiError> {
+    let declared = request.header("content-type").unwrap_or_default();
+    match declared.split(';').next().unwrap_or_default().trim() {
+        "application/sql" => Ok(ScriptForm::Sql),
+        "application/x-ndjson" => Ok(ScriptForm::Lines),
+        _ => Err(ApiError::unsupported_media(
+            "the body must be sent with 'Content-Type: application/sql', or 'application/x-ndjson' with a JSON string a line",
+        )),
+    }
+}
+
+/// Sessions of scripts that name none: what no other request can name.
+static NEXT_SESSION: AtomicU64 = AtomicU64::new(0);
+
+fn answer(service: &Arc<Service>, request: Request, mut job: Job, options: &ScriptOptions) {
+    if !job.owner.session.is_empty() {
+        return run(service, request, job, options);
+    }
+    let number = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
+    job.owner.session = format!("\0script {number}");
+    let owner = job.owner.clone();
+    run(service, request, job, options);
+    service.sessions.close(&owner);
+}
+
+fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptOptions) {
+    let client = request.client().clone();
+    let Some(body) = request.take_stream() else {
+        return; // answers itself
+    };
+    let entry = match enter(service, &job) {
+        Ok(entry) => entry,
+        Err(error) => return request.respond(Response::error(&error)),
+    };
+    let head = ResponseHead::new(200)
+        .header("Content-Type", "application/x-ndjson")
+        .header("Cache-Control", "no-store");
+    let out = LazyStream::new(request, head);
+    let mut run = ScriptRun {
+        service,
+        client: &client,
+        entry: &entry,
+        job,
+        out,
+        lines: Vec::new(),
+        sent_at: Instant::now(),
+        number: 0,
+        failed: 0,
+        packet: None,
+    };
+    entry.running.is_one_of_many(true);
+    let ended = run.all(body, options);
+    entry.running.is_one_of_many(false);
+    entry.running.end();
+    match ended.and_then(|()| run.send()) {
+        Ok(()) => run.out.finish(),
+        Err(error) => log::debug!("a script was broken off: {error}"),
+    }
+}
+
+/// A script that is being run.
+struct ScriptRun<'a> {
+    service: &'a Arc<Service>,
+    client: &'a CancelToken,
+    entry: &'a Entry<'a>,
+    /// With the text of the statement under way.
+    job: Job,
+    out: LazyStream,
+    /// What is to be sent.
+    lines: Vec<u8>,
+    sent_at: Instant,
+    /// Of the statement under way, from 1.
+    number: u64,
+    failed: u64,
+    /// The server's `max_allowed_packet`, once it was asked for.
+    packet: Option<usize>,
+}
+
+impl ScriptRun<'_> {
+    /// Runs all; fails where the client has gone.
+    fn all(&mut self, body: impl Read, options: &ScriptOptions) -> io::Result<()> {
+        let service = self.service;
+        let most = if service.options.readonly || service.access.is_some() {
+            MAX_PACKET_SHARED
+        } else {
+            MAX_PACKET
+        };
+        let dialect = service.info().dialect.clone();
+        let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
+        let mut trouble = None;
+        while !self.entry.running.is_stopped() && (self.failed == 0 || options.goes_on) {
+            match script.next(options.is_part) {
+                Ok(Some(statement)) => self.one(statement)?,
+                Ok(None) => break,
+                Err(error) => {
+                    trouble = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        let (offset, line) = script.rest();
+        let mut end = json!({
+            "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
+            "delimiter": script.delimiter(), "cancelled": self.entry.running.is_stopped(),
+        });
+        if let (Some(message), Some(members)) = (trouble, end.as_object_mut()) {
+            members.insert("message".into(), json!(message));
+        }
+        self.tell(&end)
+    }
+
+    fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
+        self.number += 1;
+        let began = Instant::now();
+        let mut sink = Counted::default();
+        self.job.sql = statement.sql;
+        let outcome = self.fits().and_then(|()| {
+            execute_as(
+                self.service,
+                &self.job,
+                &mut sink,
+                self.client,
+                Some(self.entry),
+            )
+        });
+        let mut told = json!({
+            "statement": self.number, "offset": statement.offset, "line": statement.line,
+            "kind": record_sql::kind(&self.job.sql), "duration": duration(began),
+        });
+        let members = told.as_object_mut().expect("it was made as an object");
+        match outcome {
+            Ok(completed) => {
+                // From here on the session is where the script leads it.
+                self.job.db = None;
+                members.insert("code".into(), json!(200));
+                members.insert("affected_rows".into(), json!(sink.done.affected_rows));
+                members.insert("last_insert_id".into(), json!(sink.done.last_insert_id));
+                members.insert("in_transaction".into(), json!(completed.in_transaction));
+                if let Some(info) = &sink.done.info {
+                    members.insert("info".into(), json!(info));
+                }
+                if let Some(rows) = sink.rows {
+                    members.insert("rows".into(), json!(rows));
+                }
+                if !completed.warnings.is_empty() {
+                    members.insert("warnings".into(), Value::Array(completed.warnings));
+                }
+            }
+            Err(error) => {
+                self.failed += 1;
+                members.extend(query::members(&error));
+            }
+        }
+        self.tell(&told)
+    }
+
+    /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
+    /// transaction would be lost with it.
+    fn fits(&mut self) -> Result<(), ApiError> {
+        let size = self.job.sql.len();
+        if size < LARGE {
+            return Ok(());
+        }
+        let most = match self.packet {
+            Some(most) => most,
+            None => self.ask_packet()?,
+        };
+        self.packet = Some(most);
+        if size < most {
+            return Ok(());
+        }
+        Err(ApiError::new(
+            413,
+            format!(
+                "the statement is {:.1} MiB long, and the server takes {:.1} MiB at once (max_allowed_packet); it was not \
+                 sent: raise max_allowed_packet on the server, or split the statement (mysqldump: --net-buffer-length)",
+                mib(size),
+                mib(most)
+            ),
+        ))
+    }
+
+    fn ask_packet(&self) -> Result<usize, ApiError> {
+        let uses = self.job.uses.as_ref();
+        let ask = |conn: &mut mysql::Conn| {
+            let most: Option<u64> = conn.query_first("SELECT @@max_allowed_packet")?;
+            Ok(most.and_then(|most| usize::try_from(most).ok()))
+        };
+        let most = self.service.with_spare_conn(self.client, uses, ask)?;
+        Ok(most.unwrap_or(usize::MAX))
+    }
+
+    fn tell(&mut self, line: &Value) -> io::Result<()> {
+        serde_json::to_writer(&mut self.lines, line)?;
+        self.lines.push(b'\n');
+        if self.lines.len() >= FULL || self.sent_at.elapsed() >= PROMPT || self.number == 1 {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.lines)?;
+        self.out.flush()?;
+        self.lines.clear();
+        self.sent_at = Instant::now();
+        Ok(())
+    }
+}
+
+fn mib(bytes: usize) -> f64 {
+    let hundredths = bytes.saturating_mul(100) >> 20;
+    f64::from(u32::try_from(hundredths).unwrap_or(u32::MAX)) / 100.0
+}
+
+/// Counts rows and lets them go.
+#[derive(Default)]
+struct Counted {
+    rows: Option<u64>,
+    done: Done,
+}
+
+impl RowSink for Counted {
+    fn begin(&mut self, _: &[Column]) -> io::Result<()> {
+        self.rows = Some(0);
+        Ok(())
+    }
+
+    fn row(&mut self, _: TextRow<'_>) -> io::Result<Flow> {
+        self.rows = self.rows.map(|rows| rows + 1);
+        Ok(Flow::Continue)
+    }
+
+    fn end(&mut self, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn done(&mut self, done: Done) {
+        self.done = done;
+    }
+}

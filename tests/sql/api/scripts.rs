@@ -1,0 +1,227 @@
+//! `POST /api/script`.
+
+use serde_json::{Value, json};
+
+use super::{SOON, count, database, post};
+use support::http::Client;
+use support::postern::Postern;
+use support::wait_until;
+
+/// Runs a script; status and lines of the answer.
+fn script(
+    client: &mut Client,
+    query: &str,
+    kind: &str,
+    session: &str,
+    text: &str,
+) -> (u16, Vec<Value>) {
+    let path = format!("/api/script?{query}");
+    let headers = [("Content-Type", kind), ("Postern-Session", session)];
+    let answer = client.send("POST", &path, &headers, text.as_bytes());
+    let lines = answer.text().lines();
+    let lines = lines.map(|line| serde_json::from_str(line).expect("a line is JSON"));
+    (answer.status(), lines.collect())
+}
+
+const SQL: &str = "application/sql";
+
+#[test]
+fn each_statement_is_told_and_they_share_a_session() {
+    let db = database("script_told");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "USE script_told;\nSET @n = 7; INSERT INTO t (v) VALUES (@n), ('x');\nDELIMITER //\n\
+        CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END//\nDELIMITER ;\nCALL p(); INSERT INTO t VALUES (1, 'again'); SELECT 1";
+    let (status, lines) = script(&mut client, "on_error=continue", SQL, "s1", text);
+    assert_eq!(status, 200);
+    assert_eq!(lines.len(), 8, "{lines:?}");
+    assert_eq!(lines[2]["affected_rows"], 2);
+    assert_eq!(
+        (&lines[2]["line"], &lines[2]["offset"]),
+        (&json!(2), &json!(29))
+    );
+    assert_eq!(lines[4]["rows"], 1);
+    assert_eq!(lines[5]["error"]["errno"], 1062);
+    assert_eq!(lines[7]["end"], true);
+    assert_eq!(
+        (&lines[7]["statements"], &lines[7]["failed"]),
+        (&json!(7), &json!(1))
+    );
+    assert_eq!(
+        count(db, "SELECT COUNT(*) FROM script_told.t WHERE v = '7'"),
+        1
+    );
+    // The tab's next statement is in the same session.
+    let (_, body) = post(
+        &mut client,
+        "/api/query",
+        json!({"sql": "SELECT @n AS n", "session": "s1"}),
+    );
+    assert_eq!(body["data"]["rows"][0]["n"], 7);
+    // Without a session the script has one of its own.
+    let (_, lines) = script(
+        &mut client,
+        "",
+        SQL,
+        "",
+        "SET @n = 8; SET @m = @n; INSERT INTO script_told.t (v) VALUES (@m)",
+    );
+    assert_eq!(lines.last().unwrap()["failed"], 0, "{lines:?}");
+    assert_eq!(
+        count(db, "SELECT COUNT(*) FROM script_told.t WHERE v = '8'"),
+        1
+    );
+}
+
+#[test]
+fn it_stops_at_an_error_and_a_part_leaves_what_goes_on() {
+    let db = database("script_stops");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "SELECT 1; SELEC 2; SELECT 3";
+    let (_, lines) = script(&mut client, "db=script_stops", SQL, "s", text);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines[2]["offset"], 18);
+    let (_, lines) = script(&mut client, "part=1", SQL, "s", "SELECT 1; SELECT 'ä");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[1]["offset"], 9);
+    let (_, lines) = script(
+        &mut client,
+        "",
+        "application/x-ndjson",
+        "s",
+        "\"SELECT 1\"\n\"SELECT ';\\n'\"\n",
+    );
+    assert_eq!(lines[2]["statements"], 2, "{lines:?}");
+    let (status, _) = script(&mut client, "", "text/plain", "s", "SELECT 1");
+    assert_eq!(status, 415);
+}
+
+#[test]
+fn a_body_of_any_size_is_run_in_flat_memory_and_what_the_server_does_not_take_is_not_sent() {
+    let db = database("script_large");
+    db.exec("CREATE TABLE script_large.l (s LONGTEXT)");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let six = format!("INSERT INTO l VALUES ('{}');\n", "x".repeat(6 << 20));
+    let (_, lines) = script(&mut client, "db=script_large", SQL, "s", &six);
+    assert_eq!(lines[0]["code"], 200, "{}", lines[0]);
+    let line = format!("INSERT INTO l VALUES ('{}');\n", "y".repeat(100 << 10));
+    let before = postern.peak_rss_kib();
+    let (_, lines) = script(&mut client, "db=script_large", SQL, "s", &line.repeat(300));
+    assert_eq!(lines.last().unwrap()["statements"], 300);
+    let more = postern.peak_rss_kib() - before;
+    assert!(more < 12 << 10, "30 MB took {more} KiB");
+    let most = count(db, "SELECT @@global.max_allowed_packet");
+    let over = format!(
+        "SELECT '{}'; SELECT 1",
+        "z".repeat(usize::try_from(most).unwrap())
+    );
+    let (_, lines) = script(&mut client, "db=script_large", SQL, "s", &over);
+    assert_eq!(lines[0]["code"], 413);
+    assert!(
+        lines[0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("max_allowed_packet")
+    );
+    let (_, body) = post(
+        &mut client,
+        "/api/query",
+        json!({"sql": "SELECT 1 AS one", "session": "s"}),
+    );
+    assert_eq!(body["code"], 200);
+}
+
+#[test]
+fn cancel_ends_the_statement_under_way_and_the_script() {
+    let db = database("script_cancel");
+    let postern = Postern::on(db, &[]);
+    let mut other = postern.client();
+    let text = "SELECT 1; SELECT SLEEP(60) AS script_cancel_me; INSERT INTO script_cancel.t (v) VALUES ('after')";
+    let running = std::thread::spawn(move || {
+        script(&mut other, "query_id=q7&on_error=continue", SQL, "s", text)
+    });
+    wait_until(SOON, "it runs", || db.running("script_cancel_me") == 1);
+    let mut client = postern.client();
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "q7"})).0,
+        200
+    );
+    let (_, lines) = running.join().unwrap();
+    assert_eq!(lines.last().unwrap()["cancelled"], true, "{lines:?}");
+    assert_eq!(lines.last().unwrap()["statements"], 2);
+    assert_eq!(
+        count(db, "SELECT COUNT(*) FROM script_cancel.t WHERE v = 'after'"),
+        0
+    );
+    assert_eq!(
+        post(&mut client, "/api/cancel", json!({"query_id": "q7"})).0,
+        404
+    );
+}
+
+#[test]
+fn read_only_mode_refuses_each_statement_that_writes() {
+    let db = database("script_readonly");
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    let text = "SELECT 1; DELETE FROM t; SET @x = 1; SELECT COUNT(*) FROM t; /*! DELETE FROM t */; CALL p()";
+    let (status, lines) = script(
+        &mut client,
+        "db=script_readonly&on_error=continue",
+        SQL,
+        "s",
+        text,
+    );
+    assert_eq!(status, 200);
+    let codes: Vec<_> = lines.iter().map(|line| line["code"].as_u64()).collect();
+    assert_eq!(
+        codes,
+        [
+            Some(200),
+            Some(403),
+            Some(403),
+            Some(200),
+            Some(403),
+            Some(403),
+            None
+        ],
+        "{lines:?}"
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_readonly.t"), 3);
+}
+
+#[test]
+fn a_session_outlives_its_page_for_a_moment_and_is_found_again() {
+    let db = database("script_session");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let query = |client: &mut Client, sql: &str| {
+        post(client, "/api/query", json!({"sql": sql, "session": "s9"})).1
+    };
+    query(&mut client, "SET @kept = 5");
+    let id = query(&mut client, "SELECT CONNECTION_ID() AS id")["data"]["rows"][0]["id"].clone();
+    post(
+        &mut client,
+        "/api/session/close",
+        json!({"session": "s9", "leaving": true}),
+    );
+    let (_, body) = post(&mut client, "/api/session/resume", json!({"session": "s9"}));
+    assert_eq!(body["data"], json!({"open": true, "lost": false}));
+    post(
+        &mut client,
+        "/api/session/close",
+        json!({"session": "s9", "leaving": true}),
+    );
+    wait_until(SOON, "the session has ended", || {
+        count(
+            db,
+            &format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id}"),
+        ) == 0
+    });
+    let (_, body) = post(&mut client, "/api/session/resume", json!({"session": "s9"}));
+    assert_eq!(body["data"], json!({"open": false, "lost": true}));
+    let (_, body) = post(&mut client, "/api/session/resume", json!({"session": "s9"}));
+    assert_eq!(body["data"], json!({"open": false, "lost": false}));
+}
