@@ -250,6 +250,7 @@ fn what_is_in_force_counts_down_with_its_visitors_and_its_protection() {
         text.contains("3 visitors, last 2 min ago") && text.contains("12 requests"),
         "{text}"
     );
-    assert_eq!(page.texts(".badge"), ["Only from 203.0.113.0/24"]);
+    let badges = ["This computer only", "Only from 203.0.113.0/24"];
+    assert_eq!(page.texts(".badge"), badges);
     look(&board, "in-force");
 }

@@ -169,9 +169,13 @@ fn another_server_at_the_same_address_does_not_stand_for_the_one_that_has_the_ac
     tap.server.store(other.port(), Ordering::SeqCst);
     let mut second = manager(&far, &home);
     second.connected(&id);
-    assert_eq!((accounts(&db), accounts(&other).len()), (left.clone(), 1));
+    let made = accounts(&other);
+    assert_eq!((accounts(&db), made.len()), (left.clone(), 1));
     second.disconnect(&id);
     wait_until(TIMEOUT, "the second's end", || accounts(&other).is_empty());
+    wait_until(TIMEOUT, "the end of its record", || {
+        !records(home.path()).contains(&made[0])
+    });
     assert!(records(home.path()).contains(&left[0]));
     second.kill();
     tap.server.store(db.port(), Ordering::SeqCst);
