@@ -447,16 +447,20 @@ fn an_interrupted_connect_goes_on() {
     assert_eq!(manager.status(&id)["status"], "connecting");
 }
 
+/// A manager with `target` connected as `shop`.
+fn shop(far: &Far, target: &Target) -> Manager {
+    let manager = far.manager();
+    far.assign();
+    manager.connected(&manager.add(&with(target.app(), json!({"name": "shop"}))));
+    manager
+}
+
 /// The form of the flags, and what holds before and after the reconnect that they need.
 #[test]
 fn a_change_that_needs_a_reconnect_says_what_holds_until_then() {
     let (far, target) = (Far::new(), Target::start());
-    let manager = far.manager();
+    let manager = shop(&far, &target);
     let home = manager.home();
-    far.assign();
-    let mut app = target.app();
-    app["name"] = json!("shop");
-    manager.connected(&manager.add(&app));
     let other = manager.add(&json!({"protocol": "http", "name": "other"}));
     let at_once = home.run(&["app", "edit", "shop", "--group", "work", "--for", "2h"]);
     assert_eq!((at_once.code, at_once.stderr.as_str()), (Some(0), ""));
@@ -498,12 +502,8 @@ fn a_change_that_needs_a_reconnect_says_what_holds_until_then() {
 #[test]
 fn the_sheet_shows_what_is_in_force_and_what_a_reconnect_changes() {
     let (far, target) = (Far::new(), Target::start());
-    let manager = far.manager();
+    let manager = shop(&far, &target);
     let home = manager.home();
-    far.assign();
-    let mut app = target.app();
-    app["name"] = json!("shop");
-    manager.connected(&manager.add(&app));
     let edited = home.run(&[
         "app",
         "edit",

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -301,7 +302,23 @@ fn through_a_running_start_it_goes_when_the_command_is_killed() {
     wait_until(TIMEOUT, "the site's end", || visit(&link).status() == 410);
 }
 
-/// Whoever has the relay of this user's shares, it goes on when that one ends, or is killed.
+/// Takes the port that a relay within a command has where it can, so that those of these tests are at ports of their own:
+/// at the usual one another test's relay could come before one is back.
+fn keep_the_usual_port_away() {
+    static KEPT: OnceLock<Option<TcpListener>> = OnceLock::new();
+    KEPT.get_or_init(|| {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            match TcpListener::bind("127.0.0.1:8180") {
+                Ok(listener) => return Some(listener),
+                // Somebody's who keeps it: it is away too.
+                Err(_) if Instant::now() > deadline => return None,
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    });
+}
+
 /// What the link answers; a connection to a relay that just ends is reset.
 fn answer(link: &str) -> std::io::Result<String> {
     let host = link.trim_end_matches('/').trim_start_matches("http://");
@@ -321,8 +338,10 @@ fn is_there(link: &str) -> bool {
     answer(link).is_ok_and(|text| text.contains("hello from the target"))
 }
 
+/// Whoever has the relay of this user's shares, it goes on when that one ends, or is killed.
 #[test]
 fn the_relay_that_shares_have_in_common_outlives_each_of_them() {
+    keep_the_usual_port_away();
     let home = Home::new();
     let targets = [Target::start(), Target::start(), Target::start()];
     let share = |target: &Target| Sharing::start(&home, &["http", &target.port().to_string()]);
@@ -350,6 +369,7 @@ fn link_of(manager: &Manager, id: &str) -> Option<String> {
 /// `postern start` beside a share whose relay it goes through: neither takes anything from the other.
 #[test]
 fn a_start_beside_a_share_outlives_its_relay_and_it_that_of_the_start() {
+    keep_the_usual_port_away();
     let (home, target) = (Arc::new(Home::new()), Target::start());
     let port = target.port().to_string();
     let mut share = Sharing::start(&home, &["http", &port, "--name", "shared"]);
@@ -384,6 +404,7 @@ fn a_start_beside_a_share_outlives_its_relay_and_it_that_of_the_start() {
 /// Where another program has the port by then, applications move to where the relay is.
 #[test]
 fn a_start_keeps_a_relay_that_cannot_be_where_it_was() {
+    keep_the_usual_port_away();
     let (home, target) = (Arc::new(Home::new()), Target::start());
     let port = target.port().to_string();
     let mut share = Sharing::start(&home, &["http", &port, "--name", "shared"]);

@@ -404,7 +404,9 @@ fn a_database_is_reached_with_its_code_and_stays_read_only() {
         cookie.is_some()
     });
     let cookie = cookie.unwrap();
-    assert_eq!(send("GET", "/api/info", &cookie, "").status(), 200);
+    wait_until(TIMEOUT, "the database again", || {
+        send("GET", "/api/info", &cookie, "").status() == 200
+    });
     manager.post(&format!("/api/apps/{id}/code")).data();
     wait_until(TIMEOUT, "the new code", || {
         manager.status(&id)["auth_url"] != auth
