@@ -7,6 +7,7 @@ use support::Home;
 use support::free_port;
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
+use support::relay::with;
 use support::share::Sharing;
 
 fn listed(home: &Home) -> Vec<Vec<String>> {
