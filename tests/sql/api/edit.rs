@@ -7,7 +7,7 @@ use support::database::Database;
 use support::postern::Postern;
 
 /// A database of one's own with what `sql` makes in it.
-fn made(name: &str, sql: &str) -> &'static Database {
+pub(super) fn made(name: &str, sql: &str) -> &'static Database {
     let db = Database::shared();
     db.exec(&format!(
         "DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}; USE {name}; {sql}"
@@ -15,9 +15,14 @@ fn made(name: &str, sql: &str) -> &'static Database {
     db
 }
 
-fn edit(postern: &Postern, db: &str, table: &str, changes: Value) -> (u16, Value) {
+pub(super) fn edit(postern: &Postern, db: &str, table: &str, changes: Value) -> (u16, Value) {
     let body = json!({"db": db, "table": table, "changes": changes});
     post(&mut postern.client(), "/api/edit", body)
+}
+
+/// A name of a database for this kind of server.
+pub(super) fn own(name: &str) -> String {
+    name.to_owned()
 }
 
 fn review(postern: &Postern, db: &str, table: &str, changes: Value) -> (u16, Value) {
