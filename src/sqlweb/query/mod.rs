@@ -8,7 +8,7 @@ mod statement;
 mod tickets;
 mod time_zone;
 
-pub(super) use budget::RowBudget;
+pub(super) use budget::{RowBudget, RowPermit};
 pub(super) use execute::{enter, execute, execute_as};
 pub(super) use job::Job;
 pub(super) use noted::{note, verdict};
