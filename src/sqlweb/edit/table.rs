@@ -33,6 +33,8 @@ pub(super) struct TableColumn {
     /// Whether `SELECT *` is without it.
     pub(super) is_invisible: bool,
     pub(super) is_auto_increment: bool,
+    /// Whether the account may read it.
+    pub(super) is_readable: bool,
 }
 
 /// A table whose rows can be told apart.
@@ -130,7 +132,7 @@ fn rolls_back(conn: &mut Conn, engine: &str) -> Result<bool, DbError> {
     Ok(told.as_deref() == Some("YES"))
 }
 
-/// Field, Type, Collation, Null, Key, Default, Extra.
+/// Field, Type, Collation, Null, Key, Default, Extra, Privileges.
 fn column(row: &Row) -> TableColumn {
     let (kind, extra) = (
         text(row, 1).unwrap_or_default().to_ascii_lowercase(),
@@ -155,6 +157,7 @@ fn column(row: &Row) -> TableColumn {
         is_generated: extra.contains(" GENERATED"),
         is_invisible: extra.contains("INVISIBLE"),
         is_auto_increment: extra.contains("AUTO_INCREMENT"),
+        is_readable: text(row, 7).is_none_or(|rights| rights.contains("select")),
     }
 }
 
