@@ -281,12 +281,9 @@ fn the_server_keeps_to_its_description() {
         "/api/cancel",
         Some(json!({"query_id": "none"})),
     );
-    check(
-        "post",
-        "/api/session/close",
-        "/api/session/close",
-        Some(json!({"session": "s"})),
-    );
+    for path in ["/api/session/resume", "/api/session/close"] {
+        check("post", path, path, Some(json!({"session": "s"})));
+    }
     check(
         "post",
         "/api/export",

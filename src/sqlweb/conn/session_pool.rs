@@ -46,6 +46,12 @@ const MAX_REMEMBERED: usize = 4096;
 /// Connections that give way to a new one before that is refused: others may be quicker to take their places.
 const MAX_EVICTIONS: usize = 4;
 
+/// Pause before a server is asked again that has too many connections, how often it is, and for how many of those turns
+/// one that has given way may still be counted: a second in all.
+const LIMIT_PAUSE: Duration = Duration::from_millis(10);
+const LIMIT_TURNS: usize = 100;
+const LIMIT_TURNS_OF_ONE: usize = 25;
+
 /// The connections that are kept between statements.
 pub(crate) struct SessionPool {
     connector: Arc<Connector>,
@@ -348,12 +354,27 @@ impl SessionPool {
         for _ in 0..MAX_EVICTIONS {
             match self.connector.connect() {
                 Err(DbError::Busy) if self.evict_one() => {}
-                // An account that may have few connections shares one between the sessions and the catalogue.
-                Err(DbError::Denied(error)) if is_limit(error.code) && self.evict_one() => {}
+                Err(error) if error.is_of_limit() => return self.fresh_at_limit(error),
                 made => return made,
             }
         }
         Err(DbError::Busy)
+    }
+
+    /// The same where the server has refused one more: an account that may have few shares one between the sessions and
+    /// the catalogue. A server counts one for a moment after it was closed.
+    fn fresh_at_limit(&self, mut refusal: DbError) -> Result<DbConn, DbError> {
+        for turn in 0..LIMIT_TURNS {
+            if turn % LIMIT_TURNS_OF_ONE == 0 {
+                self.evict_one();
+            }
+            std::thread::sleep(LIMIT_PAUSE);
+            match self.connector.connect() {
+                Err(error) if error.is_of_limit() => refusal = error,
+                made => return made,
+            }
+        }
+        Err(refusal)
     }
 
     /// Closes a spare connection, or else that of the session which was idle for longest and has nothing at stake.
@@ -658,12 +679,6 @@ impl<'a> Lease<'a> {
         }
         Some(conn)
     }
-}
-
-/// Whether a server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
-/// account (`ER_TOO_MANY_USER_CONNECTIONS`, `ER_USER_LIMIT_REACHED`).
-fn is_limit(code: u16) -> bool {
-    matches!(code, 1040 | 1203 | 1226)
 }
 
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
