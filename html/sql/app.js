@@ -56,7 +56,7 @@ async function signIn() {
     location.assign(SIGN_IN);
     return;
   }
-  workbench.save();
+  workbench.keeping.save();
   announce('The session has ended', 'bad');
   const go = await openDialog({
     title: 'Session ended',
@@ -64,7 +64,7 @@ async function signIn() {
     actions: [{ label: 'Stay and look', value: false }, { label: 'Sign in', value: true, kind: 'primary' }],
   });
   // The session is over, and its transactions are out of reach: there is nothing to ask any more.
-  workbench.leavesUnasked = true;
+  workbench.keeping.leavesUnasked = true;
   if (go) location.assign(SIGN_IN);
   else byId('health').title = 'The session has ended; reload the page to sign in';
 }

@@ -1,26 +1,23 @@
 // The workbench: query tabs and the commands that act on them.
-import { byId, copyText, debounce, h } from '../../common/dom.js';
+import { byId } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
-import { confirmDialog, openDialog, promptDialog } from '../../common/dialog.js';
-import { addEntry } from '../core/history.js';
+import { promptDialog } from '../../common/dialog.js';
 import { selectAll } from '../core/identifiers.js';
-import { withoutSecrets } from '../core/secrets.js';
-import { readLink, writeLink } from './deeplink.js';
+import { mayClose } from './closing.js';
 import { Execution } from './execution.js';
 import { chooseFile, readScript, saveScript } from './files.js';
+import { FillIns } from './fillins.js';
+import { Keeping } from './keeping.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
-import { showHistory, showSettings } from './panels.js';
-import { Queries } from './queries.js';
+import { showSettings } from './panels.js';
 import { QueryTab } from './querytab.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
-import { MAX_KEPT_TEXT, saveSettings } from './store.js';
+import { saveSettings } from './store.js';
 import { drawTabs } from './tabstrip.js';
 import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
 
-/** Pause after typing before tabs are saved, in ms. */
-const SAVE_MS = 400;
 /** The most query tabs; each holds a database session while it is used, and the server has 32. */
 const MAX_TABS = 24;
 /** Closed tabs that can be opened again. */
@@ -29,12 +26,6 @@ const MAX_CLOSED = 10;
 /** The page after the first answer of the server. */
 export class Workbench {
   #closed = [];
-  #history;
-  #queries;
-  #warnedFull = false;
-  /** Whether the page leaves without the browser's question. */
-  leavesUnasked = false;
-  #saveSoon = debounce(() => this.save(), SAVE_MS);
 
   /** @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
   constructor({ api, catalogue, info, workspace, settings }) {
@@ -48,8 +39,8 @@ export class Workbench {
     this.tabs = [];
     /** The QueryTab that is shown; there is one once the page is open. @type {any} */
     this.active = null;
-    this.#history = workspace.history();
-    this.#queries = new Queries(workspace);
+    this.fillIns = new FillIns(this);
+    this.keeping = new Keeping(this);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
@@ -66,17 +57,10 @@ export class Workbench {
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
     listenForKeys(this.#commands());
     this.#restore();
-    this.#listen();
+    addEventListener('hashchange', () => this.fillIns.followLink());
+    this.keeping.listen();
     this.#loadCatalogue();
     this.active.editor.area.focus();
-  }
-
-  #listen() {
-    addEventListener('hashchange', () => this.#followLink());
-    addEventListener('beforeunload', (event) => this.#askBeforeLeaving(event));
-    addEventListener('pagehide', () => this.#leave());
-    addEventListener('pageshow', (event) => { if (event.persisted) this.#resumeSessions(); });
-    document.addEventListener('visibilitychange', () => { if (document.hidden) this.#saveSoon.now(); });
   }
 
   #restore() {
@@ -84,13 +68,8 @@ export class Workbench {
     for (const stored of tabs.slice(0, MAX_TABS)) this.#add({ ...stored, name: String(stored.name ?? 'query') });
     if (!this.tabs.length) this.#add({ name: 'query 1', db: this.info.database ?? '' });
     this.activate(this.tabs[Math.min(active, this.tabs.length - 1)] ?? this.tabs[0]);
-    this.#resumeSessions();
-    this.#followLink();
-  }
-
-  /** The page was loaded again: its tabs go on in their sessions. */
-  #resumeSessions() {
-    this.workspace.takeSessions().forEach((left, at) => this.tabs[at]?.resumeSession(left));
+    this.keeping.resumeSessions();
+    this.fillIns.followLink();
   }
 
   async #loadCatalogue() {
@@ -103,7 +82,7 @@ export class Workbench {
   setInfo(info) {
     const other = ['host', 'port', 'user'].some((key) => info[key] !== this.info[key]);
     if (other) {
-      this.leavesUnasked = true;
+      this.keeping.leavesUnasked = true;
       location.reload();
     }
     this.info = info;
@@ -132,9 +111,9 @@ export class Workbench {
       moveTab: (event) => this.#moveTab(event.key === 'PageUp' ? -1 : 1),
       rename: () => this.renameTab(this.active),
       area: (event) => this.layout.nextArea(event.shiftKey ? -1 : 1, this.active),
-      history: () => this.#showHistory(),
-      saved: () => this.#showSaved(),
-      saveQuery: () => this.#saveQuery(),
+      history: () => this.fillIns.chooseFromHistory(),
+      saved: () => this.fillIns.chooseSaved(),
+      saveQuery: () => this.fillIns.saveQuery(),
       filter: () => { this.layout.openDrawer(); this.sidebar.filter.focus(); },
       keys: () => showKeys(),
     };
@@ -152,7 +131,7 @@ export class Workbench {
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
-      { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.#copyLink() },
+      { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.fillIns.copyLink() },
       null,
       { label: 'Find and replace …', icon: 'search', key: keyText('replace'), run: c.replace },
       { label: 'Format SQL', icon: 'edit', key: keyText('format'), disabled: script !== null, run: c.format },
@@ -219,7 +198,7 @@ export class Workbench {
     this.drawTabs();
     this.#drawDatabases();
     this.drawState(tab);
-    this.#saveSoon();
+    this.keeping.soon();
   }
 
   #moveTab(by) {
@@ -230,7 +209,7 @@ export class Workbench {
 
   /** Closes a tab; asks when it is running or has an open transaction. @param {QueryTab} tab */
   async closeTab(tab) {
-    if (!await this.#mayClose(tab)) return;
+    if (!await mayClose(tab, () => this.endTransaction(tab, 'COMMIT'))) return;
     const at = this.tabs.indexOf(tab);
     if (at < 0) return;
     if (!tab.isEmpty) this.#closed = [...this.#closed, tab.stored()].slice(-MAX_CLOSED);
@@ -243,28 +222,7 @@ export class Workbench {
       this.activate(this.tabs[Math.min(at, this.tabs.length - 1)]);
       this.active.editor.area.focus();
     } else this.drawTabs();
-    this.#saveSoon();
-  }
-
-  async #mayClose(tab) {
-    const { name, inTransaction } = tab;
-    if (!tab.run) return !inTransaction || this.#closeTransaction(tab);
-    const lost = inTransaction ? ' and rolls its open transaction back' : '';
-    return confirmDialog({ title: 'Close tab', text: `“${name}” is running. Closing it cancels the statement${lost}.`, action: 'Cancel and close' });
-  }
-
-  /** Asks what becomes of the open transaction of a tab that is to be closed; true when the tab may go. */
-  async #closeTransaction(tab) {
-    const choice = await openDialog({
-      title: 'Transaction open',
-      body: h('p', { text: `“${tab.name}” has an open transaction. What was changed in it is lost if the tab is closed without a commit.` }),
-      actions: [{ label: 'Cancel', value: '' }, { label: 'Commit and close', value: 'COMMIT', kind: 'primary' }, { label: 'Roll back and close', value: 'ROLLBACK', kind: 'danger' }],
-      harmless: true,
-    });
-    // Closing the session rolls back.
-    if (choice !== 'COMMIT') return choice === 'ROLLBACK';
-    const end = await this.endTransaction(tab, choice);
-    return end?.failed === 0 && !end.cancelled;
+    this.keeping.soon();
   }
 
   /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {string} sql COMMIT or ROLLBACK */
@@ -289,7 +247,7 @@ export class Workbench {
     if (!name) return;
     tab.rename(name);
     this.drawTabs();
-    this.#saveSoon();
+    this.keeping.soon();
   }
 
   /** Draws the strip of tabs. */
@@ -322,7 +280,7 @@ export class Workbench {
       this.drawState(tab);
     }
     if (tab.shownDb !== tab.db) this.drawTabs();
-    this.#saveSoon();
+    this.keeping.soon();
   }
 
   /** @param {QueryTab} tab */
@@ -347,7 +305,7 @@ export class Workbench {
     this.active.db = db;
     this.#drawDatabases();
     this.drawTabs();
-    this.#saveSoon();
+    this.keeping.soon();
   }
 
   // --- what runs
@@ -358,9 +316,14 @@ export class Workbench {
   }
 
   /** Keeps a statement in the history. @param {QueryTab} tab @param {import('./runner.js').Outcome} outcome */
-  remember(tab, { sql, ms, rows, error }) {
-    this.#history = addEntry(this.#history, { sql: withoutSecrets(sql.length > 50_000 ? sql.slice(0, 50_000) : sql), db: tab.db, at: Date.now(), ms: Math.round(ms), rows, error });
-    this.#saveSoon();
+  remember(tab, outcome) {
+    this.fillIns.remember(tab, outcome);
+    this.keeping.soon();
+  }
+
+  /** @param {import('./runner.js').Statement[]} statements */
+  parameters(statements) {
+    return this.fillIns.parameters(statements);
   }
 
   /** A statement changed the schema: the catalogue is loaded again. */
@@ -408,7 +371,7 @@ export class Workbench {
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
   runTable(db, table) {
     const sql = selectAll(table);
-    const tab = this.#tabFor(db);
+    const tab = this.tabFor(db);
     if (!tab) return;
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
@@ -419,13 +382,13 @@ export class Workbench {
   }
 
   /** The tab for a statement that belongs in `db`: the active one, unless something typed or an open transaction is in the way. */
-  #tabFor(db) {
+  tabFor(db) {
     const { active } = this;
     const moves = db && db !== active.db;
     return active.isReplaceable && !(moves && active.inTransaction) ? active : this.newTab({ db });
   }
 
-  // --- files, links, history
+  // --- files
 
   /** @param {File|null} file */
   async openFile(file) {
@@ -450,89 +413,5 @@ export class Workbench {
   /** Runs the file that a tab has open. @param {QueryTab} tab */
   runFile(tab) {
     return this.execution.all(tab);
-  }
-
-  #followLink() {
-    const link = readLink(location.hash);
-    if (!link) return;
-    history.replaceState(null, '', location.pathname + location.search);
-    const fits = this.active.followsSidebar || (!link.sql && (!link.db || link.db === this.active.db));
-    const tab = fits ? this.active : this.newTab();
-    if (!tab) return;
-    if (link.sql) tab.editor.setText(link.sql);
-    if (link.db) tab.db = link.db;
-    this.tabChanged(tab);
-    if (link.sql) notify('A statement was filled in from a link; nothing was run');
-  }
-
-  async #copyLink() {
-    const tab = this.active;
-    const sql = (tab.target() ?? { sql: tab.editor.text }).sql;
-    const done = await copyText(writeLink(tab.db, sql));
-    if (done) notify('Link copied; it fills the statement in and does not run it', 'good');
-    else notify('The browser refused the clipboard', 'warn');
-  }
-
-  async #showHistory() {
-    const entry = await showHistory({ list: () => this.#history, clear: () => { this.#history = []; this.workspace.saveHistory([]); } });
-    if (entry) this.#fillIn(entry);
-  }
-
-  /** A saved query is filled in, in a tab of its name; it is not run. */
-  async #showSaved() {
-    const query = await this.#queries.choose();
-    const tab = query && this.#fillIn(query);
-    if (!query || !tab) return;
-    tab.rename(query.name.slice(0, 60));
-    this.drawTabs();
-  }
-
-  /** Fills a statement of another time in. @param {{sql: string, db: string}} entry @returns {QueryTab|null} */
-  #fillIn({ sql, db }) {
-    const tab = this.#tabFor(db);
-    if (!tab) return null;
-    tab.editor.replaceAll(sql);
-    if (db) tab.db = db;
-    this.tabChanged(tab);
-    return tab;
-  }
-
-  /** Saves what is selected, else all of the tab. */
-  #saveQuery() {
-    const { editor: { text, selection: { start, end } }, name, db } = this.active;
-    const sql = withoutSecrets(start === end ? text : text.slice(start, end)).trim();
-    return sql && this.#queries.save({ name, sql, db });
-  }
-
-  /** @param {import('./runner.js').Statement[]} statements */
-  parameters(statements) {
-    return this.#queries.fill(statements);
-  }
-
-  // --- keeping
-
-  /** Saves tabs and history. */
-  save() {
-    const tabs = this.tabs.map((tab) => tab.stored());
-    const saved = this.workspace.saveTabs({ active: this.tabs.indexOf(this.active), sidebar: this.sidebar.db ?? '', tabs });
-    const fits = saved && tabs.every(({ text }) => text.length <= MAX_KEPT_TEXT);
-    if (!fits && !this.#warnedFull) notify('The browser cannot keep all of this text across a reload; save it as a file.', 'warn');
-    this.#warnedFull = !fits;
-    this.workspace.saveHistory(this.#history);
-  }
-
-  /** Makes the browser ask before a running write or an open transaction is lost. */
-  #askBeforeLeaving(event) {
-    if (this.readOnly || this.leavesUnasked || !this.tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite)) return;
-    event.preventDefault();
-    event.returnValue = true;
-  }
-
-  /** The page is left: statements are cancelled, sessions closed. */
-  #leave() {
-    this.#saveSoon.cancel();
-    this.save();
-    for (const tab of this.tabs) tab.run?.abandon();
-    this.workspace.leaveSessions(this.tabs.map((tab) => tab.leaveSession()));
   }
 }
