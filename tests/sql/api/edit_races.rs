@@ -1,0 +1,1 @@
+//! Edits that meet other transactions, and such as are broken off.
