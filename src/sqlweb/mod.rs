@@ -20,6 +20,7 @@ mod auth;
 mod catalogue;
 mod catch_panic;
 mod conn;
+mod edit;
 mod error;
 mod guest;
 mod hints;

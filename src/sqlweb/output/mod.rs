@@ -7,6 +7,7 @@ mod json_answer;
 mod lazy_stream;
 mod row_sink;
 
+pub(super) use cells::kinds;
 pub(super) use export::{ExportSink, Format, Layout};
 pub(super) use json_answer::{AnswerTail, JsonAnswer, duration};
 pub(super) use lazy_stream::LazyStream;

@@ -11,5 +11,7 @@ mod time_zone;
 pub(super) use budget::RowBudget;
 pub(super) use execute::{enter, execute, execute_as};
 pub(super) use job::Job;
+pub(super) use noted::{note, verdict};
+pub(super) use statement::{RunContext, run};
 pub(super) use tickets::{Export, Tickets};
 pub(super) use time_zone::TimeZone;

@@ -3,6 +3,7 @@
 mod answers;
 mod balancer;
 mod catalogue;
+mod edit;
 mod exports;
 mod limits;
 mod scripts;
