@@ -140,7 +140,7 @@ export class DataView {
       api, notify, announce,
       redraw: (toTop) => this.#redraw(toTop),
       reload: () => this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true }),
-      failed: (message, again) => this.#bar.fail(message, again),
+      failed: (message) => this.#bar.fail(message),
       settled: () => this.#bar.settle(),
       titled: () => this.#title(),
       view: (at) => this.#viewCell?.(at),

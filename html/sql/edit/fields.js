@@ -104,7 +104,8 @@ const article = (base) => `${/^[aeiou]/.test(base) ? 'an' : 'a'} ${base.toUpperC
 
 /** @param {Field} field @param {string} value */
 function problemOf(field, value) {
-  const { kind, name, base, sizes: [size = 0] } = field;
+  const { kind, name, base, sizes } = field;
+  const size = sizes[0] ?? 0;
   switch (kind) {
     case 'number':
     case 'boolean':
@@ -155,7 +156,8 @@ const MOMENTS = {
   time: [/^-?(\d{1,3}:\d{2}(:\d{2}(\.\d{0,6})?)?)$/, 'times such as 23:59:59'],
 };
 
-function momentProblem({ kind, name, sizes: [kept = 0] }, value) {
+function momentProblem({ kind, name, sizes }, value) {
+  const kept = sizes[0] ?? 0;
   const [pattern, such] = MOMENTS[kind];
   if (!pattern.test(value)) return `${name} holds ${such}; “${value}” is none`;
   const digits = /\.(\d*?)0*$/.exec(value)?.[1].length ?? 0;
@@ -179,7 +181,8 @@ function readChoice({ name, choices }, text) {
 const equalFold = (a, b) => a.toLowerCase() === b.toLowerCase();
 
 /** `5`, `b'101'`, `0b101` or `0x05`, as the API gives a BIT. */
-function readBits({ name, sizes: [size = 1] }, text) {
+function readBits({ name, sizes }, text) {
+  const size = sizes[0] ?? 1;
   const digits = /^(?:0b|b')([01]+)'?$/i.exec(text)?.[1];
   if (!digits && !/^(\d+|0x[0-9a-f]+)$/i.test(text)) return { value: text, problem: `${name} holds bits, such as b'101', 5 or 0x05` };
   const number = BigInt(digits ? `0b${digits}` : text);

@@ -42,6 +42,7 @@ class ValuePanel {
   #first = '';
   /** @type {(value?: {value: Value}) => void} */ #close = () => {};
 
+  /** @param {Parameters<typeof openValue>[0]} options */
   constructor({ field, value, text }) {
     this.#field = field;
     this.#before = value;

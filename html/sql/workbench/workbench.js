@@ -10,7 +10,7 @@ import { Execution } from './execution.js';
 import { chooseFile, readScript, saveScript } from './files.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
-import { showHistory, showSettings } from './panels.js';
+import { mayLose, showHistory, showSettings } from './panels.js';
 import { Queries } from './queries.js';
 import { QueryTab } from './querytab.js';
 import { schemaView } from './schema.js';
@@ -248,6 +248,7 @@ export class Workbench {
 
   async #mayClose(tab) {
     const { name, inTransaction } = tab;
+    if (!await mayLose(tab.results.unsaved)) return false;
     if (!tab.run) return !inTransaction || this.#closeTransaction(tab);
     const lost = inTransaction ? ' and rolls its open transaction back' : '';
     return confirmDialog({ title: 'Close tab', text: `“${name}” is running. Closing it cancels the statement${lost}.`, action: 'Cancel and close' });
@@ -398,10 +399,13 @@ export class Workbench {
       return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
     }
     const id = `data:${db}.${table}`;
+    // What is changed there is not to be lost by opening it once more.
+    if (results.unsavedIn(id)) return results.activate(id);
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
+      readOnly: () => this.readOnly,
     });
-    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
+    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
     return view.opened;
   }
 
@@ -521,9 +525,10 @@ export class Workbench {
     this.workspace.saveHistory(this.#history);
   }
 
-  /** Makes the browser ask before a running write or an open transaction is lost. */
+  /** Makes the browser ask before a running write, an open transaction or changes of rows are lost. */
   #askBeforeLeaving(event) {
-    if (this.readOnly || this.leavesUnasked || !this.tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite)) return;
+    const loses = !this.readOnly && !this.leavesUnasked && this.tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite);
+    if (!loses && !this.tabs.some((tab) => tab.results.unsaved)) return;
     event.preventDefault();
     event.returnValue = true;
   }
