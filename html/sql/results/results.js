@@ -253,7 +253,7 @@ class ResultArea {
 
   #addView(id, title, run, result) {
     const { notify, announce } = this.#deps;
-    const view = new ResultView(result, { title, run, notify, announce });
+    const view = new ResultView(result, { title, run, notify, announce, why: 'The result of a statement is not edited; the data of a table is.' });
     view.title = title;
     this.#views.set(id, view);
     this.tabs.add(id, {
