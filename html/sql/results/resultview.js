@@ -19,10 +19,10 @@ export class ResultView {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{title: string, run: object, notify: Notify, announce: Announce,
-   *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[]}} deps
-   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu
+   *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[], why?: string}} deps
+   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here
    */
-  constructor(result, { title, run, notify, announce, grid, menu }) {
+  constructor(result, { title, run, notify, announce, grid, menu, why }) {
     this.result = result;
     this.run = run;
     this.title = title;
@@ -44,7 +44,7 @@ export class ResultView {
     listen(this.grid);
     this.copying = new Copying(this.grid, notify);
     this.find = new FindBar(this.grid);
-    this.viewer = new Viewer({ onClose: () => this.#close(), notify });
+    this.viewer = new Viewer({ onClose: () => this.#close(), notify, why });
     this.splitter = this.#splitter();
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));

@@ -34,8 +34,8 @@ export class Viewer {
   #imageUrl = '';
   #drawing = 0;
 
-  /** @param {{onClose: () => void, notify: Notify}} deps */
-  constructor({ onClose, notify }) {
+  /** @param {{onClose: () => void, notify: Notify, why?: string}} deps `why`: why the value is not changed here */
+  constructor({ onClose, notify, why = '' }) {
     this.#notify = notify;
     this.title = h('span', { class: 'viewer-title' });
     this.facts = h('span', { class: 'viewer-facts dim' });
@@ -47,7 +47,8 @@ export class Viewer {
     const close = iconButton('close', 'Close the viewer (Esc)', onClose);
     this.element = h('section', { class: 'viewer', 'aria-label': 'Cell viewer', hidden: true },
       h('div', { class: 'viewer-head' }, this.title, this.facts, copy, save, close),
-      h('div', { class: 'viewer-tools' }, this.modes, this.wrapButton), this.body);
+      h('div', { class: 'viewer-tools' }, this.modes, this.wrapButton), this.body,
+      h('p', { class: 'viewer-why dim', text: why, hidden: why === '' }));
     this.element.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape') return;
       event.preventDefault();

@@ -10,7 +10,7 @@ import { FillIns } from './fillins.js';
 import { Keeping } from './keeping.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
-import { showSettings } from './panels.js';
+import { mayLose, showSettings } from './panels.js';
 import { QueryTab } from './querytab.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
@@ -361,10 +361,13 @@ export class Workbench {
       return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
     }
     const id = `data:${db}.${table}`;
+    // What is changed there is not to be lost by opening it once more.
+    if (results.unsavedIn(id)) return results.activate(id);
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
+      readOnly: () => this.readOnly,
     });
-    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
+    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
     return view.opened;
   }
 

@@ -6,6 +6,7 @@
 mod client;
 mod completing;
 mod data;
+mod edit;
 mod editor;
 mod first_rows;
 mod hostile;
