@@ -53,7 +53,7 @@ async function signIn() {
   signedOut = true;
   health.end();
   if (!workbench) {
-    location.assign(SIGN_IN);
+    location.assign(SIGN_IN + location.hash);
     return;
   }
   workbench.keeping.save();
@@ -65,7 +65,7 @@ async function signIn() {
   });
   // The session is over, and its transactions are out of reach: there is nothing to ask any more.
   workbench.keeping.leavesUnasked = true;
-  if (go) location.assign(SIGN_IN);
+  if (go) location.assign(SIGN_IN + location.hash);
   else byId('health').title = 'The session has ended; reload the page to sign in';
 }
 

@@ -66,7 +66,7 @@ export class Copying {
       areas.push({ name: cells(selection) === 1 ? 'Cell' : 'Selection', area: selection });
       areas.push({ name: selection.top === selection.bottom ? 'Row' : 'Rows', area: rows });
     }
-    return [...areas, { name: 'All', area: everything }];
+    return [...areas, { name: model.goesOn ? 'Rows known so far' : 'All', area: everything }];
   }
 
   /** The panel of the Copy button. @param {HTMLElement} button */

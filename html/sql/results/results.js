@@ -36,7 +36,7 @@ const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
  * Builds the result area in `host`. An error tab whose place in the statement is known sends the host a bubbling event
  * `goto-error` with `detail: {run, index, offset}`.
  * @param {HTMLElement} host
- * @param {{api: ReturnType<typeof import('../api.js').createApi>, announce: Announce, notify: Notify, settings?: Settings}} deps
+ * @param {{api: ReturnType<typeof import('../api.js').createApi>, announce: Announce, notify: Notify, settings?: Settings, welcome: () => Node}} deps `welcome`: what stands where no result is
  */
 export function createResults(host, deps) {
   const area = new ResultArea(host, deps);
@@ -70,6 +70,8 @@ class ResultArea {
   #stale = false; // the old results are still shown, dimmed
   #views = new Map(); // tab id → ResultView
   #charted = null;
+  /** Widths and orders of the results before, by statement. @type {Map<string, any>} */ #arranged = new Map();
+  #isLive = false; // whether a result is being shown whose rows are still coming
   /** The result whose rows are still coming. @type {{id: string, view: ResultView}|null} */
   #live = null;
   #serial = 0;
@@ -100,16 +102,10 @@ class ResultArea {
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
       this.line.element);
     this.#host.append(this.element);
-    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
+    this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
     this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages, onShow: () => this.messages.shown() });
     this.line.askServer(deps.api, () => this.#showStatus());
-  }
-
-  #welcome() {
-    return h('div', { class: 'empty' }, icon('table'),
-      h('p', { text: 'Results appear here.' }),
-      h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table; ▶ beside it does the same.' }));
   }
 
   get #view() {
@@ -163,7 +159,9 @@ class ResultArea {
     else {
       result.sql ||= run.statements?.[index] ?? '';
       result.db ||= run.db ?? '';
+      this.#isLive = true;
       this.#live = this.#show(run, result);
+      this.#isLive = false;
     }
     if (this.#live) this.tabs.setCount(this.#live.id, result.rows.length.toLocaleString('en'));
   }
@@ -231,6 +229,8 @@ class ResultArea {
     const view = new ResultView(result, { title, run, notify, announce, why: 'The result of a statement is not edited; the data of a table is.' });
     view.title = title;
     this.#views.set(id, view);
+    const before = this.#arranged.get(result.sql);
+    if (before) view.arrange(before, !this.#isLive);
     this.tabs.add(id, {
       title, hint: result.sql.slice(0, NAME_SOURCE), element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
       onShow: () => { this.#chartOf(result); view.grid.schedule(); },
@@ -346,8 +346,9 @@ class ResultArea {
     this.#stale = false;
     this.element.classList.remove('stale');
     const kept = this.tabs.active;
-    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
+    this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     if (isOfRun(kept)) this.tabs.activate('home');
+    this.#arranged = new Map([...this.#views.values()].filter(({ result }) => result?.sql).map((view) => [view.result.sql, view.arrangement]));
     for (const id of this.tabs.ids.filter((one) => this.#isOfRun(one))) this.tabs.remove(id);
     this.#charted = null;
     this.#serial = 0;

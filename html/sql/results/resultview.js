@@ -44,7 +44,7 @@ export class ResultView {
     listen(this.grid);
     this.copying = new Copying(this.grid, notify);
     this.find = new FindBar(this.grid);
-    this.viewer = new Viewer({ onClose: () => this.#close(), notify, why });
+    this.viewer = new Viewer({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
@@ -58,6 +58,17 @@ export class ResultView {
   /** More rows have come. */
   grow() {
     this.grid.grow();
+  }
+
+  /** Widths and order as a person chose them. */
+  get arrangement() {
+    return this.grid.arrangement;
+  }
+
+  /** More rows may come: they are sorted when all are there. @param {any} arrangement @param {boolean} isWhole */
+  arrange(arrangement, isWhole) {
+    this.grid.arrangement = arrangement;
+    if (isWhole && this.grid.model.sortKeys.length) this.grid.finish(this.#label);
   }
 
   /** All rows have come. */
@@ -103,6 +114,12 @@ export class ResultView {
       value: model.value({ row, column }), kind: model.kinds[column], type: this.result.types[column] ?? '',
       column: this.result.columns[column], row: row + 1,
     });
+  }
+
+  /** Goes on to the cell above or below, with the focus where it is. @param {1|-1} by */
+  #step(by) {
+    const { row, column } = this.grid.model.active;
+    this.grid.moveTo({ row: Math.max(0, row + by), column }, { focus: false });
   }
 
   #close() {

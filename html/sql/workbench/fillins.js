@@ -65,20 +65,20 @@ export class FillIns {
   /** Lets a person choose from the history. */
   async chooseFromHistory() {
     const entry = await showHistory({ list: () => this.history, clear: () => { this.history = []; this.#host.workspace.saveHistory([]); } });
-    if (entry) this.#fillIn(entry);
+    if (entry) this.fillIn(entry);
   }
 
   /** Lets a person choose a saved query, which gets a tab of its name. */
   async chooseSaved() {
     const query = await this.#queries.choose();
-    const tab = query && this.#fillIn(query);
+    const tab = query && this.fillIn(query);
     if (!query || !tab) return;
     tab.rename(query.name.slice(0, 60));
     this.#host.drawTabs();
   }
 
-  /** @param {{sql: string, db: string}} entry @returns {import('./querytab.js').QueryTab|null} */
-  #fillIn({ sql, db }) {
+  /** Fills a statement of another time in. @param {{sql: string, db: string}} entry @returns {import('./querytab.js').QueryTab|null} */
+  fillIn({ sql, db }) {
     const tab = this.#host.tabFor(db);
     if (!tab) return null;
     tab.editor.replaceAll(sql);

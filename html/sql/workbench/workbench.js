@@ -17,6 +17,7 @@ import { Sidebar } from './sidebar.js';
 import { saveSettings } from './store.js';
 import { drawTabs } from './tabstrip.js';
 import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
+import { welcome } from './welcome.js';
 
 /** The most query tabs; each holds a database session while it is used, and the server has 32. */
 const MAX_TABS = 24;
@@ -111,6 +112,7 @@ export class Workbench {
       moveTab: (event) => this.#moveTab(event.key === 'PageUp' ? -1 : 1),
       rename: () => this.renameTab(this.active),
       area: (event) => this.layout.nextArea(event.shiftKey ? -1 : 1, this.active),
+      maximise: () => this.layout.maximise(),
       history: () => this.fillIns.chooseFromHistory(),
       saved: () => this.fillIns.chooseSaved(),
       saveQuery: () => this.fillIns.saveQuery(),
@@ -144,6 +146,12 @@ export class Workbench {
       { label: 'Settings …', icon: 'settings', run: () => showSettings(this.settings, (key, value) => this.#setting(key, value)) },
       { label: 'Keyboard …', icon: 'help', key: '?', run: c.keys },
     ];
+  }
+
+  /** What an empty result area offers. */
+  welcome() {
+    const { filter, open, keys } = this.#commands();
+    return welcome({ history: this.fillIns.history, fillIn: (entry) => this.fillIns.fillIn(entry), browse: filter, open, keys });
   }
 
   #wrap(on) {
