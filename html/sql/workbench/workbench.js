@@ -10,12 +10,13 @@ import { Execution } from './execution.js';
 import { chooseFile, readScript, saveScript } from './files.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
+import { Objects } from './objects.js';
 import { showHistory, showSettings } from './panels.js';
 import { Queries } from './queries.js';
 import { QueryTab } from './querytab.js';
-import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
 import { MAX_KEPT_TEXT, saveSettings } from './store.js';
+import { ServerPages } from './serverpages.js';
 import { drawTabs } from './tabstrip.js';
 import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
 
@@ -32,6 +33,9 @@ export class Workbench {
   #history;
   #queries;
   #warnedFull = false;
+  /** The database of the link that the page was opened with, and whether the sidebar has begun. */
+  #linked = '';
+  #begun = false;
   /** Whether the page leaves without the browser's question. */
   leavesUnasked = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
@@ -51,12 +55,17 @@ export class Workbench {
     this.#history = workspace.history();
     this.#queries = new Queries(workspace);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
+    this.objects = new Objects(this);
+    this.server = new ServerPages(this);
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
-      useDatabase: (db) => this.#useDatabase(db),
+      useDatabase: (db) => this.useDatabase(db),
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
       openData: (db, table) => this.openData(db, table),
+      openObject: (object) => { this.server.close(); this.objects.open(object); },
+      menu: (button, object) => this.objects.menu(button, object),
+      loadGroup: (db, group) => this.objects.group(db, group),
       announce,
     });
   }
@@ -73,6 +82,7 @@ export class Workbench {
 
   #listen() {
     addEventListener('hashchange', () => this.#followLink());
+    this.server.listen();
     addEventListener('beforeunload', (event) => this.#askBeforeLeaving(event));
     addEventListener('pagehide', () => this.#leave());
     addEventListener('pageshow', (event) => { if (event.persisted) this.#resumeSessions(); });
@@ -93,10 +103,19 @@ export class Workbench {
     this.workspace.takeSessions().forEach((left, at) => this.tabs[at]?.resumeSession(left));
   }
 
+  /** Where the page begins: at the database of a link, at that of the visit before, at the one it was started with. */
   async #loadCatalogue() {
     const { sidebar } = this.workspace.tabs();
+    this.#begun = true;
     this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
-    await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
+    const db = this.#linked || (sidebar ?? this.info.database);
+    await (db ? this.sidebar.showTables(db) : sidebar === '' ? this.sidebar.showDatabases() : this.sidebar.showFirst());
+  }
+
+  /** The server answers again: what could not be had is asked for. */
+  #recover() {
+    if (this.sidebar.unreached) this.sidebar.refresh();
+    if (!this.catalogue.databaseNames.length) this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
   }
 
   /** The mode and the like may have changed: postern was started again behind the same address. @param {ServerInfo} info */
@@ -107,6 +126,7 @@ export class Workbench {
       location.reload();
     }
     this.info = info;
+    this.#recover();
   }
 
   get readOnly() {
@@ -307,8 +327,8 @@ export class Workbench {
     this.sidebar.setTabDatabase(this.active.db);
   }
 
-  /** Makes the active tab run in the database shown in the sidebar. */
-  #useDatabase(db) {
+  /** Makes the active tab run in a database. @param {string} db */
+  useDatabase(db) {
     this.setDatabase(db);
     announce(`${this.active.name} runs in ${db} now`);
     this.layout.closeDrawer();
@@ -373,23 +393,34 @@ export class Workbench {
 
   /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table */
   openSchema(db, table) {
-    const { results } = this.active;
-    const id = `schema:${db}.${table}`;
-    const view = schemaView({
-      db, table, notify,
-      load: (fresh) => this.catalogue.schema(db, table, fresh),
-      jump: (toDb, toTable) => this.openSchema(toDb, toTable),
-      run: () => this.runTable(db, table),
-      data: () => this.openData(db, table),
-    });
-    results.openTab(id, table, view, { closable: true, icon: 'table' });
-    results.activate(id);
-    if (this.layout.isNarrow) this.layout.closeDrawer();
+    this.server.close();
+    this.objects.openSchema(db, table);
+  }
+
+  /** The tables of a database in the sidebar. @param {string} db */
+  browse(db) {
+    if (this.active.followsSidebar) this.setDatabase(db);
+    this.sidebar.showTables(db);
+  }
+
+  /** Fills a statement into a new tab, or the empty one that is there. @param {string} db @param {string} sql @param {string} name @param {boolean} [run] */
+  fillInNew(db, sql, name, run = false) {
+    this.server.close();
+    const tab = this.active.isEmpty && !this.active.run && !this.active.inTransaction ? this.active : this.newTab({ db });
+    if (!tab) return;
+    this.layout.closeDrawer();
+    tab.fillIn(sql, db);
+    tab.generated = run;
+    tab.nameAfter(name);
+    this.drawTabs();
+    tab.editor.area.focus();
+    if (run) this.execution.all(tab);
   }
 
   /** The rows of a table in a tab beside the schema. @param {string} db @param {string} table */
   async openData(db, table) {
     const { results } = this.active;
+    this.server.close();
     if (this.layout.isNarrow) this.layout.closeDrawer();
     let module;
     try {
@@ -410,6 +441,7 @@ export class Workbench {
     const sql = selectAll(table);
     const tab = this.#tabFor(db);
     if (!tab) return;
+    this.server.close();
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
@@ -453,9 +485,11 @@ export class Workbench {
   }
 
   #followLink() {
+    if (this.server.followHash()) return;
     const link = readLink(location.hash);
     if (!link) return;
     history.replaceState(null, '', location.pathname + location.search);
+    if (link.db) this.#showLinked(link.db);
     const fits = this.active.followsSidebar || (!link.sql && (!link.db || link.db === this.active.db));
     const tab = fits ? this.active : this.newTab();
     if (!tab) return;
@@ -463,6 +497,11 @@ export class Workbench {
     if (link.db) tab.db = link.db;
     this.tabChanged(tab);
     if (link.sql) notify('A statement was filled in from a link; nothing was run');
+  }
+
+  #showLinked(db) {
+    if (this.#begun) this.sidebar.showTables(db);
+    else this.#linked = db;
   }
 
   async #copyLink() {
