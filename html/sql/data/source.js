@@ -3,7 +3,7 @@
  * @module
  */
 
-import { ask } from '../core/ask.js';
+import { ask } from '../ask.js';
 import { ResultSet } from '../core/resultset.js';
 import { countSql, orderOf, pageSql, selection, wholeSql } from './browse.js';
 import { whereSql } from './filters.js';

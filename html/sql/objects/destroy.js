@@ -5,7 +5,7 @@
 
 import { fill, h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { ask, askRows, textOf } from '../core/ask.js';
+import { ask, askRows, textOf } from '../ask.js';
 import { consequence, dropSql, truncateSql } from './kinds.js';
 import { highlighted } from './parts.js';
 import { referencesTo } from './tablefacts.js';
@@ -26,7 +26,7 @@ export async function destroy(what, object, deps) {
   const more = h('ul', { class: 'consequences', 'aria-live': 'polite' });
   const status = h('p', { class: 'destroy-status', role: 'status' });
   const verb = what === 'drop' ? 'Drop' : 'Truncate';
-  foreignKeys(what, object, deps).then((lines) => fill(more, lines.map((text) => h('li', { text }))), (error) => fill(more, h('li', { text: `Whether foreign keys refer to it is not known: ${error.message}` })));
+  foreignKeys(object, deps).then((lines) => fill(more, lines.map((text) => h('li', { text }))), (error) => fill(more, h('li', { text: `Whether foreign keys refer to it is not known: ${error.message}` })));
   return await openDialog({
     title: `${verb} ${kind} ${name}`,
     body: [
@@ -63,7 +63,7 @@ async function run(sql, { kind, db }, { api, queryId }, { button, input, status 
 }
 
 /** What refers to it, as sentences. @returns {Promise<string[]>} */
-async function foreignKeys(what, { kind, db, name }, { api, mariadb }) {
+async function foreignKeys({ kind, db, name }, { api, mariadb }) {
   if (kind === 'database') return databaseContents(api, name);
   if (kind !== 'table') return [];
   const list = (await referencesTo({ api, db, table: name, mariadb }, true)).filter((one) => one.db !== db || one.name !== name);

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { askRows, textOf } from '../core/ask.js';
+import { askRows, textOf } from '../ask.js';
 import { ownGrants, reach } from './privileges.js';
 
 /** @typedef {import('./kinds.js').Named & {hint: string}} Listed `hint`: what stands beside the name */

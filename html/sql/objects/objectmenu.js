@@ -6,7 +6,7 @@
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { openMenu } from '../../common/menu.js';
-import { ask } from '../core/ask.js';
+import { ask } from '../ask.js';
 import { destroy } from './destroy.js';
 import { countSql, createDenied, createText, dropSql, qualified, showCreateSql, truncateSql } from './kinds.js';
 import { isRoutine, parametersOf } from './objectview.js';
@@ -53,8 +53,9 @@ function first(object, host) {
 
 function look(object, host) {
   const { kind, db, name } = object;
-  const count = hasRows(object) && { label: 'Count rows', icon: 'value', run: () => host.fillIn(db, countSql(object), `count ${name}`, true) };
-  return [count, { label: 'Show CREATE', icon: 'file', run: () => showCreate(object, host) }].filter((item) => item !== false && !(kind === 'database' && object.system));
+  if (kind === 'database' && object.system) return [];
+  const create = { label: 'Show CREATE', icon: 'file', run: () => showCreate(object, host) };
+  return hasRows(object) ? [{ label: 'Count rows', icon: 'value', run: () => host.fillIn(db, countSql(object), `count ${name}`, true) }, create] : [create];
 }
 
 function copy(object, host) {
@@ -67,10 +68,12 @@ function templates(object, host) {
   const { db, name } = object;
   if (isRoutine(object)) return [{ label: object.kind === 'function' ? 'SELECT template' : 'CALL template', icon: 'edit', run: () => call(object, host, false) }];
   if (!hasRows(object)) return [];
-  const writes = host.readOnly ? [] : [['INSERT', insertTemplate], ['UPDATE', updateTemplate], ['DELETE', deleteTemplate]];
-  return [['SELECT', selectTemplate], ...writes].map(([word, template]) => ({
-    label: `${word} template`, icon: 'edit', run: () => told(host, async () => host.fillIn(db, template(object, await host.schema(db, name)), `${String(word).toLowerCase()} ${name}`)),
-  }));
+  /** @param {string} word @param {(object: Named, schema: any) => string} template */
+  const entry = (word, template) => ({
+    label: `${word} template`, icon: 'edit', run: () => told(host, async () => host.fillIn(db, template(object, await host.schema(db, name)), `${word.toLowerCase()} ${name}`)),
+  });
+  const writes = host.readOnly ? [] : [entry('INSERT', insertTemplate), entry('UPDATE', updateTemplate), entry('DELETE', deleteTemplate)];
+  return [entry('SELECT', selectTemplate), ...writes];
 }
 
 function destructive(object, host) {

@@ -4,7 +4,7 @@
  */
 
 import { fill, h, icon, iconButton } from '../../common/dom.js';
-import { ask, askRows, textOf } from '../core/ask.js';
+import { ask, askRows, textOf } from '../ask.js';
 import { createDenied, createText, qualified, showCreateSql, titleOf } from './kinds.js';
 import { code, facts, note, row, section, sqlText, table } from './parts.js';
 

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { ask } from '../core/ask.js';
+import { ask } from '../ask.js';
 
 /** @typedef {ReturnType<typeof import('../api.js').createApi>} Api */
 /** @typedef {{privileges: string[], db: string, name: string}} Grant `db`, `name`: `*` for all, a database's name as a pattern of LIKE */

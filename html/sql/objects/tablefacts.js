@@ -6,7 +6,7 @@
 
 import { h } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
-import { askRows, textOf } from '../core/ask.js';
+import { askRows, textOf } from '../ask.js';
 import { code, note, row, section, table } from './parts.js';
 import { ownGrants, reach } from './privileges.js';
 
@@ -24,9 +24,9 @@ const UNKNOWN_TABLE = 1109;
 export async function tableSections(schema, of) {
   if (schema.table && schema.table.kind !== 'table') return [];
   const partitioned = /partitioned/i.test(schema.table?.options ?? '');
-  const asked = [['Referenced by', referencing], ['Triggers', triggers], ['CHECK constraints', (one) => checks(one, schema)], ...(partitioned ? [['Partitions', partitions]] : [])];
-  const parts = await Promise.all(asked.map(([title, part]) => part(of).catch((error) => failed(title, error))));
-  return parts.flat().filter(Boolean);
+  const asked = { 'Referenced by': referencing(of), Triggers: triggers(of), 'CHECK constraints': checks(of, schema), Partitions: partitioned ? partitions(of) : Promise.resolve(null) };
+  const parts = await Promise.all(Object.entries(asked).map(([title, part]) => part.catch((error) => failed(title, error))));
+  return parts.flatMap((part) => part ?? []);
 }
 
 function failed(title, error) {

@@ -5,12 +5,20 @@ import { schemaView } from './schema.js';
 import { randomId } from './store.js';
 
 /** @typedef {import('../objects/kinds.js').Named} Named */
+/**
+ * What panes and menus need of the page.
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, readOnly: boolean,
+ *   active: import('./querytab.js').QueryTab, tabs: import('./querytab.js').QueryTab[], layout: import('./layout.js').Layout, sidebar: import('./sidebar.js').Sidebar,
+ *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, browse: (db: string) => void,
+ *   useDatabase: (db: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void, dictionaryChanged: () => void,
+ *   remember: (tab: import('./querytab.js').QueryTab, outcome: import('./runner.js').Outcome) => void}} Bench
+ */
 
 /** The panes and menus of one page. */
 export class Objects {
   #bench;
 
-  /** @param {import('./workbench.js').Workbench} bench */
+  /** @param {Bench} bench */
   constructor(bench) {
     this.#bench = bench;
   }

@@ -8,6 +8,12 @@ import { randomId } from './store.js';
 /** The pages by their address. */
 const PAGES = { processes: 'Processes', status: 'Status', variables: 'Variables', accounts: 'Accounts and privileges', sizes: 'Sizes' };
 
+/**
+ * What the pages need of the workbench.
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, readOnly: boolean, layout: import('./layout.js').Layout,
+ *   browse: (db: string) => void, openSchema: (db: string, table: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void}} Bench
+ */
+
 /** Which page is shown, if any. */
 export class ServerPages {
   #bench;
@@ -16,7 +22,7 @@ export class ServerPages {
   /** Counts what was asked for, so that what is loaded too late is not shown. */
   #turn = 0;
 
-  /** @param {import('./workbench.js').Workbench} bench */
+  /** @param {Bench} bench */
   constructor(bench) {
     this.#bench = bench;
   }

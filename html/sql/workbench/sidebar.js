@@ -259,12 +259,12 @@ export class Sidebar {
     const more = event.target.closest('[data-more]');
     if (data) this.#on.openData(this.#db, data.dataset.rows);
     else if (run) this.#on.runTable(this.#db, run.dataset.run);
-    else if (more) this.#on.menu(more, this.#objectOf(query(more.parentElement, '.row-main')));
+    else if (more) this.#on.menu(more, this.#objectOf(more.parentElement.querySelector('.row-main')));
     else if (main && !this.list.contains(main)) this.#on.openObject(this.#objectOf(main));
     else if (main) this.#open(main.dataset.name, event.detail);
   }
 
-  /** What an entry stands for. @param {HTMLElement} main */
+  /** What an entry stands for. @param {any} main */
   #objectOf({ dataset: { name, kind } }) {
     if (kind === 'database') return { kind, db: name, name, system: isSystem(name) };
     return this.#groups.objectOf(kind, name) ?? { kind, db: this.#db, name };

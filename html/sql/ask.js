@@ -3,8 +3,8 @@
  * @module
  */
 
-import { readQuery } from './stream.js';
-import { ResultSet } from './resultset.js';
+import { readQuery } from './core/stream.js';
+import { ResultSet } from './core/resultset.js';
 
 /** What the server said instead of an answer; `errno` is the database's own number, 0 where it has none. */
 export class AskError extends Error {
@@ -17,7 +17,7 @@ export class AskError extends Error {
 
 /**
  * Runs a statement; throws an error with what the server said.
- * @param {ReturnType<typeof import('../api.js').createApi>} api
+ * @param {ReturnType<typeof import('./api.js').createApi>} api
  * @param {{sql: string, db?: string, limit?: number, timeZone?: string, queryId?: string, signal?: AbortSignal}} query
  * @returns {Promise<ResultSet>}
  */
@@ -30,7 +30,7 @@ export async function ask(api, { sql, db, limit, timeZone, queryId, signal }) {
 
 /**
  * The rows of a statement as objects whose keys are the columns' names in lower case, with `-` and blanks as `_`.
- * @param {ReturnType<typeof import('../api.js').createApi>} api
+ * @param {ReturnType<typeof import('./api.js').createApi>} api
  * @param {{sql: string, db?: string, limit?: number, signal?: AbortSignal}} query
  * @returns {Promise<Record<string, any>[]>}
  */
