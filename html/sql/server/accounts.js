@@ -29,7 +29,7 @@ export function accountsPage(deps) {
   let members = [];
   const show = (row) => showGrants(detail, row, members, deps);
   const table = new DataTable({
-    label: 'Accounts', sort: { key: 'name', down: false },
+    label: 'Accounts', unit: 'account', sort: { key: 'name', down: false },
     columns: [
       { key: 'name', title: 'Account', cell: (row) => rowButton('grants', row, '', () => show(row), row.name) }, { key: 'kind', title: 'Kind' },
       { key: 'state', title: 'State', cell: ({ state }) => h('span', { class: state ? 'warn-text' : null, text: state }) }, { key: 'plugin', title: 'Signs in by' }, { key: 'since', title: 'Password since' },
@@ -39,7 +39,7 @@ export function accountsPage(deps) {
     try {
       const [rows, edges] = await Promise.all([list(deps, signal), askRows(api, { sql: MEMBERS[deps.mariadb() ? 'mariadb' : 'mysql'], signal }).catch(() => [])]);
       members = edges;
-      table.set(rows.map((row) => account(row, edges)));
+      table.set(rows.map((row) => account(row, edges, deps.mariadb())));
       table.element.hidden = false;
       page.say();
       if (!detail.firstChild) fill(detail, h('p', { class: 'dim', text: 'Choose an account to see what it may do.' }));
@@ -65,11 +65,12 @@ function list({ api, mariadb }, signal) {
   });
 }
 
-function account(row, edges) {
+function account(row, edges, mariadb) {
   const yes = (value) => Number(value) === 1;
   const { user, host } = row;
   // MySQL has no mark for a role: it is an account that cannot sign in, or that was granted to others.
-  const role = yes(row.role) || edges.some((edge) => edge.role === user && edge.role_host === host && host !== '') || (yes(row.locked) && yes(row.expired) && yes(row.bare));
+  const looksLike = edges.some((edge) => edge.role === user && edge.role_host === host) || (yes(row.locked) && yes(row.expired) && yes(row.bare));
+  const role = mariadb ? yes(row.role) : looksLike;
   const noPassword = yes(row.bare) && !role && BY_PASSWORD.test(row.plugin ?? '');
   const state = role ? '' : [yes(row.locked) && 'locked', yes(row.expired) && 'password expired', noPassword && 'no password'].filter(Boolean).join(', ');
   const name = host === '' ? user : `${user || '(anyone)'}@${host}`;

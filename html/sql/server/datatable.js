@@ -14,6 +14,7 @@ const DRAWN = 1000;
  * @property {string} title
  * @property {boolean} [number] sorted and aligned as numbers
  * @property {boolean} [plain] not sorted by
+ * @property {boolean} [wide] its texts may take several lines
  * @property {(row: any) => any} [cell] a node or text; the member itself where there is none
  */
 
@@ -24,9 +25,11 @@ export class DataTable {
   #words = [];
   /** @type {(row: any) => boolean} */ #only = () => true;
   #sort;
+  #unit;
 
-  /** @param {{label: string, columns: Column[], sort?: {key: string, down: boolean}}} options */
-  constructor({ label, columns, sort = { key: '', down: false } }) {
+  /** @param {{label: string, unit: string, columns: Column[], sort?: {key: string, down: boolean}}} options `unit`: what a row is */
+  constructor({ label, unit, columns, sort = { key: '', down: false } }) {
+    this.#unit = unit;
     this.#columns = columns;
     this.#sort = sort;
     this.head = h('tr', {});
@@ -95,7 +98,7 @@ export class DataTable {
     fill(this.body, found.slice(0, DRAWN).map((one) => this.#row(one)));
     const all = this.#rows.length.toLocaleString('en');
     const cut = found.length > DRAWN ? `; the first ${DRAWN.toLocaleString('en')} are shown, search to find others` : '';
-    const text = `${found.length === this.#rows.length ? all : `${found.length.toLocaleString('en')} of ${all}`}${cut}`;
+    const text = `${found.length === this.#rows.length ? all : `${found.length.toLocaleString('en')} of ${all}`} ${this.#unit}${this.#rows.length === 1 ? '' : 's'}${cut}`;
     if (this.count.textContent !== text) this.count.textContent = text;
     if (!focused) return;
     const same = queryAll(this.body, 'button').find(({ dataset }) => dataset.row === row && dataset.act === act);
@@ -103,10 +106,10 @@ export class DataTable {
   }
 
   #row(row) {
-    return h('tr', { class: row.look }, this.#columns.map(({ key, number, cell }) => {
+    return h('tr', { class: row.look }, this.#columns.map(({ key, number, wide, cell }) => {
       const changed = row.changed?.has(key);
       const content = cell ? cell(row) : row[key];
-      return h('td', { class: [number && 'number', changed && 'changed'].filter(Boolean).join(' ') || null },
+      return h('td', { class: [number && 'number', wide && 'wide', changed && 'changed'].filter(Boolean).join(' ') || null },
         content instanceof Node ? content : String(content ?? ''), changed && h('span', { class: 'visually-hidden', text: ' (changed)' }));
     }));
   }

@@ -19,10 +19,10 @@ export function processesPage(deps) {
   let from = deps.mariadb() ? 'information_schema.PROCESSLIST' : 'performance_schema.processlist';
   const query = (row) => (row.info ? rowButton('query', row, 'Show the whole query', () => details(row, deps), h('code', { text: row.info.replace(/\s+/g, ' ').slice(0, 240) })) : '');
   const table = new DataTable({
-    label: 'Processes', sort: { key: 'seconds', down: true },
+    label: 'Processes', unit: 'connection', sort: { key: 'seconds', down: true },
     columns: [
       { key: 'id', title: 'Id', number: true }, { key: 'user', title: 'User', cell: whose }, { key: 'host', title: 'Host' }, { key: 'db', title: 'Database' },
-      { key: 'command', title: 'Command' }, { key: 'seconds', title: 'Time', number: true, cell: ({ seconds }) => (Number.isFinite(seconds) ? lasting(seconds) : '') }, { key: 'state', title: 'State' }, { key: 'info', title: 'Query', cell: query },
+      { key: 'command', title: 'Command' }, { key: 'seconds', title: 'Time', number: true, cell: ({ seconds }) => (Number.isFinite(seconds) ? lasting(seconds) : '') }, { key: 'state', title: 'State' }, { key: 'info', title: 'Query', wide: true, cell: query },
       ...(deps.readOnly() ? [] : [{ key: 'kill', title: 'Kill', plain: true, cell: (row) => kills(row, deps, () => page.refresh()) }]),
     ],
   });

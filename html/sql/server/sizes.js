@@ -50,7 +50,7 @@ const sum = (list, key) => list.reduce((total, one) => total + (one[key] ?? 0), 
 
 function databases(deps, open) {
   const table = new DataTable({
-    label: 'Sizes of databases', sort: { key: 'total', down: true },
+    label: 'Sizes of databases', unit: 'database', sort: { key: 'total', down: true },
     columns: [
       { key: 'name', title: 'Database', cell: (row) => rowButton('open', row, '', () => open(row.name), row.name) }, { key: 'tables', title: 'Tables', number: true },
       { key: 'rows', title: 'Rows', number: true, cell: ({ rows, failed }) => failed ?? `≈ ${rows.toLocaleString('en')}` }, ...figureColumns(),
@@ -85,7 +85,7 @@ async function ofDatabase(api, name) {
 
 function tables(db, deps, back) {
   const table = new DataTable({
-    label: `Sizes of the tables of ${db}`, sort: { key: 'total', down: true },
+    label: `Sizes of the tables of ${db}`, unit: 'table', sort: { key: 'total', down: true },
     columns: [
       { key: 'name', title: 'Table', cell: (row) => rowButton('open', row, '', () => deps.openSchema(db, row.name), row.name) }, { key: 'engine', title: 'Engine' },
       { key: 'rows', title: 'Rows', number: true, cell: ({ told }) => rowsText(told) }, ...figureColumns(),

@@ -14,7 +14,7 @@ const SECRET = /(?:^|_)(?:password|passphrase|sst_auth)$/;
 /** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
 export function statusPage({ api }) {
   const table = new DataTable({
-    label: 'Status', sort: { key: 'name', down: false },
+    label: 'Status', unit: 'counter', sort: { key: 'name', down: false },
     columns: [
       { key: 'name', title: 'Name', cell: ({ name }) => h('code', { text: name }) }, { key: 'number', title: 'Value', number: true, cell: ({ value, number }) => (Number.isFinite(number) ? number.toLocaleString('en', { maximumFractionDigits: 6 }) : value) },
       { key: 'rate', title: 'Per second, since the last look', number: true, cell: ({ rate }) => signed(rate) }, { key: 'since', title: 'Since this page was opened', number: true, cell: ({ since }) => signed(since) },
@@ -46,15 +46,15 @@ const signed = (value) => (value ? `${value > 0 ? '+' : '−'}${Math.abs(value).
 const MARIADB = 'SELECT VARIABLE_NAME AS name, GLOBAL_VALUE AS value, DEFAULT_VALUE AS usual, GLOBAL_VALUE_ORIGIN AS source, VARIABLE_COMMENT AS comment FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE IS NOT NULL';
 const MYSQL = 'SELECT g.VARIABLE_NAME AS name, g.VARIABLE_VALUE AS value, i.VARIABLE_SOURCE AS source, i.SET_USER AS set_by, i.SET_TIME AS set_at FROM performance_schema.global_variables g LEFT JOIN performance_schema.variables_info i ON i.VARIABLE_NAME = g.VARIABLE_NAME';
 /** Where a value comes from, in words. */
-const SOURCES = { COMPILED: 'default', 'COMPILE-TIME': 'default', CONFIG: 'option file or command line', COMMAND_LINE: 'command line', EXPLICIT: 'option file', GLOBAL: 'option file', SERVER: 'option file', LOGIN: 'option file', EXTRA: 'option file', USER: 'option file', PERSISTED: 'SET PERSIST', DYNAMIC: 'SET GLOBAL', SQL: 'SET GLOBAL', AUTO: 'chosen by the server', ENV: 'environment' };
+const SOURCES = { COMPILED: 'default', 'COMPILE-TIME': 'default', CONFIG: 'option file or command line', COMMAND_LINE: 'command line', EXPLICIT: 'option file', GLOBAL: 'option file', SERVER: 'option file', LOGIN: 'option file', EXTRA: 'option file', USER: 'option file', PERSISTED: 'SET PERSIST', DYNAMIC: 'SET', SQL: 'SET GLOBAL', AUTO: 'chosen by the server', ENV: 'environment' };
 
 /** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
 export function variablesPage({ api, mariadb }) {
   const table = new DataTable({
-    label: 'Variables', sort: { key: 'name', down: false },
+    label: 'Variables', unit: 'variable', sort: { key: 'name', down: false },
     columns: [
-      { key: 'name', title: 'Name', cell: ({ name, comment }) => h('code', { text: name, title: comment }) }, { key: 'value', title: 'Value', cell: ({ value }) => h('code', { text: value }) },
-      ...(mariadb() ? [{ key: 'usual', title: 'Default', cell: ({ usual }) => h('code', { class: 'dim', text: usual }) }] : []), { key: 'source', title: 'Comes from' }, { key: 'mark', title: 'Mark' },
+      { key: 'name', title: 'Name', cell: ({ name, comment }) => h('code', { text: name, title: comment }) }, { key: 'value', title: 'Value', wide: true, cell: ({ value }) => h('code', { text: value }) },
+      ...(mariadb() ? [{ key: 'usual', title: 'Default', wide: true, cell: ({ usual }) => h('code', { class: 'dim', text: usual }) }] : []), { key: 'source', title: 'Comes from' }, { key: 'mark', title: 'Mark' },
     ],
   });
   let first = new Map();
@@ -80,11 +80,13 @@ function variable({ name, value, usual, source, set_by: by, set_at: at, comment 
   const hide = (text) => (SECRET.test(key) && text ? '***' : String(text ?? ''));
   const where = SOURCES[source] ?? String(source ?? '').toLowerCase();
   const differs = usual === undefined ? Boolean(source) && source !== 'COMPILED' : String(usual ?? '') !== String(value ?? '') && source !== 'COMPILE-TIME';
-  return { id: key, name: key, value: hide(value), usual: hide(usual), source: [where, by && `by ${by}`, at].filter(Boolean).join(' '), differs, comment };
+  // MySQL notes a SET of any session the same way as one of the server.
+  const why = !differs ? '' : source === 'DYNAMIC' ? 'set while running, by a session or for all' : 'not the default';
+  return { id: key, name: key, value: hide(value), usual: hide(usual), source: [where, by && `by ${by}`, at && String(at).slice(0, 19)].filter(Boolean).join(' '), why, comment };
 }
 
 function marked(one, first) {
   const moved = first.has(one.name) && first.get(one.name) !== one.value;
-  const mark = [one.differs && 'not the default', moved && `was ${first.get(one.name)} when this page was opened`].filter(Boolean).join('; ');
-  return { ...one, mark, look: one.differs ? 'differs' : null, changed: new Set(moved ? ['value'] : []), text: textOfRow(one.name, one.value, one.source, mark, one.comment) };
+  const mark = [one.why, moved && `was ${first.get(one.name)} when this page was opened`].filter(Boolean).join('; ');
+  return { ...one, mark, look: one.why === 'not the default' ? 'differs' : null, changed: new Set(moved ? ['value'] : []), text: textOfRow(one.name, one.value, one.source, mark, one.comment) };
 }
