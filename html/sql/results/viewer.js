@@ -36,7 +36,7 @@ export class Viewer {
   #drawing = 0;
 
   /** @param {{onClose: () => void, onStep: (by: 1|-1) => void, notify: Notify, why?: string}} deps `onStep`: to the row above or below; `why`: why the value is not changed here */
-  constructor({ onClose, onStep, notify, why = ''' }) {
+  constructor({ onClose, onStep, notify, why = '' }) {
     this.#notify = notify;
     this.title = h('span', { class: 'viewer-title' });
     this.facts = h('span', { class: 'viewer-facts dim' });

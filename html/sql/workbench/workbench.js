@@ -10,11 +10,12 @@ import { FillIns } from './fillins.js';
 import { Keeping } from './keeping.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
+import { Objects } from './objects.js';
 import { mayLose, showSettings } from './panels.js';
 import { QueryTab } from './querytab.js';
-import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
 import { saveSettings } from './store.js';
+import { ServerPages } from './serverpages.js';
 import { drawTabs } from './tabstrip.js';
 import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
 import { welcome } from './welcome.js';
@@ -27,6 +28,9 @@ const MAX_CLOSED = 10;
 /** The page after the first answer of the server. */
 export class Workbench {
   #closed = [];
+  /** The database of the link that the page was opened with, and whether the sidebar has begun. */
+  #linked = '';
+  #begun = false;
 
   /** @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
   constructor({ api, catalogue, info, workspace, settings }) {
@@ -43,12 +47,17 @@ export class Workbench {
     this.fillIns = new FillIns(this);
     this.keeping = new Keeping(this);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
+    this.objects = new Objects(this);
+    this.server = new ServerPages(this);
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
-      useDatabase: (db) => this.#useDatabase(db),
+      useDatabase: (db) => this.useDatabase(db),
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
       openData: (db, table) => this.openData(db, table),
+      openObject: (object) => { this.server.close(); this.objects.open(object); },
+      menu: (button, object) => this.objects.menu(button, object),
+      loadGroup: (db, group) => this.objects.group(db, group),
       announce,
     });
   }
@@ -60,6 +69,7 @@ export class Workbench {
     this.#restore();
     addEventListener('hashchange', () => this.fillIns.followLink());
     this.keeping.listen();
+    this.server.listen();
     this.#loadCatalogue();
     this.active.editor.area.focus();
   }
@@ -73,10 +83,19 @@ export class Workbench {
     this.fillIns.followLink();
   }
 
+  /** Where the page begins: at the database of a link, at that of the visit before, at the one it was started with. */
   async #loadCatalogue() {
     const { sidebar } = this.workspace.tabs();
+    this.#begun = true;
     this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
-    await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
+    const db = this.#linked || (sidebar ?? this.info.database);
+    await (db ? this.sidebar.showTables(db) : sidebar === '' ? this.sidebar.showDatabases() : this.sidebar.showFirst());
+  }
+
+  /** The server answers again: what could not be had is asked for. */
+  #recover() {
+    if (this.sidebar.unreached) this.sidebar.refresh();
+    if (!this.catalogue.databaseNames.length) this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
   }
 
   /** The mode and the like may have changed: postern was started again behind the same address. @param {ServerInfo} info */
@@ -87,6 +106,7 @@ export class Workbench {
       location.reload();
     }
     this.info = info;
+    this.#recover();
   }
 
   get readOnly() {
@@ -273,8 +293,8 @@ export class Workbench {
     this.sidebar.setTabDatabase(this.active.db);
   }
 
-  /** Makes the active tab run in the database shown in the sidebar. */
-  #useDatabase(db) {
+  /** Makes the active tab run in a database. @param {string} db */
+  useDatabase(db) {
     this.setDatabase(db);
     announce(`${this.active.name} runs in ${db} now`);
     this.layout.closeDrawer();
@@ -344,23 +364,34 @@ export class Workbench {
 
   /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table */
   openSchema(db, table) {
-    const { results } = this.active;
-    const id = `schema:${db}.${table}`;
-    const view = schemaView({
-      db, table, notify,
-      load: (fresh) => this.catalogue.schema(db, table, fresh),
-      jump: (toDb, toTable) => this.openSchema(toDb, toTable),
-      run: () => this.runTable(db, table),
-      data: () => this.openData(db, table),
-    });
-    results.openTab(id, table, view, { closable: true, icon: 'table' });
-    results.activate(id);
-    if (this.layout.isNarrow) this.layout.closeDrawer();
+    this.server.close();
+    this.objects.openSchema(db, table);
+  }
+
+  /** The tables of a database in the sidebar. @param {string} db */
+  browse(db) {
+    if (this.active.followsSidebar) this.setDatabase(db);
+    this.sidebar.showTables(db);
+  }
+
+  /** Fills a statement into a new tab, or the empty one that is there. @param {string} db @param {string} sql @param {string} name @param {boolean} [run] */
+  fillInNew(db, sql, name, run = false) {
+    this.server.close();
+    const tab = this.active.isEmpty && !this.active.run && !this.active.inTransaction ? this.active : this.newTab({ db });
+    if (!tab) return;
+    this.layout.closeDrawer();
+    tab.fillIn(sql, db);
+    tab.generated = run;
+    tab.nameAfter(name);
+    this.drawTabs();
+    tab.editor.area.focus();
+    if (run) this.execution.all(tab);
   }
 
   /** The rows of a table in a tab beside the schema. @param {string} db @param {string} table */
   async openData(db, table) {
     const { results } = this.active;
+    this.server.close();
     if (this.layout.isNarrow) this.layout.closeDrawer();
     let module;
     try {
@@ -384,6 +415,7 @@ export class Workbench {
     const sql = selectAll(table);
     const tab = this.tabFor(db);
     if (!tab) return;
+    this.server.close();
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
@@ -424,5 +456,11 @@ export class Workbench {
   /** Runs the file that a tab has open. @param {QueryTab} tab */
   runFile(tab) {
     return this.execution.all(tab);
+  }
+
+  /** The sidebar shows the database of a link. @param {string} db */
+  showLinked(db) {
+    if (this.#begun) this.sidebar.showTables(db);
+    else this.#linked = db;
   }
 }
