@@ -139,7 +139,7 @@ export class DataView {
     const { notify, announce } = this.#deps;
     this.#view?.dispose();
     const view = new ResultView(/** @type {any} */ (this.#rows), {
-      title: this.#place.table, run: {}, notify, announce, menu: (at) => this.#menu(at),
+      title: this.#place.table, run: {}, notify, announce, schemaOf: this.#deps.schema, menu: (at) => this.#menu(at),
       grid: {
         label: `Rows of ${this.#place.table}`,
         empty: 'No rows.',

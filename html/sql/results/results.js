@@ -250,8 +250,8 @@ class ResultArea {
   }
 
   #addView(id, title, run, result) {
-    const { notify, announce } = this.#deps;
-    const view = new ResultView(result, { title, run, notify, announce });
+    const { api, notify, announce } = this.#deps;
+    const view = new ResultView(result, { title, run, notify, announce, schemaOf: api.schema });
     view.title = title;
     this.#views.set(id, view);
     this.tabs.add(id, {
@@ -438,7 +438,7 @@ class ResultArea {
   async #export() {
     const view = this.#view;
     const module = view?.grid && await this.#load(import('./exporting.js'));
-    if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps);
+    if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps, view.title);
   }
 
   #tabChanged() {
