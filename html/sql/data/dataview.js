@@ -23,7 +23,8 @@ const TOUCHED_ROW = 41;
  * @typedef {import('./source.js').Place} Place
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
- *   announce: Announce, onTitle: (title: string) => void}} Deps
+ *   announce: Announce, onTitle: (title: string) => void,
+ *   fill: (db: string, table: string) => Promise<boolean>}} Deps `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
@@ -49,6 +50,7 @@ export class DataView {
       clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
       refresh: () => this.#open(this.#place, { fresh: true }),
       count: () => this.#count(),
+      fill: () => this.#fill(),
     });
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
@@ -190,6 +192,11 @@ export class DataView {
     } catch (cause) {
       if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#count());
     }
+  }
+
+  async #fill() {
+    const { db, table } = this.#place;
+    if (await this.#deps.fill(db, table)) this.#open(this.#place, { fresh: true });
   }
 
   // Filters.

@@ -8,7 +8,7 @@ const MAX_COLOURED = 60_000;
 /**
  * The schema view; shows its own loading and error states.
  * @param {{db: string, table: string, load: (fresh: boolean) => Promise<object>, jump: (db: string, table: string) => void,
- *   run: () => void, data: () => void, notify: Notify}} options
+ *   run: () => void, data: () => void, fill: () => void, notify: Notify}} options
  * @returns {HTMLElement}
  */
 export function schemaView(options) {
@@ -21,7 +21,7 @@ async function load(host, options, fresh) {
   if (!host.firstChild) fill(host, h('p', { class: 'schema-note dim', text: 'Loading …' }));
   try {
     const schema = await options.load(fresh);
-    fill(host, header(host, options), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? [], isView(schema)), foreignKeys(schema.foreign_keys ?? [], options), createStatement(schema.create_statement, options));
+    fill(host, header(host, options, isView(schema)), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? [], isView(schema)), foreignKeys(schema.foreign_keys ?? [], options), createStatement(schema.create_statement, options));
   } catch (error) {
     const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => load(host, options, true) } });
     fill(host, h('p', { class: 'schema-note bad', role: 'alert', text: error.message }), again);
@@ -33,13 +33,14 @@ function isView({ create_statement: sql }) {
   return /^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql ?? '');
 }
 
-function header(host, options) {
+function header(host, options, ofView) {
   const { db, table } = options;
   const run = h('button', { type: 'button', class: 'button', on: { click: options.run } }, icon('play'), 'Select rows');
   const data = h('button', { type: 'button', class: 'button', on: { click: options.data } }, icon('rows'), 'Data');
+  const filling = !ofView && h('button', { type: 'button', class: 'button', title: 'Import a CSV file into this table', on: { click: options.fill } }, icon('upload'), 'Import');
   const refresh = iconButton('refresh', 'Load the schema again', () => load(host, options, true));
   const title = h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), table);
-  return h('div', { class: 'schema-head' }, title, data, run, refresh);
+  return h('div', { class: 'schema-head' }, title, data, run, filling, refresh);
 }
 
 function section(title, count, ...content) {

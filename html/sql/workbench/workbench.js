@@ -7,12 +7,12 @@ import { selectAll } from '../core/identifiers.js';
 import { withoutSecrets } from '../core/secrets.js';
 import { readLink, writeLink } from './deeplink.js';
 import { Execution } from './execution.js';
-import { chooseFile, readScript, saveScript } from './files.js';
+import { chooseFile, hasValues, readScript, saveScript } from './files.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { showHistory, showSettings } from './panels.js';
 import { Queries } from './queries.js';
-import { QueryTab } from './querytab.js';
+import { QueryTab, later } from './querytab.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
 import { MAX_KEPT_TEXT, saveSettings } from './store.js';
@@ -121,6 +121,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
+      importCsv: () => this.openImport({ db: this.sidebar.db || this.active.db }),
       save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
@@ -151,6 +152,7 @@ export class Workbench {
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
+      { label: 'Import CSV …', icon: 'upload', run: c.importCsv },
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
       { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.#copyLink() },
       null,
@@ -381,6 +383,7 @@ export class Workbench {
       jump: (toDb, toTable) => this.openSchema(toDb, toTable),
       run: () => this.runTable(db, table),
       data: () => this.openData(db, table),
+      fill: () => this.openImport({ db, table }),
     });
     results.openTab(id, table, view, { closable: true, icon: 'table' });
     results.activate(id);
@@ -400,9 +403,18 @@ export class Workbench {
     const id = `data:${db}.${table}`;
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
+      fill: (ofDb, ofTable) => this.openImport({ db: ofDb, table: ofTable }),
     });
     results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
     return view.opened;
+  }
+
+  /** Imports a file of values into a table; true where rows were written. @param {{db: string, table?: string, file?: File}} place */
+  async openImport(place) {
+    const module = await later(import('../transfer/import.js'));
+    return module ? module.openImport(place, {
+      api: this.api, known: this.catalogue, readOnly: this.readOnly, announce, changed: () => this.dictionaryChanged(), showData: (db, table) => this.openData(db, table),
+    }) : false;
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
@@ -430,6 +442,7 @@ export class Workbench {
   /** @param {File|null} file */
   async openFile(file) {
     if (!file) return;
+    if (hasValues(file)) return void this.openImport({ db: this.active.db, file });
     try {
       const script = await readScript(file);
       if (!script) return;
