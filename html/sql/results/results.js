@@ -225,8 +225,8 @@ class ResultArea {
   }
 
   #addView(id, title, run, result) {
-    const { notify, announce } = this.#deps;
-    const view = new ResultView(result, { title, run, notify, announce, why: 'The result of a statement is not edited; the data of a table is.' });
+    const { api, notify, announce } = this.#deps;
+    const view = new ResultView(result, { title, run, notify, announce, schemaOf: api.schema, why: 'The result of a statement is not edited; the data of a table is.' });
     view.title = title;
     this.#views.set(id, view);
     const before = this.#arranged.get(result.sql);
@@ -414,7 +414,7 @@ class ResultArea {
   async #export() {
     const view = this.#view;
     const module = view?.grid && await this.#load(import('./exporting.js'));
-    if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps);
+    if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps, view.title);
   }
 
   #tabChanged() {

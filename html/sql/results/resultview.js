@@ -18,11 +18,11 @@ const WIDTH = { least: 220, first: 380, step: 24 };
 export class ResultView {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{title: string, run: object, notify: Notify, announce: Announce,
-   *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[], why?: string}} deps
+   * @param {{title: string, run: object, notify: Notify, announce: Announce, why?: string, schemaOf?: import('../core/origin.js').SchemaOf,
+   *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[]}} deps
    *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here
    */
-  constructor(result, { title, run, notify, announce, grid, menu, why }) {
+  constructor(result, { title, run, notify, announce, schemaOf, grid, menu, why }) {
     this.result = result;
     this.run = run;
     this.title = title;
@@ -42,7 +42,7 @@ export class ResultView {
       ...grid,
     });
     listen(this.grid);
-    this.copying = new Copying(this.grid, notify);
+    this.copying = new Copying(this.grid, notify, schemaOf);
     this.find = new FindBar(this.grid);
     this.viewer = new Viewer({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();

@@ -9,7 +9,7 @@ import { randomId } from './store.js';
  * What panes and menus need of the page.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, readOnly: boolean,
  *   active: import('./querytab.js').QueryTab, tabs: import('./querytab.js').QueryTab[], layout: import('./layout.js').Layout, sidebar: import('./sidebar.js').Sidebar,
- *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, browse: (db: string) => void,
+ *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, openImport: (place: {db: string, table?: string}) => Promise<boolean>, browse: (db: string) => void,
  *   useDatabase: (db: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void, dictionaryChanged: () => void,
  *   remember: (tab: import('./querytab.js').QueryTab, outcome: import('./runner.js').Outcome) => void}} Bench
  */
@@ -37,6 +37,7 @@ export class Objects {
       jump: (toDb, toTable) => bench.openSchema(toDb, toTable),
       run: () => bench.runTable(db, table),
       data: () => bench.openData(db, table),
+      fill: () => bench.openImport({ db, table }),
       menu: (button, kind) => this.menu(button, object(kind)),
       more: async (schema) => {
         const module = await later(import('../objects/tablefacts.js'));

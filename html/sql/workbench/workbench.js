@@ -5,14 +5,14 @@ import { promptDialog } from '../../common/dialog.js';
 import { selectAll } from '../core/identifiers.js';
 import { mayClose } from './closing.js';
 import { Execution } from './execution.js';
-import { chooseFile, readScript, saveScript } from './files.js';
+import { chooseFile, hasValues, readScript, saveScript } from './files.js';
 import { FillIns } from './fillins.js';
 import { Keeping } from './keeping.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { Objects } from './objects.js';
 import { mayLose, showSettings } from './panels.js';
-import { QueryTab } from './querytab.js';
+import { QueryTab, later } from './querytab.js';
 import { Sidebar } from './sidebar.js';
 import { saveSettings } from './store.js';
 import { ServerPages } from './serverpages.js';
@@ -121,6 +121,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
+      importCsv: () => this.openImport({ db: this.sidebar.db || this.active.db }),
       save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
@@ -152,6 +153,7 @@ export class Workbench {
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
+      { label: 'Import CSV …', icon: 'upload', run: c.importCsv },
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
       { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.fillIns.copyLink() },
       null,
@@ -405,9 +407,18 @@ export class Workbench {
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
       readOnly: () => this.readOnly,
+      fill: (ofDb, ofTable) => this.openImport({ db: ofDb, table: ofTable }),
     });
     results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
     return view.opened;
+  }
+
+  /** Imports a file of values into a table; true where rows were written. @param {{db: string, table?: string, file?: File}} place */
+  async openImport(place) {
+    const module = await later(import('../transfer/import.js'));
+    return module ? module.openImport(place, {
+      api: this.api, known: this.catalogue, readOnly: this.readOnly, announce, changed: () => this.dictionaryChanged(), showData: (db, table) => this.openData(db, table),
+    }) : false;
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
@@ -436,6 +447,7 @@ export class Workbench {
   /** @param {File|null} file */
   async openFile(file) {
     if (!file) return;
+    if (hasValues(file)) return void this.openImport({ db: this.active.db, file });
     try {
       const script = await readScript(file);
       if (!script) return;

@@ -34,7 +34,17 @@ impl Export {
     /// Bytes that it holds while it waits.
     fn size(&self) -> usize {
         let db = self.job.db.as_ref().map_or(0, String::len);
-        self.job.sql.len() + db + self.layout.null.len()
+        let Layout {
+            null,
+            name,
+            table,
+            leave_out,
+            nested,
+            ..
+        } = &self.layout;
+        let table = table.as_ref().map_or(0, String::len);
+        let lists = leave_out.iter().chain(nested).map(|one| one.len() + 24);
+        self.job.sql.len() + db + null.len() + name.len() + table + lists.sum::<usize>()
     }
 }
 
@@ -99,6 +109,10 @@ mod tests {
                 header: true,
                 bom: false,
                 null: String::new(),
+                name: String::new(),
+                table: None,
+                leave_out: Vec::new(),
+                nested: Vec::new(),
             },
         }
     }

@@ -8,6 +8,7 @@ mod completing;
 mod data;
 mod edit;
 mod editor;
+mod exports;
 mod first_rows;
 mod hostile;
 mod keyboard;
