@@ -20,6 +20,7 @@ mod auth;
 mod catalogue;
 mod catch_panic;
 mod conn;
+mod dump;
 mod error;
 mod guest;
 mod hints;

@@ -25,22 +25,46 @@ pub(super) fn noted(
     let (time, started) = (SystemTime::now(), Instant::now());
     let mut counted = CountedRows { sink, rows: 0 };
     let outcome = run(&mut counted);
-    let rows = counted.rows;
+    let verdict = match &outcome {
+        Ok(completed) if completed.was_stopped => Verdict::Cancelled,
+        Ok(_) => Verdict::Ok,
+        Err(error) => verdict(error),
+    };
+    write(statements, job, (time, started), counted.rows, verdict);
+    outcome
+}
+
+/// Notes how what `job` stands for has ended, with the number of its rows, where statements are noted.
+pub(crate) fn note(
+    statements: Option<&Arc<StatementLog>>,
+    job: &Job,
+    began: (SystemTime, Instant),
+    rows: u64,
+    outcome: Result<(), &ApiError>,
+) {
+    if let Some(statements) = statements {
+        let verdict = outcome.map_or_else(verdict, |()| Verdict::Ok);
+        write(statements, job, began, rows, verdict);
+    }
+}
+
+fn write(
+    statements: &StatementLog,
+    job: &Job,
+    (time, started): (SystemTime, Instant),
+    rows: u64,
+    verdict: Verdict,
+) {
     statements.note(StatementRecord {
         n: 0,
         time,
         visitor: job.visitor.clone(),
         kind: record_sql::kind(&job.sql),
-        verdict: match &outcome {
-            Ok(completed) if completed.was_stopped => Verdict::Cancelled,
-            Ok(_) => Verdict::Ok,
-            Err(error) => verdict(error),
-        },
+        verdict,
         rows,
         ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         sql: statements.keeps_sql().then(|| record_sql::text(&job.sql)),
     });
-    outcome
 }
 
 /// Errors of a server that say that the account may not (MySQL and MariaDB, "Server error message reference").
