@@ -105,10 +105,6 @@ impl Program {
     /// The statements that make it, and put the session back.
     pub(super) fn write(&self, frame: &Frame) -> String {
         let mut out = comment(&self.title());
-        if frame.drop || self.has_stand_in {
-            let name = identifier(&self.name);
-            out += &format!("DROP {} IF EXISTS {name};\n", self.kind);
-        }
         let other = self.collation.as_ref();
         let other = other.filter(|collation| **collation != frame.collation);
         if let Some(collation) = other {
@@ -121,6 +117,11 @@ impl Program {
             out += &format!("SET @postern_text = {};\n", quoted(&self.create));
         }
         out += &self.settings(as_text);
+        if frame.drop || self.has_stand_in {
+            // Under its own mode: packages are known in one alone.
+            let name = identifier(&self.name);
+            out += &format!("DROP {} IF EXISTS {name};\n", self.kind);
+        }
         out += &match (as_text, is_view) {
             (true, true) => "PREPARE postern_view FROM @postern_text;\nEXECUTE postern_view;\nDEALLOCATE PREPARE postern_view;\n".to_owned(),
             (true, false) => "EXECUTE IMMEDIATE @postern_text;\n".to_owned(),

@@ -142,6 +142,7 @@ impl Writer<'_> {
         // A table's default may ask a sequence.
         let (sequences, tables): (Vec<_>, Vec<_>) =
             found.tables.iter().partition(|table| table.is_sequence);
+        let has_sequences = !sequences.is_empty();
         for table in sequences.into_iter().chain(tables) {
             let name = identifier(&table.name);
             let kind = if table.is_sequence {
@@ -151,9 +152,14 @@ impl Writer<'_> {
             };
             let shown = reader.ask(&format!("SHOW CREATE {kind} {name}"))?;
             let create = shown.first().and_then(|row: &Row| text(row, 1));
-            let create = create.ok_or_else(|| {
+            let mut create = create.ok_or_else(|| {
                 DbError::Lost(format!("the server does not say how {name} was made"))
             })?;
+            if has_sequences {
+                // MariaDB names the database in such a default, and it may be restored into another.
+                let asked = format!("nextval({}.", identifier(reader.dump.db()));
+                create = create.replace(&asked, "nextval(");
+            }
             let mut made = comment(&format!("{} {name}", kind.to_lowercase()));
             if reader.dump.drop {
                 made += &format!("DROP {kind} IF EXISTS {name};\n");
