@@ -223,12 +223,12 @@ export class QueryTab {
   }
 
   /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text @param {string} [bare] the server's own words */
-  showError(statement, text, bare = text) {
+  showError(statement, text, bare = text, offset = undefined) {
     if (this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
       this.showMessage({ text });
       return;
     }
-    const span = errorSpan(statement.sql, bare);
+    const span = errorSpan(statement.sql, bare, offset);
     const at = span ? { start: statement.start + span.start, end: statement.start + Math.max(span.end, span.start + 1) } : null;
     this.editor.mark(at ? [{ ...at, kind: 'error' }] : []);
     if (at && this.app.active === this) this.editor.reveal(at.start);

@@ -17,7 +17,7 @@ const STATES: [State; 17] = [
     ("empty", |_| {}),
     ("result", |client| client.run("SELECT * FROM customers")),
     ("find", |client| {
-        client.page.press("F3");
+        client.press_function_key(3, false);
         client.page.wait_for("eyes.first('.find')");
     }),
     ("viewer", |client| {
@@ -75,7 +75,7 @@ const STATES: [State; 17] = [
             .wait_for("eyes.first('.data-figures')?.innerText.startsWith('55')");
     }),
     ("history", |client| {
-        client.page.press("F4");
+        client.press_function_key(4, false);
         client.page.wait_for("document.querySelector('dialog')");
     }),
     ("saved queries", |client| {

@@ -246,7 +246,9 @@ impl Page {
     /// What axe-core finds besides, where `POSTERN_AXE` names its file.
     #[track_caller]
     fn axe(&self, source: &str) -> Vec<String> {
-        self.eval(&format!("globalThis.axe || (() => {{ {source} }})()"));
+        self.eval(&format!(
+            "void (globalThis.axe || (() => {{ {source} }})())"
+        ));
         let found = self.eval(
             "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => \
              violations.map(({ id, impact, nodes }) => `axe ${id} (${impact}): ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(' | ')}`))",
