@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::edit::{edit, made, own};
+use super::edit::{edit, made};
 use super::post;
 use support::database::{Database, Kind};
 use support::postern::Postern;
@@ -142,7 +142,7 @@ fn without_long(row: &Value) -> Value {
 
 #[test]
 fn what_is_shown_of_every_type_is_taken_as_old_and_as_new() {
-    let name = own("edit_types");
+    let name = "edit_types";
     let columns = columns();
     let declared: Vec<String> = columns
         .iter()
@@ -153,7 +153,7 @@ fn what_is_shown_of_every_type_is_taken_as_old_and_as_new() {
         columns.iter().map(pick).collect::<Vec<_>>().join(", ")
     };
     let db = made(
-        &name,
+        name,
         &format!(
             "SET time_zone = '+00:00'; CREATE TABLE t (id INT PRIMARY KEY, {}); INSERT INTO t VALUES (1, {}), (2, {}), (3, {})",
             declared.join(", "),
@@ -167,7 +167,7 @@ fn what_is_shown_of_every_type_is_taken_as_old_and_as_new() {
     for (old, new) in [(2, 0), (0, 1), (1, 2)] {
         let (old, new) = (as_row(3, &rows[old]), as_row(3, &rows[new]));
         let change = json!([{"op": "update", "key": {"id": 3}, "old": old, "new": new}]);
-        let (status, answer) = at_utc(&postern, &name, "t", change);
+        let (status, answer) = at_utc(&postern, name, "t", change);
         assert_eq!(status, 200, "{answer}");
         assert_eq!(answer["data"]["rows"][0], without_long(&new));
         let now = shown(&postern, &format!("SELECT * FROM {name}.t WHERE id = 3"));
@@ -178,14 +178,14 @@ fn what_is_shown_of_every_type_is_taken_as_old_and_as_new() {
             .map(|n| format!("COALESCE(HEX(c{n}), '')"))
             .collect();
         db.value(&format!(
-            "SELECT MD5(CONCAT_WS(',', {})) FROM {name}.t WHERE id = {id}",
+            "SELECT SHA2(CONCAT_WS(',', {}), 256) FROM {name}.t WHERE id = {id}",
             cells.join(", ")
         ))
     };
     let copy = |id: u8, row: &Value| json!({"op": "insert", "new": as_row(id, row)});
     let (status, answer) = at_utc(
         &postern,
-        &name,
+        name,
         "t",
         json!([copy(11, &rows[0]), copy(12, &rows[1])]),
     );
@@ -205,7 +205,7 @@ fn what_is_shown_of_every_type_is_taken_as_old_and_as_new() {
             let (shown, wrong) = (&rows[row], &rows[other][&column]);
             let id = [11, 12, 3][row];
             let change = json!([{"op": "delete", "key": {"id": id}, "old": {&column: wrong}}]);
-            let (status, answer) = at_utc(&postern, &name, "t", change);
+            let (status, answer) = at_utc(&postern, name, "t", change);
             assert_eq!(
                 (status, &answer["error"]["kind"]),
                 (409, &json!("changed")),
@@ -224,7 +224,7 @@ fn what_is_shown_of_every_type_is_taken_as_old_and_as_new() {
         {"op": "delete", "key": {"id": 12}, "old": as_row(12, &rows[1])},
         {"op": "delete", "key": {"id": 3}, "old": as_row(3, &rows[2])},
     ]);
-    let (status, answer) = at_utc(&postern, &name, "t", all);
+    let (status, answer) = at_utc(&postern, name, "t", all);
     assert_eq!(
         (status, &answer["data"]["applied"]),
         (200, &json!(3)),
@@ -234,8 +234,8 @@ fn what_is_shown_of_every_type_is_taken_as_old_and_as_new() {
 
 #[test]
 fn what_is_shown_of_a_key_finds_its_row() {
-    let name = own("edit_keys");
-    let db = made(&name, "SELECT 1");
+    let name = "edit_keys";
+    let db = made(name, "SELECT 1");
     let postern = Postern::on(db, &[]);
     for (kind, one, two) in columns() {
         let is_key = ["TEXT", "BLOB", "JSON", "GEOM", "POINT", "VECTOR"]
@@ -255,7 +255,7 @@ fn what_is_shown_of_a_key_finds_its_row() {
             {"op": "delete", "key": {"k": rows[1]["k"]}, "old": rows[1]},
             {"op": "update", "key": {"k": rows[0]["k"]}, "old": {"v": 3}, "new": {"k": rows[1]["k"]}},
         ]);
-        let (status, answer) = at_utc(&postern, &name, "k", changes);
+        let (status, answer) = at_utc(&postern, name, "k", changes);
         if kind.starts_with("FLOAT") {
             assert_eq!(status, 400, "{kind}: {answer}");
             assert!(
@@ -277,15 +277,15 @@ fn what_is_shown_of_a_key_finds_its_row() {
 
 #[test]
 fn a_file_goes_into_a_blob_and_into_a_text() {
-    let name = own("edit_files");
+    let name = "edit_files";
     let db = made(
-        &name,
+        name,
         "CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB, s LONGTEXT, n INT); INSERT INTO t (id) VALUES (1)",
     );
     let postern = Postern::on(db, &[]);
     let change = |new: Value| json!([{"op": "update", "key": {"id": 1}, "new": new}]);
     let small = json!({"b": {"base64": "AP8nXA=="}, "s": {"base64": "ZMOpasOg"}});
-    let (status, answer) = edit(&postern, &name, "t", change(small));
+    let (status, answer) = edit(&postern, name, "t", change(small));
     assert_eq!(status, 200, "{answer}");
     assert_eq!(
         answer["data"]["rows"][0],
@@ -301,7 +301,7 @@ fn a_file_goes_into_a_blob_and_into_a_text() {
         (json!({"n": true}), "null, a string or a number"),
         (json!({"n": {"default": false}}), "where it takes an object"),
     ] {
-        let (status, answer) = edit(&postern, &name, "t", change(new));
+        let (status, answer) = edit(&postern, name, "t", change(new));
         assert_eq!(
             (status, &answer["error"]["change"]),
             (400, &json!(0)),
@@ -315,12 +315,7 @@ fn a_file_goes_into_a_blob_and_into_a_text() {
     // 12 MiB: base64 of zeros is the letter A.
     let large = "A".repeat(16 << 20);
     let before = postern.peak_rss_kib();
-    let (status, answer) = edit(
-        &postern,
-        &name,
-        "t",
-        change(json!({"b": {"base64": large}})),
-    );
+    let (status, answer) = edit(&postern, name, "t", change(json!({"b": {"base64": large}})));
     assert_eq!(status, 200, "{answer}");
     assert_eq!(
         answer["data"]["rows"][0]["b"],
@@ -337,7 +332,7 @@ fn a_file_goes_into_a_blob_and_into_a_text() {
     let too_large = "A".repeat(33 << 20);
     let (status, answer) = edit(
         &postern,
-        &name,
+        name,
         "t",
         change(json!({"b": {"base64": too_large}})),
     );
