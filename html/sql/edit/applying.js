@@ -37,7 +37,7 @@ export class Refusal extends Error {
  * Reviews and applies; null where that was left. Throws a Refusal.
  * @param {ReturnType<typeof import('../api.js').createApi>} api
  * @param {Job} job
- * @param {{changed: () => void, took: (id: string, row: any[]|null) => void, applying: (queryId: string) => void}} on `changed`: a change
+ * @param {{changed: () => void, took: (id: string, row: any[]|null) => void, applying: (queryId: string) => void, refused: () => void}} on `changed`: a change
  *   went in the review; `took`: a row as it is now takes the place of the one that was read
  * @returns {Promise<Outcome|null>}
  */
@@ -62,6 +62,7 @@ export async function reviewAndApply(api, { changes, of, nameOf }, on) {
       const { rows } = await api.edit({ ...body, query_id: query });
       return { applied: ids.length, ids, rows: rowsOf(rows, changes.columns) };
     } catch (error) {
+      on.refused();
       if (!await settled(error, ids, written)) return null;
     }
   }

@@ -10,9 +10,10 @@ import { valueOf } from './bytes.js';
 import { CellEditor } from './celleditor.js';
 import { Changes, Default, standsFor } from './changes.js';
 import { openChoices, openSet } from './choices.js';
-import { Copied, cellsOf } from './clipboard.js';
+import { entriesOf } from './cellmenu.js';
+import { Copied, spotsOf } from './clipboard.js';
 import { EditBar, countText } from './editbar.js';
-import { bitsOf, fieldOf, needsPanel, read, textOf } from './fields.js';
+import { bitsOf, fieldOf, initialOf, needsPanel, read, refusal, textOf } from './fields.js';
 import { drawCell, drawRow } from './marks.js';
 import { openValue } from './panel.js';
 
@@ -72,7 +73,7 @@ export class Editing {
     const field = (name) => fields.find((one) => one.name === name);
     const changes = new Changes({
       columns, key: keyOf(schema)?.parts.map(({ name }) => name) ?? [], isGiven: (name) => !field(name)?.fixed,
-      initial: (name) => new Default(field(name)?.fixed ? 'computed' : field(name)?.auto ? 'auto' : field(name)?.required ? 'required' : 'DEFAULT'),
+      initial: (name) => new Default(initialOf(field(name))),
     });
     this.#tables.set(id, { db, table, changes, fields });
     return changes;
@@ -103,7 +104,7 @@ export class Editing {
 
   /** What is not applied, in words; empty where nothing is. */
   get unsaved() {
-    const pending = [...this.#tables.values()].filter(({ changes }) => changes.size || (changes === this.#table.changes && this.#editor));
+    const pending = [...this.#tables.values()].filter(({ changes }) => changes.size || (changes === this.#table.changes && this.#editor?.touched));
     return pending.map(({ table, changes }) => `${countText(Math.max(1, changes.size))} in ${table}`).join(', ');
   }
 
@@ -234,10 +235,21 @@ export class Editing {
     this.#editor = new CellEditor(cell, {
       field, label, typed, text: textOf(field, this.#value(at)),
       done: (text, move) => { ended(); this.#put(target, field, read(field, text).value); this.#go(at, move); },
-      leave: (move) => { ended(); grid.render(true); this.#go(at, move || 'stay'); },
+      leave: (move) => { ended(); grid.render(true); this.#go(at, move); },
+      ctrl: (key) => this.#inEditor(key),
       panel: (text) => { ended(); grid.render(true); grid.focus(); this.#panel(at, field, target, text); },
     });
     this.#draw();
+  }
+
+  /** Ctrl with a key while a cell is edited. */
+  #inEditor(key) {
+    if (key !== 's' && key !== '0') return false;
+    this.commit();
+    this.#shown?.grid.focus();
+    if (key === 's') this.review();
+    else this.setAll(null);
+    return true;
   }
 
   async #panel(at, field, target, text) {
@@ -325,17 +337,11 @@ export class Editing {
   setAll(value) {
     if (this.#isBusy()) return;
     const { places, columns } = this.#selection();
-    const fields = columns.map((column) => this.#table.fields[column]).filter((field) => !this.#refuses(field, value));
-    const refused = columns.map((column) => this.#refuses(this.#table.fields[column], value)).find(Boolean);
+    const fields = columns.map((column) => this.#table.fields[column]).filter((field) => !refusal(field, value));
+    const refused = columns.map((column) => refusal(this.#table.fields[column], value)).find(Boolean);
     if (refused) this.#host.notify(refused, 'warn');
     this.#table.changes.set(places.flatMap((place) => fields.map((field) => ({ target: /** @type {Target} */ (this.#target(place)), column: field.name, value }))));
     this.#changed();
-  }
-
-  #refuses({ name, fixed, nullable, required }, value) {
-    if (fixed) return fixed;
-    if (value === null && !nullable) return `${name} is NOT NULL`;
-    return value instanceof Default && required ? `${name} has no default` : '';
   }
 
   /** A new row above the others; what the filters ask for is in it. */
@@ -454,20 +460,14 @@ export class Editing {
     }
   }
 
-  /** One text goes into one cell as it is, or into all that are selected; several cells go beside each other. */
   #paste(text) {
     const { grid } = /** @type {Shown} */ (this.#shown);
-    const { places, columns } = this.#selection();
-    const single = places.length * columns.length === 1;
     const known = this.#copied.of(text);
-    const grown = known ?? (single && !text.includes('\t') ? [[text.replace(/\r?\n$/, '')]] : cellsOf(text));
-    const one = grown.length === 1 && grown[0].length === 1;
-    const spots = one ? places.flatMap((place) => columns.map((column) => ({ place, column, value: grown[0][0] })))
-      : grown.flatMap((row, y) => row.map((value, x) => ({ place: places[0] + y, column: columns[0] + x, value })));
+    const spots = spotsOf(text, known, this.#selection());
     const cells = spots.slice(0, MOST_CELLS).flatMap(({ place, column, value }) => {
       const field = this.#table.fields[column];
       const target = place < grid.model.rowCount ? this.#target(place) : null;
-      if (!field || !target || this.#refuses(field, value)) return [];
+      if (!field || !target || refusal(field, value)) return [];
       return [{ target, column: field.name, value: typeof value === 'string' && !known ? read(field, value).value : value }];
     });
     this.#table.changes.set(cells);
@@ -477,31 +477,15 @@ export class Editing {
     else this.#host.announce(`${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} pasted`);
   }
 
-  // The menu of a cell.
-
-  /** @param {Position} at @returns {import('../../common/menu.js').MenuItem[]} */
+  /** The entries of a cell's menu. @param {Position} at @returns {import('../../common/menu.js').MenuItem[]} */
   menu(at) {
-    if (!this.#shown || !this.#target(at.row)) return [];
+    const target = this.#shown && this.#target(at.row);
+    if (!target) return [];
     const field = this.#table.fields[at.column];
-    const change = this.#change(at.row);
-    const open = change?.op !== 'delete';
-    const { places } = this.#selection();
-    const rows = places.length > 1 ? `${places.length.toLocaleString('en')} rows` : 'row';
-    return [
-      ...(open && !field.fixed ? [
-        { label: 'Edit', icon: 'edit', key: 'F2', run: () => this.begin(at) },
-        field.nullable && { label: 'Set NULL', key: 'Ctrl+0', run: () => this.setAll(null) },
-        !field.required && { label: 'Set DEFAULT', key: 'Ctrl+Backspace', run: () => this.setAll(new Default()) },
-        field.kind === 'text' && { label: 'Set the empty text', run: () => this.setAll('') },
-        (field.kind === 'binary' || field.kind === 'text') && { label: 'Value in a panel, from or to a file …', icon: 'upload', run: () => this.#panel(at, field, this.#target(at.row)) },
-        null,
-      ] : []),
-      change && { label: change.op === 'delete' ? 'Do not delete the row' : 'Undo the changes of the row', icon: 'undo', run: () => this.#revert([change.id]) },
-      { label: 'New row', icon: 'plus', key: 'Insert', run: () => this.add() },
-      { label: `Duplicate ${rows}`, icon: 'duplicate', key: 'Ctrl+D', run: () => this.duplicate() },
-      open && { label: `Delete ${rows}`, icon: 'trash', key: 'Ctrl+Delete', run: () => this.remove() },
-      null,
-    ].filter((entry) => entry !== false && entry !== undefined);
+    return entriesOf({ field, change: this.#change(at.row), rows: this.#selection().places.length }, {
+      edit: () => this.begin(at), set: (value) => this.setAll(value), panel: () => this.#panel(at, field, target), revert: (id) => this.#revert([id]),
+      add: () => this.add(), duplicate: () => this.duplicate(), remove: () => this.remove(),
+    });
   }
 
   // Writing.
@@ -526,7 +510,7 @@ export class Editing {
         changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${keyText(changes, id)}`,
       }, {
         changed: () => this.#changed(), took: (id, row) => { rows.pager.edit((one) => (changes.idOf(one) === id ? row : one)); this.#changed(); },
-        applying: (id) => { this.#applying = id; this.#draw(); },
+        applying: (id) => { this.#applying = id; this.#draw(); }, refused: () => { this.#applying = ''; this.#draw(); },
       });
       if (outcome) this.#applied(table, rows, outcome);
       else this.#changed();

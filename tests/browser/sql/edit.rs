@@ -194,7 +194,10 @@ fn null_default_and_values_that_are_chosen_are_set_by_keys_lists_and_the_menu() 
     page.press("Tab");
     client.settle();
     assert_eq!(client.cells()[1][3], "small");
-    assert_eq!(page.eval("document.activeElement.getAttribute('aria-colindex')"), "6");
+    assert_eq!(
+        page.eval("document.activeElement.getAttribute('aria-colindex')"),
+        "6"
+    );
     // A SET: boxes.
     page.press("Enter");
     page.wait_for("eyes.first('.choices input[type=checkbox]')");
@@ -226,7 +229,9 @@ fn null_default_and_values_that_are_chosen_are_set_by_keys_lists_and_the_menu() 
     review(&client);
     apply(&client);
     assert_eq!(
-        server("SELECT CONCAT_WS(' ', COALESCE(price, 'NULL'), kind, COALESCE(tags, 'NULL'), live, COALESCE(bits + 0, 'NULL'), COALESCE(CONCAT('«', note, '»'), 'NULL')) FROM edit_choices.items ORDER BY id"),
+        server(
+            "SELECT CONCAT_WS(' ', COALESCE(price, 'NULL'), kind, COALESCE(tags, 'NULL'), live, COALESCE(bits + 0, 'NULL'), COALESCE(CONCAT('«', note, '»'), 'NULL')) FROM edit_choices.items ORDER BY id"
+        ),
         "NULL large a,b 1 33 «short»\n9.50 small a,c 0 NULL «»\n3.00 small  0 0 NULL"
     );
 }
@@ -272,7 +277,9 @@ fn rows_are_added_duplicated_and_deleted_and_stay_in_sight() {
     let fresh = client.cells()[0].clone();
     assert_eq!(
         fresh[..6],
-        ["auto", "required", "DEFAULT", "DEFAULT", "DEFAULT", "DEFAULT"]
+        [
+            "auto", "required", "DEFAULT", "DEFAULT", "DEFAULT", "DEFAULT"
+        ]
     );
     page.type_text("new");
     page.press("Enter");
@@ -357,7 +364,8 @@ fn a_row_that_changed_meanwhile_is_shown_with_both_values_and_a_choice() {
     page.expect_error("409");
     type_into(&client, 0, 1, "mine", "Enter");
     type_into(&client, 1, 1, "also mine", "Enter");
-    Database::shared().exec("UPDATE edit_conflict.items SET name = 'theirs', price = 5 WHERE id = 1");
+    Database::shared()
+        .exec("UPDATE edit_conflict.items SET name = 'theirs', price = 5 WHERE id = 1");
     review(&client);
     page.click("dialog text=Apply");
     page.wait_for("eyes.first('.conflict')");
@@ -519,7 +527,11 @@ fn leaving_the_page_asks_while_changes_are_not_applied() {
     assert_eq!(page.eval(asks), json!(false));
     client.click_cell(0, 1);
     page.type_text("half");
-    assert_eq!(page.eval(asks), json!(true), "also while something is typed");
+    assert_eq!(
+        page.eval(asks),
+        json!(true),
+        "also while something is typed"
+    );
     page.press("Enter");
     assert_eq!(page.eval(asks), json!(true));
     page.press("Ctrl+z");
@@ -533,7 +545,9 @@ fn a_lost_connection_keeps_the_changes() {
     type_into(&client, 0, 1, "kept", "Enter");
     client.postern.stop();
     client.page.click(".edit-bar text=Review SQL …");
-    client.page.wait_for("eyes.first('.data-error')?.innerText.includes('not reachable')");
+    client
+        .page
+        .wait_for("eyes.first('.data-error')?.innerText.includes('not reachable')");
     assert_eq!(client.cells()[0][1], "kept");
     assert_eq!(pending(&client), "1 change");
 }
@@ -562,7 +576,9 @@ fn what_cannot_be_edited_says_why_in_one_line() {
     client.run("SELECT * FROM keyed JOIN keyless");
     client.click_cell(0, 0);
     client.page.press("Enter");
-    client.page.wait_for("eyes.first('.viewer-why')?.innerText.includes('result of a statement')");
+    client
+        .page
+        .wait_for("eyes.first('.viewer-why')?.innerText.includes('result of a statement')");
     let client = Client::with("edit_why", setup, &["--readonly"]);
     client.show_tables();
     open_data(&client, "keyed");
@@ -616,7 +632,9 @@ fn a_cell_and_several_are_pasted_and_keep_what_they_were() {
     review(&client);
     apply(&client);
     assert_eq!(
-        server("SELECT CONCAT_WS(' ', name, price, COALESCE(note, 'NULL')) FROM edit_paste.items ORDER BY id"),
+        server(
+            "SELECT CONCAT_WS(' ', name, price, COALESCE(note, 'NULL')) FROM edit_paste.items ORDER BY id"
+        ),
         "pasted 1.50 two\nlines\nx 1.50 NULL\ny 8.00 NULL"
     );
 }
@@ -648,7 +666,10 @@ fn long_texts_json_and_bytes_are_edited_in_a_panel_and_come_from_files() {
     page.click("dialog text=Set the value");
     page.wait_for("eyes.first('.value-problem')?.innerText.includes('doc holds JSON')");
     page.assert_accessible("the panel of a value");
-    page.fill(".value-area", "{\"b\": [1, 2.0], \"c\": 12345678901234567890}");
+    page.fill(
+        ".value-area",
+        "{\"b\": [1, 2.0], \"c\": 12345678901234567890}",
+    );
     page.click("dialog text=Format");
     assert_eq!(
         page.eval("eyes.first('.value-area').value"),
@@ -687,7 +708,9 @@ fn long_texts_json_and_bytes_are_edited_in_a_panel_and_come_from_files() {
     page.screenshot("edit-review-long");
     apply(&client);
     assert_eq!(
-        server("SELECT CONCAT_WS(' ', HEX(words), JSON_EXTRACT(doc, '$.c'), HEX(raw), HEX(few)) FROM edit_long.long_values ORDER BY id"),
+        server(
+            "SELECT CONCAT_WS(' ', HEX(words), JSON_EXTRACT(doc, '$.c'), HEX(raw), HEX(few)) FROM edit_long.long_values ORDER BY id"
+        ),
         "66697273740D0A7365636F6E640D0A7468697264 12345678901234567890 00FF10 DEADBEEF\n75700A646F776E 0100FFFE275C"
     );
     assert_eq!(client.cells()[1][3], "0x0100FFFE275C6 B");
@@ -718,7 +741,9 @@ fn an_engine_without_rollback_says_so_and_keeps_what_was_not_made() {
     );
     page.assert_accessible("a review without a transaction");
     page.click("dialog text=Apply");
-    page.wait_for("eyes.first('.data-error')?.innerText.includes('1 before it were made and stay')");
+    page.wait_for(
+        "eyes.first('.data-error')?.innerText.includes('1 before it were made and stay')",
+    );
     until_loaded(&client);
     assert_eq!(pending(&client), "2 changes");
     assert_eq!(client.column(1), ["10", "3", "30"]);
