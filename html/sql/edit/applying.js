@@ -3,8 +3,6 @@
  * @module
  */
 
-import { showConflict, showReview } from './review.js';
-
 /** Changes that the server takes at once. */
 const MOST = 5000;
 
@@ -14,6 +12,8 @@ const MOST = 5000;
  * @property {Changes} changes
  * @property {{db: string, table: string, timeZone: string}} of
  * @property {(id: string) => string} nameOf a row in words
+ * @property {typeof import('./review.js').showReview} showReview
+ * @property {typeof import('./review.js').showConflict} showConflict
  */
 
 /**
@@ -41,7 +41,7 @@ export class Refusal extends Error {
  *   went in the review; `took`: a row as it is now takes the place of the one that was read
  * @returns {Promise<Outcome|null>}
  */
-export async function reviewAndApply(api, { changes, of, nameOf }, on) {
+export async function reviewAndApply(api, { changes, of, nameOf, showReview, showConflict }, on) {
   for (;;) {
     const { ids, changes: list } = changes.requests();
     if (!ids.length) return null;

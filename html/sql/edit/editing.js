@@ -16,6 +16,7 @@ import { EditBar, countText } from './editbar.js';
 import { bitsOf, fieldOf, initialOf, needsPanel, read, refusal, textOf } from './fields.js';
 import { drawCell, drawRow } from './marks.js';
 import { openValue } from './panel.js';
+import { showConflict, showReview } from './review.js';
 
 /** Cells that one key or one paste changes at most. */
 const MOST_CELLS = 20_000;
@@ -507,7 +508,7 @@ export class Editing {
     this.#host.settled();
     try {
       const outcome = await reviewAndApply(this.#host.api, {
-        changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${keyText(changes, id)}`,
+        changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${keyText(changes, id)}`, showReview, showConflict,
       }, {
         changed: () => this.#changed(), took: (id, row) => { rows.pager.edit((one) => (changes.idOf(one) === id ? row : one)); this.#changed(); },
         applying: (id) => { this.#applying = id; this.#draw(); }, refused: () => { this.#applying = ''; this.#draw(); },
