@@ -97,6 +97,18 @@ test('mine is kept against a row that is another one now, or added anew where it
   assert.deepEqual(changes.requests().changes[1], { op: 'insert', new: { id: 3, name: 'z', n: '6' } });
 });
 
+test('changes outlive a column that comes and one that goes', () => {
+  const old = made();
+  set(old, rows[1], 'name', 'x');
+  set(old, rows[1], 'n', '1');
+  set(old, rows[2], 'n', '1');
+  old.add([new Map([['name', 'new'], ['n', '2']])]);
+  const changes = new Changes({ columns: ['id', 'more', 'name'], key: ['id'] });
+  changes.adopt(old);
+  assert.deepEqual(changes.requests().changes, [
+    { op: 'update', key: { id: 2 }, old: { id: 2, more: null, name: 'b' }, new: { name: 'x' } }, { op: 'insert', new: { name: 'new' } }]);
+});
+
 test('what stands for a value goes to the server as such', () => {
   const changes = made();
   set(changes, rows[0], 'name', new Default());

@@ -17,7 +17,7 @@ export function entriesOf({ field, change, rows }, on) {
   const file = field.kind === 'binary' || field.kind === 'text' || field.kind === 'json';
   const entries = [
     ...(open && !field.fixed ? [
-      { label: 'Edit', icon: 'edit', key: 'F2', run: on.edit },
+      { label: 'Edit', icon: 'edit', key: 'Enter', run: on.edit },
       field.nullable && { label: 'Set NULL', key: 'Ctrl+0', run: () => on.set(null) },
       !field.required && { label: 'Set DEFAULT', key: 'Ctrl+Backspace', run: () => on.set(new Default()) },
       field.kind === 'text' && { label: 'Set the empty text', run: () => on.set('') },
