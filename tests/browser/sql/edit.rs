@@ -761,6 +761,7 @@ fn a_narrow_window_edits_by_touch() {
         "Emulation.setDeviceMetricsOverride",
         json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}),
     );
+    client.settle();
     page.eval("document.querySelector('#drawer').click()");
     client.show_tables();
     open_data(&client, "items");
