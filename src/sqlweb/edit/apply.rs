@@ -27,6 +27,9 @@ use crate::sqlweb::visitors::Use;
 /// All rows that are told of after an edit, in bytes of JSON.
 const MAX_ROWS: usize = 8 << 20;
 
+/// `ER_DBACCESS_DENIED_ERROR`, `ER_TABLEACCESS_DENIED_ERROR`, `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
+const DENIED: [u16; 3] = [1044, 1142, 1227];
+
 /// An edit as a request has it.
 pub(crate) struct EditJob {
     pub(crate) db: String,
@@ -191,6 +194,8 @@ impl Editor<'_> {
     ) -> Result<(), Failure> {
         if table.rolls_back {
             self.send("START TRANSACTION", true)?;
+        } else {
+            self.lock(table)?;
         }
         for (i, planned) in planned.iter().enumerate() {
             self.one(table, max_packet, planned, written)
@@ -307,9 +312,20 @@ impl Editor<'_> {
 
     /// The connection is reset, or closed, where this fails, and the server does the same then.
     fn roll_back(&mut self) {
-        let rolled_back = run_silently(&mut self.conn.driver, "ROLLBACK");
-        if let Err(error) = rolled_back {
+        let since = (SystemTime::now(), Instant::now());
+        // A stop of the edit is not meant for this.
+        let outcome = run_silently(&mut self.conn.driver, "ROLLBACK");
+        if let Err(error) = &outcome {
             log::debug!("a ROLLBACK was not answered: {error}");
+        }
+        self.note("ROLLBACK", since, outcome.as_ref().err());
+    }
+
+    /// Nobody writes between the comparison and the write of a row then. An account that may not lock goes without.
+    fn lock(&mut self, table: &Table) -> Result<(), Failure> {
+        match self.send(&format!("LOCK TABLES {} WRITE", table.name), true) {
+            Err(DbError::Statement(error)) if DENIED.contains(&error.code) => Ok(()),
+            outcome => Ok(outcome.map(drop)?),
         }
     }
 
@@ -317,12 +333,15 @@ impl Editor<'_> {
     fn noted(&mut self, sql: &str, shown: &str) -> Result<OneRow, DbError> {
         let since = (SystemTime::now(), Instant::now());
         let outcome = self.send(sql, false);
+        self.note(shown, since, outcome.as_ref().err());
+        outcome
+    }
+
+    fn note(&self, shown: &str, since: (SystemTime, Instant), error: Option<&DbError>) {
         if let Some(statements) = self.service.statements() {
-            let error = outcome.as_ref().err().map(api_error);
-            let verdict = error.as_ref().map_or(Verdict::Ok, verdict);
+            let verdict = error.map_or(Verdict::Ok, |error| verdict(&api_error(error)));
             note(&statements, &self.job.visitor, shown, since, verdict, 0);
         }
-        outcome
     }
 
     fn send(&mut self, sql: &str, only_reads: bool) -> Result<OneRow, DbError> {

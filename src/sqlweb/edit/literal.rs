@@ -41,9 +41,8 @@ pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal,
         Value::Null => Ok(Literal::Null),
         Value::String(text) => text_literal(column, text),
         Value::Number(number) if column.form == Form::Text => Ok(Literal::Text(number.to_string())),
-        Value::Number(number) if column.form != Form::Binary => {
-            Ok(Literal::Number(number.to_string()))
-        }
+        Value::Number(_) if column.is_binary() => Err(not_hex(column)),
+        Value::Number(number) => Ok(Literal::Number(number.to_string())),
         Value::Object(members) => {
             let only = members.iter().next().filter(|_| members.len() == 1);
             match only {
@@ -55,7 +54,6 @@ pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal,
                 )),
             }
         }
-        Value::Number(_) => Err(not_hex(column)),
         Value::Bool(_) | Value::Array(_) => Err(told(column, "takes null, a string or a number")),
     }
 }
@@ -90,6 +88,12 @@ fn text_literal(column: &TableColumn, text: &str) -> Result<Literal, String> {
             let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
             Ok(Literal::Hex(digits.to_owned()))
         }
+        // In hexadecimal digits it would be a member's number (MySQL).
+        Form::BinaryName => {
+            let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
+            let name = bytes_of(digits).and_then(|bytes| String::from_utf8(bytes).ok());
+            Ok(name.map_or_else(|| Literal::Hex(digits.to_owned()), Literal::Text))
+        }
         // The server says what is wrong with a number that is none.
         Form::Number | Form::Rounded | Form::Text => Ok(Literal::Text(text.to_owned())),
     }
@@ -101,6 +105,11 @@ fn hex_digits(text: &str) -> Option<&str> {
         .or_else(|| text.strip_prefix("0X"))?;
     let are_pairs = digits.len() % 2 == 0 && digits.bytes().all(|b| b.is_ascii_hexdigit());
     are_pairs.then_some(digits)
+}
+
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.as_bytes().chunks(2).map(pair).collect()
 }
 
 fn file(column: &TableColumn, text: &str) -> Result<Literal, String> {

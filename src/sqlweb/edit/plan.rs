@@ -239,17 +239,11 @@ impl Planned {
 
     /// The row for a sentence: `id = 5`.
     pub(super) fn row_in_words(&self, table: &Table) -> String {
-        let named = if self.op == Op::Insert {
-            &self.new
-        } else {
-            &self.key
-        };
+        if self.op == Op::Insert {
+            return "the new row".into();
+        }
         let mut words = String::new();
-        for (at, literal) in named.iter().take(if self.op == Op::Insert {
-            1
-        } else {
-            named.len()
-        }) {
+        for (at, literal) in &self.key {
             words.push_str(if words.is_empty() { "" } else { ", " });
             words.push_str(&table.column(*at).name);
             words.push_str(" = ");

@@ -17,6 +17,8 @@ pub(super) enum Form {
     Bits,
     /// `0x…`.
     Binary,
+    /// `0x…` that stands for a member's name (ENUM and SET of binary characters).
+    BinaryName,
     /// Anything else, in quotes.
     Text,
 }
@@ -136,11 +138,15 @@ fn column(row: &Row) -> TableColumn {
     );
     let word = kind.split(|c: char| !c.is_ascii_alphanumeric()).next();
     let word = word.unwrap_or_default();
-    // Of ENUM and SET, as no other type is called with it.
-    let has_bytes = text(row, 2).as_deref() == Some("binary");
+    // Other types of characters are called otherwise then.
+    let has_bytes = matches!(word, "enum" | "set") && text(row, 2).is_none_or(|c| c == "binary");
     TableColumn {
         name: text(row, 0).unwrap_or_default(),
-        form: if has_bytes { Form::Binary } else { form(word) },
+        form: if has_bytes {
+            Form::BinaryName
+        } else {
+            form(word)
+        },
         is_long: matches!(
             word,
             "mediumtext" | "longtext" | "mediumblob" | "longblob" | "json"
@@ -189,6 +195,13 @@ fn keys(columns: &[TableColumn], indexes: &[Row]) -> Vec<Vec<usize>> {
         }
     }
     found.into_iter().filter_map(|(_, parts)| parts).collect()
+}
+
+impl TableColumn {
+    /// Whether its values are bytes and neither text nor numbers.
+    pub(super) fn is_binary(&self) -> bool {
+        matches!(self.form, Form::Binary | Form::BinaryName)
+    }
 }
 
 impl Table {
