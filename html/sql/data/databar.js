@@ -8,7 +8,7 @@ import { filterText } from './filters.js';
 
 /**
  * @typedef {{back: (steps: number) => void, apply: (free: string) => void, drop: (filter: import('./filters.js').Filter) => void,
- *   clear: () => void, refresh: () => void, count: () => void}} Actions
+ *   clear: () => void, refresh: () => void, count: () => void, fill: () => void}} Actions
  */
 
 /** The two lines. */
@@ -31,6 +31,7 @@ export class DataBar {
     this.element = h('div', { class: 'data-bar' },
       h('div', { class: 'data-line' }, this.trail,
         h('div', { class: 'data-condition' }, h('span', { class: 'dim', 'aria-hidden': 'true', text: 'WHERE' }), this.field, apply),
+        iconButton('upload', 'Import a CSV file into this table', on.fill),
         iconButton('refresh', 'Load the rows again', on.refresh)),
       this.error, this.chips);
     this.figures = h('span', { class: 'data-figures' });

@@ -24,7 +24,8 @@ const TOUCHED_ROW = 41;
  * @typedef {import('./source.js').Place} Place
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
- *   announce: Announce, onTitle: (title: string) => void, readOnly: () => boolean}} Deps
+ *   announce: Announce, onTitle: (title: string) => void, readOnly: () => boolean,
+ *   fill: (db: string, table: string) => Promise<boolean>}} Deps `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
@@ -56,6 +57,7 @@ export class DataView {
       clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
       refresh: () => this.#open(this.#place, { fresh: true }),
       count: () => this.#count(),
+      fill: () => this.#fill(),
     });
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
@@ -204,7 +206,7 @@ export class DataView {
     const { notify, announce } = this.#deps;
     this.#view?.dispose();
     const view = new ResultView(/** @type {any} */ (this.#rows), {
-      title: this.#place.table, run: {}, notify, announce, menu: (at) => this.#menu(at),
+      title: this.#place.table, run: {}, notify, announce, schemaOf: this.#deps.schema, menu: (at) => this.#menu(at),
       grid: {
         label: `Rows of ${this.#place.table}`,
         empty: 'No rows.',
@@ -262,6 +264,11 @@ export class DataView {
     } catch (cause) {
       if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#count());
     }
+  }
+
+  async #fill() {
+    const { db, table } = this.#place;
+    if (await this.#deps.fill(db, table)) this.#open(this.#place, { fresh: true });
   }
 
   // Filters.

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { readQuery } from '../core/stream.js';
+import { ask } from '../ask.js';
 import { ResultSet } from '../core/resultset.js';
 import { countSql, orderOf, pageSql, selection, wholeSql } from './browse.js';
 import { whereSql } from './filters.js';
@@ -24,19 +24,6 @@ import { quoteText } from './values.js';
 
 /** Furthest offset from UTC that every server takes, in minutes either way. */
 const MOST_OFFSET = 12 * 60 + 59;
-
-/**
- * Runs a statement that reads; throws an error with what the server said.
- * @param {Api} api
- * @param {{sql: string, db: string, timeZone?: string, signal?: AbortSignal}} query
- * @returns {Promise<ResultSet>}
- */
-export async function ask(api, { sql, db, timeZone, signal }) {
-  const answer = await readQuery(await api.query({ sql, db, timeZone, signal }), { sql, db, signal });
-  signal?.throwIfAborted();
-  if (answer.code !== 200) throw new Error(answer.message);
-  return answer.results[0] ?? new ResultSet();
-}
 
 /** @type {WeakMap<Api, Promise<string>>} */
 const offsets = new WeakMap();

@@ -7,6 +7,7 @@ import { h, isMac } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { openPanel } from '../../common/popup.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
+import { detailsOf } from '../core/origin.js';
 import { copyPieces } from './download.js';
 import { readPreference, writePreference } from './preferences.js';
 
@@ -20,11 +21,13 @@ const OPTIONAL_HEADER = new Set(['tsv', 'csv']);
 export class Copying {
   #grid;
   #notify;
+  #schemaOf;
 
-  /** @param {import('./grid.js').Grid} grid @param {Notify} notify */
-  constructor(grid, notify) {
+  /** @param {import('./grid.js').Grid} grid @param {Notify} notify @param {import('../core/origin.js').SchemaOf} [schemaOf] */
+  constructor(grid, notify, schemaOf) {
     this.#grid = grid;
     this.#notify = notify;
+    this.#schemaOf = schemaOf;
   }
 
   /** Ctrl+C: the selection as tab-separated text. @param {ClipboardEvent} event */
@@ -48,8 +51,13 @@ export class Copying {
     const { model } = this.#grid;
     if (!model.holds(area)) return this.#tellNotHeld();
     const table = { ...model.tableOf(area), header, name: sourceTable(model.result.sql) ?? undefined };
+    const written = async () => {
+      // Only these ask what the columns are.
+      const details = format === 'insert' || format === 'json' ? await detailsOf(model.result, this.#schemaOf) : {};
+      return writeTable(format, { ...table, ...details });
+    };
     try {
-      const length = await copyPieces(writeTable(format, table));
+      const length = await copyPieces(written());
       this.#notify(`Copied ${describe(area)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters`, 'good');
     } catch (cause) {
       this.#notify(`Nothing was copied: ${cause.message}. Try fewer rows, or export to a file`, 'bad');
@@ -66,7 +74,7 @@ export class Copying {
       areas.push({ name: cells(selection) === 1 ? 'Cell' : 'Selection', area: selection });
       areas.push({ name: selection.top === selection.bottom ? 'Row' : 'Rows', area: rows });
     }
-    return [...areas, { name: 'All', area: everything }];
+    return [...areas, { name: model.goesOn ? 'Rows known so far' : 'All', area: everything }];
   }
 
   /** The panel of the Copy button. @param {HTMLElement} button */

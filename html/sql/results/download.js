@@ -78,6 +78,11 @@ export function fileName(title, extension) {
   const two = (number) => String(number).padStart(2, '0');
   const day = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
   const time = `${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`;
+  return `${plainName(title)}-${day}-${time}.${extension}`;
+}
+
+/** A title as a file name that any system takes. @param {string} title */
+export function plainName(title) {
   const safe = title.replaceAll('`', '').replace(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[-.]+|[-.]+$/g, '').slice(0, 60);
-  return `${safe || 'result'}-${day}-${time}.${extension}`;
+  return safe || 'result';
 }

@@ -255,6 +255,7 @@ export class Grid {
     const { look, parts, note } = viewCell(this.model.value({ row: place, column }), this.model.kinds[column]);
     if (cell.dataset.look !== look) cell.dataset.look = look;
     cell.toggleAttribute('data-noted', Boolean(note));
+    cell.toggleAttribute('data-right', this.model.kinds[column] === 'number');
     if (!note && !this.needle && parts.length === 1 && !parts[0].mark) {
       cell.textContent = parts[0].text;
     } else {
@@ -448,6 +449,18 @@ export class Grid {
     this.model.fitColumn(column);
     this.#resized();
     this.render(true);
+  }
+
+  /** What a person made of widths and order, to be the same in a result of the same statement. */
+  get arrangement() {
+    const { widths, sized, sortKeys, result } = this.model;
+    return { columns: result.columns.join('\n'), sized: [...sized].map((column) => [column, widths[column]]), sortKeys };
+  }
+
+  set arrangement({ columns, sized, sortKeys }) {
+    if (columns !== this.model.result.columns.join('\n')) return;
+    for (const [column, width] of sized) this.resizeColumn(column, width);
+    this.model.sortKeys = sortKeys;
   }
 
   /** Highlights a text in all cells; an empty text removes the highlight. */

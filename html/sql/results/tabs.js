@@ -20,7 +20,7 @@ let serial = 0;
  * @property {() => boolean|Promise<boolean>} [mayClose]
  */
 
-/** A list of tabs and their panels. */
+/** A list of tabs and their panels. It may own tabs only, so the crosses are for the pointer; the key is Delete. */
 export class Tabs {
   /** @type {Map<string, Tab>} */ #tabs = new Map();
   #onChange;
@@ -60,7 +60,7 @@ export class Tabs {
     const names = { tab: `${this.#prefix}-tab-${name}`, panel: `${this.#prefix}-panel-${name}` };
     const button = h('button', {
       type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
-      class: kind, title: hint || null, on: { click: () => this.activate(id) },
+      class: kind, title: hint || null, 'aria-keyshortcuts': closable ? 'Delete' : null, on: { click: () => this.activate(id) },
     }, icon && iconOf(icon), h('span', { class: 'tab-title', text: title }), count && h('span', { class: 'tab-count', text: count }));
     const holder = h('div', { class: 'results-tab', role: 'presentation' }, button, closable && this.#closer(id, title));
     const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true }, element);
@@ -82,7 +82,7 @@ export class Tabs {
 
   #closer(id, title) {
     return h('button', {
-      type: 'button', class: 'tab-close', tabindex: -1, 'aria-label': `Close ${title}`, title: 'Close (Delete)', on: { click: () => this.close(id) },
+      type: 'button', class: 'tab-close', tabindex: -1, 'aria-hidden': 'true', title: `Close ${title} (Delete)`, on: { click: () => this.close(id) },
     }, iconOf('close'));
   }
 
@@ -137,7 +137,7 @@ export class Tabs {
     const tab = this.#tabs.get(id);
     const text = tab?.button.querySelector('span');
     if (text) text.textContent = title;
-    tab?.holder.querySelector('.tab-close')?.setAttribute('aria-label', `Close ${title}`);
+    tab?.holder.querySelector('.tab-close')?.setAttribute('title', `Close ${title} (Delete)`);
   }
 
   /** Changes the figure in a tab. */

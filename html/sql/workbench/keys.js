@@ -30,6 +30,7 @@ export const KEYS = [
   { group: 'Tabs', keys: [ALT, 'PgUp', 'PgDn'], what: 'Previous, next tab', command: 'moveTab', match: (e) => alt(e) && (e.key === 'PageUp' || e.key === 'PageDown') },
   { group: 'Tabs', keys: ['F2'], what: 'Rename the tab', command: 'rename', match: (e) => bare(e) && e.key === 'F2' },
   { group: 'Around', keys: ['F6'], what: 'Next area: tables, editor, results (Shift: back)', command: 'area', match: (e) => !mod(e) && !e.altKey && e.key === 'F6' },
+  { group: 'Around', keys: [ALT, 'M'], what: 'Most of the height for the results, or back (also a double click between)', command: 'maximise', match: (e) => alt(e) && !e.shiftKey && e.code === 'KeyM' },
   { group: 'Around', keys: ['F4'], what: 'History', command: 'history', match: (e) => bare(e) && e.key === 'F4' },
   { group: 'Around', keys: [ALT, 'S'], what: 'Saved queries', command: 'saved', match: (e) => alt(e) && !e.shiftKey && e.code === 'KeyS' },
   { group: 'Around', keys: ['/'], what: 'Filter databases or tables', command: 'filter', outside: true, match: (e) => bare(e) && e.key === '/' },
