@@ -3,8 +3,6 @@
  * @module
  */
 
-import { showConflict, showReview } from './review.js';
-
 /** Changes that the server takes at once. */
 const MOST = 5000;
 
@@ -14,6 +12,8 @@ const MOST = 5000;
  * @property {Changes} changes
  * @property {{db: string, table: string, timeZone: string}} of
  * @property {(id: string) => string} nameOf a row in words
+ * @property {typeof import('./review.js').showReview} showReview
+ * @property {typeof import('./review.js').showConflict} showConflict
  */
 
 /**
@@ -37,11 +37,11 @@ export class Refusal extends Error {
  * Reviews and applies; null where that was left. Throws a Refusal.
  * @param {ReturnType<typeof import('../api.js').createApi>} api
  * @param {Job} job
- * @param {{changed: () => void, took: (id: string, row: any[]|null) => void, applying: (queryId: string) => void}} on `changed`: a change
+ * @param {{changed: () => void, took: (id: string, row: any[]|null) => void, applying: (queryId: string) => void, refused: () => void}} on `changed`: a change
  *   went in the review; `took`: a row as it is now takes the place of the one that was read
  * @returns {Promise<Outcome|null>}
  */
-export async function reviewAndApply(api, { changes, of, nameOf }, on) {
+export async function reviewAndApply(api, { changes, of, nameOf, showReview, showConflict }, on) {
   for (;;) {
     const { ids, changes: list } = changes.requests();
     if (!ids.length) return null;
@@ -62,6 +62,7 @@ export async function reviewAndApply(api, { changes, of, nameOf }, on) {
       const { rows } = await api.edit({ ...body, query_id: query });
       return { applied: ids.length, ids, rows: rowsOf(rows, changes.columns) };
     } catch (error) {
+      on.refused();
       if (!await settled(error, ids, written)) return null;
     }
   }

@@ -11,7 +11,7 @@ const LEAST = 150;
 const BUTTON = 28;
 
 /**
- * @typedef {'down'|'up'|'left'|'right'|''} Move where to go on
+ * @typedef {'down'|'up'|'left'|'right'|'stay'|''} Move where to go on; nowhere where the focus is elsewhere already
  * @typedef {object} Options
  * @property {import('./fields.js').Field} field
  * @property {string} text
@@ -20,6 +20,7 @@ const BUTTON = 28;
  * @property {(text: string, move: Move) => void} done gets a text that differs
  * @property {(move: Move) => void} leave nothing is to be changed
  * @property {(text: string) => void} panel goes on in a panel
+ * @property {(key: string) => boolean} ctrl a key with Ctrl or Command; false where it does nothing here
  */
 
 /** The field in a cell; it ends with `commit` or `remove`. */
@@ -75,6 +76,11 @@ export class CellEditor {
     return h('span', { class: 'cell-calendar' }, button, picker);
   }
 
+  /** Whether something was typed. */
+  get touched() {
+    return this.#touched;
+  }
+
   #check() {
     const { problem } = this.#touched ? read(this.#on.field, this.input.value) : { problem: '' };
     this.input.setAttribute('aria-invalid', String(problem !== ''));
@@ -85,7 +91,8 @@ export class CellEditor {
     event.stopPropagation();
     if (event.isComposing) return;
     const { key } = event;
-    if (key === 'Escape') this.#leave('');
+    if (key === 'Escape') this.#leave('stay');
+    else if ((event.ctrlKey || event.metaKey) && !event.altKey && this.#on.ctrl(key.toLowerCase())) event.preventDefault();
     else if ((key === 'Enter' && event.altKey) || key === 'F2') this.#toPanel(key === 'F2' || this.#on.field.kind !== 'text' ? this.input.value : this.#with('\n'));
     else if (key === 'Enter') this.commit(event.shiftKey ? 'up' : 'down');
     else if (key === 'Tab') this.commit(event.shiftKey ? 'left' : 'right');
@@ -118,18 +125,17 @@ export class CellEditor {
   #onBlur(event) {
     // The window's focus may go and come.
     if (this.#ended || this.element.contains(event.relatedTarget) || !document.hasFocus()) return;
-    this.commit('', false);
+    this.commit();
   }
 
   /** Takes what was typed. @param {Move} [move] */
-  commit(move = '', back = true) {
+  commit(move = '') {
     if (this.#ended) return;
     const text = this.input.value;
     const same = !this.#touched || (text === this.#on.text && text !== '');
     this.remove();
-    if (same && back) this.#on.leave(move);
-    else if (!same) this.#on.done(text, move);
-    else this.#on.leave('');
+    if (same) this.#on.leave(move);
+    else this.#on.done(text, move);
   }
 
   #leave(move) {

@@ -290,6 +290,17 @@ export class Changes {
     this.#put(known.op === 'delete' || set.size ? [[next, this.#made(next, known.op, row, set)]] : []);
   }
 
+  /** Takes over what was collected while the table had other columns. @param {Changes} old */
+  adopt(old) {
+    for (const { op, base, set } of old.list) {
+      const row = base && this.columns.map((name) => base[old.columns.indexOf(name)] ?? null);
+      const kept = new Map([...set].filter(([name]) => this.columns.includes(name)));
+      if (!row) this.add([kept]);
+      else if (op === 'delete' || kept.size) this.#put([[this.idOf(row), this.#made(this.idOf(row), op, row, kept)]]);
+    }
+    this.#steps = [];
+  }
+
   /** Forgets the changes of rows for good. @param {string[]} ids */
   drop(ids) {
     this.#put(ids.map((id) => [id, null]));

@@ -23,6 +23,20 @@ export function cellsOf(text) {
   return rows;
 }
 
+/**
+ * Where the cells of a text go: one text into one cell as it is, or into all that are selected; several beside each other.
+ * @param {string} text
+ * @param {any[][]|null} known the values that the text was copied from
+ * @param {{places: number[], columns: number[]}} selection
+ * @returns {{place: number, column: number, value: any}[]}
+ */
+export function spotsOf(text, known, { places, columns }) {
+  const single = places.length * columns.length === 1;
+  const cells = known ?? (single && !text.includes('\t') ? [[text.replace(/\r?\n$/, '')]] : cellsOf(text));
+  if (cells.length === 1 && cells[0].length === 1) return places.flatMap((place) => columns.map((column) => ({ place, column, value: cells[0][0] })));
+  return cells.flatMap((row, y) => row.map((value, x) => ({ place: places[0] + y, column: columns[0] + x, value })));
+}
+
 /** What was copied from a grid as values, by the text that it became. */
 export class Copied {
   #text = null;

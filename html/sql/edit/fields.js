@@ -64,6 +64,20 @@ export function choicesOf(type) {
   return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, text]) => text.replaceAll("''", "'"));
 }
 
+/** Why a column does not take what stands for a value; empty where it does. @param {Field} field @param {any} value */
+export function refusal({ name, fixed, nullable, required }, value) {
+  if (fixed) return fixed;
+  if (value === null && !nullable) return `${name} is NOT NULL`;
+  return typeof value === 'object' && value !== null && 'text' in value && required ? `${name} has no default` : '';
+}
+
+/** What a new row shows of a column that nothing was put in. @param {Field|undefined} field */
+export function initialOf(field) {
+  if (field?.fixed) return 'computed';
+  if (field?.auto) return 'auto';
+  return field?.required ? 'required' : 'DEFAULT';
+}
+
 /** Whether a value is edited in a panel of its own. @param {Field} field @param {any} value */
 export function needsPanel({ kind }, value) {
   if (kind === 'json' || kind === 'binary') return true;

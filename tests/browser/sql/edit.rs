@@ -761,6 +761,7 @@ fn a_narrow_window_edits_by_touch() {
         "Emulation.setDeviceMetricsOverride",
         json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}),
     );
+    client.settle();
     page.eval("document.querySelector('#drawer').click()");
     client.show_tables();
     open_data(&client, "items");
@@ -784,4 +785,74 @@ fn a_narrow_window_edits_by_touch() {
     page.screenshot("edit-360-review");
     page.assert_accessible("the review at 360 px");
     apply(&client);
+}
+
+#[test]
+fn a_row_that_another_transaction_holds_can_be_waited_for_or_cancelled() {
+    let client = on_data("edit_locked", ITEMS, "items");
+    let page = &client.page;
+    page.expect_error("400");
+    page.expect_error("409");
+    client.run_script("BEGIN; UPDATE items SET price = 77 WHERE id = 1");
+    page.click(".results-tab text=items data");
+    type_into(&client, 0, 1, "waits", "Enter");
+    review(&client);
+    page.click("dialog text=Apply");
+    page.wait_for("eyes.first('.edit-state')?.innerText.includes('Applying')");
+    page.click(".edit-bar text=Cancel");
+    page.wait_for("eyes.first('.data-error')");
+    assert_eq!(pending(&client), "1 change");
+    assert_eq!(
+        server("SELECT name FROM edit_locked.items WHERE id = 1"),
+        "one"
+    );
+    page.click("text=Commit");
+    page.wait_for("!eyes.first('.transaction')");
+    page.click(".results-tab text=items data");
+    review(&client);
+    page.click("dialog text=Apply");
+    page.wait_for("eyes.first('.conflict')?.innerText.includes('77.00')");
+    page.click("dialog text=Keep mine");
+    page.wait_for("eyes.first('.review-list code')");
+    apply(&client);
+    assert_eq!(
+        server("SELECT CONCAT_WS(' ', name, price) FROM edit_locked.items WHERE id = 1"),
+        "waits 77.00"
+    );
+}
+
+#[test]
+fn an_empty_table_gets_its_first_row_by_keyboard() {
+    let client = on_data(
+        "edit_empty",
+        "CREATE TABLE bare (id INT PRIMARY KEY, word VARCHAR(9) DEFAULT 'hm')",
+        "bare",
+    );
+    let page = &client.page;
+    page.eval("[...document.querySelectorAll('.edit-bar button')].find((b) => b.innerText.includes('New row')).focus()");
+    page.press("Enter");
+    client.settle();
+    page.type_text("7");
+    page.press("Tab");
+    assert_eq!(client.cells(), [["7", "DEFAULT"]]);
+    // Tab goes round to the next row, where there is one.
+    page.press("Ctrl+s");
+    page.wait_for("eyes.first('.review-list code')");
+    page.press("Enter");
+    page.wait_for_text("1 change applied");
+    until_loaded(&client);
+    assert_eq!(client.cells(), [["7", "hm"]]);
+    // From the middle of a word as well.
+    client.click_cell(0, 1);
+    page.type_text("well");
+    page.press("Ctrl+s");
+    page.wait_for("eyes.first('.review-list code')?.textContent.includes('well')");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog[open]')");
+    client.click_cell(0, 1);
+    page.press("Enter");
+    page.wait_for("eyes.first('.cell-input')");
+    page.press("Ctrl+0");
+    client.settle();
+    assert_eq!(client.cells(), [["7", "NULL"]]);
 }
