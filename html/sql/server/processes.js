@@ -5,6 +5,7 @@
 
 import { h, icon } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
+import { lasting } from '../core/entries.js';
 import { ask, askRows } from '../ask.js';
 import { copied, facts, highlighted } from '../objects/parts.js';
 import { ownGrants, reach } from '../objects/privileges.js';
@@ -50,14 +51,6 @@ function toRow(row, user) {
 
 function whose({ user, own }) {
   return own ? h('span', {}, user, ' ', h('span', { class: 'tag', text: own })) : user;
-}
-
-/** Seconds as `5 s`, `3 min 2 s`, `2 h 5 min`, `3 d 4 h`. @param {number} seconds */
-export function lasting(seconds) {
-  const [d, hours, min, s] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
-  if (d) return `${d} d ${hours} h`;
-  if (hours) return `${hours} h ${min} min`;
-  return min ? `${min} min ${s} s` : `${s} s`;
 }
 
 /** Threads of the server's own cannot be killed. */

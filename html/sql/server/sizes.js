@@ -5,7 +5,7 @@
 
 import { fill, h, icon } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
-import { rowsText } from '../workbench/sidebarrows.js';
+import { rowsText } from '../core/entries.js';
 import { DataTable, rowButton } from './datatable.js';
 import { frame, textOfRow } from './parts.js';
 

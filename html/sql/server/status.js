@@ -41,7 +41,7 @@ function counter(name, value, { first, last, seconds }) {
   return { id: name, name, value, number, rate: by(last) / seconds, since: by(first), moved: first !== value, changed: new Set(changed ? ['number'] : []), text: textOfRow(name, value) };
 }
 
-const signed = (value) => (value ? `${value > 0 ? '+' : '−'}${Math.abs(value).toLocaleString('en', { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 0 })}` : '');
+const signed = (value) => (value ? `${value > 0 ? '+' : '−'}${Math.abs(value).toLocaleString('en', Math.abs(value) < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 })}` : '');
 
 const MARIADB = 'SELECT VARIABLE_NAME AS name, GLOBAL_VALUE AS value, DEFAULT_VALUE AS usual, GLOBAL_VALUE_ORIGIN AS source, VARIABLE_COMMENT AS comment FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE IS NOT NULL';
 const MYSQL = 'SELECT g.VARIABLE_NAME AS name, g.VARIABLE_VALUE AS value, i.VARIABLE_SOURCE AS source, i.SET_USER AS set_by, i.SET_TIME AS set_at FROM performance_schema.global_variables g LEFT JOIN performance_schema.variables_info i ON i.VARIABLE_NAME = g.VARIABLE_NAME';

@@ -39,6 +39,8 @@ export const KEYS = [
   { group: 'Tables', keys: ['Enter'], what: 'Open a database; show the schema of a table' },
   { group: 'Tables', keys: ['Shift', 'Enter'], what: 'Select the first 100 rows of a table' },
   { group: 'Tables', keys: [ALT, 'Enter'], what: 'Open the data of a table' },
+  { group: 'Tables', keys: ['Shift', 'F10'], what: 'The menu of a table, routine or database' },
+  { group: 'Tables', keys: ['→', '←'], what: 'Open and close a group: routines, triggers, events' },
   { group: 'Tables', keys: ['Backspace'], what: 'Back to the databases' },
   { group: 'Results', keys: ['↑', '↓', '←', '→'], what: 'Move in the grid; with Shift select; Home, End, Page Up, Page Down' },
   { group: 'Results', keys: [MOD, 'C'], what: 'Copy the selection as tab-separated text' },

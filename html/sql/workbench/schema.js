@@ -2,7 +2,7 @@
 import { fill, h, icon, iconButton } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
 import { code, facts, note, row, section, sqlText, table } from '../objects/parts.js';
-import { rowsText } from './sidebarrows.js';
+import { rowsText } from '../core/entries.js';
 
 export { highlighted } from '../objects/parts.js';
 

@@ -1,5 +1,5 @@
 // The pages about the server, in place of the editor: the menu that leads to them, and their address `#server=…`.
-import { byId } from '../../common/dom.js';
+import { byId, query } from '../../common/dom.js';
 import { notify } from '../../common/announce.js';
 import { openMenu } from '../../common/menu.js';
 import { later } from './querytab.js';
@@ -13,6 +13,9 @@ const PAGES = { processes: 'Processes', status: 'Status', variables: 'Variables'
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, readOnly: boolean, layout: import('./layout.js').Layout,
  *   browse: (db: string) => void, openSchema: (db: string, table: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void}} Bench
  */
+
+/** Commands that act on the statement in the editor. */
+const RUNS = new Set(['run', 'runAll', 'explain', 'cancel', 'save', 'format', 'replace', 'wrap', 'closeTab', 'saveQuery']);
 
 /** Which page is shown, if any. */
 export class ServerPages {
@@ -60,6 +63,20 @@ export class ServerPages {
       close: () => this.close(),
     });
     this.#shown.show(name);
+  }
+
+  /** Whether a key means nothing now: statements that are out of sight are not run. Others lead back to the editor first. @param {string} command */
+  blocks(command) {
+    if (byId('server').hidden || command === 'keys' || command === 'filter') return false;
+    if (command === 'area') this.#nextArea();
+    else if (!RUNS.has(command)) this.close();
+    return command === 'area' || RUNS.has(command);
+  }
+
+  #nextArea() {
+    const inside = byId('server').contains(document.activeElement);
+    if (inside) this.#bench.layout.openDrawer();
+    (inside ? query(byId('sidebar'), '[tabindex="0"]') : query(byId('server'), 'a[aria-current]'))?.focus();
   }
 
   /** Goes back to editor and results. */

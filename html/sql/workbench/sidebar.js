@@ -1,7 +1,8 @@
 // The sidebar: databases, then the tables of one, with a live filter and pages of 50.
 import { byId, debounce, fill, focusedIn, h, icon, iconButton, query, queryAll } from '../../common/dom.js';
+import { isSystem, ownFirst } from '../core/entries.js';
 import { SidebarGroups } from './sidebargroups.js';
-import { entryRow, isSystem, ownFirst } from './sidebarrows.js';
+import { entryRow } from './sidebarrows.js';
 
 /** Entries on one page of the list: of tables, and of databases. */
 const PAGE = 50;

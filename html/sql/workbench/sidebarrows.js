@@ -1,31 +1,15 @@
 // The entries of the sidebar: what stands in a row, and what its tooltip says.
 import { h, icon } from '../../common/dom.js';
 import { formatBytes, formatCount } from '../../common/figures.js';
+import { isSystem, rowsText } from '../core/entries.js';
 
 const KINDS = { table: 'Table', view: 'View', sequence: 'Sequence' };
-/** Databases of the server's own. */
-const SYSTEM = new Set(['information_schema', 'mysql', 'performance_schema', 'sys']);
-/** Engines that count their rows; others guess. */
-const EXACT = /^(?:MyISAM|Aria|MEMORY|ARCHIVE|CSV|MRG_MyISAM)$/i;
-
-/** Whether a database is the server's own. @param {string} name */
-export const isSystem = (name) => SYSTEM.has(name.toLowerCase());
-
-/** Own databases before the server's, each in the server's order. @param {string[]} names */
-export const ownFirst = (names) => [...names.filter((name) => !isSystem(name)), ...names.filter(isSystem)];
-
-/** How many rows, with `≈` where the engine guesses; empty where it is not known. @param {{engine?: string|null, rows_estimate?: number|null, kind?: string}} entry @param {(count: number) => string} [write] */
-export function rowsText({ engine, rows_estimate: rows, kind }, write = (count) => count.toLocaleString('en')) {
-  if (typeof rows !== 'number' || (kind ?? 'table') !== 'table') return '';
-  return `${EXACT.test(engine ?? '') ? '' : '≈ '}${write(rows)}`;
-}
-
 /** An entry of the list of databases, of a database's tables, or of one of its groups. @param {any} entry @param {{current?: boolean, first?: boolean}} [how] `first`: below the line */
 export function entryRow(entry, { current = false, first = false } = {}) {
   const { kind, name } = entry;
   const hasRows = kind === 'table' || kind === 'view';
   const main = h('button', { type: 'button', class: 'row-main', tabindex: '-1', data: { name, kind }, title: tooltip(entry), 'aria-current': current ? 'true' : null },
-    icon(iconOf(kind)), kindWord(entry), h('span', { class: 'row-name', text: name }), kind !== 'database' && h('span', { class: 'row-figures', text: figures(entry) }));
+    icon(iconOf(kind)), kindWord(entry), h('span', { class: 'row-name', text: name }), kind !== 'database' && h('span', { class: 'row-figures' }, figures(entry)));
   const small = (type, label, key, data, picture) => h('button', { type: 'button', class: `row-run ${type}`.trim(), tabindex: '-1', title: `${label}${key}`, 'aria-label': label, data }, icon(picture));
   const buttons = [
     hasRows && small('row-data', `Data of ${name}`, ' (Alt+Enter)', { rows: name }, 'rows'),
@@ -47,12 +31,13 @@ function iconOf(kind) {
   return kind;
 }
 
+/** What stands beside a name; where there is little room the size is left out. */
 function figures(entry) {
   const { kind, bytes, hint } = entry;
-  if (hint !== undefined) return hint;
-  if (kind !== 'table') return kind;
+  if (hint !== undefined || kind !== 'table') return [hint ?? kind];
   const rows = rowsText(entry, formatCount);
-  return [rows && `${rows} ${rows === '1' ? 'row' : 'rows'}`, Number.isFinite(bytes) && formatBytes(bytes)].filter(Boolean).join(' · ');
+  const size = Number.isFinite(bytes) && h('span', { class: 'row-size', text: `${rows && ' · '}${formatBytes(bytes)}` });
+  return [rows && `${rows} ${rows === '1' ? 'row' : 'rows'}`, size];
 }
 
 function tooltip(entry) {

@@ -4,7 +4,7 @@ import { confirmDialog } from '../../common/dialog.js';
 import { openMenu } from '../../common/menu.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { keyText } from './keys.js';
-import { ownFirst } from './sidebarrows.js';
+import { ownFirst } from '../core/entries.js';
 
 /** Row limits offered; 0 is no limit. */
 const LIMITS = [100, 1_000, 10_000, 100_000, 0];

@@ -65,7 +65,7 @@ export class Workbench {
   /** Wires the page and restores what was open. */
   open() {
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
-    listenForKeys(this.#commands());
+    listenForKeys(Object.fromEntries(Object.entries(this.#commands()).map(([name, act]) => [name, (event) => (this.server.blocks(name) ? undefined : act(event))])));
     this.#restore();
     addEventListener('hashchange', () => this.fillIns.followLink());
     this.keeping.listen();
