@@ -127,6 +127,7 @@ class ImportForm {
   #trouble(targets) {
     const { file, into } = this;
     if (this.#deps.readOnly) return 'Read-only mode: nothing can be written. Start postern with read-write access to import.';
+    if (into.busy) return 'Looking at the table …';
     if (into.trouble) return into.trouble;
     if (!file.width) return 'The file is empty.';
     if (!into.db) return 'Choose a database.';
