@@ -183,7 +183,7 @@ class ImportForm {
     this.#deps.announce(outcome.how === 'done' ? `${counted(outcome.written, 'row')} imported` : outcome.message || 'The import ended', outcome.how === 'done' ? 'good' : 'bad');
     const next = /** @type {HTMLElement|null} */ (this.buttons.querySelector('.primary:not(:disabled)'));
     next?.focus();
-    this.report.summary.scrollIntoView({ block: 'nearest' });
+    this.report.element.scrollIntoView({ block: 'start' });
   }
 
   #saveBad() {
