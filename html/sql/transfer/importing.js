@@ -35,7 +35,7 @@ const OF_A_ROW = new Set([1263, 1364, 1366, 1369, 1411, 1525, 1526, 3819, 4025, 
  *   out, else all is rolled back
  * @typedef {{bytes: number, read: number, written: number, bad: number, ms: number, cancelling: boolean}} Progress
  * @typedef {{how: 'done'|'cancelled'|'bad'|'failed', message: string, read: number, written: number, duplicates: number, bad: Bad[],
- *   kept: boolean, created: boolean, ms: number}} Outcome `kept`: what was written stays
+ *   kept: boolean, undone: boolean, created: boolean, ms: number}} Outcome `kept`: what was written stays; `undone`: it was rolled back
  */
 
 /** What ends an import: not one row, but all that would follow. */
@@ -270,7 +270,7 @@ export class Import {
     this.#report();
     const rows = Math.max(0, read - (this.#plan.header ? 1 : 0));
     this.#bad.sort((a, b) => a.record.line - b.record.line);
-    return { how, message, read: rows, written, duplicates, bad: this.#bad, kept, created: this.#created, ms: performance.now() - this.#began };
+    return { how, message, read: rows, written, duplicates, bad: this.#bad, kept, undone: this.#inTransaction && how !== 'done', created: this.#created, ms: performance.now() - this.#began };
   }
 
   #report() {
