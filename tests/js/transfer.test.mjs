@@ -1,7 +1,7 @@
 import { assert, test } from './shim.mjs';
 import { CsvParser, lineOf, recordsOf } from '../../html/sql/transfer/csv.js';
 import { columnNames, guessDialect, guessEncoding, guessHeader, guessNull, guessType } from '../../html/sql/transfer/guess.js';
-import { createSql, dateOf, insertFrame, tupleWriter } from '../../html/sql/transfer/tuples.js';
+import { createSql, dateOf, insertFrame, tupleWriter, withPoint } from '../../html/sql/transfer/tuples.js';
 
 const COMMA = { delimiter: ',', quote: '"' };
 const fields = (text, dialect = COMMA) => recordsOf(text, dialect).map((record) => record.fields);
@@ -83,6 +83,8 @@ test('guesses: names in the first line, and NULL', () => {
   assert.equal(guessNull(records('1,\\N\n2,"NULL"')), '\\N');
   assert.equal(guessNull(records('1,NULL\n')), 'NULL');
   assert.equal(guessNull(records('1,"NULL"\n2,\n')), '');
+  assert.equal(guessNull(records('1,null\n2,x')), 'null');
+  assert.equal(guessNull(records('1,null\n2,')), '');
 });
 
 test('guesses: types', () => {
@@ -94,7 +96,7 @@ test('guesses: types', () => {
     [[], 'VARCHAR(255)'], [['1,5'], 'VARCHAR(20)'],
   ];
   for (const [values, type] of cases) assert.equal(guessType(values), type, values[0]);
-  assert.equal(guessType(['1,5', '2'], { comma: true }), 'DECIMAL(10,1)');
+  assert.deepEqual(['1.234,50', '-0,5', 'a,b', '12'].map((text) => withPoint(text, true)), ['1234.50', '-0.5', 'a,b', '12']);
   assert.deepEqual(columnNames(['a', 'A', '', ' x  y ']), ['a', 'A_2', 'column_3', 'x y']);
 });
 

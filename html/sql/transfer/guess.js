@@ -72,7 +72,7 @@ function guessQuote(text, delimiter) {
 const SHAPES = [
   ['int', /^[+-]?(?:0|[1-9]\d{0,17})$/],
   ['big', /^(?:0|[1-9]\d{0,18}|1[0-8]\d{18})$/],
-  ['decimal', /^[+-]?(?:0|[1-9]\d*)(?:[.,]\d+)$/],
+  ['decimal', /^[+-]?(?:0|[1-9]\d*)\.\d+$/],
   ['float', /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)e[+-]?\d+$/i],
   ['date', /^\d{4}-\d\d-\d\d$/],
   ['datetime', /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z)?$/],
@@ -106,7 +106,9 @@ export const plain = (name) => name.trim().toLowerCase().replace(/[\s_-]+/g, '')
 /** What stands for NULL, as the values look. @param {Record[]} records @returns {string} */
 export function guessNull(records) {
   const bare = new Set(records.flatMap(({ fields, quoted }) => fields.filter((_, i) => !quoted?.[i])));
-  return ['\\N', 'NULL', 'null'].find((word) => bare.has(word)) ?? '';
+  // In small letters it may as well be a value, of JSON for one.
+  const words = bare.has('') ? ['\\N', 'NULL'] : ['\\N', 'NULL', 'null'];
+  return words.find((word) => bare.has(word)) ?? '';
 }
 
 /** Sizes up to which a VARCHAR is made, in characters; longer texts are TEXT or larger. */
@@ -115,18 +117,16 @@ const VARCHARS = [20, 50, 100, 255, 1000];
 /**
  * The type of a column that takes these values.
  * @param {string[]} values without those that are NULL
- * @param {{comma?: boolean}} [how] `comma`: decimals are written with one
  * @returns {string}
  */
-export function guessType(values, { comma = false } = {}) {
+export function guessType(values) {
   if (!values.length) return 'VARCHAR(255)';
   const shapes = new Set(values.map(shapeOf));
   const only = (...allowed) => [...shapes].every((shape) => allowed.includes(shape));
-  const isDecimal = values.every((value) => !/[.,]/.test(value) || value.includes(comma ? ',' : '.'));
   if (only('int')) return intType(values);
   if (only('int', 'big')) return 'BIGINT UNSIGNED';
-  if (only('int', 'big', 'decimal') && isDecimal) return decimalType(values);
-  if (only('int', 'big', 'decimal', 'float') && isDecimal && !comma) return 'DOUBLE';
+  if (only('int', 'big', 'decimal')) return decimalType(values);
+  if (only('int', 'big', 'decimal', 'float')) return 'DOUBLE';
   if (only('date')) return 'DATE';
   if (only('date', 'datetime')) return `DATETIME${fraction(values)}`;
   if (only('time')) return `TIME${fraction(values)}`;
@@ -147,7 +147,7 @@ function intType(values) {
 function decimalType(values) {
   let [whole, scale] = [1, 0];
   for (const value of values) {
-    const [before, after = ''] = value.replace(/^[+-]/, '').split(/[.,]/);
+    const [before, after = ''] = value.replace(/^[+-]/, '').split('.');
     whole = Math.max(whole, before.length);
     scale = Math.max(scale, after.length);
   }

@@ -20,7 +20,8 @@ import { Report } from './report.js';
  */
 
 const DUPLICATES = { error: 'is a bad line', skip: 'is skipped', replace: 'takes its place (REPLACE)', update: 'updates it' };
-const BAD = { stop: 'roll all back', leave: 'leave it out and go on' };
+const BAD = { stop: 'ends it, and all is rolled back', leave: 'is left out' };
+const BAD_KEPT = { stop: 'ends it', leave: 'is left out' };
 
 /**
  * Opens the dialog; true where rows were written.
@@ -79,7 +80,7 @@ class ImportForm {
     try {
       await this.file.open(file);
     } catch (cause) {
-      this.report.ended({ how: 'failed', message: `${file.name} could not be read: ${cause.message}`, read: 0, written: 0, duplicates: 0, bad: [], kept: false, created: false, ms: 0 }, this.#target);
+      this.report.ended({ how: 'failed', message: `${file.name} could not be read: ${cause.message}`, read: 0, written: 0, duplicates: 0, bad: [], kept: false, undone: false, created: false, ms: 0 }, this.#target);
     }
   }
 
@@ -117,6 +118,8 @@ class ImportForm {
     const trouble = this.#trouble(targets);
     const unfilled = into.columns.filter((column) => !column.hasDefault && !targets.some(({ name }) => name === column.name)).map(({ name }) => name);
     const takesBack = into.transactional ? 'All in one transaction: cancelled or failed, nothing is written.' : `${into.tableName} is a table of ${into.engine || 'an engine'} that cannot roll back: what was written before an end stays, and rows go one by one.`;
+    const [stop] = this.bad.options;
+    stop.textContent = (into.transactional ? BAD : BAD_KEPT).stop;
     const lacking = unfilled.length && !into.isNew ? ` Nothing fills ${unfilled.join(', ')}, which ${unfilled.length === 1 ? 'has' : 'have'} no default.` : '';
     this.note.className = `import-note ${trouble || lacking || !into.transactional ? 'warn' : ''}`;
     fill(this.note, icon(trouble || lacking || !into.transactional ? 'warn' : 'info'), h('span', { text: trouble || takesBack + lacking }));
@@ -127,6 +130,7 @@ class ImportForm {
   #trouble(targets) {
     const { file, into } = this;
     if (this.#deps.readOnly) return 'Read-only mode: nothing can be written. Start postern with read-write access to import.';
+    if (into.busy) return 'Looking at the table …';
     if (into.trouble) return into.trouble;
     if (!file.width) return 'The file is empty.';
     if (!into.db) return 'Choose a database.';
@@ -182,7 +186,7 @@ class ImportForm {
     this.#deps.announce(outcome.how === 'done' ? `${counted(outcome.written, 'row')} imported` : outcome.message || 'The import ended', outcome.how === 'done' ? 'good' : 'bad');
     const next = /** @type {HTMLElement|null} */ (this.buttons.querySelector('.primary:not(:disabled)'));
     next?.focus();
-    this.report.summary.scrollIntoView({ block: 'nearest' });
+    this.report.element.scrollIntoView({ block: 'start' });
   }
 
   #saveBad() {

@@ -35,7 +35,7 @@ const OF_A_ROW = new Set([1263, 1364, 1366, 1369, 1411, 1525, 1526, 3819, 4025, 
  *   out, else all is rolled back
  * @typedef {{bytes: number, read: number, written: number, bad: number, ms: number, cancelling: boolean}} Progress
  * @typedef {{how: 'done'|'cancelled'|'bad'|'failed', message: string, read: number, written: number, duplicates: number, bad: Bad[],
- *   kept: boolean, created: boolean, ms: number}} Outcome `kept`: what was written stays
+ *   kept: boolean, undone: boolean, created: boolean, ms: number}} Outcome `kept`: what was written stays; `undone`: it was rolled back
  */
 
 /** What ends an import: not one row, but all that would follow. */
@@ -47,7 +47,8 @@ export class Import {
   #plan;
   #onProgress;
   #session = randomId();
-  #queryId = randomId();
+  /** Of the request under way. */
+  #queryId = '';
   #abort = new AbortController();
   #cancelled = false;
   #began = performance.now();
@@ -90,7 +91,7 @@ export class Import {
     this.#report();
     const abort = this.#abort;
     setTimeout(() => abort.abort(), CANCEL_MS);
-    await this.#api.cancel(this.#queryId).catch(() => false);
+    if (this.#queryId) await this.#api.cancel(this.#queryId).catch(() => false);
   }
 
   /** The page goes: the server ends the session. */
@@ -217,20 +218,30 @@ export class Import {
   /** @returns {Promise<import('../core/outcomes.js').Outcome[]>} */
   async #send(statements, goesOn) {
     const body = statements.map((sql) => `${JSON.stringify(sql)}\n`).join('');
-    const response = await this.#api.script({ body, lines: true, session: this.#session, queryId: this.#queryId, goesOn, signal: this.#abort.signal });
-    if (!response.ok) await readEnvelope(response);
     /** @type {import('../core/outcomes.js').Outcome[]} */
     const outcomes = [];
-    const end = await readOutcomes(response, (outcome) => outcomes.push(outcome));
+    const end = await this.#ask(body, goesOn, (outcome) => outcomes.push(outcome));
     if (!end) throw new Broken('The connection was lost');
     if (end.message) throw new Broken(end.message);
     return outcomes;
   }
 
+  async #ask(body, goesOn, onOutcome) {
+    // One id a request: the server may know the former one for a moment after its answer.
+    this.#queryId = randomId();
+    try {
+      const response = await this.#api.script({ body, lines: true, session: this.#session, queryId: this.#queryId, goesOn, signal: this.#abort.signal });
+      if (!response.ok) await readEnvelope(response);
+      return await readOutcomes(response, onOutcome);
+    } finally {
+      this.#queryId = '';
+    }
+  }
+
   /** Takes everything back, where the table can. @param {Outcome['how']} how @param {string} message */
   async #undo(how, message) {
     if (this.#inTransaction) {
-      this.#cancelledOnce();
+      this.#abort = new AbortController(); // what was cancelled must not stop this too
       // Where it is not reached, closing the session does it.
       await this.#send(['ROLLBACK'], false).catch(() => {});
     }
@@ -253,19 +264,13 @@ export class Import {
     }
   }
 
-  /** What was cancelled must not stop the rollback too. */
-  #cancelledOnce() {
-    this.#abort = new AbortController();
-    this.#queryId = randomId();
-  }
-
   /** @param {Outcome['how']} how @param {string} message @param {boolean} kept @returns {Outcome} */
   #outcome(how, message, kept) {
     const { read, written, duplicates } = this.#now;
     this.#report();
     const rows = Math.max(0, read - (this.#plan.header ? 1 : 0));
     this.#bad.sort((a, b) => a.record.line - b.record.line);
-    return { how, message, read: rows, written, duplicates, bad: this.#bad, kept, created: this.#created, ms: performance.now() - this.#began };
+    return { how, message, read: rows, written, duplicates, bad: this.#bad, kept, undone: this.#inTransaction && how !== 'done', created: this.#created, ms: performance.now() - this.#began };
   }
 
   #report() {

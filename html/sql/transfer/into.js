@@ -6,7 +6,7 @@
 import { h } from '../../common/dom.js';
 import { choice, field, setOptions } from './controls.js';
 import { columnNames, guessType, plain } from './guess.js';
-import { createSql, dateOf } from './tuples.js';
+import { createSql, dateOf, withPoint } from './tuples.js';
 
 /** Engines that take back what was written. */
 const TRANSACTIONAL = /^(?:innodb|rocksdb|tokudb|ndbcluster|ndb)$/i;
@@ -26,7 +26,9 @@ export class Into {
   /** @type {Column[]} */ columns = [];
   /** Columns of any key that is unique. @type {string[]} */
   keys = [];
-  /** Why the table cannot be looked at. */
+  /** Whether the table is still looked at. */
+  busy = true;
+  /** Why it cannot be. */
   trouble = '';
 
   /** @param {Known} known @param {() => void} onChange */
@@ -56,6 +58,7 @@ export class Into {
   /** @param {string} db @param {string} [table] */
   async setDatabase(db, table) {
     const turn = (this.#turn += 1);
+    this.#wait();
     this.database.value = db;
     const tables = db ? await this.#known.tables(db).catch(() => []) : [];
     if (turn !== this.#turn) return;
@@ -68,6 +71,7 @@ export class Into {
 
   async #setTable() {
     const turn = (this.#turn += 1);
+    this.#wait();
     this.columns = [];
     this.trouble = '';
     if (!this.isNew) {
@@ -77,6 +81,13 @@ export class Into {
     }
     this.nameField.hidden = !this.isNew;
     this.createPart.hidden = !this.isNew;
+    this.busy = false;
+    this.#onChange();
+  }
+
+  #wait() {
+    if (this.busy) return;
+    this.busy = true;
     this.#onChange();
   }
 
@@ -114,7 +125,7 @@ export class Into {
     const names = columnNames(file.names.map((name) => (file.hasHeader ? name : name.replace(' ', '_'))));
     const types = names.map((_, i) => {
       const records = file.records.slice(0, VALUES).filter(({ fields }) => fields[i] !== undefined && fields[i] !== '' && fields[i] !== nullText);
-      return guessType(records.map(({ fields }) => (dates === 'iso' ? fields[i].trim() : dateOf(fields[i], dates))), { comma });
+      return guessType(records.map(({ fields }) => withPoint(dates === 'iso' ? fields[i].trim() : dateOf(fields[i], dates), comma)));
     });
     const key = this.#keyOf(file, names, types);
     this.create.value = createSql({ db: this.db, table: this.tableName, columns: names.map((name, i) => ({ name, type: types[i], key: i === key })) });

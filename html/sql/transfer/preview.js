@@ -8,7 +8,7 @@ import { choice } from './controls.js';
 import { plain } from './guess.js';
 
 /** Records shown, and characters of a value. */
-const SHOWN = { records: 8, text: 60 };
+const SHOWN = { records: 6, text: 60 };
 
 /** The table of fields. */
 export class Preview {

@@ -60,7 +60,7 @@ export class Report {
 }
 
 /** @param {Outcome} outcome @returns {string[]} */
-function sentences({ how, message, read, written, duplicates, bad, kept, created, ms }, { db, table, duplicates: choice, isNew }) {
+function sentences({ how, message, read, written, duplicates, bad, kept, undone, created, ms }, { db, table, duplicates: choice, isNew }) {
   const place = `${db}.${table}`;
   const double = duplicates > 0 ? `${counted(duplicates, 'row')} ${{ skip: 'skipped, since the key was there', replace: 'took the place of others', update: 'updated what was there', error: '' }[choice]}` : '';
   const left = created && isNew ? `The new table ${place} stays.` : '';
@@ -68,7 +68,7 @@ function sentences({ how, message, read, written, duplicates, bad, kept, created
     const more = [double, bad.length && `${counted(bad.length, 'bad line')} left out`].filter(Boolean).join(' · ');
     return [`${counted(written, 'row')} written into ${place} in ${formatMs(ms)}`, `${counted(read, 'line')} read${more ? ` · ${more}` : ''}`];
   }
-  const state = kept ? `${counted(written, 'row')} had been written and stay: the table cannot take them back.` : 'Nothing was written: all was rolled back.';
+  const state = kept ? `${counted(written, 'row')} had been written and stay: the table cannot take them back.` : undone ? 'Nothing was written: all was rolled back.' : 'Nothing was written.';
   if (how === 'cancelled') return ['Cancelled', [state, left].filter(Boolean).join(' ')];
   if (how === 'bad') return [`${counted(bad.length, 'bad line')} up to line ${bad[bad.length - 1].record.line.toLocaleString('en')}; nothing behind was tried`, [state, left].filter(Boolean).join(' ')];
   return [message, [state, left].filter(Boolean).join(' ')];

@@ -52,15 +52,21 @@ function writerOf(type, { comma, dates }) {
   return (text) => literal(text, type);
 }
 
+/** A number with a point before its decimals, and nothing between its digits. @param {string} text @param {boolean} comma whether it has a comma there */
+export function withPoint(text, comma) {
+  const bare = text.trim();
+  if (!comma || !/^[+-]?\d[\d.\s'\u00a0\u202f]*(?:,\d+)?$/.test(bare)) return bare;
+  return bare.replace(/[.\s'\u00a0\u202f]/g, '').replace(',', '.');
+}
+
 const TRUTH = { true: '1', yes: '1', false: '0', no: '0' };
 
 function numberWriter(type, comma) {
   const isFlag = /^tinyint\(1\)/i.test(type);
   return (text) => {
-    const bare = text.trim();
-    const digits = comma ? bare.replace(/[.\s'\u00a0\u202f]/g, '').replace(',', '.') : bare;
+    const digits = withPoint(text, comma);
     if (isNumber(digits)) return digits;
-    return (isFlag && TRUTH[bare.toLowerCase()]) || quoteText(text);
+    return (isFlag && TRUTH[digits.toLowerCase()]) || quoteText(text);
   };
 }
 

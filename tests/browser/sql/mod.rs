@@ -11,6 +11,7 @@ mod editor;
 mod exports;
 mod first_rows;
 mod hostile;
+mod import;
 mod keyboard;
 mod looks;
 mod mode;
