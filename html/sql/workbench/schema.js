@@ -8,7 +8,7 @@ const MAX_COLOURED = 60_000;
 /**
  * The schema view; shows its own loading and error states.
  * @param {{db: string, table: string, load: (fresh: boolean) => Promise<object>, jump: (db: string, table: string) => void,
- *   run: () => void, data: () => void, notify: Notify}} options
+ *   run: () => void, data: () => void, dump: () => void, notify: Notify}} options
  * @returns {HTMLElement}
  */
 export function schemaView(options) {
@@ -37,9 +37,10 @@ function header(host, options) {
   const { db, table } = options;
   const run = h('button', { type: 'button', class: 'button', on: { click: options.run } }, icon('play'), 'Select rows');
   const data = h('button', { type: 'button', class: 'button', on: { click: options.data } }, icon('rows'), 'Data');
+  const dump = h('button', { type: 'button', class: 'button', title: `Dump ${table} as SQL`, on: { click: options.dump } }, icon('download'), 'Dump …');
   const refresh = iconButton('refresh', 'Load the schema again', () => load(host, options, true));
   const title = h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), table);
-  return h('div', { class: 'schema-head' }, title, data, run, refresh);
+  return h('div', { class: 'schema-head' }, title, data, run, dump, refresh);
 }
 
 function section(title, count, ...content) {

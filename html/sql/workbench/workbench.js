@@ -12,7 +12,7 @@ import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { showHistory, showSettings } from './panels.js';
 import { Queries } from './queries.js';
-import { QueryTab } from './querytab.js';
+import { QueryTab, later } from './querytab.js';
 import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
 import { MAX_KEPT_TEXT, saveSettings } from './store.js';
@@ -57,6 +57,7 @@ export class Workbench {
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
       openData: (db, table) => this.openData(db, table),
+      openDump: (db) => this.openDump({ db }),
       announce,
     });
   }
@@ -381,6 +382,7 @@ export class Workbench {
       jump: (toDb, toTable) => this.openSchema(toDb, toTable),
       run: () => this.runTable(db, table),
       data: () => this.openData(db, table),
+      dump: () => this.openDump({ db, tables: [table] }),
     });
     results.openTab(id, table, view, { closable: true, icon: 'table' });
     results.activate(id);
@@ -403,6 +405,12 @@ export class Workbench {
     });
     results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
     return view.opened;
+  }
+
+  /** Offers a database, or some of its tables, as SQL. @param {{db: string, tables?: string[]}} what */
+  async openDump(what) {
+    const module = await later(import('../transfer/dump.js'));
+    return module?.openDump(what, { api: this.api, catalogue: this.catalogue, notify });
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
