@@ -302,6 +302,16 @@ fn the_server_keeps_to_its_description() {
         "/api/export",
         Some(json!({"sql": "SELECT 1", "format": "x"})),
     );
+    for more in [
+        json!({}),
+        json!({"db": "described"}),
+        json!({"db": "described", "tables": ["t"], "ticket": true}),
+        json!({"db": "described", "review": true}),
+        json!({"db": "described", "tables": ["nowhere"]}),
+        json!({"db": "nowhere"}),
+    ] {
+        check("post", "/api/dump", "/api/dump", Some(more));
+    }
     check("get", "/api/export/none", "/api/export/{ticket}", None);
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {

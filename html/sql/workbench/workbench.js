@@ -58,6 +58,7 @@ export class Workbench {
       openObject: (object) => { this.server.close(); this.objects.open(object); },
       menu: (button, object) => this.objects.menu(button, object),
       loadGroup: (db, group) => this.objects.group(db, group),
+      openDump: (db) => this.openDump({ db }),
       announce,
     });
   }
@@ -419,6 +420,12 @@ export class Workbench {
     return module ? module.openImport(place, {
       api: this.api, known: this.catalogue, readOnly: this.readOnly, announce, changed: () => this.dictionaryChanged(), showData: (db, table) => this.openData(db, table),
     }) : false;
+  }
+
+  /** Offers a database, or some of its tables, as SQL. @param {{db: string, tables?: string[]}} what */
+  async openDump(what) {
+    const module = await later(import('../transfer/dump.js'));
+    return module?.openDump(what, { api: this.api, catalogue: this.catalogue, notify });
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */

@@ -187,6 +187,10 @@ fn everything(db: &Database, name: &str) -> Vec<String> {
     all.iter()
         .map(|line| line.replace(&format!("`{name}`."), ""))
         .map(|line| line.replace(&format!("`{name}`"), "`DB`"))
+        // MySQL says so of a column whose collation was given, as its own statement gives it.
+        .map(|line| line.replace(" CHARACTER SET utf8mb4 COLLATE", " COLLATE"))
+        // And of a routine it keeps the semicolon behind it where it came with other statements.
+        .map(|line| line.replace("; | ", " | "))
         .collect()
 }
 
