@@ -226,6 +226,7 @@ export class Workbench {
     if (tab !== this.active) this.active?.show(false);
     this.active = tab;
     tab.show(true);
+    this.#lend();
     this.drawTabs();
     this.#drawDatabases();
     this.drawState(tab);
@@ -307,11 +308,23 @@ export class Workbench {
   /** A tab's text or database changed. @param {QueryTab} tab */
   tabChanged(tab) {
     if (tab === this.active) {
+      this.#lend();
       this.#drawDatabases();
       this.drawState(tab);
     }
     if (tab.shownDb !== tab.db) this.drawTabs();
     this.keeping.soon();
+  }
+
+  /** While tables are looked at they get the height that an empty editor does not need. */
+  #lend() {
+    this.layout.lend(this.active.isEmpty && this.active.browses);
+  }
+
+  #browse() {
+    this.server.close();
+    this.active.browses = true;
+    this.#lend();
   }
 
   /** @param {QueryTab} tab */
@@ -367,7 +380,7 @@ export class Workbench {
 
   /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table */
   openSchema(db, table) {
-    this.server.close();
+    this.#browse();
     this.objects.openSchema(db, table);
   }
 
@@ -394,7 +407,7 @@ export class Workbench {
   /** The rows of a table in a tab beside the schema. @param {string} db @param {string} table */
   async openData(db, table) {
     const { results } = this.active;
-    this.server.close();
+    this.#browse();
     if (this.layout.isNarrow) this.layout.closeDrawer();
     let module;
     try {
