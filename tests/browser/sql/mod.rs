@@ -6,6 +6,7 @@
 mod client;
 mod completing;
 mod data;
+mod dumps;
 mod editor;
 mod exports;
 mod first_rows;
