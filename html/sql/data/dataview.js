@@ -49,6 +49,7 @@ export class DataView {
       clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
       refresh: () => this.#open(this.#place, { fresh: true }),
       count: () => this.#count(),
+      toEnd: () => this.#toEnd(),
     });
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
@@ -145,6 +146,7 @@ export class DataView {
         empty: 'No rows.',
         // A finger hits a link only in a row that is high enough.
         ...(this.#schema.foreign_keys?.length && matchMedia(TOUCHED).matches && { rowHeight: TOUCHED_ROW }),
+        toEnd: () => this.#toEnd(),
         sort: (keys) => this.#change({ sort: keys.map(({ column, descending }) => ({ name: this.#schema.columns[column].name, descending })) }),
         onSight: (first, last) => this.#onSight(first, last),
         onHeader: (header, column) => this.#header(header, column),
@@ -189,6 +191,24 @@ export class DataView {
       if (rows === this.#rows) this.#bar.counted(total);
     } catch (cause) {
       if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#count());
+    }
+  }
+
+  /** Goes to the last row, without those between. */
+  async #toEnd() {
+    const rows = this.#rows;
+    if (!rows || !this.grid) return;
+    try {
+      if (!rows.pager.ended) {
+        this.#bar.counted(null);
+        const total = await rows.total();
+        if (rows !== this.#rows) return;
+        await rows.pager.jump(Number(total));
+        this.#bar.counted(total);
+      }
+      if (rows === this.#rows) this.grid?.moveTo({ row: rows.length - 1, column: this.grid.model.active.column }, { focus: true });
+    } catch (cause) {
+      if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#toEnd());
     }
   }
 

@@ -33,9 +33,9 @@ export class Grid {
    * @param {{label: string, onActive?: (at: Position) => void,
    *   onOpen?: (at: Position, byKey: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
    *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: number,
-   *   sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
+   *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void}} options
-   *   `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`: add to what was drawn
+   *   `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`: add to what was drawn
    */
   constructor(result, options) {
     this.options = options;

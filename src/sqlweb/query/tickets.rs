@@ -85,6 +85,7 @@ mod tests {
     fn export(sql: usize) -> Export {
         Export {
             job: Job {
+                is_of_file: false,
                 reader: String::new(),
                 uses: None,
                 visitor: String::new(),
