@@ -8,6 +8,7 @@ mod noted;
 mod statement;
 mod tickets;
 mod time_zone;
+mod utf8;
 
 pub(super) use budget::RowBudget;
 pub(super) use dump_job::DumpJob;
