@@ -9,15 +9,12 @@
 
 import { fill, h, icon } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { formatBytes, formatMs } from '../../common/figures.js';
+import { formatBytes } from '../../common/figures.js';
 import { FORMATS, quoteName, writeTable } from '../core/format.js';
 import { detailsOf, originOf } from '../core/origin.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { readPreference, writePreference } from './preferences.js';
-import { fileName, followDownload, plainName, saveBlob } from './download.js';
-
-/** Time between two progress figures, in milliseconds. */
-const PROGRESS_MS = 100;
+import { fileName, followDownload, plainName, pump, saveBlob } from './download.js';
 
 const SERVER_FORMATS = {
   csv: { label: 'CSV', extension: 'csv' },
@@ -206,29 +203,10 @@ class ExportForm {
   }
 
   async #pump(writable, signal) {
-    const started = performance.now();
-    let bytes = 0;
-    let reported = 0;
-    try {
-      const reader = await this.#deps.api.exportReader(await this.#request(), signal);
-      for (let next = await reader.read(); !next.done; next = await reader.read()) {
-        await writable.write(next.value);
-        bytes += next.value.byteLength;
-        if (performance.now() - reported > PROGRESS_MS) this.#report(bytes, (reported = performance.now()) - started);
-      }
-      await writable.close();
-    } catch (cause) {
-      await writable.abort().catch(() => {}); // the file is left as it was
-      throw cause;
-    }
-    this.#report(bytes, performance.now() - started);
+    const open = async () => this.#deps.api.exportReader(await this.#request(), signal);
+    const bytes = await pump(open, writable, (text) => { this.progress.textContent = text; });
     this.#deps.notify(`Exported ${formatBytes(bytes)}`, 'good');
     this.#close();
-  }
-
-  #report(bytes, ms) {
-    const speed = ms > 0 ? ` · ${formatBytes(Math.round((bytes / ms) * 1000))}/s` : '';
-    this.progress.textContent = `${formatBytes(bytes)} written · ${formatMs(ms)}${speed}`;
   }
 
   #failed(cause) {

@@ -149,7 +149,10 @@ export class Execution {
       onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
-      onError: (statement, message, bare) => tab.showError(this.#unexplained(statement), message, bare),
+      onError: (statement, message, bare, offset) => {
+        const written = this.#unexplained(statement);
+        tab.showError(written, message, bare, offset === undefined ? undefined : Math.max(0, offset - statement.sql.length + written.sql.length));
+      },
     }), statements.length);
   }
 

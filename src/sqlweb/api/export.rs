@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
+use super::dump;
 use super::params::Fields;
 use super::query::job;
 use crate::http::{ApiError, Method, Request, Response};
 use crate::sqlweb::gate;
 use crate::sqlweb::output::{ExportSink, Format, Layout, LazyStream, file_name};
-use crate::sqlweb::query::{Export, TimeZone, execute};
+use crate::sqlweb::query::{Download, Export, TimeZone, execute};
 use crate::sqlweb::service::Service;
 
 /// Streams an export, or hands out a ticket for it.
@@ -17,10 +16,7 @@ pub(crate) fn export(service: &Arc<Service>, request: Request) {
     match read(service, &request) {
         Ok((export, false)) => send(service, request, export),
         Ok((export, true)) => {
-            let response = match service.tickets.issue(export) {
-                Ok(ticket) => Response::ok(json!({"ticket": ticket})),
-                Err(error) => Response::error(&error),
-            };
+            let response = service.tickets.answer(Download::Export(export));
             request.respond(response);
         }
         Err(error) => request.respond(Response::error(&error)),
@@ -38,14 +34,15 @@ pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
     let ticket = request.param("ticket");
     let ticket = ticket.expect("the route ends with the ticket");
     match service.tickets.take(ticket, &visitor) {
-        Some(export) => send(service, request, export),
+        Some(Download::Export(export)) => send(service, request, export),
+        Some(Download::Dump(asked)) => dump::send(service, request, asked),
         None => request.respond(no_ticket()),
     }
 }
 
 fn no_ticket() -> Response {
     Response::error(&ApiError::not_found(
-        "this download link was used already or is older than 60 s; start the export again",
+        "this download link was used already or is older than 60 s; start the download again",
     ))
 }
 

@@ -245,7 +245,11 @@ impl ScriptRun<'_> {
             }
             Err(error) => {
                 self.failed += 1;
-                members.extend(query::members(&error));
+                let mut failed = query::members(&error);
+                if let Some(place) = failed.remove("offset") {
+                    failed.insert("place".into(), place);
+                }
+                members.extend(failed);
             }
         }
         self.tell(&told)

@@ -68,19 +68,24 @@ impl Format {
             Self::Sql => ("application/sql", "sql"),
         }
     }
+
+    /// The head of the download of a file of that name, without its extension.
+    pub(crate) fn head(self, name: &str) -> ResponseHead {
+        let (kind, extension) = self.kind();
+        ResponseHead::new(200)
+            .header("Content-Type", kind)
+            .header(
+                "Content-Disposition",
+                attachment(&format!("{name}.{extension}")),
+            )
+            .header("Cache-Control", "no-store")
+    }
 }
 
 impl Layout {
     /// The head of the answer.
     pub(crate) fn head(&self) -> ResponseHead {
-        let (kind, extension) = self.format.kind();
-        ResponseHead::new(200)
-            .header("Content-Type", kind)
-            .header(
-                "Content-Disposition",
-                attachment(&format!("{}.{extension}", self.name)),
-            )
-            .header("Cache-Control", "no-store")
+        self.format.head(&self.name)
     }
 }
 

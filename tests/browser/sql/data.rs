@@ -684,9 +684,9 @@ fn a_narrow_window_shows_the_data_without_scrolling_sideways() {
         "Emulation.setDeviceMetricsOverride",
         json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}),
     );
-    client
-        .page
-        .eval("document.querySelector('#drawer').click()");
+    client.page.wait_for("eyes.first('#sidebar') === null");
+    client.page.click("#drawer");
+    client.page.wait_for("eyes.first('#sidebar')");
     client.show_tables();
     open_data(&client, "person");
     let width: Value = client.page.eval("document.documentElement.scrollWidth");

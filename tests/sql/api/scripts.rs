@@ -189,7 +189,14 @@ fn read_only_mode_refuses_each_statement_that_writes() {
         ],
         "{lines:?}"
     );
+    assert_eq!(lines[1]["offset"], 10, "where the statement begins");
     assert_eq!(count(db, "SELECT COUNT(*) FROM script_readonly.t"), 3);
+    let (_, lines) = script(&mut client, "", SQL, "s", "SELECT 1; SELECT 2, f_add(1, 2)");
+    assert_eq!(
+        (&lines[1]["offset"], &lines[1]["place"]),
+        (&json!(10), &json!(10)),
+        "{lines:?}"
+    );
 }
 
 #[test]
