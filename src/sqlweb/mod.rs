@@ -20,6 +20,7 @@ mod auth;
 mod catalogue;
 mod catch_panic;
 mod conn;
+mod dump;
 mod edit;
 mod error;
 mod guest;

@@ -1,5 +1,6 @@
 //! The HTTP API: which path is answered by what.
 
+mod dump;
 mod edit;
 mod error;
 mod export;

@@ -106,6 +106,21 @@ impl Fields {
         }
     }
 
+    /// A list of texts; empty when it is absent or null.
+    pub(crate) fn names(&mut self, name: &str) -> Vec<String> {
+        let listed = match self.members.get(name) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Array(listed)) => listed.as_slice(),
+            Some(_) => &[Value::Null],
+        };
+        let texts = listed.iter().map(|one| one.as_str().map(str::to_owned));
+        texts.collect::<Option<_>>().unwrap_or_else(|| {
+            self.wrong
+                .push(format!("'{name}' must be a list of strings"));
+            Vec::new()
+        })
+    }
+
     /// True or false; `default` when it is absent or null.
     pub(crate) fn flag(&mut self, name: &str, default: bool) -> bool {
         match self.members.get(name) {
