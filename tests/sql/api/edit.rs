@@ -716,3 +716,45 @@ fn an_account_with_rights_to_some_columns_edits_those() {
     );
     db.exec("DROP USER edit_some@'%'");
 }
+
+mod on_mariadb {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_table_that_keeps_its_history_are_edited() {
+        let db = made(
+            "edit_versioned",
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH SYSTEM VERSIONING; INSERT INTO t VALUES (1, 1), (2, 2); \
+             CREATE TABLE s (id INT, v INT, a TIMESTAMP(6) GENERATED ALWAYS AS ROW START, b TIMESTAMP(6) GENERATED ALWAYS AS ROW END, \
+             PERIOD FOR SYSTEM_TIME (a, b), PRIMARY KEY (id)) WITH SYSTEM VERSIONING; INSERT INTO s (id, v) VALUES (1, 1), (2, 2)",
+        );
+        let postern = Postern::on(db, &[]);
+        for table in ["t", "s"] {
+            let changes = json!([
+                {"op": "update", "key": {"id": 1}, "old": {"v": 1}, "new": {"v": 2}},
+                {"op": "update", "key": {"id": 1}, "old": {"v": 2}, "new": {"v": 3}},
+                {"op": "delete", "key": {"id": 2}, "old": {"v": 2}},
+                {"op": "insert", "new": {"id": 2, "v": 9}},
+            ]);
+            let (status, answer) = edit(&postern, "edit_versioned", table, changes);
+            assert_eq!(status, 200, "{table}: {answer}");
+            assert_eq!(answer["data"]["rows"][1]["v"], 3);
+            assert_eq!(answer["data"]["rows"][3]["v"], 9);
+        }
+        let now = postern
+            .client()
+            .query_ok("edit_versioned", "SELECT * FROM s WHERE id = 1")["rows"][0]
+            .clone();
+        let change =
+            json!([{"op": "update", "key": {"id": 1, "b": now["b"]}, "old": now, "new": {"v": 4}}]);
+        let (status, answer) = edit(&postern, "edit_versioned", "s", change);
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(
+            count(
+                db,
+                "SELECT COUNT(*) FROM edit_versioned.s FOR SYSTEM_TIME ALL WHERE id = 1"
+            ),
+            4
+        );
+    }
+}
