@@ -26,13 +26,15 @@ import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTem
  * @property {(db: string, table: string) => void} data
  * @property {(db: string, table: string) => void} rows
  * @property {(db: string) => void} use
+ * @property {(place: {db: string, table?: string}) => void} fill from a file of values
+ * @property {(what: {db: string, tables?: string[]}) => void} dump as SQL
  * @property {(db: string, sql: string, name: string, run?: boolean) => void} fillIn into a new tab
  * @property {(object: Named, sql: string) => void} gone what an object lost, or that it is no more
  */
 
 /** Opens the menu at a button. @param {HTMLElement} button @param {Named} object @param {Host} host */
 export function openObjectMenu(button, object, host) {
-  const groups = [first(object, host), look(object, host), copy(object, host), templates(object, host), host.readOnly || object.system ? [] : destructive(object, host)];
+  const groups = [first(object, host), look(object, host), copy(object, host), templates(object, host), transfer(object, host), host.readOnly || object.system ? [] : destructive(object, host)];
   openMenu(button, groups.filter((group) => group.length).flatMap((group, i) => (i ? [null, ...group] : group)));
 }
 
@@ -74,6 +76,14 @@ function templates(object, host) {
   });
   const writes = host.readOnly ? [] : [entry('INSERT', insertTemplate), entry('UPDATE', updateTemplate), entry('DELETE', deleteTemplate)];
   return [entry('SELECT', selectTemplate), ...writes];
+}
+
+/** What brings rows in, and takes everything out. @param {Named} object @param {Host} host */
+function transfer({ kind, db, name, system }, host) {
+  if (!['database', 'table', 'view'].includes(kind) || system) return [];
+  const place = kind === 'database' ? { db: name } : { db, table: name };
+  const dump = { label: 'Dump as SQL …', icon: 'download', run: () => host.dump(kind === 'database' ? { db: name } : { db, tables: [name] }) };
+  return host.readOnly || kind === 'view' ? [dump] : [{ label: 'Import CSV …', icon: 'upload', run: () => host.fill(place) }, dump];
 }
 
 function destructive(object, host) {

@@ -9,7 +9,8 @@ import { randomId } from './store.js';
  * What panes and menus need of the page.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, readOnly: boolean,
  *   active: import('./querytab.js').QueryTab, tabs: import('./querytab.js').QueryTab[], layout: import('./layout.js').Layout, sidebar: import('./sidebar.js').Sidebar,
- *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, browse: (db: string) => void,
+ *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, openImport: (place: {db: string, table?: string}) => Promise<boolean>,
+ *   openDump: (what: {db: string, tables?: string[]}) => void, browse: (db: string) => void,
  *   useDatabase: (db: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void, dictionaryChanged: () => void,
  *   remember: (tab: import('./querytab.js').QueryTab, outcome: import('./runner.js').Outcome) => void}} Bench
  */
@@ -37,6 +38,8 @@ export class Objects {
       jump: (toDb, toTable) => bench.openSchema(toDb, toTable),
       run: () => bench.runTable(db, table),
       data: () => bench.openData(db, table),
+      fill: () => bench.openImport({ db, table }),
+      dump: () => bench.openDump({ db, tables: [table] }),
       menu: (button, kind) => this.menu(button, object(kind)),
       more: async (schema) => {
         const module = await later(import('../objects/tablefacts.js'));
@@ -100,6 +103,8 @@ export class Objects {
       data: (db, table) => bench.openData(db, table),
       rows: (db, table) => bench.runTable(db, table),
       use: (db) => bench.useDatabase(db),
+      fill: (place) => bench.openImport(place),
+      dump: (what) => bench.openDump(what),
       fillIn: (db, sql, name, run = false) => bench.fillInNew(db, sql, name, run),
       gone: (object, sql) => this.#gone(object, sql),
     };

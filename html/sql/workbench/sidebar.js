@@ -31,7 +31,7 @@ export class Sidebar {
    * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
    *   runTable: (db: string, table: string) => void, openData: (db: string, table: string) => void,
    *   openObject: (object: import('../objects/kinds.js').Named) => void, menu: (button: HTMLElement, object: import('../objects/kinds.js').Named) => void,
-   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, announce: (text: string) => void}} on
+   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, announce: (text: string) => void}} on
    */
   constructor(catalogue, on) {
     this.#catalogue = catalogue;
@@ -167,7 +167,8 @@ export class Sidebar {
       this.filter.placeholder = 'Filter databases';
     } else {
       const back = h('button', { type: 'button', class: 'button quiet back', on: { click: () => this.#back() } }, icon('back'), 'Databases');
-      fill(this.head, back, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
+      const dump = iconButton('download', `Dump ${this.#db} as SQL`, () => this.#on.openDump(this.#db));
+      fill(this.head, back, dump, refresh, h('h2', { id: 'sidebar-title', class: 'sidebar-db', title: this.#db }, icon('database'), h('span', { text: this.#db })), this.#use);
       this.filter.placeholder = 'Filter tables';
     }
     this.filter.setAttribute('aria-label', this.filter.placeholder);

@@ -15,7 +15,7 @@ const RELOAD_MS = 600;
 /** How many windows' tabs are remembered for one server and user. */
 const MAX_WORKSPACES = 5;
 
-const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.4 };
+const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.28 };
 
 function read(key) {
   try {
