@@ -13,6 +13,7 @@ const BY_STATUS = { 401: 'unauthorized', 403: 'doubtful', 404: 'doubtful', 410: 
 
 /**
  * @typedef {{sql: string, db?: string, limit?: number|null, session?: string, queryId?: string, timeZone?: string, signal?: AbortSignal}} Query
+ * @typedef {{tables: number, sequences: number, views: number, routines: number, triggers: number, events: number, notes: string[]}} DumpReview
  * @typedef {'online'|'offline'|'database'|'doubtful'|'unauthorized'} Reachability  `database`: postern answers, the database does not;
  *   `doubtful`: what stands in front of postern may have answered in its place
  */
@@ -33,9 +34,17 @@ export function createApi({ onState = () => {} } = {}) {
     return response;
   }
 
-  const exportTicket = async (options) => {
-    const { ticket } = await readData(await post('/api/export', { ...options, ticket: true }, { signal: AbortSignal.timeout(CATALOGUE_MS) }));
+  const ticketOf = async (path, options) => {
+    const { ticket } = await readData(await post(path, { ...options, ticket: true }, { signal: AbortSignal.timeout(CATALOGUE_MS) }));
     return `/api/export/${encodeURIComponent(ticket)}`;
+  };
+  const exportTicket = (options) => ticketOf('/api/export', options);
+  const dumpTicket = (options) => ticketOf('/api/dump', options);
+  /** The bytes of a download, for a page that writes them somewhere itself. @param {string} address @param {AbortSignal} signal */
+  const reader = async (address, signal) => {
+    const response = await send(address, { signal });
+    if (!response.ok) await readEnvelope(response);
+    return /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
   };
   const post = (path, body, init = {}) => send(path, { ...jsonRequest('POST', body), ...init });
   const get = async (path, parameters = {}, ms = CATALOGUE_MS) => {
@@ -71,6 +80,11 @@ export function createApi({ onState = () => {} } = {}) {
       const headers = { 'Content-Type': lines ? 'application/x-ndjson' : 'application/sql', 'Postern-Session': session };
       return send(`/api/script?${query}`, { method: 'POST', headers, body, signal });
     },
+    /**
+     * Changes rows of a table in one transaction, or tells with `review` the statements that would.
+     * @param {{db: string, table: string, changes: object[], time_zone?: string, query_id?: string, review?: boolean}} edit
+     */
+    edit: async (edit) => readData(await post('/api/edit', edit)),
     /** Kills a running statement on the server; false when it was not running any more. */
     cancel: async (queryId) => {
       const response = await post('/api/cancel', { query_id: queryId }, { signal: AbortSignal.timeout(CANCEL_MS) });
@@ -80,12 +94,13 @@ export function createApi({ onState = () => {} } = {}) {
     },
     /** The address of a download good for one minute: the browser fetches it, the page holds nothing. */
     exportTicket,
-    /** The bytes of an export, for a page that writes them somewhere itself. */
-    exportReader: async (options, signal) => {
-      const response = await send(await exportTicket(options), { signal });
-      if (!response.ok) await readEnvelope(response);
-      return /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-    },
+    /** The bytes of an export. */
+    exportReader: async (options, signal) => reader(await exportTicket(options), signal),
+    /** What a dump would hold, and what not. @returns {Promise<DumpReview>} */
+    dumpReview: async (options, signal) => readData(await post('/api/dump', { ...options, review: true }, { signal })),
+    /** The address of a dump, as of an export. */
+    dumpTicket,
+    dumpReader: async (options, signal) => reader(await dumpTicket(options), signal),
     /** Ends a session when its tab or the page closes; never waits. */
     closeSession: (session) => beacon({ session }),
     /** The page goes, and may come back within some seconds, as when it is loaded again: the session lasts so long. */

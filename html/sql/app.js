@@ -24,9 +24,7 @@ const api = createApi({
     if (state === 'offline') health.serverLost();
     else if (state === 'unauthorized') signIn();
     else if (state === 'database') health.databaseLost();
-    else if (state === 'doubtful' ? health.state === 'connected' : health.state === 'offline') // Both at once: on a line of 200 ms each would wait for the other.
-health.check();
-catalogue.databases().catch(() => {}); // the sidebar asks again, and says it
+    else if (state === 'doubtful' ? health.state === 'connected' : health.state === 'offline') health.check();
   },
 });
 const health = new Health(api, onInfo);

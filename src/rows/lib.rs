@@ -8,11 +8,13 @@
 mod csv;
 mod json;
 mod packet;
+mod sql;
 mod words;
 
 pub use csv::{csv_needs_quotes, push_csv, push_csv_quoted};
 pub use json::{push_json, push_json_escaped, push_json_row};
 pub use packet::{Span, find_cells, number};
+pub use sql::push_sql_escaped;
 
 /// Longest value that is written in one go, in bytes; the pieces of a longer one are cut by the caller, who writes them
 /// out between two.

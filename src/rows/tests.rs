@@ -39,6 +39,20 @@ fn every_pair_of_bytes_is_written_as_it_must_be() {
             valid.into_owned()
         };
         assert_eq!(csv(&text), expected, "{text:?}");
+        let (mut literal, mut expected) = (Vec::new(), Vec::new());
+        push_sql_escaped(&mut literal, &text);
+        for byte in text {
+            match byte {
+                b'\'' => expected.extend(b"''"),
+                b'\\' => expected.extend(b"\\\\"),
+                0 => expected.extend(b"\\0"),
+                b'\n' => expected.extend(b"\\n"),
+                b'\r' => expected.extend(b"\\r"),
+                0x1a => expected.extend(b"\\Z"),
+                byte => expected.push(byte),
+            }
+        }
+        assert_eq!(literal, expected, "{text:?}");
     }
 }
 

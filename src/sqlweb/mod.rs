@@ -20,6 +20,8 @@ mod auth;
 mod catalogue;
 mod catch_panic;
 mod conn;
+mod dump;
+mod edit;
 mod error;
 mod guest;
 mod hints;

@@ -6,11 +6,11 @@ const LONGEST: usize = 8 * 1024;
 /// What stands in place of what may be a password.
 const MASK: &str = "***";
 
-/// Verbs that are named; anything else a statement begins with may be a word of the visitor's own.
+/// Verbs that are named, and what dumps are noted as; anything else a statement begins with may be a word of the visitor's own.
 #[rustfmt::skip]
-const VERBS: [&str; 58] = [
+const VERBS: [&str; 59] = [
     "ALTER", "ANALYZE", "BEGIN", "BINLOG", "CACHE", "CALL", "CHANGE", "CHECK", "CHECKSUM", "CLONE", "COMMIT", "CREATE",
-    "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DO", "DROP", "EXECUTE", "EXPLAIN", "FLUSH", "GET", "GRANT", "HANDLER",
+    "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DO", "DROP", "DUMP", "EXECUTE", "EXPLAIN", "FLUSH", "GET", "GRANT", "HANDLER",
     "HELP", "IMPORT", "INSERT", "INSTALL", "KILL", "LOAD", "LOCK", "OPTIMIZE", "PREPARE", "PURGE", "RELEASE", "RENAME",
     "REPAIR", "REPLACE", "RESET", "RESTART", "REVOKE", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "SHUTDOWN",
     "SIGNAL", "START", "STOP", "TABLE", "TRUNCATE", "UNINSTALL", "UNLOCK", "UPDATE", "USE", "VALUES", "WITH",

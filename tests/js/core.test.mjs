@@ -3,6 +3,7 @@ import { geometryText, hexBytes, hexDump, imageType, vectorText } from '../../ht
 import { viewCell, visible } from '../../html/sql/core/cells.js';
 import { chartColumns, formatTick, sampleRows, ticks } from '../../html/sql/core/chart.js';
 import { FORMATS, literal, sourceTable, writeTable } from '../../html/sql/core/format.js';
+import { detailsOf, originOf } from '../../html/sql/core/origin.js';
 import { compareDecimals, sortRows } from '../../html/sql/core/sort.js';
 import { kindOf } from '../../html/sql/core/types.js';
 import { assert, test } from './shim.mjs';
@@ -89,6 +90,7 @@ test('TSV', async () => {
   assert.equal(await written('tsv', table), '1\tNULL\n2\t"x\ty ""q""\n"\n3\t');
   assert.equal(await written('tsv', { ...table, header: true, rows: [] }), 'a\tb');
   assert.equal(await written('tsv', { ...table, rows: [['a "b"', '"c']] }), 'a "b"\t"""c"');
+  assert.equal(await written('tsv', { ...table, rows: [[null, 'NULL']] }), 'NULL\t"NULL"', 'a text that says NULL is none');
 });
 
 test('CSV is RFC 4180; NULL and the empty text differ; formulas are left alone unless asked', async () => {
@@ -104,12 +106,17 @@ test('JSON keeps digits and is valid', async () => {
   const table = { columns: ['a"', 'b'], types: ['BIGINT', 'TEXT'], rows: [['18446744073709551615', null], [1, 'x']] };
   assert.deepEqual(JSON.parse(await written('json', table)), [{ 'a"': '18446744073709551615', b: null }, { 'a"': 1, b: 'x' }]);
   assert.deepEqual(JSON.parse(await written('json', { ...table, rows: [] })), []);
+  const nested = { columns: ['j', 't', 'x'], types: ['JSON', 'LONGTEXT', 'TEXT'], rows: [['{"n": 12345678901234567890}', '[1,\n2]', '[3]'], [null, '{no', null]], nested: ['t'] };
+  assert.equal(await written('json', nested), '[\n  {"j": {"n": 12345678901234567890}, "t": [1,2], "x": "[3]"},\n  {"j": null, "t": "{no", "x": null}\n]\n');
 });
 
 test('INSERT quotes names and values', async () => {
   const table = { columns: ['id', 'a`b'], types: ['BIGINT', 'TEXT'], rows: [['18446744073709551615', "O'Re\\il\n"], [null, '']], name: '`t`' };
   assert.equal(await written('insert', table),
-    "INSERT INTO `t` (`id`, `a``b`) VALUES\n  (18446744073709551615, 'O''Re\\\\il\\n'),\n  (NULL, '');\n");
+    "INSERT INTO `t` (`id`, `a``b`) VALUES\n  (18446744073709551615, _utf8mb4 X'4f2752655c696c0a'),\n  (NULL, '');\n", 'under every mode');
+  const script = await written('insert', { ...table, script: true, leaveOut: ['id'] });
+  assert.ok(script.includes("sql_mode = 'NO_AUTO_VALUE_ON_ZERO"));
+  assert.ok(script.includes("INSERT INTO `t` (`a``b`) VALUES\n  ('O''Re\\\\il\\n'),\n  ('');\nSET sql_mode = @postern_sql_mode;\n"), script);
   assert.equal(literal('0xFF', 'binary'), '0xFF');
   assert.equal(literal('0x', 'binary'), "''");
   assert.equal(literal('0x0000803F', kindOf('VECTOR')), '0x0000803F');
@@ -123,7 +130,7 @@ test('INSERT quotes names and values', async () => {
 
 test('Markdown keeps its shape', async () => {
   const text = await written('markdown', { columns: ['a|b', 'n'], types: ['TEXT', 'INT'], rows: [['x|y\nz', null]] });
-  assert.equal(text, '| a\\|b | n |\n| --- | ---: |\n| x\\|y<br>z | NULL |\n');
+  assert.equal(text, '| a\\|b | n |\n| --- | ---: |\n| x\\|y<br>z | *NULL* |\n');
 });
 
 test('every format of 20,000 rows ends with its last row', async () => {
@@ -205,4 +212,14 @@ test('a sample keeps the extremes', () => {
   assert.ok(kept.length <= 1002, `${kept.length}`);
   assert.ok(kept.includes(4321) && kept.includes(777) && kept.includes(0) && kept.includes(9999));
   assert.deepEqual(sampleRows([[1, null]], 2), [0, 1]);
+});
+
+test('the table that rows come from, and which of its columns are generated or JSON', async () => {
+  assert.deepEqual(originOf({ sql: 'SELECT * FROM `my db`.`a``b` WHERE x', db: 'shop' }), { db: 'my db', table: 'a`b' });
+  assert.deepEqual(originOf({ sql: 'SELECT * FROM orders LIMIT 3', db: 'shop' }), { db: 'shop', table: 'orders' });
+  assert.equal(originOf({ sql: 'SELECT * FROM a JOIN b', db: 'shop' }), null);
+  const schema = async () => ({ columns: [{ name: 'a' }, { name: 'b', generated: 'a + 1', extra: 'VIRTUAL GENERATED' }, { name: 'c', extra: 'DEFAULT_GENERATED' }], create_statement: 'CREATE TABLE `orders` (`d` longtext CHECK (json_valid(`d`)))' });
+  const result = { sql: 'SELECT * FROM orders', db: 'shop' };
+  assert.deepEqual(await detailsOf(result, schema), { leaveOut: ['b'], nested: ['d'] });
+  assert.deepEqual(await detailsOf(result, () => Promise.reject(new Error('no'))), { leaveOut: [], nested: [] });
 });

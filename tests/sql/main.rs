@@ -8,6 +8,7 @@
 
 mod api;
 mod cluster;
+mod dump;
 mod everyday;
 mod fake_mysql;
 mod gate_differential;

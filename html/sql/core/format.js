@@ -21,6 +21,9 @@ const PIECE = 1 << 16;
  * @property {string} [nullText] text for NULL (TSV, CSV); default `NULL` in TSV, empty in CSV
  * @property {boolean} [safeFormulas] CSV: puts `'` before texts that a spreadsheet would run as a formula
  * @property {string} [name] of the table, for INSERT
+ * @property {string[]} [leaveOut] INSERT: columns that are left out, such as generated ones
+ * @property {boolean} [script] INSERT: a file of its own, which sets the session's mode
+ * @property {string[]} [nested] JSON: columns of texts that are JSON
  */
 
 /** The formats by name, with the label and the file type of each. */
@@ -59,6 +62,7 @@ function* writeTsv({ columns, rows, header = false, nullText = 'NULL' }) {
   const cell = (value) => {
     if (value === null) return nullText;
     const text = String(value);
+    if (text === nullText) return quoted(text); // unlike NULL
     return /[\t\r\n]|^"/.test(text) ? quoted(text) : text;
   };
   const end = '\n';
@@ -91,28 +95,54 @@ function* withHeader(columns, rows, header) {
   yield* rows;
 }
 
-/** An array of objects, a line each; values as the API gives them, so that no digit is lost. */
-function* writeJson({ columns, rows }) {
+/**
+ * An array of objects, a line each; values as the API gives them, so that no digit is lost, and JSON as what it is.
+ * @param {Table} table
+ */
+function* writeJson({ columns, types, rows, nested = [] }) {
   const keys = columns.map((name) => JSON.stringify(name));
+  const isNested = columns.map((name, i) => kindOf(types[i]) === 'json' || nested.includes(name));
+  const cell = (value, i) => (isNested[i] ? document(value) : null) ?? JSON.stringify(value);
   let before = '[\n  ';
   for (const row of rows) {
-    yield `${before}{${row.map((value, i) => `${keys[i]}: ${JSON.stringify(value)}`).join(', ')}}`;
+    yield `${before}{${row.map((value, i) => `${keys[i]}: ${cell(value, i)}`).join(', ')}}`;
     before = ',\n  ';
   }
   yield before === ',\n  ' ? '\n]\n' : '[]\n';
 }
 
-function* writeInsert({ columns, types, rows, name = 'table_name' }) {
+/** A text that is JSON, in one line and with every digit; null where it is none. */
+function document(value) {
+  if (typeof value !== 'string') return null;
+  try {
+    JSON.parse(value);
+  } catch {
+    return null;
+  }
+  return value.replace(/[\r\n]+/g, '').trim();
+}
+
+/** What a file of INSERTs begins and ends with: its values mean the same whatever session reads them. */
+const SCRIPT = {
+  before: "SET NAMES utf8mb4;\nSET @postern_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ALLOW_INVALID_DATES';\n",
+  after: 'SET sql_mode = @postern_sql_mode;\n',
+};
+
+/** @param {Table} table */
+function* writeInsert({ columns, types, rows, name = 'table_name', leaveOut = [], script = false }) {
+  const kept = columns.map((_, i) => i).filter((i) => !leaveOut.includes(columns[i]));
   const kinds = types.map(kindOf);
-  const head = `INSERT INTO ${name} (${columns.map(quoteName).join(', ')}) VALUES`;
+  const head = `INSERT INTO ${name} (${kept.map((i) => quoteName(columns[i])).join(', ')}) VALUES`;
   let inStatement = 0;
-  for (const row of rows) {
-    const tuple = `(${row.map((value, i) => literal(value, kinds[i])).join(', ')})`;
+  if (script) yield SCRIPT.before;
+  for (const row of kept.length ? rows : []) {
+    const tuple = `(${kept.map((i) => literal(row[i], kinds[i], script)).join(', ')})`;
     const lead = inStatement === 0 ? `${head}\n  ` : ',\n  ';
     inStatement = (inStatement + 1) % INSERT_ROWS;
     yield lead + tuple + (inStatement === 0 ? ';\n' : '');
   }
   if (inStatement !== 0) yield ';\n';
+  if (script) yield SCRIPT.after;
 }
 
 /** An identifier in the server's quotes. */
@@ -124,13 +154,21 @@ const ESCAPES = { '\0': '\\0', '\n': '\\n', '\r': '\\r', '\u001a': '\\Z', "'": "
  * A value as an SQL literal.
  * @param {any} value null, a string, a number or a boolean
  * @param {string} kind of the column
+ * @param {boolean} [escapes] whether a backslash is sure to be read as an escape: a mode of the session decides
  */
-export function literal(value, kind) {
+export function literal(value, kind, escapes = false) {
   if (value === null || value === undefined) return 'NULL';
   if (typeof value === 'number') return String(value);
   if (kind === 'number' && /^-?\d+(\.\d+)?$/.test(value)) return value;
   if (isBinaryKind(kind) && isHex(value)) return value.length > 2 ? value : "''";
-  return `'${String(value).replace(/[\0\n\r\u001a'\\]/g, (char) => ESCAPES[char])}'`;
+  const text = String(value);
+  if (escapes) return `'${text.replace(/[\0\n\r\u001a'\\]/g, (char) => ESCAPES[char])}'`;
+  return /[\\\0\r\u001a]/.test(text) ? bytesOf(text) : `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A text by its bytes, which reads the same under every mode. */
+function bytesOf(text) {
+  return `_utf8mb4 X'${Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('')}'`;
 }
 
 function* writeMarkdown({ columns, types, rows }) {
@@ -140,8 +178,9 @@ function* writeMarkdown({ columns, types, rows }) {
   for (const row of rows) yield line(row.map(markdownCell));
 }
 
+/** NULL in italics, which no text is: its stars are escaped. */
 function markdownCell(value) {
-  if (value === null) return 'NULL';
+  if (value === null) return '*NULL*';
   return String(value)
     .replace(/[\\|*_`<>[\]]/g, '\\$&')
     .replace(/\r\n|\r|\n/g, '<br>');

@@ -77,6 +77,25 @@ export class Pager {
     for (const page of this.#pages) page.rows = null;
   }
 
+  /** Puts others in place of the rows that are held. @param {(row: any[]) => any[]|null} change null where a row is gone */
+  edit(change) {
+    for (const page of this.#pages) {
+      if (!page.rows) continue;
+      page.rows = page.rows.flatMap((row) => { const next = change(row); return next ? [next] : []; });
+      page.count = page.rows.length;
+    }
+    this.#measure();
+  }
+
+  /** The place of a row that is held, by what it is known by; -1 where it is not. @param {(row: any[]) => boolean} is */
+  placeOf(is) {
+    for (const [at, { rows }] of this.#pages.entries()) {
+      const found = rows?.findIndex(is) ?? -1;
+      if (found >= 0) return this.#firsts[at] + found;
+    }
+    return -1;
+  }
+
   /** The rows of the first page that is held. @returns {any[][]} */
   get sample() {
     return this.#pages.find(({ rows }) => rows)?.rows ?? [];

@@ -7,6 +7,7 @@ import { h, isMac } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { openPanel } from '../../common/popup.js';
 import { FORMATS, sourceTable, writeTable } from '../core/format.js';
+import { detailsOf } from '../core/origin.js';
 import { copyPieces } from './download.js';
 import { readPreference, writePreference } from './preferences.js';
 
@@ -20,11 +21,13 @@ const OPTIONAL_HEADER = new Set(['tsv', 'csv']);
 export class Copying {
   #grid;
   #notify;
+  #schemaOf;
 
-  /** @param {import('./grid.js').Grid} grid @param {Notify} notify */
-  constructor(grid, notify) {
+  /** @param {import('./grid.js').Grid} grid @param {Notify} notify @param {import('../core/origin.js').SchemaOf} [schemaOf] */
+  constructor(grid, notify, schemaOf) {
     this.#grid = grid;
     this.#notify = notify;
+    this.#schemaOf = schemaOf;
   }
 
   /** Ctrl+C: the selection as tab-separated text. @param {ClipboardEvent} event */
@@ -48,8 +51,13 @@ export class Copying {
     const { model } = this.#grid;
     if (!model.holds(area)) return this.#tellNotHeld();
     const table = { ...model.tableOf(area), header, name: sourceTable(model.result.sql) ?? undefined };
+    const written = async () => {
+      // Only these ask what the columns are.
+      const details = format === 'insert' || format === 'json' ? await detailsOf(model.result, this.#schemaOf) : {};
+      return writeTable(format, { ...table, ...details });
+    };
     try {
-      const length = await copyPieces(writeTable(format, table));
+      const length = await copyPieces(written());
       this.#notify(`Copied ${describe(area)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters`, 'good');
     } catch (cause) {
       this.#notify(`Nothing was copied: ${cause.message}. Try fewer rows, or export to a file`, 'bad');
@@ -96,16 +104,22 @@ export class Copying {
     ];
   }
 
-  /** The menu of a cell. @param {HTMLElement} cell @param {() => void} onView @param {import('../../common/menu.js').MenuItem[]} [more] entries after the first */
+  /**
+   * The menu of a cell.
+   * @param {HTMLElement} cell @param {() => void} onView
+   * @param {import('../../common/menu.js').MenuItem[]} [more] further entries; where the first edits the cell, it has the Enter key
+   */
   openMenu(cell, onView, more = []) {
     const entry = ({ name, area }, format, key) => ({
       label: `Copy ${name.toLowerCase()} as ${FORMATS[format].label}`, icon: 'copy', key, run: () => this.copy(format, area, false),
     });
     const [selected, rows] = this.#areas;
     if (!rows) return;
+    const edits = more[0]?.key === 'Enter';
     openMenu(cell, [
-      { label: 'View the value', icon: 'expand', key: 'Enter', run: onView },
-      ...more,
+      ...more.slice(0, edits ? 1 : 0),
+      { label: 'View the value', icon: 'expand', key: edits ? 'Shift+Enter' : 'Enter', run: onView },
+      ...more.slice(edits ? 1 : 0),
       null,
       entry(selected, 'tsv', isMac ? '⌘C' : 'Ctrl+C'),
       ...['tsv', 'csv', 'json', 'insert', 'markdown'].map((format) => entry(rows, format)),

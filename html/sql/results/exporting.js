@@ -9,25 +9,29 @@
 
 import { fill, h, icon } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
-import { formatBytes, formatMs } from '../../common/figures.js';
-import { FORMATS, sourceTable, writeTable } from '../core/format.js';
+import { formatBytes } from '../../common/figures.js';
+import { FORMATS, quoteName, writeTable } from '../core/format.js';
+import { detailsOf, originOf } from '../core/origin.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { readPreference, writePreference } from './preferences.js';
-import { fileName, followDownload, saveBlob } from './download.js';
+import { fileName, followDownload, plainName, pump, saveBlob } from './download.js';
 
-/** Time between two progress figures, in milliseconds. */
-const PROGRESS_MS = 100;
-
-const SERVER_FORMATS = { csv: { label: 'CSV', extension: 'csv' }, jsonl: { label: 'JSON Lines', extension: 'jsonl' } };
+const SERVER_FORMATS = {
+  csv: { label: 'CSV', extension: 'csv' },
+  jsonl: { label: 'JSON Lines', extension: 'jsonl' },
+  json: { label: 'JSON', extension: 'json' },
+  insert: { label: 'SQL INSERT', extension: 'sql' },
+};
 
 /**
  * Opens the dialog.
  * @param {import('./gridmodel.js').GridModel} model
  * @param {{session?: string}} run that gave the result
  * @param {{api: ReturnType<typeof import('../api.js').createApi>, notify: Notify}} deps
+ * @param {string} [title] what the result is called
  */
-export function openExport(model, run, deps) {
-  const form = new ExportForm(model, run, deps);
+export function openExport(model, run, deps, title = '') {
+  const form = new ExportForm(model, run, deps, title);
   return openDialog({ title: 'Export', body: form.element, onOpen: (dialog, close) => form.opened(dialog, close) })
     .then(() => form.closed());
 }
@@ -40,7 +44,9 @@ class ExportForm {
   #abort = null;
   #close = () => {};
 
-  constructor(model, run, deps) {
+  constructor(model, run, deps, title) {
+    this.origin = originOf(model.result);
+    this.title = title;
     this.#model = model;
     this.#run = run;
     this.#deps = deps;
@@ -55,6 +61,11 @@ class ExportForm {
     this.safe = this.#check('exportSafe', false);
     this.nullText = h('input', { class: 'field', size: 8, maxlength: 20, 'aria-label': 'Text for NULL', placeholder: 'nothing' });
     this.nullText.value = readPreference('exportNull', '');
+    this.table = h('input', { class: 'field', size: 24, maxlength: 64, 'aria-label': 'Table of the INSERTs', autocomplete: 'off', spellcheck: 'false' });
+    this.table.value = this.origin?.table ?? 'table_name';
+    this.insertOptions = h('div', {}, h('label', { class: 'export-line' }, h('span', { text: 'Into the table' }), this.table),
+      h('p', { class: 'dim', text: 'Generated columns are left out. The file sets its own character set and mode, so that every value is read as it was written.' }));
+    this.jsonOptions = h('p', { class: 'dim', text: 'Decimals, and integers beyond 2⁵³, are strings, so that no digit is lost; what is JSON is nested.' });
     this.warning = h('div', { class: 'export-warning', hidden: !this.mayChange },
       icon('warn'),
       h('div', {}, h('p', { text: 'This may be more than a query: exporting runs the statement again, with all its effects.' }),
@@ -71,7 +82,7 @@ class ExportForm {
         this.#model.holds(this.#model.everything) && this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'as here, in this order')),
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
-      this.csvOptions, this.progress, this.buttons);
+      this.csvOptions, this.insertOptions, this.jsonOptions, this.progress, this.buttons);
     this.#adapt();
   }
 
@@ -101,6 +112,8 @@ class ExportForm {
     }
     const csv = this.format.value === 'csv';
     this.csvOptions.hidden = !csv && this.format.value !== 'tsv';
+    this.insertOptions.hidden = this.format.value !== 'insert';
+    this.jsonOptions.hidden = !this.format.value.startsWith('json');
     this.bomLine.hidden = !csv;
     this.safeLine.hidden = !csv || this.all.checked;
     this.warning.hidden = !this.mayChange || !this.all.checked;
@@ -130,23 +143,36 @@ class ExportForm {
     this.#abort?.abort();
   }
 
-  get #name() {
-    const { extension } = this.formats[this.format.value];
-    return fileName(sourceTable(this.#model.result.sql)?.split('.').pop() ?? 'result', extension);
+  /** What a file is called: after the table and its database, else after the statement. */
+  get #called() {
+    const { db, table } = this.origin ?? { db: this.#model.result.db || this.#run.db, table: this.title || 'result' };
+    return plainName([db, table].filter(Boolean).join('.'));
   }
 
-  get #request() {
+  get #extension() {
+    return this.formats[this.format.value].extension;
+  }
+
+  async #request() {
     writePreference('exportNull', this.nullText.value);
-    const { sql, db } = this.#model.result;
+    const { result } = this.#model;
+    const format = this.format.value;
+    const { leaveOut, nested } = await this.#details();
     return {
-      sql, db: db || this.#run.db, session: this.#run.session, format: this.format.value,
+      sql: result.sql, db: result.db || this.#run.db, session: this.#run.session, time_zone: result.timeZone, format, name: this.#called,
       header: this.header.checked, bom: this.bom.checked, null: this.nullText.value,
+      ...(format === 'insert' && { table: this.table.value || undefined, leave_out: leaveOut }), ...(format.startsWith('json') && { nested }),
     };
+  }
+
+  /** What the schema says of the columns, where the format asks for it. */
+  async #details() {
+    return this.format.value.startsWith('json') || this.format.value === 'insert' ? detailsOf(this.#model.result, this.#deps.api.schema) : { leaveOut: [], nested: [] };
   }
 
   async #download() {
     try {
-      followDownload(await this.#deps.api.exportTicket(this.#request), this.#name);
+      followDownload(await this.#deps.api.exportTicket(await this.#request()), `${this.#called}.${this.#extension}`);
       this.#deps.notify('The browser downloads the export and shows its progress', 'good');
       this.#close();
     } catch (cause) {
@@ -157,7 +183,7 @@ class ExportForm {
   async #saveFile() {
     let file;
     try {
-      file = await globalThis.showSaveFilePicker({ suggestedName: this.#name });
+      file = await globalThis.showSaveFilePicker({ suggestedName: `${this.#called}.${this.#extension}` });
     } catch (cause) {
       if (cause.name === 'AbortError') return undefined; // the user cancelled
       return this.#download(); // forbidden by a policy: download instead
@@ -177,29 +203,10 @@ class ExportForm {
   }
 
   async #pump(writable, signal) {
-    const started = performance.now();
-    let bytes = 0;
-    let reported = 0;
-    try {
-      const reader = await this.#deps.api.exportReader(this.#request, signal);
-      for (let next = await reader.read(); !next.done; next = await reader.read()) {
-        await writable.write(next.value);
-        bytes += next.value.byteLength;
-        if (performance.now() - reported > PROGRESS_MS) this.#report(bytes, (reported = performance.now()) - started);
-      }
-      await writable.close();
-    } catch (cause) {
-      await writable.abort().catch(() => {}); // the file is left as it was
-      throw cause;
-    }
-    this.#report(bytes, performance.now() - started);
+    const open = async () => this.#deps.api.exportReader(await this.#request(), signal);
+    const bytes = await pump(open, writable, (text) => { this.progress.textContent = text; });
     this.#deps.notify(`Exported ${formatBytes(bytes)}`, 'good');
     this.#close();
-  }
-
-  #report(bytes, ms) {
-    const speed = ms > 0 ? ` · ${formatBytes(Math.round((bytes / ms) * 1000))}/s` : '';
-    this.progress.textContent = `${formatBytes(bytes)} written · ${formatMs(ms)}${speed}`;
   }
 
   #failed(cause) {
@@ -211,12 +218,12 @@ class ExportForm {
     const format = /** @type {keyof typeof FORMATS} */ (this.format.value);
     const table = {
       ...this.#model.tableOf(this.#model.everything), header: this.header.checked, nullText: this.nullText.value,
-      safeFormulas: this.safe.checked, name: sourceTable(this.#model.result.sql) ?? undefined,
+      safeFormulas: this.safe.checked, name: quoteName(this.table.value || 'table_name'), script: true, ...await this.#details(),
     };
     writePreference('exportNull', this.nullText.value);
     const pieces = await writeTable(format, table);
     if (format === 'csv' && this.bom.checked) pieces.unshift('\ufeff');
-    saveBlob(new Blob(pieces, { type: FORMATS[format].mime }), this.#name);
+    saveBlob(new Blob(pieces, { type: FORMATS[format].mime }), fileName(this.#called, this.#extension));
     this.#close();
   }
 }

@@ -27,15 +27,20 @@ export class Grid {
   /** @type {AbortController|null} */
   #sorting = null;
   #observer;
+  /** The cell that something else fills as long as it is set: it is edited. @type {Position|null} */
+  held = null;
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{label: string, onActive?: (at: Position) => void,
-   *   onOpen?: (at: Position, byKey: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
+   *   onOpen?: (at: Position, byKey?: boolean, byClick?: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
    *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: number,
    *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
-   *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void}} options
-   *   `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`: add to what was drawn
+   *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
+   *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
+   *   onKey?: (event: KeyboardEvent, at: Position) => boolean}} options
+   *   `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
+   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does
    */
   constructor(result, options) {
     this.options = options;
@@ -216,6 +221,7 @@ export class Grid {
       if (!known || renew) this.#placeCell(cell, column);
       if (!known || renew || refill) this.#fillCell(cell, place, column);
     }
+    if (renew || refill) this.options.onRow?.(row.element, row.number, place);
     for (const column of free) {
       row.cells.get(column).remove();
       row.cells.delete(column);
@@ -239,9 +245,11 @@ export class Grid {
   }
 
   #fillCell(cell, place, column) {
+    if (this.held && this.held.row === place && this.held.column === column) return;
     if (!this.model.row(place)) {
       cell.dataset.look = 'awaited';
       cell.replaceChildren();
+      this.options.onCell?.(cell, { row: place, column });
       return;
     }
     const { look, parts, note } = viewCell(this.model.value({ row: place, column }), this.model.kinds[column]);
@@ -350,6 +358,7 @@ export class Grid {
    * @param {{extend?: boolean, span?: 'cells'|'rows'|'columns'|'all', focus?: boolean}} [how]
    */
   moveTo(to, { focus = this.element.contains(document.activeElement), ...how } = {}) {
+    this.options.onMove?.();
     this.model.moveTo(to, how);
     this.reveal(this.model.active, how.span);
     this.render();

@@ -122,7 +122,7 @@ export class GridModel {
 
   /** Width of the column of row numbers. */
   get numberWidth() {
-    return Math.max(36, Math.ceil(String(this.rowCount).length * this.#charWidth) + 18);
+    return Math.max(36, Math.ceil(String(this.rowCount).length * this.#charWidth) + 18) + (this.result.signWidth ?? 0);
   }
 
   left(column) {

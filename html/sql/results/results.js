@@ -56,6 +56,8 @@ export function createResults(host, deps) {
     setStatus: (text) => area.setStatus(text),
     find: () => area.find(),
     focus: () => area.focus(),
+    get unsaved() { return area.unsaved(); },
+    unsavedIn: (id) => area.unsavedIn(`other-${id}`),
     destroy: () => area.destroy(),
   };
 }
@@ -223,8 +225,8 @@ class ResultArea {
   }
 
   #addView(id, title, run, result) {
-    const { notify, announce } = this.#deps;
-    const view = new ResultView(result, { title, run, notify, announce });
+    const { api, notify, announce } = this.#deps;
+    const view = new ResultView(result, { title, run, notify, announce, schemaOf: api.schema, why: 'The result of a statement is not edited; the data of a table is.' });
     view.title = title;
     this.#views.set(id, view);
     const before = this.#arranged.get(result.sql);
@@ -360,14 +362,24 @@ class ResultArea {
 
   /**
    * @param {string} id @param {string} title @param {HTMLElement} element
-   * @param {{closable?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void}} [options] `view`: what Find,
-   *   Copy and Export work on, as a ResultView
+   * @param {{closable?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void, mayClose?: () => boolean|Promise<boolean>}} [options]
+   *   `view`: what Find, Copy and Export work on, as a ResultView; its `unsaved` says what would be lost with it
    */
-  openTab(id, title, element, { closable = true, icon: name, view, onShow, onClose } = {}) {
+  openTab(id, title, element, { closable = true, icon: name, view, onShow, onClose, mayClose } = {}) {
     const key = `other-${id}`;
-    this.tabs.add(key, { title, element, icon: name, closable, rank: RANK.other, onShow, onClose: () => { this.#views.delete(key); onClose?.(); } });
+    this.tabs.add(key, { title, element, icon: name, closable, rank: RANK.other, onShow, mayClose, onClose: () => { this.#views.delete(key); onClose?.(); } });
     if (view) this.#views.set(key, view);
     this.tabs.activate(key);
+  }
+
+  /** What would be lost if all of it were closed, in words; empty where nothing would. */
+  unsaved() {
+    return [...this.#views.values()].map((view) => view.unsaved ?? '').filter(Boolean).join(', ');
+  }
+
+  /** What would be lost with one tab. @param {string} key */
+  unsavedIn(key) {
+    return this.#views.get(key)?.unsaved ?? '';
   }
 
   /** @param {string} id of the workbench's tabs, or `chart`, `plan`, `messages`, `result-1` … */
@@ -402,7 +414,7 @@ class ResultArea {
   async #export() {
     const view = this.#view;
     const module = view?.grid && await this.#load(import('./exporting.js'));
-    if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps);
+    if (module && this.#view === view) module.openExport(view.grid.model, view.run, this.#deps, view.title);
   }
 
   #tabChanged() {

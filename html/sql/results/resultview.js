@@ -18,11 +18,11 @@ const WIDTH = { least: 220, first: 380, step: 24 };
 export class ResultView {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{title: string, run: object, notify: Notify, announce: Announce,
+   * @param {{title: string, run: object, notify: Notify, announce: Announce, why?: string, schemaOf?: import('../core/origin.js').SchemaOf,
    *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[]}} deps
-   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu
+   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here
    */
-  constructor(result, { title, run, notify, announce, grid, menu }) {
+  constructor(result, { title, run, notify, announce, schemaOf, grid, menu, why }) {
     this.result = result;
     this.run = run;
     this.title = title;
@@ -42,9 +42,9 @@ export class ResultView {
       ...grid,
     });
     listen(this.grid);
-    this.copying = new Copying(this.grid, notify);
+    this.copying = new Copying(this.grid, notify, schemaOf);
     this.find = new FindBar(this.grid);
-    this.viewer = new Viewer({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify });
+    this.viewer = new Viewer({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));

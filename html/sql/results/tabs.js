@@ -17,6 +17,7 @@ let serial = 0;
  * @property {boolean} closable
  * @property {() => void} [onShow]
  * @property {() => void} [onClose]
+ * @property {() => boolean|Promise<boolean>} [mayClose]
  */
 
 /** A list of tabs and their panels. It may own tabs only, so the crosses are for the pointer; the key is Delete. */
@@ -47,9 +48,10 @@ export class Tabs {
    * Adds a tab, before those whose `rank` is greater; one of the same id is replaced in its place.
    * @param {string} id
    * @param {{title: string, element: Node, hint?: string, count?: string, icon?: string, kind?: string, closable?: boolean, rank?: number,
-   *   onShow?: () => void, onClose?: () => void}} options
+   *   onShow?: () => void, onClose?: () => void, mayClose?: () => boolean|Promise<boolean>}} options `mayClose`: asked before a person
+   *   closes it
    */
-  add(id, { title, element, hint = '', count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose }) {
+  add(id, { title, element, hint = '', count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose, mayClose }) {
     const successor = this.#successor(id, rank);
     const wasActive = this.active === id;
     this.#discard(id);
@@ -64,7 +66,7 @@ export class Tabs {
     const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true }, element);
     this.list.insertBefore(holder, successor?.holder ?? null);
     this.panels.append(panel);
-    this.#tabs.set(id, { id, button, panel, holder, rank, closable, onShow, onClose });
+    this.#tabs.set(id, { id, button, panel, holder, rank, closable, onShow, onClose, mayClose });
     if (wasActive || this.active === null) this.activate(id);
   }
 
@@ -80,7 +82,7 @@ export class Tabs {
 
   #closer(id, title) {
     return h('button', {
-      type: 'button', class: 'tab-close', tabindex: -1, 'aria-hidden': 'true', title: `Close ${title} (Delete)`, on: { click: () => this.remove(id) },
+      type: 'button', class: 'tab-close', tabindex: -1, 'aria-hidden': 'true', title: `Close ${title} (Delete)`, on: { click: () => this.close(id) },
     }, iconOf('close'));
   }
 
@@ -92,6 +94,12 @@ export class Tabs {
     tab.panel.remove();
     tab.onClose?.();
     return tab;
+  }
+
+  /** Removes a tab, unless it holds what a person wants to keep. */
+  async close(id) {
+    const tab = this.#tabs.get(id);
+    if (!tab?.mayClose || await tab.mayClose()) this.remove(id);
   }
 
   /** Removes a tab; where it was shown, a neighbour is shown instead. */
@@ -151,7 +159,7 @@ export class Tabs {
     const order = this.#ordered();
     const at = order.findIndex((tab) => tab.button === document.activeElement);
     if (at < 0) return;
-    if (event.key === 'Delete' && order[at].closable) this.remove(order[at].id);
+    if (event.key === 'Delete' && order[at].closable) this.close(order[at].id);
     else {
       const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: order.length - 1 }[event.key];
       if (to === undefined) return;

@@ -35,8 +35,8 @@ export class Viewer {
   #imageUrl = '';
   #drawing = 0;
 
-  /** @param {{onClose: () => void, onStep: (by: 1|-1) => void, notify: Notify}} deps `onStep`: to the row above or below */
-  constructor({ onClose, onStep, notify }) {
+  /** @param {{onClose: () => void, onStep: (by: 1|-1) => void, notify: Notify, why?: string}} deps `onStep`: to the row above or below; `why`: why the value is not changed here */
+  constructor({ onClose, onStep, notify, why = '' }) {
     this.#notify = notify;
     this.title = h('span', { class: 'viewer-title' });
     this.facts = h('span', { class: 'viewer-facts dim' });
@@ -51,7 +51,8 @@ export class Viewer {
     const close = iconButton('close', 'Close the viewer (Esc)', onClose);
     this.element = h('section', { class: 'viewer', 'aria-label': 'Cell viewer', hidden: true },
       h('div', { class: 'viewer-head' }, this.title, this.facts, above, below, copy, save, close),
-      h('div', { class: 'viewer-tools' }, this.modes, this.find.count, this.find.input, this.wrapButton), this.body);
+      h('div', { class: 'viewer-tools' }, this.modes, this.find.count, this.find.input, this.wrapButton), this.body,
+      h('p', { class: 'viewer-why dim', text: why, hidden: why === '' }));
     this.element.addEventListener('keydown', (event) => {
       const step = event.altKey && { ArrowUp: -1, ArrowDown: 1 }[event.key];
       if (event.key !== 'Escape' && !step) return;

@@ -1,6 +1,7 @@
 // The question before a tab is closed that is running or has an open transaction.
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { h } from '../../common/dom.js';
+import { mayLose } from './panels.js';
 
 /**
  * Whether a tab may be closed.
@@ -9,6 +10,7 @@ import { h } from '../../common/dom.js';
  */
 export async function mayClose(tab, commit) {
   const { name, inTransaction } = tab;
+  if (!await mayLose(tab.results.unsaved)) return false;
   if (!tab.run) return !inTransaction || closeTransaction(tab, commit);
   const lost = inTransaction ? ' and rolls its open transaction back' : '';
   return confirmDialog({ title: 'Close tab', text: `“${name}” is running. Closing it cancels the statement${lost}.`, action: 'Cancel and close' });

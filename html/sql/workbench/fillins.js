@@ -18,6 +18,8 @@ const MAX_ENTRY = 50_000;
  * @property {(db: string) => import('./querytab.js').QueryTab|null} tabFor
  * @property {(tab: import('./querytab.js').QueryTab) => void} tabChanged
  * @property {() => void} drawTabs
+ * @property {{followHash: () => boolean}} server
+ * @property {(db: string) => void} showLinked
  */
 
 /** The history, saved queries and links of a workbench. */
@@ -40,10 +42,12 @@ export class FillIns {
 
   /** Fills in what the address asks for, if anything. */
   followLink() {
+    if (this.#host.server.followHash()) return;
     const link = readLink(location.hash);
     if (!link) return;
     history.replaceState(null, '', location.pathname + location.search);
     const { active } = this.#host;
+    if (link.db) this.#host.showLinked(link.db);
     const fits = active.followsSidebar || (!link.sql && (!link.db || link.db === active.db));
     const tab = fits ? active : this.#host.newTab();
     if (!tab) return;

@@ -51,10 +51,11 @@ export class Keeping {
     workspace.saveHistory(fillIns.history);
   }
 
-  /** Makes the browser ask before a running write or an open transaction is lost. */
+  /** Makes the browser ask before a running write, an open transaction or changes of rows are lost. */
   #askBeforeLeaving(event) {
     const { readOnly, tabs } = this.#host;
-    if (readOnly || this.leavesUnasked || !tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite)) return;
+    const loses = !readOnly && !this.leavesUnasked && tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite);
+    if (!loses && !tabs.some((tab) => tab.results.unsaved)) return;
     event.preventDefault();
     event.returnValue = true;
   }

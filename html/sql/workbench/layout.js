@@ -12,6 +12,7 @@ export class Layout {
   #settings;
   #save;
   #before = EDITOR.normal;
+  #isLent = false;
 
   /** @param {Settings} settings @param {() => void} save */
   constructor(settings, save) {
@@ -50,10 +51,22 @@ export class Layout {
   #setEditor(share, done) {
     const value = clamp(Number.isFinite(share) ? share : EDITOR.normal, EDITOR.min, EDITOR.max);
     this.#settings.editorShare = value;
-    byId('main').style.setProperty('--editor-share', String(value));
-    byId('main').style.setProperty('--results-share', String(1 - value));
-    byId('split-editor').setAttribute('aria-valuenow', String(Math.round(value * 100)));
+    this.#isLent = false;
+    this.#drawEditor(value);
     if (done) this.#save();
+  }
+
+  #drawEditor(share) {
+    byId('main').style.setProperty('--editor-share', String(share));
+    byId('main').style.setProperty('--results-share', String(1 - share));
+    byId('split-editor').setAttribute('aria-valuenow', String(Math.round(share * 100)));
+  }
+
+  /** Lends the height of an editor in which nothing is written to what is looked at. @param {boolean} lent */
+  lend(lent) {
+    if (lent === this.#isLent) return;
+    this.#isLent = lent;
+    this.#drawEditor(lent ? EDITOR.min : this.#settings.editorShare);
   }
 
   /** Gives the results nearly all of the height, or the editor its share back. */

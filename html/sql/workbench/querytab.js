@@ -63,6 +63,8 @@ export class QueryTab {
     /** @type {import('./runner.js').Progress|null} */
     this.progress = null;
     this.news = false;
+    /** Whether tables were opened in it. */
+    this.browses = false;
     /** How the last run ended, in few words. */
     this.summary = '';
     /** Whether a statement of the run changed what the sidebar knows. */

@@ -5,16 +5,17 @@ import { promptDialog } from '../../common/dialog.js';
 import { selectAll } from '../core/identifiers.js';
 import { mayClose } from './closing.js';
 import { Execution } from './execution.js';
-import { chooseFile, readScript, saveScript } from './files.js';
+import { chooseFile, hasValues, readScript, saveScript } from './files.js';
 import { FillIns } from './fillins.js';
 import { Keeping } from './keeping.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
-import { showSettings } from './panels.js';
-import { QueryTab } from './querytab.js';
-import { schemaView } from './schema.js';
+import { Objects } from './objects.js';
+import { mayLose, showSettings } from './panels.js';
+import { QueryTab, later } from './querytab.js';
 import { Sidebar } from './sidebar.js';
 import { saveSettings } from './store.js';
+import { ServerPages } from './serverpages.js';
 import { drawTabs } from './tabstrip.js';
 import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
 import { welcome } from './welcome.js';
@@ -29,6 +30,9 @@ const MAX_CLOSED = 10;
 /** The page after the first answer of the server. */
 export class Workbench {
   #closed = [];
+  /** The database of the link that the page was opened with, and whether the sidebar has begun. */
+  #linked = '';
+  #begun = false;
 
   /** @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
   constructor({ api, catalogue, info, workspace, settings }) {
@@ -45,12 +49,18 @@ export class Workbench {
     this.fillIns = new FillIns(this);
     this.keeping = new Keeping(this);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
+    this.objects = new Objects(this);
+    this.server = new ServerPages(this);
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
-      useDatabase: (db) => this.#useDatabase(db),
+      useDatabase: (db) => this.useDatabase(db),
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
       openData: (db, table) => this.openData(db, table),
+      openObject: (object) => { this.server.close(); this.objects.open(object); },
+      menu: (button, object) => this.objects.menu(button, object),
+      loadGroup: (db, group) => this.objects.group(db, group),
+      openDump: (db) => this.openDump({ db }),
       announce,
     });
   }
@@ -58,10 +68,11 @@ export class Workbench {
   /** Wires the page and restores what was open. */
   open() {
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
-    listenForKeys(this.#commands());
+    listenForKeys(Object.fromEntries(Object.entries(this.#commands()).map(([name, act]) => [name, (event) => (this.server.blocks(name) ? undefined : act(event))])));
     this.#restore();
     addEventListener('hashchange', () => this.fillIns.followLink());
     this.keeping.listen();
+    this.server.listen();
     this.#loadCatalogue();
     this.active.editor.area.focus();
   }
@@ -75,10 +86,19 @@ export class Workbench {
     this.fillIns.followLink();
   }
 
+  /** Where the page begins: at the database of a link, at that of the visit before, at the one it was started with. */
   async #loadCatalogue() {
     const { sidebar } = this.workspace.tabs();
+    this.#begun = true;
     this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
-    await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
+    const db = this.#linked || (sidebar ?? this.info.database);
+    await (db ? this.sidebar.showTables(db) : sidebar === '' ? this.sidebar.showDatabases() : this.sidebar.showFirst());
+  }
+
+  /** The server answers again: what could not be had is asked for. */
+  #recover() {
+    if (this.sidebar.unreached) this.sidebar.refresh();
+    if (!this.catalogue.databaseNames.length) this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
   }
 
   /** The mode and the like may have changed: postern was started again behind the same address. @param {ServerInfo} info */
@@ -89,6 +109,7 @@ export class Workbench {
       location.reload();
     }
     this.info = info;
+    this.#recover();
   }
 
   get readOnly() {
@@ -103,6 +124,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
+      importCsv: () => this.openImport({ db: this.sidebar.db || this.active.db }),
       save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
@@ -134,6 +156,7 @@ export class Workbench {
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
+      { label: 'Import CSV …', icon: 'upload', run: c.importCsv },
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
       { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.fillIns.copyLink() },
       null,
@@ -205,6 +228,7 @@ export class Workbench {
     if (tab !== this.active) this.active?.show(false);
     this.active = tab;
     tab.show(true);
+    this.#lend();
     this.drawTabs();
     this.#drawDatabases();
     this.drawState(tab);
@@ -275,8 +299,8 @@ export class Workbench {
     this.sidebar.setTabDatabase(this.active.db);
   }
 
-  /** Makes the active tab run in the database shown in the sidebar. */
-  #useDatabase(db) {
+  /** Makes the active tab run in a database. @param {string} db */
+  useDatabase(db) {
     this.setDatabase(db);
     announce(`${this.active.name} runs in ${db} now`);
     this.layout.closeDrawer();
@@ -286,11 +310,23 @@ export class Workbench {
   /** A tab's text or database changed. @param {QueryTab} tab */
   tabChanged(tab) {
     if (tab === this.active) {
+      this.#lend();
       this.#drawDatabases();
       this.drawState(tab);
     }
     if (tab.shownDb !== tab.db) this.drawTabs();
     this.keeping.soon();
+  }
+
+  /** While tables are looked at they get the height that an empty editor does not need. */
+  #lend() {
+    this.layout.lend(this.active.isEmpty && this.active.browses);
+  }
+
+  #browse() {
+    this.server.close();
+    this.active.browses = true;
+    this.#lend();
   }
 
   /** @param {QueryTab} tab */
@@ -346,23 +382,34 @@ export class Workbench {
 
   /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table */
   openSchema(db, table) {
-    const { results } = this.active;
-    const id = `schema:${db}.${table}`;
-    const view = schemaView({
-      db, table, notify,
-      load: (fresh) => this.catalogue.schema(db, table, fresh),
-      jump: (toDb, toTable) => this.openSchema(toDb, toTable),
-      run: () => this.runTable(db, table),
-      data: () => this.openData(db, table),
-    });
-    results.openTab(id, table, view, { closable: true, icon: 'table' });
-    results.activate(id);
-    if (this.layout.isNarrow) this.layout.closeDrawer();
+    this.#browse();
+    this.objects.openSchema(db, table);
+  }
+
+  /** The tables of a database in the sidebar. @param {string} db */
+  browse(db) {
+    if (this.active.followsSidebar) this.setDatabase(db);
+    this.sidebar.showTables(db);
+  }
+
+  /** Fills a statement into a new tab, or the empty one that is there. @param {string} db @param {string} sql @param {string} name @param {boolean} [run] */
+  fillInNew(db, sql, name, run = false) {
+    this.server.close();
+    const tab = this.active.isEmpty && !this.active.run && !this.active.inTransaction ? this.active : this.newTab({ db });
+    if (!tab) return;
+    this.layout.closeDrawer();
+    tab.fillIn(sql, db);
+    tab.generated = run;
+    tab.nameAfter(name);
+    this.drawTabs();
+    tab.editor.area.focus();
+    if (run) this.execution.all(tab);
   }
 
   /** The rows of a table in a tab beside the schema. @param {string} db @param {string} table */
   async openData(db, table) {
     const { results } = this.active;
+    this.#browse();
     if (this.layout.isNarrow) this.layout.closeDrawer();
     let module;
     try {
@@ -371,11 +418,29 @@ export class Workbench {
       return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
     }
     const id = `data:${db}.${table}`;
+    // What is changed there is not to be lost by opening it once more.
+    if (results.unsavedIn(id)) return results.activate(id);
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
+      readOnly: () => this.readOnly,
+      fill: (ofDb, ofTable) => this.openImport({ db: ofDb, table: ofTable }),
     });
-    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
+    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
     return view.opened;
+  }
+
+  /** Imports a file of values into a table; true where rows were written. @param {{db: string, table?: string, file?: File}} place */
+  async openImport(place) {
+    const module = await later(import('../transfer/import.js'));
+    return module ? module.openImport(place, {
+      api: this.api, known: this.catalogue, readOnly: this.readOnly, announce, changed: () => this.dictionaryChanged(), showData: (db, table) => this.openData(db, table),
+    }) : false;
+  }
+
+  /** Offers a database, or some of its tables, as SQL. @param {{db: string, tables?: string[]}} what */
+  async openDump(what) {
+    const module = await later(import('../transfer/dump.js'));
+    return module?.openDump(what, { api: this.api, catalogue: this.catalogue, notify });
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
@@ -383,6 +448,7 @@ export class Workbench {
     const sql = selectAll(table);
     const tab = this.tabFor(db);
     if (!tab) return;
+    this.server.close();
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
@@ -412,6 +478,7 @@ export class Workbench {
   /** @param {File|null} file */
   async openFile(file) {
     if (!file) return;
+    if (hasValues(file)) return void this.openImport({ db: this.active.db, file });
     try {
       const script = await readScript(file);
       if (!script) return;
@@ -432,5 +499,11 @@ export class Workbench {
   /** Runs the file that a tab has open. @param {QueryTab} tab */
   runFile(tab) {
     return this.execution.all(tab);
+  }
+
+  /** The sidebar shows the database of a link. @param {string} db */
+  showLinked(db) {
+    if (this.#begun) this.sidebar.showTables(db);
+    else this.#linked = db;
   }
 }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
+use super::dump;
 use super::params::Fields;
 use super::query::job;
 use crate::http::{ApiError, Method, Request, Response};
 use crate::sqlweb::gate;
-use crate::sqlweb::output::{ExportSink, Format, Layout, LazyStream};
-use crate::sqlweb::query::{Export, execute};
+use crate::sqlweb::output::{ExportSink, Format, Layout, LazyStream, file_name};
+use crate::sqlweb::query::{Download, Export, TimeZone, execute};
 use crate::sqlweb::service::Service;
 
 /// Streams an export, or hands out a ticket for it.
@@ -17,10 +16,7 @@ pub(crate) fn export(service: &Arc<Service>, request: Request) {
     match read(service, &request) {
         Ok((export, false)) => send(service, request, export),
         Ok((export, true)) => {
-            let response = match service.tickets.issue(export) {
-                Ok(ticket) => Response::ok(json!({"ticket": ticket})),
-                Err(error) => Response::error(&error),
-            };
+            let response = service.tickets.answer(Download::Export(export));
             request.respond(response);
         }
         Err(error) => request.respond(Response::error(&error)),
@@ -38,39 +34,50 @@ pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
     let ticket = request.param("ticket");
     let ticket = ticket.expect("the route ends with the ticket");
     match service.tickets.take(ticket, &visitor) {
-        Some(export) => send(service, request, export),
+        Some(Download::Export(export)) => send(service, request, export),
+        Some(Download::Dump(asked)) => dump::send(service, request, asked),
         None => request.respond(no_ticket()),
     }
 }
 
 fn no_ticket() -> Response {
     Response::error(&ApiError::not_found(
-        "this download link was used already or is older than 60 s; start the export again",
+        "this download link was used already or is older than 60 s; start the download again",
     ))
 }
 
 fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError> {
     let mut fields = Fields::of(request)?;
-    let format = match fields.optional("format").as_deref() {
-        None | Some("csv") => Format::Csv,
-        Some("jsonl") => Format::Jsonl,
-        Some(_) => {
-            fields.refuse("'format' must be csv or jsonl");
+    let format = match fields.optional("format") {
+        None => Format::Csv,
+        Some(name) => Format::named(&name).unwrap_or_else(|| {
+            fields.refuse("'format' must be csv, jsonl, json or insert");
             Format::Csv
-        }
+        }),
     };
-    let export = Export {
-        job: job(service, request, &mut fields),
-        layout: Layout {
-            format,
-            header: fields.flag("header", true),
-            bom: fields.flag("bom", false),
-            null: fields.text("null").unwrap_or_default(),
-        },
+    let job = job(service, request, &mut fields);
+    let table = fields.optional("table");
+    let layout = Layout {
+        format,
+        name: name(&mut fields, job.db.as_deref(), table.as_deref()),
+        header: fields.flag("header", true),
+        bom: fields.flag("bom", false),
+        null: fields.text("null").unwrap_or_default(),
+        table,
+        leave_out: fields.names("leave_out"),
+        nested: fields.names("nested"),
     };
+    let export = Export { job, layout };
     let ticket = fields.flag("ticket", false);
     fields.done()?;
     Ok((export, ticket))
+}
+
+/// What the file is called: as was asked, else after the table or the database.
+fn name(fields: &mut Fields, db: Option<&str>, table: Option<&str>) -> String {
+    let asked = fields.optional("name");
+    let of = [db, table].into_iter().flatten().collect::<Vec<_>>();
+    file_name(&asked.unwrap_or_else(|| of.join(".")))
 }
 
 fn send(service: &Arc<Service>, request: Request, export: Export) {
@@ -96,13 +103,14 @@ fn has_several_sets(service: &Service, sql: &str) -> bool {
 
 fn stream(service: &Arc<Service>, request: Request, export: &Export) {
     let client = request.client().clone();
-    let head = export.layout.head(export.job.db.as_deref());
+    let head = export.layout.head();
     let mut stream = if has_several_sets(service, &export.job.sql) {
         LazyStream::held(request, head, &service.options.run_dir)
     } else {
         LazyStream::new(request, head)
     };
-    let mut sink = ExportSink::new(&mut stream, &export.layout);
+    let zone = export.job.time_zone.as_ref().map(TimeZone::assignment);
+    let mut sink = ExportSink::new(&mut stream, &export.layout, zone);
     let outcome = execute(service, &export.job, &mut sink, &client).and_then(|_| sink.finish());
     match outcome {
         Ok(()) => stream.finish(),

@@ -31,6 +31,11 @@ impl Fields {
         }
     }
 
+    /// A member of any kind, which is no more there then.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+        self.members.remove(name)
+    }
+
     /// A text that must be there and not empty.
     pub(crate) fn required(&mut self, name: &str) -> String {
         match self.text(name) {
@@ -99,6 +104,21 @@ impl Fields {
                 value.as_u64()
             }
         }
+    }
+
+    /// A list of texts; empty when it is absent or null.
+    pub(crate) fn names(&mut self, name: &str) -> Vec<String> {
+        let listed = match self.members.get(name) {
+            None | Some(Value::Null) => return Vec::new(),
+            Some(Value::Array(listed)) => listed.as_slice(),
+            Some(_) => &[Value::Null],
+        };
+        let texts = listed.iter().map(|one| one.as_str().map(str::to_owned));
+        texts.collect::<Option<_>>().unwrap_or_else(|| {
+            self.wrong
+                .push(format!("'{name}' must be a list of strings"));
+            Vec::new()
+        })
     }
 
     /// True or false; `default` when it is absent or null.

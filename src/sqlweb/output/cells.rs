@@ -140,6 +140,11 @@ fn text_type(length: u32) -> &'static str {
     }
 }
 
+/// The kinds of all of them.
+pub(crate) fn kinds(columns: &[Column]) -> Vec<Kind> {
+    columns.iter().map(kind_of).collect()
+}
+
 /// The columns of one result set, made ready to write its rows.
 #[derive(Default)]
 pub(crate) struct Record {
@@ -161,7 +166,7 @@ impl Record {
         };
         Self {
             keys: names.iter().enumerate().map(key).collect(),
-            kinds: columns.iter().map(kind_of).collect(),
+            kinds: kinds(columns),
             names,
         }
     }
@@ -182,6 +187,57 @@ impl Record {
         out.push(b"}");
         Ok(())
     }
+
+    /// The same with what those of the columns that are `nested` hold as JSON of its own, where it is some.
+    pub(crate) fn json_nested(
+        &self,
+        out: &mut OutputBuffer<'_>,
+        row: TextRow<'_>,
+        nested: &[bool],
+    ) -> std::io::Result<()> {
+        let columns = self.keys.iter().zip(&self.kinds).zip(nested);
+        for (i, ((key, kind), nested)) in columns.enumerate() {
+            out.push(key);
+            match row.cell(i).filter(|_| *nested).and_then(json_document) {
+                Some(document) => nest(out, document)?,
+                None => json(out, *kind, row.cell(i))?,
+            }
+        }
+        out.push(b"}");
+        Ok(())
+    }
+}
+
+/// The text of a cell where it is JSON.
+fn json_document(cell: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(cell).ok()?;
+    let is_valid = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    is_valid.then_some(text)
+}
+
+/// Line ends stand between the parts of a document, never in a text of it: a row stays one line.
+fn nest(out: &mut OutputBuffer<'_>, document: &str) -> std::io::Result<()> {
+    for line in document.trim().lines() {
+        pieces(out, line.as_bytes(), |out, piece| {
+            out.extend_from_slice(piece);
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether `column` holds JSON, as MySQL says; MariaDB has texts.
+pub(crate) fn is_json(column: &Column) -> bool {
+    column.column_type() == ColumnType::MYSQL_TYPE_JSON
+}
+
+/// Whether `column`'s values are digits that can stand in a statement as they are.
+pub(crate) fn is_number(column: &Column) -> bool {
+    use ColumnType as T;
+    let is_decimal = matches!(
+        column.column_type(),
+        T::MYSQL_TYPE_DECIMAL | T::MYSQL_TYPE_NEWDECIMAL
+    );
+    is_decimal || matches!(kind_of(column), Kind::Integer | Kind::Float)
 }
 
 /// Writes one value as JSON.
@@ -212,6 +268,30 @@ pub(crate) fn csv(
         out.push(quote);
     } else {
         rows::push_csv(out.bytes(), kind, bytes, null);
+    }
+    out.flush_if_full()
+}
+
+/// Writes one value as an SQL literal, under a mode that takes backslashes for escapes.
+pub(crate) fn sql(
+    out: &mut OutputBuffer<'_>,
+    kind: Kind,
+    is_number: bool,
+    cell: Option<&[u8]>,
+) -> std::io::Result<()> {
+    match cell {
+        None => out.push(b"NULL"),
+        Some(b"") => out.push(b"''"),
+        Some(digits) if is_number && digits.len() <= PIECE => out.push(digits),
+        Some(bytes) if kind.is_binary() && bytes.len() <= PIECE => {
+            rows::push_binary(out.bytes(), kind, bytes);
+        }
+        Some(bytes) if kind.is_binary() => in_pieces(out, kind, bytes, rows::push_sql_escaped)?,
+        Some(text) => {
+            out.push(b"'");
+            in_pieces(out, kind, text, rows::push_sql_escaped)?;
+            out.push(b"'");
+        }
     }
     out.flush_if_full()
 }

@@ -1,4 +1,4 @@
-//! A result set as a file: CSV (RFC 4180) or JSON lines.
+//! A result set as a file: CSV (RFC 4180), JSON or INSERT statements.
 
 use std::io;
 
@@ -7,21 +7,31 @@ use rows::Kind;
 
 use super::buffer::OutputBuffer;
 use super::cells::{self, Record};
+use super::inserts::Inserts;
 use super::lazy_stream::LazyStream;
 use super::row_sink::{Flow, RowSink};
 use crate::http::{ApiError, ResponseHead};
+use crate::net::percent::encode;
 use crate::sqlweb::results::{Done, TextRow};
 
 /// How an export is written.
 pub(crate) struct Layout {
     /// What it is written as.
     pub(crate) format: Format,
+    /// What the file is called, without what its format adds.
+    pub(crate) name: String,
     /// Whether a CSV begins with the names of the columns.
     pub(crate) header: bool,
     /// Whether a CSV begins with a byte-order mark, for programs that need one to see UTF-8.
     pub(crate) bom: bool,
     /// What stands for NULL in a CSV.
     pub(crate) null: String,
+    /// The table that INSERT statements name; where there is none, the one that the columns are of.
+    pub(crate) table: Option<String>,
+    /// Columns that INSERT statements leave out, such as generated ones.
+    pub(crate) leave_out: Vec<String>,
+    /// Columns of texts whose JSON becomes part of a JSON export, as that of JSON columns does.
+    pub(crate) nested: Vec<String>,
 }
 
 /// What an export is written as.
@@ -31,47 +41,121 @@ pub(crate) enum Format {
     Csv,
     /// A JSON object a line.
     Jsonl,
+    /// One JSON array of objects.
+    Json,
+    /// INSERT statements.
+    Sql,
 }
 
-impl Layout {
-    /// The head of the answer: a download that is named after the database.
-    pub(crate) fn head(&self, database: Option<&str>) -> ResponseHead {
-        let (kind, extension) = match self.format {
-            Format::Csv => ("text/csv; charset=utf-8", "csv"),
-            Format::Jsonl => ("application/x-ndjson", "jsonl"),
-        };
-        let name: String = database
-            .unwrap_or("export")
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .take(64)
-            .collect();
+impl Format {
+    /// The format of a name as the API has it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "csv" => Some(Self::Csv),
+            "jsonl" => Some(Self::Jsonl),
+            "json" => Some(Self::Json),
+            "insert" => Some(Self::Sql),
+            _ => None,
+        }
+    }
+
+    /// The media type, and what a file's name ends with.
+    fn kind(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Csv => ("text/csv; charset=utf-8", "csv"),
+            Self::Jsonl => ("application/x-ndjson", "jsonl"),
+            Self::Json => ("application/json", "json"),
+            Self::Sql => ("application/sql", "sql"),
+        }
+    }
+
+    /// The head of the download of a file of that name, without its extension.
+    pub(crate) fn head(self, name: &str) -> ResponseHead {
+        let (kind, extension) = self.kind();
         ResponseHead::new(200)
             .header("Content-Type", kind)
             .header(
                 "Content-Disposition",
-                format!("attachment; filename=\"{name}.{extension}\""),
+                attachment(&format!("{name}.{extension}")),
             )
             .header("Cache-Control", "no-store")
     }
 }
 
-/// Writes the only result set as CSV or JSON lines.
+impl Layout {
+    /// The head of the answer.
+    pub(crate) fn head(&self) -> ResponseHead {
+        self.format.head(&self.name)
+    }
+}
+
+/// Longest name of a file, in characters: file systems take 255 bytes.
+const MAX_NAME: usize = 80;
+
+/// A name that any file system takes: what separates paths, and what some refuse, is an underscore.
+pub(crate) fn file_name(title: &str) -> String {
+    let plain = |c: char| {
+        if c.is_control() || "\"*/:<>?\\|".contains(c) {
+            '_'
+        } else {
+            c
+        }
+    };
+    let title = title.trim().trim_matches('.');
+    let name: String = title.chars().map(plain).take(MAX_NAME).collect();
+    if name.is_empty() {
+        return "export".to_owned();
+    }
+    name
+}
+
+/// The value of `Content-Disposition` (RFC 6266 section 4): what is not ASCII stands in a form of its own (RFC 8187), beside
+/// one for those who do not read it.
+fn attachment(name: &str) -> String {
+    let plain = |c: char| match c {
+        ' '..='~' if c != '%' => c,
+        _ => '_',
+    };
+    let ascii: String = name.chars().map(plain).collect();
+    if ascii == name {
+        return format!("attachment; filename=\"{name}\"");
+    }
+    format!(
+        "attachment; filename=\"{ascii}\"; filename*=UTF-8''{}",
+        encode(name)
+    )
+}
+
+/// Writes the only result set as a file.
 pub(crate) struct ExportSink<'a> {
     out: OutputBuffer<'a>,
     layout: &'a Layout,
+    /// What set the session's time zone, where anything did.
+    zone: Option<String>,
     record: Record,
+    /// Whether each column's JSON becomes part of the document.
+    nested: Vec<bool>,
+    inserts: Inserts,
     sets: usize,
+    rows: u64,
 }
 
 impl<'a> ExportSink<'a> {
-    /// Writes to `target`.
-    pub(crate) fn new(target: &'a mut LazyStream, layout: &'a Layout) -> Self {
+    /// Writes to `target`; `zone` is what sets the session's time zone, where anything does.
+    pub(crate) fn new(
+        target: &'a mut LazyStream,
+        layout: &'a Layout,
+        zone: Option<String>,
+    ) -> Self {
         Self {
             out: OutputBuffer::new(target),
             layout,
+            zone,
             record: Record::default(),
+            nested: Vec::new(),
+            inserts: Inserts::default(),
             sets: 0,
+            rows: 0,
         }
     }
 
@@ -88,6 +172,12 @@ impl<'a> ExportSink<'a> {
                 "the statement ran and returned no rows to export; export a statement that returns rows",
             ));
         }
+        match self.layout.format {
+            Format::Csv | Format::Jsonl => {}
+            Format::Json if self.rows == 0 => self.out.push(b"[]\n"),
+            Format::Json => self.out.push(b"\n]\n"),
+            Format::Sql => self.inserts.finish(&mut self.out),
+        }
         // An empty result without a header is an answer too, whose head must be sent.
         self.out
             .write_head()
@@ -95,6 +185,31 @@ impl<'a> ExportSink<'a> {
             .map_err(|error| {
                 ApiError::internal(format!("the client could not be written to: {error}"))
             })
+    }
+
+    /// Whether the JSON of each column becomes part of the document.
+    fn nested(&self, columns: &[Column]) -> Vec<bool> {
+        let names = self.record.names.iter().zip(columns);
+        let is_nested = |(name, column): (&String, &Column)| {
+            cells::is_json(column) || self.layout.nested.contains(name)
+        };
+        names.map(is_nested).collect()
+    }
+
+    fn begin_inserts(&mut self, columns: &[Column]) -> Inserts {
+        let Layout {
+            table, leave_out, ..
+        } = self.layout;
+        let to = (table.as_deref(), leave_out.as_slice());
+        Inserts::begin(&mut self.out, columns, &self.record, to, self.zone.take())
+    }
+
+    fn json_row(&mut self, row: TextRow<'_>) -> io::Result<()> {
+        if self.nested.contains(&true) {
+            self.record.json_nested(&mut self.out, row, &self.nested)
+        } else {
+            self.record.json(&mut self.out, row)
+        }
     }
 
     fn csv_header(&mut self) -> io::Result<()> {
@@ -143,9 +258,11 @@ impl RowSink for ExportSink<'_> {
         }
         self.record = Record::of(columns);
         match self.layout.format {
-            Format::Csv => self.csv_header(),
-            Format::Jsonl => Ok(()),
+            Format::Csv => return self.csv_header(),
+            Format::Jsonl | Format::Json => self.nested = self.nested(columns),
+            Format::Sql => self.inserts = self.begin_inserts(columns),
         }
+        Ok(())
     }
 
     fn row(&mut self, row: TextRow<'_>) -> io::Result<Flow> {
@@ -155,10 +272,16 @@ impl RowSink for ExportSink<'_> {
         match self.layout.format {
             Format::Csv => self.csv_row(row)?,
             Format::Jsonl => {
-                self.record.json(&mut self.out, row)?;
+                self.json_row(row)?;
                 self.out.push(b"\n");
             }
+            Format::Json => {
+                self.out.push(if self.rows == 0 { b"[\n" } else { b",\n" });
+                self.json_row(row)?;
+            }
+            Format::Sql => self.inserts.row(&mut self.out, row)?,
         }
+        self.rows += 1;
         self.out.flush_if_due()?;
         Ok(Flow::Continue)
     }
@@ -168,4 +291,35 @@ impl RowSink for ExportSink<'_> {
     }
 
     fn done(&mut self, _done: Done) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_as_any_system_takes_it() {
+        for (title, expected) in [
+            ("rich.orders", "rich.orders"),
+            ("a/b\\c:d\"e\r\nf", "a_b_c_d_e__f"),
+            ("..", "export"),
+            (" .hidden. ", "hidden"),
+            ("größe", "größe"),
+        ] {
+            assert_eq!(file_name(title), expected);
+        }
+        assert_eq!(file_name(&"ä".repeat(300)).chars().count(), MAX_NAME);
+    }
+
+    #[test]
+    fn a_name_that_is_not_ascii_is_told_twice() {
+        assert_eq!(
+            attachment("rich.orders.csv"),
+            "attachment; filename=\"rich.orders.csv\""
+        );
+        assert_eq!(
+            attachment("größe 5%.csv"),
+            "attachment; filename=\"gr__e 5_.csv\"; filename*=UTF-8''gr%C3%B6%C3%9Fe%205%25.csv"
+        );
+    }
 }

@@ -3,11 +3,14 @@
 mod buffer;
 mod cells;
 mod export;
+mod inserts;
 mod json_answer;
 mod lazy_stream;
 mod row_sink;
 
-pub(super) use export::{ExportSink, Format, Layout};
+pub(super) use buffer::OutputBuffer;
+pub(super) use cells::{kinds, sql};
+pub(super) use export::{ExportSink, Format, Layout, file_name};
 pub(super) use json_answer::{AnswerTail, JsonAnswer, duration};
 pub(super) use lazy_stream::LazyStream;
 pub(super) use row_sink::{Flow, RowSink};

@@ -1,6 +1,7 @@
 //! The way of one statement from a request to its rows.
 
 mod budget;
+mod dump_job;
 mod execute;
 mod job;
 mod noted;
@@ -9,8 +10,11 @@ mod tickets;
 mod time_zone;
 mod utf8;
 
-pub(super) use budget::RowBudget;
+pub(super) use budget::{RowBudget, RowPermit};
+pub(super) use dump_job::DumpJob;
 pub(super) use execute::{enter, execute, execute_as};
 pub(super) use job::Job;
-pub(super) use tickets::{Export, Tickets};
+pub(super) use noted::{note, verdict};
+pub(super) use statement::{RunContext, run};
+pub(super) use tickets::{Download, Export, Tickets};
 pub(super) use time_zone::TimeZone;

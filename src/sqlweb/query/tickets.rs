@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
+use super::dump_job::DumpJob;
 use super::job::Job;
-use crate::http::ApiError;
+use crate::http::{ApiError, Response};
 use crate::sqlweb::output::Layout;
 use crate::store::random;
 use crate::sync::{Mutex, MutexGuard};
@@ -26,52 +29,94 @@ pub(crate) struct Export {
     pub(crate) layout: Layout,
 }
 
-/// Exports that wait for their download.
-#[derive(Default)]
-pub(crate) struct Tickets(Mutex<HashMap<String, (Export, Instant)>>);
+/// What is downloaded.
+pub(crate) enum Download {
+    /// The rows of a statement.
+    Export(Export),
+    /// Tables or a database as SQL.
+    Dump(DumpJob),
+}
 
-impl Export {
+impl Download {
+    fn job(&self) -> &Job {
+        match self {
+            Self::Export(export) => &export.job,
+            Self::Dump(dump) => &dump.job,
+        }
+    }
+
     /// Bytes that it holds while it waits.
     fn size(&self) -> usize {
+        match self {
+            Self::Export(export) => export.size(),
+            Self::Dump(dump) => dump.size(),
+        }
+    }
+}
+
+/// What waits for its download.
+#[derive(Default)]
+pub(crate) struct Tickets(Mutex<HashMap<String, (Download, Instant)>>);
+
+impl Export {
+    fn size(&self) -> usize {
         let db = self.job.db.as_ref().map_or(0, String::len);
-        self.job.sql.len() + db + self.layout.null.len()
+        let Layout {
+            null,
+            name,
+            table,
+            leave_out,
+            nested,
+            ..
+        } = &self.layout;
+        let table = table.as_ref().map_or(0, String::len);
+        let lists = leave_out.iter().chain(nested).map(|one| one.len() + 24);
+        self.job.sql.len() + db + null.len() + name.len() + table + lists.sum::<usize>()
     }
 }
 
 impl Tickets {
-    /// A ticket for the export; 429 where too many wait, or too large ones.
-    pub(crate) fn issue(&self, export: Export) -> Result<String, ApiError> {
+    /// A ticket for the download; 429 where too many wait, or too large ones.
+    fn issue(&self, download: Download) -> Result<String, ApiError> {
         let ticket = random::token();
         self.expire();
         let mut waiting = self.lock();
         let bytes: usize = waiting.values().map(|(waiting, _)| waiting.size()).sum();
-        if waiting.len() >= MAX_TICKETS || bytes.saturating_add(export.size()) > MAX_WAITING {
+        if waiting.len() >= MAX_TICKETS || bytes.saturating_add(download.size()) > MAX_WAITING {
             return Err(ApiError::too_many(format!(
-                "{} exports wait for their download already; try again in a minute",
+                "{} downloads wait to be fetched already; try again in a minute",
                 waiting.len()
             )));
         }
-        waiting.insert(ticket.clone(), (export, Instant::now()));
+        waiting.insert(ticket.clone(), (download, Instant::now()));
         Ok(ticket)
     }
 
-    /// The export of a ticket, once, for the visitor it was given to.
-    pub(crate) fn take(&self, ticket: &str, visitor: &str) -> Option<Export> {
-        let mut waiting = self.lock();
-        let (export, since) = waiting.get(ticket)?;
-        if export.job.owner.visitor != visitor || since.elapsed() >= TICKET_TIME {
-            return None;
+    /// The answer that holds it.
+    pub(crate) fn answer(&self, download: Download) -> Response {
+        match self.issue(download) {
+            Ok(ticket) => Response::ok(json!({"ticket": ticket})),
+            Err(error) => Response::error(&error),
         }
-        waiting.remove(ticket).map(|(export, _)| export)
     }
 
-    /// Forgets the exports that nobody came for.
+    /// What a ticket is for, once, for the visitor it was given to.
+    pub(crate) fn take(&self, ticket: &str, visitor: &str) -> Option<Download> {
+        let mut waiting = self.lock();
+        let (download, since) = waiting.get(ticket)?;
+        if download.job().owner.visitor != visitor || since.elapsed() >= TICKET_TIME {
+            return None;
+        }
+        waiting.remove(ticket).map(|(download, _)| download)
+    }
+
+    /// Forgets what nobody came for.
     pub(crate) fn expire(&self) {
         self.lock()
             .retain(|_, (_, since)| since.elapsed() < TICKET_TIME);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Export, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Download, Instant)>> {
         self.0.lock()
     }
 }
@@ -82,8 +127,8 @@ mod tests {
     use crate::sqlweb::conn::Owner;
     use crate::sqlweb::output::Format;
 
-    fn export(sql: usize) -> Export {
-        Export {
+    fn export(sql: usize) -> Download {
+        Download::Export(Export {
             job: Job {
                 is_of_file: false,
                 reader: String::new(),
@@ -100,8 +145,12 @@ mod tests {
                 header: true,
                 bom: false,
                 null: String::new(),
+                name: String::new(),
+                table: None,
+                leave_out: Vec::new(),
+                nested: Vec::new(),
             },
-        }
+        })
     }
 
     #[test]

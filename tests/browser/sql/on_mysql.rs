@@ -25,10 +25,9 @@ fn a_schema_has_all_that_the_server_tells() {
     let schema = client.text(".schema");
     for part in [
         "vector(4)",
-        "INVISIBLE",
         "(1 + 2)",
         "= (`price` * 1.2)",
-        "STORED GENERATED",
+        "computed, stored",
         "with_tax DESC",
         "(lower(`hidden`))",
         "as unsigned array",

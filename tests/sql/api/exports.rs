@@ -58,6 +58,69 @@ fn exports_are_whole_and_faithful() {
 }
 
 #[test]
+fn json_of_all_rows_keeps_every_digit_and_nests_what_is_json() {
+    let db = database("api_export_json");
+    db.exec(
+        "CREATE TABLE api_export_json.x (a BIGINT UNSIGNED, b DECIMAL(30,2), c DOUBLE, d JSON, e TEXT, f VARBINARY(4)); \
+         INSERT INTO api_export_json.x VALUES (7, 1.50, 1.5, '{\"k\": [1.0, \"x\"]}', '{\\n  \"n\": 12345678901234567890.0\\n}', X'00ff'), \
+         (18446744073709551615, NULL, NULL, NULL, '{broken', NULL)",
+    );
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut export = |ask: serde_json::Value| {
+        let mut body = json!({"sql": "SELECT * FROM x", "db": "api_export_json", "nested": ["d", "e"], "table": "x"});
+        let members = body.as_object_mut().unwrap();
+        members.extend(ask.as_object().unwrap().clone());
+        client.post("/api/export", &body)
+    };
+    let lines = export(json!({"format": "jsonl"}));
+    let first = r#"{"a":7,"b":"1.50","c":1.5,"d":{"k": [1.0, "x"]},"e":{  "n": 12345678901234567890.0},"f":"0x00FF"}"#;
+    let second =
+        r#"{"a":"18446744073709551615","b":null,"c":null,"d":null,"e":"{broken","f":null}"#;
+    assert_eq!(lines.text(), format!("{first}\n{second}\n"));
+    assert_eq!(
+        lines.header("content-disposition"),
+        Some("attachment; filename=\"api_export_json.x.jsonl\"")
+    );
+    let whole = export(json!({"format": "json"}));
+    assert_eq!(whole.header("content-type"), Some("application/json"));
+    assert_eq!(whole.text(), format!("[\n{first},\n{second}\n]\n"));
+    let none = export(json!({"format": "json", "sql": "SELECT a FROM x WHERE 0"}));
+    assert_eq!(none.text(), "[]\n");
+    let wrong = export(json!({"nested": "d", "leave_out": [1]}));
+    assert_eq!(wrong.status(), 400);
+    assert!(
+        wrong
+            .text()
+            .contains("'leave_out' must be a list of strings; 'nested' must"),
+        "{}",
+        wrong.text()
+    );
+}
+
+#[test]
+fn inserts_are_cut_so_that_any_server_takes_them() {
+    let db = database("api_export_many");
+    let postern = Postern::on(db, &[]);
+    let rows = db.numbers(1200);
+    let ask = json!({"sql": format!("SELECT seq FROM {rows}"), "format": "insert", "db": "api_export_many"});
+    let sql = postern.client().post("/api/export", &ask).text().to_owned();
+    assert_eq!(sql.matches("INSERT INTO ").count(), 3);
+    let wide = json!({"sql": format!("SELECT REPEAT('\\'', 100000) AS w, seq FROM {rows} LIMIT 7"), "format": "insert", "table": "a`b", "db": "api_export_many"});
+    let sql = postern
+        .client()
+        .post("/api/export", &wide)
+        .text()
+        .to_owned();
+    assert_eq!(
+        sql.matches("INSERT INTO `a``b` (`w`, `seq`) VALUES\n")
+            .count(),
+        3
+    );
+    assert!(sql.ends_with(";\nSET sql_mode = @postern_sql_mode;\n"));
+}
+
+#[test]
 fn an_export_that_fails_late_is_seen_to_fail() {
     let db = database("api_export_late");
     let postern = Postern::on(db, &[]);

@@ -199,3 +199,45 @@ fn a_csv_is_the_same_rows_again() {
     )]);
     assert_same("trip_c", "trip_d", columns);
 }
+
+#[test]
+fn a_file_of_inserts_is_the_same_rows_again() {
+    let columns = make_tables("trip_e", &["trip_f"]);
+    let ask = json!({"sql": "SELECT * FROM trip_e ORDER BY id", "db": "vals", "format": "insert", "table": "trip_f", "time_zone": "+05:30"});
+    let sql = web().client().post("/api/export", &ask).text().to_owned();
+    assert!(sql.contains("SET @postern_time_zone = @@time_zone, time_zone = '+05:30';"));
+    // As a console of a session that takes nothing on trust.
+    Database::shared().exec(&format!(
+        "USE vals; SET sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE'; {sql}"
+    ));
+    assert_same("trip_e", "trip_f", columns);
+}
+
+#[test]
+fn a_number_zero_is_no_wish_for_a_new_one() {
+    prepare(&[
+        "CREATE TABLE zero_a (id INT PRIMARY KEY AUTO_INCREMENT, v INT, twice INT AS (v * 2), `da``te` DATE)".to_owned(),
+        "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO'".to_owned(),
+        "INSERT INTO zero_a (id, v, `da``te`) VALUES (0, 1, '0000-00-00'), (5, 2, NULL)".to_owned(),
+        "CREATE TABLE zero_b LIKE zero_a".to_owned(),
+    ]);
+    let ask = json!({"sql": "SELECT * FROM zero_a", "db": "vals", "format": "insert", "leave_out": ["twice"], "name": "zero.größe"});
+    let file = web().client().post("/api/export", &ask);
+    assert_eq!(file.header("content-type"), Some("application/sql"));
+    assert_eq!(
+        file.header("content-disposition"),
+        Some("attachment; filename=\"zero.gr__e.sql\"; filename*=UTF-8''zero.gr%C3%B6%C3%9Fe.sql")
+    );
+    let sql = file.text();
+    assert!(
+        sql.contains("INSERT INTO `zero_a` (`id`, `v`, `da``te`) VALUES\n(0, 1, '0000-00-00'),\n(5, 2, NULL);\n"),
+        "{sql}"
+    );
+    Database::shared().exec(&format!(
+        "USE vals; SET sql_mode = 'TRADITIONAL'; {}",
+        sql.replace("INTO `zero_a`", "INTO `zero_b`")
+    ));
+    let rows = Database::shared()
+        .value("SELECT GROUP_CONCAT(id, ':', twice ORDER BY id) FROM vals.zero_b");
+    assert_eq!(rows, "0:2,5:4");
+}

@@ -249,10 +249,11 @@ fn column_count(mut packet: &[u8]) -> Option<u64> {
 
 fn column(mut packet: &[u8]) -> Option<Column> {
     let packet = &mut packet;
-    // The catalogue, the schema, the table by its two names.
-    for _ in 0..4 {
+    // The catalogue, the schema, the table by the name it has in the statement.
+    for _ in 0..3 {
         text(packet)?;
     }
+    let org_table = text(packet)?;
     let (name, org_name) = (text(packet)?, text(packet)?);
     // The length of what follows.
     take::<1>(packet)?;
@@ -263,6 +264,7 @@ fn column(mut packet: &[u8]) -> Option<Column> {
     let flags = ColumnFlags::from_bits_truncate(u16_of(packet)?);
     Some(
         Column::new(kind)
+            .with_org_table(org_table)
             .with_name(name)
             .with_org_name(org_name)
             .with_character_set(character_set)

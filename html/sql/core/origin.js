@@ -1,0 +1,37 @@
+/**
+ * Where the rows of a result come from, as far as copies and exports have to know it.
+ * @module
+ */
+
+import { sourceTable } from './format.js';
+import { unquoteIdentifier } from './identifiers.js';
+
+/** @typedef {(db: string, table: string) => Promise<any>} SchemaOf */
+/** @typedef {{leaveOut: string[], nested: string[]}} Details columns that no INSERT takes, and columns of texts that are JSON */
+
+/**
+ * The one table that a result is of; null where there is none.
+ * @param {{sql: string, db: string, source?: {db: string, table: string}}} result
+ * @returns {{db: string, table: string}|null}
+ */
+export function originOf({ sql, db, source }) {
+  if (source) return { db: source.db, table: source.table };
+  const parts = sourceTable(sql)?.match(/`(?:[^`]|``)+`|[^\s.`]+/g)?.map(unquoteIdentifier);
+  if (!parts) return null;
+  return { db: parts.length > 1 ? parts[0] : db, table: parts[parts.length - 1] };
+}
+
+/**
+ * What its schema says of the columns; nothing where it cannot be had, as of a temporary table.
+ * @param {Parameters<typeof originOf>[0]} result
+ * @param {SchemaOf} [schemaOf]
+ * @returns {Promise<Details>}
+ */
+export async function detailsOf(result, schemaOf) {
+  const origin = originOf(result);
+  const schema = origin?.db && schemaOf ? await schemaOf(origin.db, origin.table).catch(() => null) : null;
+  const generated = (schema?.columns ?? []).filter((column) => column.generated || / GENERATED/.test(column.extra ?? ''));
+  // MariaDB has texts with a check for JSON.
+  const checks = (schema?.create_statement ?? '').matchAll(/json_valid\(`((?:[^`]|``)+)`\)/gi);
+  return { leaveOut: generated.map(({ name }) => name), nested: [...checks].map(([, name]) => name.replaceAll('``', '`')) };
+}

@@ -1,0 +1,35 @@
+//! Values as they stand between the quotes of an SQL literal, under a mode that takes backslashes for escapes.
+
+use crate::words;
+
+/// Appends a piece of a text that is UTF-8.
+pub fn push_sql_escaped(out: &mut Vec<u8>, text: &[u8]) {
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(words::before(rest, escaped));
+        out.extend_from_slice(plain);
+        let Some((byte, after)) = special.split_first() else {
+            return;
+        };
+        push_escape(out, *byte);
+        rest = after;
+    }
+}
+
+/// Marks the control characters and what would end a literal.
+fn escaped(word: u64) -> u64 {
+    words::below(word, 0x20) | words::is(word, b'\'') | words::is(word, b'\\')
+}
+
+/// What a console, an editor or another system would change on its way is written as letters.
+fn push_escape(out: &mut Vec<u8>, byte: u8) {
+    match byte {
+        b'\'' => out.extend_from_slice(b"''"),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        0 => out.extend_from_slice(b"\\0"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        0x1a => out.extend_from_slice(b"\\Z"),
+        other => out.push(other),
+    }
+}

@@ -1,0 +1,120 @@
+//! How the columns of a table are read, and what literals their values become.
+
+use mysql::Row;
+use rows::Kind;
+
+use crate::sqlweb::catalogue::{identifier, text};
+
+/// How the values of one column are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Digits.
+    Number,
+    /// Digits of a DOUBLE, of which the server must not make a DECIMAL where that loses the sign of zero.
+    Real,
+    /// In quotes.
+    Text,
+    /// Bytes.
+    Bytes,
+    /// Text of another character set than the file's: in quotes where it is ASCII, else by its bytes.
+    Foreign,
+}
+
+impl Way {
+    /// What a value that is not NULL is written as.
+    pub(super) fn kind(self, bytes: &[u8]) -> (Kind, bool) {
+        match self {
+            Self::Number | Self::Real => (Kind::Integer, true),
+            Self::Text if std::str::from_utf8(bytes).is_ok() => (Kind::Text, false),
+            Self::Foreign if bytes.is_ascii() => (Kind::Text, false),
+            Self::Text | Self::Bytes | Self::Foreign => (Kind::Hex, false),
+        }
+    }
+}
+
+/// What of a table is read and written.
+#[derive(Default)]
+pub(super) struct Columns {
+    /// What is selected.
+    pub(super) selected: String,
+    /// Their names, for the `INSERT`.
+    pub(super) names: String,
+    /// How each is written.
+    pub(super) ways: Vec<Way>,
+    /// Names of columns of which the server shows a `?` where it may have another character.
+    pub(super) doubtful: Vec<String>,
+}
+
+/// What is asked of `information_schema.COLUMNS`.
+pub(super) const ASKED: &str = "COLUMN_NAME, DATA_TYPE, CHARACTER_SET_NAME, COLUMN_TYPE, GENERATION_EXPRESSION, COLUMN_DEFAULT";
+
+impl Columns {
+    /// The columns whose values are stored, as the catalogue lists them; a generated one makes its own.
+    pub(super) fn of(listed: &[Row]) -> Self {
+        let mut columns = Self::default();
+        for row in listed {
+            let field = |i: usize| text(row, i).unwrap_or_default();
+            let (name, data_type, declared) = (field(0), field(1), field(3));
+            // A server keeps labels and defaults in a character set of its own, which has no emoji.
+            if text(row, 2).is_some() && (declared.contains('?') || field(5).contains('?')) {
+                columns.doubtful.push(name.clone());
+            }
+            if !field(4).is_empty() {
+                continue;
+            }
+            let quoted = identifier(&name);
+            let (selected, way) = way(&quoted, &data_type, text(row, 2).as_deref(), &declared);
+            columns.add(&selected, &quoted, way);
+        }
+        if columns.ways.is_empty() {
+            columns.selected = "NULL".to_owned();
+        }
+        columns
+    }
+
+    fn add(&mut self, selected: &str, name: &str, way: Way) {
+        if !self.ways.is_empty() {
+            self.selected.push_str(", ");
+            self.names.push_str(", ");
+        }
+        self.selected.push_str(selected);
+        self.names.push_str(name);
+        self.ways.push(way);
+    }
+}
+
+fn way(name: &str, data_type: &str, charset: Option<&str>, declared: &str) -> (String, Way) {
+    let as_it_is = |way| (name.to_owned(), way);
+    match data_type {
+        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" => {
+            as_it_is(Way::Number)
+        }
+        // The server shows six digits of it; as a DOUBLE it shows all.
+        "float" => (format!("{name} * 1e0"), Way::Real),
+        "double" => as_it_is(Way::Real),
+        // A value that is no member looks like an empty member, and what cannot be shown like a `?`.
+        "enum" | "set" if declared.contains("''") || declared.contains('?') => {
+            (format!("CAST({name} AS UNSIGNED)"), Way::Number)
+        }
+        "bit" | "vector" => as_it_is(Way::Bytes),
+        "json" => as_it_is(Way::Text),
+        _ if is_geometry(data_type) => as_it_is(Way::Bytes),
+        _ if data_type.ends_with("binary") || data_type.ends_with("blob") => as_it_is(Way::Bytes),
+        _ => as_it_is(match charset {
+            None | Some("utf8mb4" | "utf8mb3" | "utf8" | "ascii") => Way::Text,
+            // Their bytes may be ASCII, and mean something else.
+            Some("ucs2" | "utf16" | "utf16le" | "utf32" | "swe7") => Way::Bytes,
+            Some("binary") => Way::Bytes,
+            Some(_) => Way::Foreign,
+        }),
+    }
+}
+
+/// The types of spatial values (MariaDB and MySQL, "Spatial Data Types").
+fn is_geometry(data_type: &str) -> bool {
+    let simple = data_type.trim_start_matches("multi");
+    matches!(
+        simple,
+        "geometry" | "point" | "linestring" | "polygon" | "geometrycollection" | "geomcollection"
+    )
+}

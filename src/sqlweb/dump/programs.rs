@@ -1,0 +1,301 @@
+//! Views, routines, triggers and events as statements that make them as they were: each with the modes, character sets and
+//! time zone that it was made with.
+
+use mysql::Row;
+
+use super::text::{comment, quoted};
+use crate::sqlweb::catalogue::{identifier, text};
+
+/// The mode that the file is read with: backslashes escape, a 0 is no wish for a new number, a date may be none, and a
+/// missing engine is an error.
+pub(super) const MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION";
+
+/// A view, routine, trigger or event.
+pub(super) struct Program {
+    /// As `SHOW CREATE` and `DROP` have it: `VIEW`, `PACKAGE BODY`.
+    pub(super) kind: String,
+    pub(super) name: String,
+    /// The statement that makes it.
+    pub(super) create: String,
+    /// Assignments of what the session had when it was made, by variable.
+    session: Vec<(&'static str, String)>,
+    /// The collation that the database had then.
+    collation: Option<String>,
+    /// Whether another stands in its place until it can be made.
+    pub(super) has_stand_in: bool,
+}
+
+/// What a file and its server are like, as far as a program's statement hangs on it.
+pub(super) struct Frame {
+    /// The database's collation.
+    pub(super) collation: String,
+    /// Whether the server runs any statement from a text: MariaDB since 10.6.2. Consoles take comments and carriage
+    /// returns out of what they send, but not out of a text.
+    pub(super) runs_texts: bool,
+    /// Whether what is there is dropped before.
+    pub(super) drop: bool,
+}
+
+impl Program {
+    /// From the answer to `SHOW CREATE`; nothing where the server keeps the text to itself.
+    pub(super) fn of(kind: &str, name: &str, row: &Row) -> Option<Self> {
+        let column = |wanted: &dyn Fn(&str) -> bool| {
+            let columns = row.columns_ref();
+            let at = columns.iter().position(|c| wanted(&c.name_str()))?;
+            text(row, at)
+        };
+        let named = |name: &str| column(&|column| column == name);
+        let create =
+            column(&|name| name.starts_with("Create ") || name == "SQL Original Statement")?;
+        let variables = [
+            "character_set_client",
+            "collation_connection",
+            "sql_mode",
+            "time_zone",
+        ];
+        let set = |variable: &&'static str| Some((*variable, named(variable)?));
+        Some(Self {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            create,
+            session: variables.iter().filter_map(set).collect(),
+            collation: named("Database Collation"),
+            has_stand_in: false,
+        })
+    }
+
+    /// Its kind and name, for people.
+    pub(super) fn title(&self) -> String {
+        format!("{} {}", self.kind.to_lowercase(), identifier(&self.name))
+    }
+
+    /// Leaves out as whom it runs: it will run as whoever restores it.
+    pub(super) fn without_definer(&mut self) {
+        if let Some((start, end)) = definer(&self.create) {
+            self.create.replace_range(start..end, "");
+        }
+    }
+
+    /// Leaves the database out of a trigger's head, where it was written so and MariaDB has kept that.
+    pub(super) fn without_database(&mut self, db: &str) {
+        let start = definer(&self.create).map_or(0, |(_, end)| end);
+        let mut at = start;
+        for word in ["TRIGGER", "ON"] {
+            let Some(behind) = after_word(&self.create, at, word) else {
+                return;
+            };
+            at = behind;
+            let skipped = after_word(&self.create, at, "EXISTS");
+            // `IF NOT EXISTS` stands right behind.
+            if word == "TRIGGER" && skipped.is_some_and(|skipped| skipped < at + 20) {
+                at = skipped.unwrap_or(at);
+            }
+            let rest = self.create.split_at(at).1;
+            let blanks = rest.len() - rest.trim_start().len();
+            for qualifier in [format!("{}.", identifier(db)), format!("{db}.")] {
+                if rest.trim_start().starts_with(&qualifier) {
+                    let from = at + blanks;
+                    self.create.replace_range(from..from + qualifier.len(), "");
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The statements that make it, and put the session back.
+    pub(super) fn write(&self, frame: &Frame) -> String {
+        let mut out = comment(&self.title());
+        let other = self.collation.as_ref();
+        let other = other.filter(|collation| **collation != frame.collation);
+        if let Some(collation) = other {
+            out += &format!("ALTER DATABASE COLLATE {};\n", quoted(collation));
+        }
+        let is_view = self.kind == "VIEW";
+        let as_text = !self.create.is_ascii() && !self.is_utf8() || !is_view;
+        let as_text = as_text && (frame.runs_texts || is_view);
+        if as_text {
+            out += &format!("SET @postern_text = {};\n", quoted(&self.create));
+        }
+        out += &self.settings(as_text);
+        if frame.drop || self.has_stand_in {
+            // Under its own mode: packages are known in one alone.
+            let name = identifier(&self.name);
+            out += &format!("DROP {} IF EXISTS {name};\n", self.kind);
+        }
+        out += &match (as_text, is_view) {
+            (true, true) => "PREPARE postern_view FROM @postern_text;\nEXECUTE postern_view;\nDEALLOCATE PREPARE postern_view;\n".to_owned(),
+            (true, false) => "EXECUTE IMMEDIATE @postern_text;\n".to_owned(),
+            (false, true) => format!("{};\n", self.create),
+            (false, false) => delimited(&self.create),
+        };
+        out += &format!("SET NAMES utf8mb4;\nSET sql_mode = '{MODE}', time_zone = '+00:00';\n");
+        if other.is_some() {
+            out += &format!("ALTER DATABASE COLLATE {};\n", quoted(&frame.collation));
+        }
+        out.push('\n');
+        out
+    }
+
+    /// Whether it was made by a client that spoke UTF-8.
+    fn is_utf8(&self) -> bool {
+        let client = self
+            .session
+            .iter()
+            .find(|(name, _)| *name == "character_set_client");
+        client.is_none_or(|(_, charset)| charset.starts_with("utf8"))
+    }
+
+    /// The session as it was. Where the statement itself stands in the file, which is UTF-8, it must be read so.
+    fn settings(&self, as_text: bool) -> String {
+        let keeps_client = as_text || self.create.is_ascii();
+        let wanted = |(name, _): &&(&str, String)| keeps_client || *name != "character_set_client";
+        let set = |(name, value): &(&str, String)| format!("{name} = {}", quoted(value));
+        let all: Vec<String> = self.session.iter().filter(wanted).map(set).collect();
+        format!("SET {};\n", all.join(", "))
+    }
+
+    /// What of it a restored one will not have, in words.
+    pub(super) fn losses(&self, frame: &Frame) -> Option<&'static str> {
+        if frame.runs_texts || self.kind == "VIEW" {
+            return None;
+        }
+        if self.create.contains("\r\n") {
+            return Some(
+                "has lines that end in CR LF; the console makes LF of them, but with --binary-mode",
+            );
+        }
+        (!self.create.is_ascii() && !self.is_utf8())
+            .then_some("will say that it was made by a client that speaks utf8mb4")
+    }
+}
+
+/// A statement that holds semicolons, ended by a sign that it does not hold.
+fn delimited(create: &str) -> String {
+    let signs = ["$$", "//", ";;", "||", "~~", "@@", "^^", "$postern$"];
+    let sign = signs.into_iter().find(|sign| !create.contains(sign));
+    let sign = sign.unwrap_or("$end of postern's text$");
+    // On a line of its own: the last one may be a comment.
+    format!("DELIMITER {sign}\n{create}\n{sign}\nDELIMITER ;\n")
+}
+
+/// Where `DEFINER=… ` is in the head of a statement that the server has written.
+fn definer(create: &str) -> Option<(usize, usize)> {
+    const MARK: &str = "DEFINER=";
+    let start = create.find(MARK)?;
+    // Behind it stands what is the person's own.
+    let before = create.split_at(start).0;
+    let is_head = before.split_whitespace().all(|word| {
+        matches!(word, "CREATE" | "OR" | "REPLACE" | "AGGREGATE") || word.starts_with("ALGORITHM=")
+    });
+    let mut at = start + MARK.len();
+    at += name_length(create.get(at..)?)?;
+    if create.get(at..)?.starts_with('@') {
+        at += 1 + name_length(create.get(at + 1..)?)?;
+    }
+    (is_head && create.get(at..)?.starts_with(' ')).then_some((start, at + 1))
+}
+
+/// Bytes of the name that a text begins with, in the quotes that it has.
+fn name_length(text: &str) -> Option<usize> {
+    let quote = text.chars().next().filter(|c| matches!(c, '`' | '"'));
+    let Some(quote) = quote else {
+        return text.find([' ', '@']);
+    };
+    let mut rest = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = rest.next() {
+        if c != quote {
+            continue;
+        }
+        if rest.next_if(|(_, next)| *next == quote).is_none() {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+/// Where the first `word` from `at` on ends that stands alone, in any case.
+fn after_word(text: &str, at: usize, word: &str) -> Option<usize> {
+    let upper = text.to_ascii_uppercase();
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_`\"$.".contains(c));
+    let mut from = at;
+    loop {
+        let found = from + upper.get(from..)?.find(word)?;
+        let end = found + word.len();
+        let before = upper.get(..found)?.chars().next_back();
+        if !is_part(before) && !is_part(upper.get(end..)?.chars().next()) {
+            return Some(end);
+        }
+        from = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trigger(create: &str) -> Program {
+        Program {
+            kind: "TRIGGER".to_owned(),
+            name: "t".to_owned(),
+            create: create.to_owned(),
+            session: Vec::new(),
+            collation: None,
+            has_stand_in: false,
+        }
+    }
+
+    #[test]
+    fn a_definer_is_left_out_and_nothing_else() {
+        for (with, without) in [
+            (
+                "CREATE DEFINER=`a b``@`@`%` PROCEDURE `p`() SELECT 'DEFINER=`x`@`y` '",
+                "CREATE PROCEDURE `p`() SELECT 'DEFINER=`x`@`y` '",
+            ),
+            (
+                "CREATE ALGORITHM=MERGE DEFINER=`a`@`h` SQL SECURITY INVOKER VIEW `v` AS select 1",
+                "CREATE ALGORITHM=MERGE SQL SECURITY INVOKER VIEW `v` AS select 1",
+            ),
+            (
+                "CREATE DEFINER=\"a\"@\"h\" PACKAGE \"p\" AS END",
+                "CREATE PACKAGE \"p\" AS END",
+            ),
+            ("CREATE DEFINER=`role` EVENT `e`", "CREATE EVENT `e`"),
+            (
+                "CREATE PROCEDURE `p`() SELECT ' DEFINER=`x`@`y` '",
+                "CREATE PROCEDURE `p`() SELECT ' DEFINER=`x`@`y` '",
+            ),
+        ] {
+            let mut program = trigger(with);
+            program.without_definer();
+            assert_eq!(program.create, without);
+        }
+    }
+
+    #[test]
+    fn a_trigger_is_not_tied_to_its_database() {
+        for (from, to) in [
+            (
+                "CREATE DEFINER=`a`@`h` TRIGGER shop.t BEFORE INSERT ON `shop`.`on` FOR EACH ROW INSERT INTO shop.log VALUES (1)",
+                "CREATE DEFINER=`a`@`h` TRIGGER t BEFORE INSERT ON `on` FOR EACH ROW INSERT INTO shop.log VALUES (1)",
+            ),
+            (
+                "CREATE DEFINER=`a`@`h` trigger if not exists `shop`.t before insert on shop.x for each row set @a = 1",
+                "CREATE DEFINER=`a`@`h` trigger if not exists t before insert on x for each row set @a = 1",
+            ),
+            (
+                "CREATE DEFINER=`a`@`h` TRIGGER t AFTER DELETE ON other FOR EACH ROW SET @a = 1",
+                "CREATE DEFINER=`a`@`h` TRIGGER t AFTER DELETE ON other FOR EACH ROW SET @a = 1",
+            ),
+        ] {
+            let mut program = trigger(from);
+            program.without_database("shop");
+            assert_eq!(program.create, to);
+        }
+    }
+
+    #[test]
+    fn a_delimiter_is_none_that_the_text_holds() {
+        let text = delimited("SELECT '$$', ';;', 8 // 2");
+        assert!(text.starts_with("DELIMITER ||\n"), "{text}");
+    }
+}

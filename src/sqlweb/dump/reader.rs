@@ -1,0 +1,144 @@
+//! The connection of a dump: its own, and in one read-only snapshot from the first look to the last row.
+
+use std::sync::Arc;
+
+use mysql::Row;
+
+use crate::http::{ApiError, CancelToken};
+use crate::sqlweb::api::{api_error, checkout_error};
+use crate::sqlweb::catalogue::identifier;
+use crate::sqlweb::conn::{
+    CheckoutRequest, DbConn, Entry, Owner, readonly, rows, stoppable, stopped_when_gone,
+};
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::gate::Calls;
+use crate::sqlweb::output::RowSink;
+use crate::sqlweb::query::{DumpJob, RunContext, enter, run};
+use crate::sqlweb::service::Service;
+
+/// A connection in its snapshot.
+pub(super) struct Reader<'a> {
+    service: &'a Arc<Service>,
+    /// What is dumped.
+    pub(super) dump: &'a DumpJob,
+    entry: &'a Entry<'a>,
+    conn: &'a mut DbConn,
+}
+
+/// Beside what [`readonly::guard`] sets: texts come as UTF-8 and times in UTC, names are quoted, no result is cut short,
+/// and a download that pauses for a while is not given up.
+const SETTINGS: &str = "SET SESSION sql_mode = '', time_zone = '+00:00', sql_quote_show_create = 1, \
+    sql_select_limit = 18446744073709551615, net_write_timeout = 3600; \
+    START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY; SAVEPOINT postern_dump";
+
+/// Does `work` on a connection in a snapshot of its own, as long as `client` is there.
+pub(super) fn with_reader<T>(
+    service: &Arc<Service>,
+    dump: &DumpJob,
+    client: &CancelToken,
+    work: impl FnOnce(&mut Reader<'_>) -> Result<T, DbError>,
+) -> Result<T, ApiError> {
+    let entry = enter(service, &dump.job)?;
+    let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
+    let nobody = Owner::default();
+    let wanted = CheckoutRequest {
+        owner: &nobody,
+        database: Some(dump.db()),
+        enters: None,
+        running: &entry.running,
+        of_visitor: dump.job.uses.as_ref().map(|uses| &uses.connections),
+    };
+    let mut lease = service
+        .sessions
+        .check_out(&wanted)
+        .map_err(checkout_error)?;
+    let mut reader = Reader {
+        service,
+        dump,
+        entry: &entry,
+        conn: lease.conn(),
+    };
+    let outcome = reader.begin().and_then(|()| work(&mut reader));
+    let outcome = readonly::explain(outcome, "this dump");
+    lease.give_back(&outcome, &entry.running);
+    outcome.map_err(|error| api_error(&error))
+}
+
+impl Reader<'_> {
+    fn begin(&mut self) -> Result<(), DbError> {
+        // It is made as new before anybody else has it.
+        self.conn.has_state = true;
+        let service = self.service;
+        let guard = readonly::guard(&self.conn.info(), "");
+        stoppable(&self.entry.running, self.conn, |conn| {
+            if service.options.readonly {
+                service.connector.make_read_only(conn, &Calls::default())?;
+            }
+            rows(&mut conn.driver, &format!("{guard}{SETTINGS}")).map(drop)
+        })
+    }
+
+    /// Whether the server is a MariaDB of that version or a later one.
+    pub(super) fn is_mariadb(&self, since: (u16, u16, u16)) -> bool {
+        let dialect = &self.conn.info().dialect;
+        dialect.mariadb && dialect.version >= since
+    }
+
+    /// The server's version as it says it.
+    pub(super) fn version(&self) -> String {
+        self.conn.info().version.clone()
+    }
+
+    /// The answer to a small question. In `sql` a `{}` stands for nothing: names go in by [`identifier`].
+    pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Row>, DbError> {
+        stoppable(&self.entry.running, self.conn, |conn| {
+            rows(&mut conn.driver, sql)
+        })
+    }
+
+    /// The same, or the server's words where it refuses.
+    pub(super) fn try_ask(&mut self, sql: &str) -> Result<Result<Vec<Row>, String>, DbError> {
+        match self.ask(sql) {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(DbError::Statement(error)) if error.code != crate::sqlweb::error::INTERRUPTED => {
+                Ok(Err(error.message))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets go of the locks that keep others from altering what was read. The snapshot stays.
+    pub(super) fn release(&mut self) -> Result<(), DbError> {
+        self.ask("ROLLBACK TO SAVEPOINT postern_dump").map(drop)
+    }
+
+    /// From here on texts come as the bytes that their columns hold.
+    pub(super) fn as_stored(&mut self) -> Result<(), DbError> {
+        self.ask("SET character_set_results = NULL").map(drop)
+    }
+
+    /// Hands the rows of a table to `sink` as they come.
+    pub(super) fn stream(
+        &mut self,
+        columns: &str,
+        table: &str,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), DbError> {
+        let sql = format!("SELECT {columns} FROM {}", identifier(table));
+        let context = RunContext {
+            guard: None,
+            database: Some(self.dump.db()),
+            connector: &self.service.connector,
+            running: &self.entry.running,
+            harmless: true,
+            rows: &self.service.rows,
+            reader: &self.dump.job.reader,
+        };
+        let ended = run(self.conn, &sql, sink, &context)?;
+        match ended.stopped {
+            // It may have ended before its last row.
+            Some(cause) => Err(DbError::Stopped(cause)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What stands in the file, in which order.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use mysql::Row;
+use serde_json::{Value, json};
+
+use super::inserts::InsertSink;
+use super::inventory::Inventory;
+use super::programs::MODE;
+use super::reader::{Reader, with_reader};
+use super::text::comment;
+use crate::http::{ApiError, CancelToken};
+use crate::plugin::Verdict;
+use crate::sqlweb::catalogue::{identifier, text};
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::output::{LazyStream, OutputBuffer};
+use crate::sqlweb::query::{DumpJob, Job, note, verdict};
+use crate::sqlweb::service::Service;
+
+/// The last line of a dump that is whole.
+const END: &str = "-- Dump completed\n";
+
+/// Bytes of a statement from where on the console refuses it by default.
+const CONSOLE_PACKET: usize = 16 << 20;
+
+/// What would be in the dump, and what would not.
+pub(crate) fn review(
+    service: &Arc<Service>,
+    dump: &DumpJob,
+    client: &CancelToken,
+) -> Result<Value, ApiError> {
+    let look = |reader: &mut Reader<'_>| Inventory::read(reader);
+    let found = with_reader(service, dump, client, look)?;
+    let sequences = found
+        .tables
+        .iter()
+        .filter(|table| table.is_sequence)
+        .count();
+    Ok(json!({
+        "tables": found.tables.len() - sequences,
+        "sequences": sequences,
+        "views": found.views.len(),
+        "routines": found.routines.len(),
+        "triggers": found.triggers.len(),
+        "events": found.events.len(),
+        "notes": found.notes,
+    }))
+}
+
+/// Writes the dump to `stream`. After a failure what was written ends without the mark of a whole dump.
+pub(crate) fn dump(
+    service: &Arc<Service>,
+    dump: &DumpJob,
+    stream: &mut LazyStream,
+    client: &CancelToken,
+) -> Result<(), ApiError> {
+    let began = (SystemTime::now(), Instant::now());
+    let mut writer = Writer {
+        out: OutputBuffer::new(stream),
+        rows: 0,
+        longest: 0,
+    };
+    let outcome = with_reader(service, dump, client, |reader| writer.all(reader));
+    if let Some(statements) = service.statements() {
+        let verdict = outcome.as_ref().err().map_or(Verdict::Ok, verdict);
+        let Job { visitor, sql, .. } = &dump.job;
+        note(&statements, visitor, sql, began, verdict, writer.rows);
+    }
+    outcome
+}
+
+struct Writer<'a> {
+    out: OutputBuffer<'a>,
+    rows: u64,
+    /// Bytes of the longest statement, at most.
+    longest: usize,
+}
+
+impl Writer<'_> {
+    fn all(&mut self, reader: &mut Reader<'_>) -> Result<(), DbError> {
+        let found = Inventory::read(reader)?;
+        self.head(reader, &found)?;
+        if reader.dump.structure {
+            self.structure(reader, &found)?;
+        }
+        if reader.dump.data {
+            self.data(reader, &found)?;
+        }
+        for routine in &found.routines {
+            self.push(&routine.write(&found.frame))?;
+        }
+        for stand_in in &found.stand_ins {
+            self.push(stand_in)?;
+        }
+        let programs = found.views.iter().chain(&found.triggers);
+        for program in programs.chain(&found.events) {
+            self.push(&program.write(&found.frame))?;
+        }
+        self.tail()
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), DbError> {
+        self.out.push(text.as_bytes());
+        self.out.flush_if_full().map_err(DbError::Client)
+    }
+
+    fn head(&mut self, reader: &Reader<'_>, found: &Inventory) -> Result<(), DbError> {
+        let dump = reader.dump;
+        let mut head = comment(&format!(
+            "Dump of {} from {} at {} UTC, by postern {}",
+            identifier(dump.db()),
+            reader.version(),
+            found.time,
+            env!("CARGO_PKG_VERSION")
+        ));
+        head += &comment(&format!(
+            "The database is {} ({}). Its rows are those of one moment (REPEATABLE READ).",
+            found.charset, found.frame.collation
+        ));
+        for note in &found.notes {
+            head += &comment(note);
+        }
+        head.push('\n');
+        if dump.create_database {
+            head += &format!(
+                "CREATE DATABASE IF NOT EXISTS {db} DEFAULT CHARACTER SET {} COLLATE {};\nUSE {db};\n",
+                found.charset,
+                found.frame.collation,
+                db = identifier(dump.db())
+            );
+        }
+        head += BEFORE;
+        head += &format!("SET @postern_sql_mode = @@sql_mode, sql_mode = '{MODE}';\n\n");
+        self.push(&head)
+    }
+
+    fn structure(&mut self, reader: &mut Reader<'_>, found: &Inventory) -> Result<(), DbError> {
+        // A table's default may ask a sequence.
+        let (sequences, tables): (Vec<_>, Vec<_>) =
+            found.tables.iter().partition(|table| table.is_sequence);
+        let has_sequences = !sequences.is_empty();
+        for table in sequences.into_iter().chain(tables) {
+            let name = identifier(&table.name);
+            let kind = if table.is_sequence {
+                "SEQUENCE"
+            } else {
+                "TABLE"
+            };
+            let shown = reader.ask(&format!("SHOW CREATE {kind} {name}"))?;
+            let create = shown.first().and_then(|row: &Row| text(row, 1));
+            let mut create = create.ok_or_else(|| {
+                DbError::Lost(format!("the server does not say how {name} was made"))
+            })?;
+            if has_sequences {
+                // MariaDB names the database in such a default, and it may be restored into another.
+                let asked = format!("nextval({}.", identifier(reader.dump.db()));
+                create = create.replace(&asked, "nextval(");
+            }
+            let mut made = comment(&format!("{} {name}", kind.to_lowercase()));
+            if reader.dump.drop {
+                made += &format!("DROP {kind} IF EXISTS {name};\n");
+            }
+            made += &format!("{create};\n\n");
+            self.push(&made)?;
+            reader.release()?;
+        }
+        Ok(())
+    }
+
+    fn data(&mut self, reader: &mut Reader<'_>, found: &Inventory) -> Result<(), DbError> {
+        reader.as_stored()?;
+        for table in &found.tables {
+            let Some(columns) = &table.columns else {
+                continue;
+            };
+            let name = identifier(&table.name);
+            self.push(&comment(&format!("rows of {name}")))?;
+            let mut sink = InsertSink::new(&mut self.out, &name, columns);
+            reader.stream(&columns.selected, &table.name, &mut sink)?;
+            self.rows += sink.rows;
+            self.longest = self.longest.max(sink.longest);
+            self.push("\n")?;
+            reader.release()?;
+        }
+        Ok(())
+    }
+
+    fn tail(&mut self) -> Result<(), DbError> {
+        if self.longest > CONSOLE_PACKET {
+            self.push(&comment(&format!(
+                "The longest statement may have {} bytes: the console and the server that restore it need a larger max_allowed_packet",
+                self.longest
+            )))?;
+        }
+        self.push(AFTER)?;
+        self.push(END)?;
+        self.out.flush().map_err(DbError::Client)
+    }
+}
+
+/// What the session that restores has, kept, and what it needs.
+const BEFORE: &str = "\
+SET @postern_client = @@character_set_client, @postern_results = @@character_set_results, @postern_collation = @@collation_connection;
+SET NAMES utf8mb4;
+SET @postern_time_zone = @@time_zone, time_zone = '+00:00';
+SET @postern_unique_checks = @@unique_checks, unique_checks = 0;
+SET @postern_foreign_key_checks = @@foreign_key_checks, foreign_key_checks = 0;
+SET @postern_sql_notes = @@sql_notes, sql_notes = 0;
+/*M!100201 SET @postern_checks = @@check_constraint_checks, check_constraint_checks = 0 */;
+";
+
+/// What puts it back.
+const AFTER: &str = "\
+/*M!100201 SET check_constraint_checks = @postern_checks */;
+SET sql_mode = @postern_sql_mode, sql_notes = @postern_sql_notes;
+SET foreign_key_checks = @postern_foreign_key_checks, unique_checks = @postern_unique_checks;
+SET time_zone = @postern_time_zone;
+SET character_set_client = @postern_client, character_set_results = @postern_results, collation_connection = @postern_collation;
+";

@@ -1,0 +1,122 @@
+//! All rows as a file: INSERT statements and JSON, named after their table, from a statement and from the data view.
+
+use crate::sql::client::Client;
+use support::Database;
+
+const TABLE: &str = "CREATE TABLE {t} (id INT PRIMARY KEY, name VARCHAR(40), twice INT AS (id * 2) STORED, doc JSON, bits BIT(4), raw VARBINARY(4), at TIMESTAMP NULL)";
+
+/// A table of every awkward value, and an empty one of the same shape in another database.
+fn setup(db: &str) -> String {
+    Database::shared().exec(&format!(
+        "DROP DATABASE IF EXISTS {db}_copy; CREATE DATABASE {db}_copy; USE {db}_copy; {}",
+        TABLE.replace("{t}", "orders")
+    ));
+    format!(
+        "{}; INSERT INTO orders (id, name, doc, bits, raw, at) SELECT seq, CASE seq % 4 WHEN 0 THEN NULL WHEN 1 THEN 'it''s \\\\ ü' WHEN 2 THEN 'two\\nlines' ELSE 'NULL' END, \
+         '{{\"n\": [1, 2.5]}}', seq % 16, UNHEX(LPAD(HEX(seq), 8, '0')), '2024-10-27 00:30:00' FROM seq_1_to_1200",
+        TABLE.replace("{t}", "orders")
+    )
+}
+
+/// Chooses a format in the export dialog and takes the file.
+#[track_caller]
+fn download(client: &Client, nth: usize, format: &str) -> (String, String) {
+    let page = &client.page;
+    page.click(".results-tools text=Export");
+    page.wait_for("document.querySelector('dialog [data-action=download]')");
+    page.eval(&format!(
+        "(() => {{ const format = document.querySelector('dialog select'); format.value = '{format}'; format.dispatchEvent(new Event('change')); }})()"
+    ));
+    page.screenshot(&format!("export-{format}"));
+    page.click("dialog [data-action=download]");
+    let file = page.wait_for_download(nth);
+    assert!(file.completed, "{file:?}");
+    page.wait_for("!document.querySelector('dialog')");
+    (file.name, std::fs::read_to_string(&file.path).unwrap())
+}
+
+#[test]
+fn all_rows_as_insert_are_the_same_rows_in_another_database() {
+    let client = Client::open("exp_insert", &setup("exp_insert"));
+    client.run("SELECT * FROM orders");
+    let (name, sql) = download(&client, 0, "insert");
+    assert_eq!(name, "exp_insert.orders.sql");
+    assert!(
+        sql.contains("INSERT INTO `orders` (`id`, `name`, `doc`, `bits`, `raw`, `at`) VALUES"),
+        "{sql:.400}"
+    );
+    let db = Database::shared();
+    db.exec(&format!("USE exp_insert_copy; {sql}"));
+    let same = "SELECT COUNT(*) FROM exp_insert.orders a JOIN exp_insert_copy.orders b USING (id) WHERE a.name <=> b.name AND a.twice = b.twice \
+        AND HEX(a.doc) = HEX(b.doc) AND a.bits = b.bits AND a.raw = b.raw AND a.at = b.at";
+    assert_eq!(db.value(same), "1200");
+}
+
+#[test]
+fn json_of_all_rows_has_json_in_it() {
+    let client = Client::open("exp_json", &setup("exp_json"));
+    client.run("SELECT id, name, doc, raw FROM orders ORDER BY id");
+    let (name, lines) = download(&client, 0, "jsonl");
+    assert_eq!(name, "exp_json.orders.jsonl");
+    assert_eq!(lines.lines().count(), 1200);
+    let first = lines.lines().next().unwrap();
+    assert_eq!(
+        first,
+        r#"{"id":1,"name":"it's \\ ü","doc":{"n": [1, 2.5]},"raw":"0x00000001"}"#
+    );
+    let (name, whole) = download(&client, 1, "json");
+    assert_eq!(name, "exp_json.orders.json");
+    assert_eq!(
+        whole,
+        format!("[\n{}\n]\n", lines.trim_end().replace('\n', ",\n"))
+    );
+}
+
+#[test]
+fn the_data_of_a_table_is_exported_with_its_condition_order_and_time_zone() {
+    let client = Client::open("exp_data", &setup("exp_data"));
+    let page = &client.page;
+    client.show_tables();
+    page.wait_for("eyes.first('.row-data')");
+    page.eval("document.querySelector('.row-data[data-rows=orders]').click()");
+    page.wait_for("eyes.first('.data-table')?.textContent === 'exp_data.orders' && !eyes.first('.data[aria-busy]')");
+    page.fill(".data-where", "id IN (3, 5, 7)");
+    page.press("Enter");
+    page.wait_for("eyes.first('.data-figures')?.textContent === '3 rows'");
+    client.sort_by("id");
+    client.sort_by("id");
+    page.wait_for("eyes.cells()[0][0] === '7'");
+    let (name, sql) = download(&client, 0, "insert");
+    assert_eq!(name, "exp_data.orders.sql");
+    assert!(
+        sql.contains("SET @postern_time_zone = @@time_zone, time_zone = '"),
+        "{sql}"
+    );
+    let ids: Vec<&str> = sql
+        .lines()
+        .filter_map(|line| line.strip_prefix('('))
+        .filter_map(|line| line.split(',').next())
+        .collect();
+    assert_eq!(ids, ["7", "5", "3"], "{sql}");
+}
+
+#[test]
+fn a_statement_of_no_one_table_gives_the_name_that_was_typed() {
+    let client = Client::open("exp_made", "CREATE TABLE t (id INT)");
+    let page = &client.page;
+    client.run("SELECT 1 AS a, 'x' AS b");
+    page.click(".results-tools text=Export");
+    page.wait_for("document.querySelector('dialog [data-action=download]')");
+    page.eval(
+        "(() => { const format = document.querySelector('dialog select'); format.value = 'insert'; format.dispatchEvent(new Event('change')); })()",
+    );
+    page.fill("dialog [aria-label='Table of the INSERTs']", "my `t`");
+    page.assert_accessible("the export of INSERTs");
+    page.click("dialog [data-action=download]");
+    let file = page.wait_for_download(0);
+    let sql = std::fs::read_to_string(&file.path).unwrap();
+    assert!(
+        sql.contains("INSERT INTO `my ``t``` (`a`, `b`) VALUES\n(1, 'x');\n"),
+        "{sql}"
+    );
+}
