@@ -79,10 +79,14 @@ fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
         return Ok(Value::Null);
     };
     let mut told = table_in_detail(row);
-    told["collation"] = json!(text(row, 7));
-    told["auto_increment"] = json!(number(row, 8));
-    told["row_format"] = json!(text(row, 9));
-    told["options"] = json!(text(row, 10));
+    if let Value::Object(members) = &mut told {
+        members.extend([
+            ("collation".to_owned(), json!(text(row, 7))),
+            ("auto_increment".to_owned(), json!(number(row, 8))),
+            ("row_format".to_owned(), json!(text(row, 9))),
+            ("options".to_owned(), json!(text(row, 10))),
+        ]);
+    }
     Ok(told)
 }
 

@@ -398,7 +398,7 @@ pub(crate) fn plain(error: mysql::Error) -> mysql::Error {
 
 /// Errors after which the server ends the connection (MariaDB and MySQL error codes 1053 shutdown, 1080 forced close,
 /// 1152 to 1161 communication, 1184 new aborted connection, 1927 killed, 4031 idle for too long).
-fn ends_connection(code: u16) -> bool {
+pub(crate) fn ends_connection(code: u16) -> bool {
     matches!(code, 1053 | 1080 | 1152..=1161 | 1184 | 1927 | 4031)
 }
 

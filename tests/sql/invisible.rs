@@ -313,6 +313,26 @@ fn the_server_keeps_to_its_description() {
         check("post", "/api/dump", "/api/dump", Some(more));
     }
     check("get", "/api/export/none", "/api/export/{ticket}", None);
+    let edit = |table: &str, change: Value, review: bool| {
+        Some(json!({"db": "described", "table": table, "changes": [change], "review": review}))
+    };
+    let update =
+        |old: Value| json!({"op": "update", "key": {"id": 1}, "old": old, "new": {"v": "x"}});
+    for body in [
+        edit("t", json!({"op": "insert", "new": {"id": 1}}), true),
+        edit("t", json!({"op": "insert", "new": {"id": 1}}), false),
+        edit("t", json!({"op": "insert", "new": {"id": 1}}), false),
+        edit("t", update(json!({"v": "other"})), false),
+        edit("t", update(json!({"v": null})), false),
+        edit("t", json!({"op": "update"}), false),
+        edit("t", json!({"op": "delete", "key": {"id": 1}}), false),
+        edit("t", json!({"op": "delete", "key": {"id": 1}}), false),
+        edit("v", update(json!({})), false),
+        edit("none", update(json!({})), false),
+        Some(json!({})),
+    ] {
+        check("post", "/api/edit", "/api/edit", body);
+    }
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             assert!(

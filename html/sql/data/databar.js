@@ -8,7 +8,7 @@ import { filterText } from './filters.js';
 
 /**
  * @typedef {{back: (steps: number) => void, apply: (free: string) => void, drop: (filter: import('./filters.js').Filter) => void,
- *   clear: () => void, refresh: () => void, count: () => void, fill: () => void}} Actions
+ *   clear: () => void, refresh: () => void, count: () => void, fill: () => void, toEnd: () => void}} Actions
  */
 
 /** The two lines. */
@@ -36,11 +36,12 @@ export class DataBar {
       this.error, this.chips);
     this.figures = h('span', { class: 'data-figures' });
     this.counting = h('button', { type: 'button', class: 'link', text: 'Count all', on: { click: on.count } });
+    this.ending = h('button', { type: 'button', class: 'link', text: 'Last row', title: 'Go to the last row (Ctrl+End)', on: { click: on.toEnd } });
     this.note = h('span', { class: 'data-note', hidden: true });
     this.code = h('code', { class: 'data-sql', tabindex: 0, role: 'group', 'aria-label': 'The statement' });
     this.copy = iconButton('copy', 'Copy the statement', () => copyText(this.#rows?.sql ?? ''));
     this.fixed = h('span', { class: 'data-fixed dim', hidden: true });
-    this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.fixed, this.note, this.code, this.copy);
+    this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.ending, this.fixed, this.note, this.code, this.copy);
   }
 
   /** Says why the rows cannot be changed; the empty text where they can. @param {string} reason */
@@ -115,6 +116,7 @@ export class DataBar {
     this.figures.textContent = this.#total ? `${Number(this.#total).toLocaleString('en')} rows in all, ${known} seen`
       : `${known}${rows.pager.ended ? '' : '+'} ${rowCount === 1 && rows.pager.ended ? 'row' : 'rows'}`;
     if (rows.pager.ended) this.counting.hidden = true;
+    this.ending.hidden = rows.pager.ended;
   }
 
   /** What the count was; null while the server counts. @param {string|null} total */

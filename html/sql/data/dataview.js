@@ -58,6 +58,7 @@ export class DataView {
       refresh: () => this.#open(this.#place, { fresh: true }),
       count: () => this.#count(),
       fill: () => this.#fill(),
+      toEnd: () => this.#toEnd(),
     });
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
@@ -212,6 +213,7 @@ export class DataView {
         empty: 'No rows.',
         // A finger hits a link only in a row that is high enough.
         ...(this.#schema.foreign_keys?.length && matchMedia(TOUCHED).matches && { rowHeight: TOUCHED_ROW }),
+        toEnd: () => this.#toEnd(),
         sort: (keys) => this.#change({ sort: keys.map(({ column, descending }) => ({ name: this.#schema.columns[column].name, descending })) }),
         onSight: (first, last) => this.#onSight(first, last),
         onHeader: (header, column) => this.#header(header, column),
@@ -269,6 +271,24 @@ export class DataView {
   async #fill() {
     const { db, table } = this.#place;
     if (await this.#deps.fill(db, table)) this.#open(this.#place, { fresh: true });
+  }
+
+  /** Goes to the last row, without those between. */
+  async #toEnd() {
+    const rows = this.#rows;
+    if (!rows || !this.grid) return;
+    try {
+      if (!rows.pager.ended) {
+        this.#bar.counted(null);
+        const total = await rows.total();
+        if (rows !== this.#rows) return;
+        await rows.pager.jump(Number(total));
+        this.#bar.counted(total);
+      }
+      if (rows === this.#rows) this.grid?.moveTo({ row: rows.length - 1, column: this.grid.model.active.column }, { focus: true });
+    } catch (cause) {
+      if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#toEnd());
+    }
   }
 
   // Filters.

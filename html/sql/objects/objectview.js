@@ -77,10 +77,10 @@ function header(host, object, options) {
 function factsOf({ kind }, told, { jump }) {
   const on = told.event_object_table && h('button', { type: 'button', class: 'link', text: told.event_object_table, on: { click: () => jump(told.event_object_table) } });
   switch (kind) {
-    case 'trigger': return facts([['Kind', 'trigger'], ['Table', on], ['Runs', [told.action_timing, told.event_manipulation, told.event_manipulation && 'of each row'].filter(Boolean).join(' ').toLowerCase()], ['Order', told.action_order], ['Definer', told.definer], ['SQL mode', told.sql_mode]]);
+    case 'trigger': return facts([['Kind', 'trigger'], ['Table', on], ['Runs', [told.action_timing, told.event_manipulation, told.event_manipulation && 'of each row'].filter(Boolean).join(' ').toLowerCase()], ['Order', told.action_order], ['Definer', told.definer], ['SQL mode', told.sql_mode?.replaceAll(',', ', ')]]);
     case 'event': return facts([['Kind', 'event'], ['Runs', schedule(told)], ['From', told.starts], ['Until', told.ends], ['Status', (told.status ?? '').toLowerCase()], ['Last run', told.last_executed ?? (told.status && 'never')], ['Afterwards', (told.on_completion ?? '').toLowerCase()], ['Time zone', told.time_zone], ['Definer', told.definer], ['Comment', told.event_comment]]);
     case 'sequence': return facts([['Kind', 'sequence'], ['Next not cached', told.next_not_cached_value], ['From', told.minimum_value], ['To', told.maximum_value], ['Start', told.start_value], ['Step', told.increment], ['Cache', told.cache_size], ['Starts again', told.cycle_option === undefined ? null : Number(told.cycle_option) ? 'yes' : 'no']]);
-    default: return facts([['Kind', kind], ['Returns', told.dtd_identifier && code(told.dtd_identifier)], ['Data access', (told.sql_data_access ?? '').toLowerCase()], ['Deterministic', (told.is_deterministic ?? '').toLowerCase()], ['Runs as', told.security_type && (told.security_type === 'DEFINER' ? `definer (${told.definer})` : 'the caller')], ['Changed', told.last_altered], ['SQL mode', told.sql_mode], ['Comment', told.routine_comment]]);
+    default: return facts([['Kind', kind], ['Returns', told.dtd_identifier && code(told.dtd_identifier)], ['Data access', (told.sql_data_access ?? '').toLowerCase()], ['Deterministic', (told.is_deterministic ?? '').toLowerCase()], ['Runs as', told.security_type && (told.security_type === 'DEFINER' ? `definer (${told.definer})` : 'the caller')], ['Changed', told.last_altered], ['Comment', told.routine_comment], ['SQL mode', told.sql_mode?.replaceAll(',', ', ')]]);
   }
 }
 

@@ -35,11 +35,11 @@ export class Grid {
    * @param {{label: string, onActive?: (at: Position) => void,
    *   onOpen?: (at: Position, byKey?: boolean, byClick?: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
    *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: number,
-   *   sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
+   *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
    *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
    *   onKey?: (event: KeyboardEvent, at: Position) => boolean}} options
-   *   `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
+   *   `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
    *   cell is about to be another; `onKey`: takes a key in a cell before the grid does
    */
   constructor(result, options) {

@@ -84,6 +84,10 @@ function target(grid, event, row, column) {
     case 'Home':
       return { row: far ? 0 : row, column: 0 };
     case 'End':
+      if (far && grid.options.toEnd && grid.model.goesOn) {
+        grid.options.toEnd();
+        return { row, column: columnCount - 1 };
+      }
       return { row: far ? rowCount - 1 : row, column: columnCount - 1 };
     case 'PageUp':
       return { row: Math.max(0, row - page), column };

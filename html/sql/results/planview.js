@@ -58,7 +58,7 @@ function figures(node) {
 const round = (value) => Number(value.toPrecision(4)).toLocaleString('en');
 
 /** Labels that say of themselves what the access types ALL and index mean. */
-const READS_ALL = /^(?:full table|full index|table|index|covering index) scan/i;
+const READS_ALL = /^(?:table|index|covering index) scan/i;
 
 /** Whether a label names the table already, as the outlines of MySQL do. */
 const names = (label, table) => label.split(/[^\w$.<>]+/).includes(table);

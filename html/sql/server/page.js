@@ -40,7 +40,7 @@ export function openPages(host, titles, deps) {
       for (const link of queryAll(links, 'a')) {
         if (link.dataset.page === name) link.setAttribute('aria-current', 'page');
         else link.removeAttribute('aria-current');
-        if (link.dataset.page === name) link.focus({ preventScroll: false });
+        if (link.dataset.page === name) link.focus();
       }
     },
     close: () => {

@@ -54,7 +54,7 @@ export function variablesPage({ api, mariadb }) {
     label: 'Variables', unit: 'variable', sort: { key: 'name', down: false },
     columns: [
       { key: 'name', title: 'Name', cell: ({ name, comment }) => h('code', { text: name, title: comment }) }, { key: 'value', title: 'Value', wide: true, cell: ({ value }) => h('code', { text: value }) },
-      ...(mariadb() ? [{ key: 'usual', title: 'Default', wide: true, cell: ({ usual }) => h('code', { class: 'dim', text: usual }) }] : []), { key: 'source', title: 'Comes from' }, { key: 'mark', title: 'Mark' },
+      ...(mariadb() ? [{ key: 'usual', title: 'Default', wide: true, cell: ({ usual }) => h('code', { class: 'dim', text: usual }) }] : []), { key: 'source', title: 'Comes from' }, { key: 'mark', title: 'Mark', wide: true },
     ],
   });
   let first = new Map();

@@ -64,13 +64,16 @@ class ImportForm {
     this.hint = h('p', { class: 'import-hint dim', text: 'A file of values with a delimiter between them: CSV, TSV and the like. Drop it here, or choose it. Nothing is written before you press Import.' });
     this.form = h('fieldset', { class: 'import-form' }, this.file.element, this.hint, this.into.element, this.preview.element, this.rules, this.note);
     this.buttons = h('div', { class: 'export-buttons' });
-    this.element = h('div', { class: 'import', on: { dragover: (event) => event.preventDefault(), drop: (event) => this.#drop(event) } }, this.form, this.report.element, this.buttons);
+    this.element = h('div', { class: 'import' }, this.form, this.report.element, this.buttons);
     this.#adapt();
   }
 
   async opened(dialog, close) {
     this.#close = close;
     dialog.classList.add('import-dialog');
+    // Anywhere: what is dropped on nothing, the browser opens in place of the page.
+    dialog.addEventListener('dragover', (event) => event.preventDefault());
+    dialog.addEventListener('drop', (event) => this.#drop(event));
     this.file.button.focus();
     const { file } = this.#place;
     await Promise.all([this.into.open(this.#place, file?.name ?? ''), file && this.#open(file)]);

@@ -55,6 +55,8 @@ export class Import {
   #now = { bytes: 0, read: 0, written: 0, duplicates: 0 };
   /** @type {Bad[]} */ #bad = [];
   #created = false;
+  /** Whether the session has entered its database. */
+  #entered = false;
   #transactional = false;
   #inTransaction = false;
   #frame = { before: '', after: '' };
@@ -138,6 +140,7 @@ export class Import {
           parser.push(part);
           if (isFull(batch)) await flush(bytes);
           if (slicer.due) await slicer.rest();
+          this.#guard();
           if (this.#isOver) return;
         }
       }
@@ -230,7 +233,9 @@ export class Import {
     // One id a request: the server may know the former one for a moment after its answer.
     this.#queryId = randomId();
     try {
-      const response = await this.#api.script({ body, lines: true, session: this.#session, queryId: this.#queryId, goesOn, signal: this.#abort.signal });
+      const db = this.#entered ? '' : this.#plan.db;
+      this.#entered = true;
+      const response = await this.#api.script({ body, lines: true, db, session: this.#session, queryId: this.#queryId, goesOn, signal: this.#abort.signal });
       if (!response.ok) await readEnvelope(response);
       return await readOutcomes(response, onOutcome);
     } finally {

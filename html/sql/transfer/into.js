@@ -24,7 +24,7 @@ export class Into {
   #turn = 0;
   /** @type {any[]} */ #tables = [];
   /** @type {Column[]} */ columns = [];
-  /** Columns of any key that is unique. @type {string[]} */
+  /** Columns of the primary key, or of what else is unique. @type {string[]} */
   keys = [];
   /** Whether the table is still looked at. */
   busy = true;
@@ -94,7 +94,9 @@ export class Into {
   #learn(schema) {
     const own = (schema?.columns ?? []).filter(({ generated, extra }) => !generated && !/ GENERATED/.test(extra ?? ''));
     this.columns = own.map(({ name, type, nullable, default: value, extra }) => ({ name, type, nullable, hasDefault: nullable || (value ?? null) !== null || /auto_increment|DEFAULT_GENERATED/i.test(extra ?? '') }));
-    this.keys = (schema?.indexes ?? []).filter(({ unique }) => unique).flatMap(({ columns }) => columns.map((part) => part.replace(/(?:\(\d+\))?(?: DESC)?$/, '')));
+    const unique = (schema?.indexes ?? []).filter((index) => index.unique);
+    const primary = unique.filter(({ name }) => name === 'PRIMARY');
+    this.keys = (primary.length ? primary : unique).flatMap(({ columns }) => columns.map((part) => part.replace(/(?:\(\d+\))?(?: DESC)?$/, '')));
   }
 
   get db() {

@@ -88,7 +88,7 @@ function shapeText(text) {
 
 /**
  * What stands before and behind the rows of an INSERT.
- * @param {{db: string, table: string, targets: Target[], keys: string[], duplicates: Duplicates}} into `keys`: columns of any key
+ * @param {{db: string, table: string, targets: Target[], keys: string[], duplicates: Duplicates}} into `keys`: columns of the key that rows are found by
  */
 export function insertFrame({ db, table, targets, keys, duplicates }) {
   const names = targets.map(({ name }) => quoteName(name));

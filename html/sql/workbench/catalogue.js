@@ -10,7 +10,7 @@ const MAX_MORE = 20_000;
 
 const QUERIES = {
   relations: (db) => `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = ${db} AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`,
-  routines: (db) => `SELECT ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ${db} AND ROUTINE_TYPE = 'PROCEDURE' ORDER BY ROUTINE_NAME`,
+  routines: (db) => `SELECT ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ${db} AND ROUTINE_TYPE IN ('PROCEDURE', 'FUNCTION') ORDER BY ROUTINE_NAME`,
 };
 const READERS = {
   relations: (rows) => rows.reduce((found, [table, name, column, refDb, refTable, refColumn]) => {
@@ -60,7 +60,7 @@ export class Catalogue {
     return this.#more.get(keyOf(db, 'relations'));
   }
 
-  /** @param {string} db @returns {{name: string, kind: string}[]|undefined} procedures known so far */
+  /** @param {string} db @returns {{name: string, kind: string}[]|undefined} procedures and functions known so far */
   knownRoutines(db) {
     return this.#more.get(keyOf(db, 'routines'));
   }

@@ -12,7 +12,7 @@ import { consoleHint, noPlan } from '../core/hints.js';
 
 /**
  * @typedef {import('./querytab.js').QueryTab} QueryTab
- * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}} RunEnd how a run ended
+ * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, errno?: number, elapsedMs: number, done: number}} RunEnd how a run ended
  */
 
 /**

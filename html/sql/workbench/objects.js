@@ -78,7 +78,9 @@ export class Objects {
   /** Opens the menu of an object at a button. @param {HTMLElement} button @param {Named} object */
   async menu(button, object) {
     const module = await this.#menuModule();
-    if (module && button.isConnected) module.openObjectMenu(button, object, this.#host());
+    // The list may have been drawn afresh meanwhile.
+    const at = button.isConnected ? button : this.#bench.sidebar.entryOf(object);
+    if (at) module?.openObjectMenu(at, object, this.#host());
   }
 
   #menuModule() {

@@ -36,6 +36,7 @@ export class Run {
   #options;
   /** Of the statement under way. @type {string|null} */
   #queryId = null;
+  #errno = 0;
   #abort = new AbortController();
   #cancelled = false;
   #cancelledAt = 0;
@@ -67,10 +68,11 @@ export class Run {
 
   /**
    * Runs to the end. `how` is how a cancel ended, '' where there was none; after `gaveUp` the session must be closed.
-   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}>}
+   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, errno: number, elapsedMs: number, done: number}>} `errno`: of the last failure
    */
   async start() {
     const { results } = this.#options;
+    this.#errno = 0;
     let counts = { failed: 1, done: 0 };
     let end;
     results.begin(this);
@@ -79,7 +81,7 @@ export class Run {
       counts = await this.#each();
     } finally {
       clearInterval(this.#timer);
-      end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, elapsedMs: performance.now() - this.began };
+      end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, errno: this.#errno, elapsedMs: performance.now() - this.began };
       results.end(this, end);
     }
     return { ...counts, ...end };
@@ -229,6 +231,7 @@ export class Run {
   }
 
   #fail(index, statement, message, error, ms, offset) {
+    this.#errno = error?.errno ?? 0;
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
     this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text, offset)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });

@@ -272,6 +272,11 @@ export class Sidebar {
     return this.#groups.objectOf(kind, name) ?? { kind, db: this.#db, name };
   }
 
+  /** The entry of an object, where it is shown. @param {import('../objects/kinds.js').Named} object */
+  entryOf({ kind, name }) {
+    return queryAll(this.body, '.row-main').find(({ dataset }) => dataset.kind === kind && dataset.name === name);
+  }
+
   #contextMenu(event) {
     const main = query(event.target.closest('.row') ?? this.note, '.row-main');
     if (!main) return;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -11,11 +12,15 @@ use crate::http::{ApiError, Request, Response};
 use crate::sqlweb::conn::MAX_ID;
 use crate::sqlweb::edit::{self, EditJob, changes_of};
 use crate::sqlweb::limits::{EDIT_COUNTS, LARGE_EDIT, MAX_EDIT};
+use crate::sqlweb::query::{RowPermit, note, verdict};
 use crate::sqlweb::service::Service;
 
 /// Reads the request and does what it asks for on a thread of its own.
 pub(crate) fn edit(service: &Arc<Service>, request: Request) {
-    let refused = may_edit(service).and_then(|()| request.must_be_json());
+    let refused = request.must_be_json().and_then(|()| {
+        let outcome = may_edit(service);
+        outcome.inspect_err(|error| note_refusal(service, &request, error))
+    });
     if let Err(error) = refused {
         return request.respond(Response::error(&error));
     }
@@ -34,38 +39,37 @@ fn may_edit(service: &Service) -> Result<(), ApiError> {
     .with("layer", "gate"))
 }
 
+/// The statements themselves were not even read.
+fn note_refusal(service: &Service, request: &Request, error: &ApiError) {
+    if let Some(statements) = service.statements() {
+        let since = (SystemTime::now(), Instant::now());
+        let visitor = service.label(request);
+        note(
+            &statements,
+            &visitor,
+            "UPDATE /* rows in the grid */",
+            since,
+            verdict(error),
+            0,
+        );
+    }
+}
+
 fn answer(service: &Arc<Service>, mut request: Request) {
-    let Some(mut body) = request.take_stream() else {
+    let Some(body) = request.take_stream() else {
         return; // answers itself
     };
     let reader = reader(service, &request);
     let client = request.client().clone();
-    let mut bytes = Vec::new();
-    let is_wanted = || true;
-    let mut read = |most: usize| {
-        let room = u64::try_from(most + 1 - bytes.len()).expect("a size in memory");
-        (&mut body).take(room).read_to_end(&mut bytes)?;
-        Ok::<_, io::Error>(bytes.len() > most)
-    };
-    let mut permit = None;
-    let outcome = match read(LARGE_EDIT) {
+    let read = match read(service, &reader, body) {
+        Ok(read) => read,
         Err(error) => return log::debug!("an edit was broken off: {error}"),
-        Ok(false) => Ok(()),
-        Ok(true) => match service.rows.acquire(&reader, EDIT_COUNTS, &is_wanted) {
-            Err(error) => Err(api_error(&error)),
-            Ok(room) => {
-                permit = Some(room);
-                match read(MAX_EDIT) {
-                    Err(error) => return log::debug!("an edit was broken off: {error}"),
-                    Ok(true) => Err(too_large()),
-                    Ok(false) => Ok(()),
-                }
-            }
-        },
     };
-    let outcome = outcome
-        .and_then(|()| job(service, &request, bytes, reader.clone()))
-        .and_then(|job| edit::edit(service, job, &client));
+    // The room is held until the edit has ended.
+    let outcome = read.and_then(|(bytes, _room)| {
+        let job = job(service, &request, bytes, reader.clone())?;
+        edit::edit(service, job, &client)
+    });
     let response = match outcome {
         Ok(body) => {
             Response::new(200, "application/json", body).header("Cache-Control", "no-store")
@@ -73,7 +77,36 @@ fn answer(service: &Arc<Service>, mut request: Request) {
         Err(error) => Response::error(&error),
     };
     request.respond(response);
-    drop(permit);
+}
+
+/// A body, with its room among the large rows where it is large.
+type Body<'a> = (Vec<u8>, Option<RowPermit<'a>>);
+
+/// Reads a body of at most [`MAX_EDIT`]; fails where its client has gone.
+fn read<'a>(
+    service: &'a Service,
+    reader: &'a str,
+    mut body: impl Read,
+) -> io::Result<Result<Body<'a>, ApiError>> {
+    let mut bytes = Vec::new();
+    if !is_longer(&mut body, &mut bytes, LARGE_EDIT)? {
+        return Ok(Ok((bytes, None)));
+    }
+    let room = match service.rows.acquire(reader, EDIT_COUNTS, &|| true) {
+        Ok(room) => room,
+        Err(error) => return Ok(Err(api_error(&error))),
+    };
+    if is_longer(&mut body, &mut bytes, MAX_EDIT)? {
+        return Ok(Err(too_large()));
+    }
+    Ok(Ok((bytes, Some(room))))
+}
+
+/// Reads on up to one byte more than `most` in all; whether there is one.
+fn is_longer(body: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+    let room = u64::try_from(most + 1 - bytes.len()).expect("a size in memory");
+    body.take(room).read_to_end(bytes)?;
+    Ok(bytes.len() > most)
 }
 
 fn too_large() -> ApiError {
@@ -112,19 +145,13 @@ fn job(
         fields.short("query_id", MAX_ID),
     );
     let is_review = fields.flag("review", false);
-    let changes = match changes {
-        Ok(changes) => changes,
-        Err((None, what)) => {
+    let changes = changes.or_else(|(change, what)| match change {
+        None => {
             fields.refuse(&what);
-            Vec::new()
+            Ok(Vec::new())
         }
-        Err((Some(change), what)) => {
-            let error = json!({"kind": "request", "change": change});
-            return Err(ApiError::bad_request(format!("change {change}: {what}"))
-                .with("error", error)
-                .with("applied", 0));
-        }
-    };
+        Some(change) => Err(wrong_change(change, &what)),
+    })?;
     fields.done()?;
     Ok(EditJob {
         db,
@@ -139,4 +166,10 @@ fn job(
         reader,
         uses: service.use_of(request),
     })
+}
+
+fn wrong_change(change: usize, what: &str) -> ApiError {
+    ApiError::bad_request(format!("change {change}: {what}; nothing was written"))
+        .with("error", json!({"kind": "request", "change": change}))
+        .with("applied", 0)
 }

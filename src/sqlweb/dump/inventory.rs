@@ -95,8 +95,9 @@ impl Inventory {
         let safe = reader
             .ask("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")?;
         let safe: Vec<String> = safe.iter().filter_map(|row| text(row, 0)).collect();
+        // MariaDB says what is wrong with a view where it is asked for more than the name.
         let listed = reader.ask(&format!(
-            "SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT FROM information_schema.TABLES \
+            "SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT, CREATE_TIME FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = {db} AND TABLE_TYPE <> 'TEMPORARY' ORDER BY TABLE_NAME"
         ))?;
         let chosen = chosen(&listed, reader.dump)?;

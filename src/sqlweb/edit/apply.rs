@@ -74,6 +74,7 @@ pub(crate) fn edit(
         .check_out(&wanted)
         .map_err(checkout_error)?;
     let changes = std::mem::take(&mut job.changes);
+    let count = changes.len();
     let conn = lease.conn();
     // It is reset before its next use, whatever becomes of the edit.
     conn.has_state = true;
@@ -85,23 +86,20 @@ pub(crate) fn edit(
         started,
     };
     let outcome = editor.all(changes);
-    let told = outcome.map_err(|failure| {
-        service.ask_whether_it_writes(false, failure.db_error());
-        let told = failure.told();
-        let lost = match failure.trouble {
-            Trouble::Db(error) | Trouble::Unknown(error) => Err(error),
-            Trouble::Request(..) | Trouble::Changed(..) => Ok(()),
-        };
-        (lost, told)
-    });
-    match told {
+    let told = outcome.as_ref().map_err(Failure::told).err();
+    let error = outcome.as_ref().err().and_then(Failure::db_error);
+    service.ask_whether_it_writes(job.is_review, error);
+    let age = entry.running.age();
+    let status = told.as_ref().map_or(200, |told| told.status);
+    log::debug!("an edit of {count} changes: {status} after {age:.3?}");
+    match outcome {
         Ok(body) => {
             lease.give_back(&Ok::<(), DbError>(()), &entry.running);
             Ok(body)
         }
-        Err((lost, told)) => {
-            lease.give_back(&lost, &entry.running);
-            Err(told)
+        Err(failure) => {
+            lease.give_back(&failure.of_connection(), &entry.running);
+            Err(told.expect("a failure is told"))
         }
     }
 }
@@ -146,17 +144,7 @@ impl Editor<'_> {
             Found::Table(table) => table,
             Found::Unfit(why) => return Err(Failure::request(why)),
         };
-        let one = |(i, change)| {
-            plan(&table, change).map_err(|what| Failure {
-                at: Some((i, String::new())),
-                ..Failure::request(what)
-            })
-        };
-        let planned: Vec<Planned> = changes
-            .into_iter()
-            .enumerate()
-            .map(one)
-            .collect::<Result<_, _>>()?;
+        let planned = all_planned(&table, changes)?;
         let note = (!table.rolls_back).then(|| cannot_roll_back(&table));
         if job.is_review {
             let statement = |planned: &Planned| planned.statement(&table, true);
@@ -165,24 +153,28 @@ impl Editor<'_> {
                 json!({"statements": statements, "transaction": table.rolls_back, "note": note});
             return Ok(json!({"code": 200, "data": data}).to_string().into_bytes());
         }
-        let zone = job.time_zone.as_ref();
+        let written = self.written(&table, &planned)?;
+        Ok(written.answer(&json!({
+            "applied": written.changes, "transaction": table.rolls_back, "note": note,
+            "duration": duration(self.started),
+        })))
+    }
+
+    /// Writes all, or nothing where the table's engine can roll back.
+    fn written(&mut self, table: &Table, planned: &[Planned]) -> Result<Written, Failure> {
+        let zone = self.job.time_zone.as_ref();
         let prepare = |conn: &mut DbConn| prepare(&mut conn.driver, zone);
         let max_packet = stoppable(&self.entry.running, self.conn, prepare)?;
         let mut written = Written::default();
-        let outcome = self.write(&table, max_packet, &planned, &mut written);
-        if let Err(mut failure) = outcome {
-            if !table.rolls_back {
-                failure.applied = written.changes;
-            } else if !matches!(failure.trouble, Trouble::Unknown(_)) {
+        let outcome = self.write(table, max_packet, planned, &mut written);
+        outcome.map_err(|failure| {
+            if table.rolls_back && !matches!(*failure.trouble, Trouble::Unknown(_)) {
                 self.roll_back();
             }
-            return Err(failure);
-        }
-        let tail = json!({
-            "applied": written.changes, "transaction": table.rolls_back, "note": note,
-            "duration": duration(self.started),
-        });
-        Ok(written.answer(&tail))
+            let applied = if table.rolls_back { 0 } else { written.changes };
+            Failure { applied, ..failure }
+        })?;
+        Ok(written)
     }
 
     fn write(
@@ -221,21 +213,7 @@ impl Editor<'_> {
         if planned.op != Op::Insert {
             self.compare(table, planned)?;
         }
-        let sql = planned.statement(table, false);
-        if sql.len() >= max_packet {
-            return Err(Trouble::Request(413, too_large(sql.len(), max_packet)).into());
-        }
-        let shown = planned.statement(table, true);
-        let answer = self.noted(&sql, &shown).map_err(|error| match error {
-            error if table.rolls_back || leaves_all_as_it_was(&error) => Trouble::Db(error),
-            error => Trouble::Unknown(error),
-        })?;
-        if answer.found() != 1 {
-            return Err(Failure::request(format!(
-                "the server wrote {} rows where it was to be one",
-                answer.found()
-            )));
-        }
+        let answer = self.write_one(table, max_packet, planned)?;
         let row = match planned.after(table, answer.done.last_insert_id) {
             _ if planned.op == Op::Delete => b"null".to_vec(),
             Some(reading) if written.has_room() => self
@@ -245,6 +223,32 @@ impl Editor<'_> {
         };
         written.push(&row);
         Ok(())
+    }
+
+    fn write_one(
+        &mut self,
+        table: &Table,
+        max_packet: usize,
+        planned: &Planned,
+    ) -> Result<OneRow, Failure> {
+        let sql = planned.statement(table, false);
+        if sql.len() >= max_packet {
+            return Err(Trouble::Request(413, too_large(sql.len(), max_packet)).into());
+        }
+        let shown = planned.statement(table, true);
+        let answer = self.noted(&sql, &shown).map_err(|error| {
+            if table.rolls_back || error.leaves_connection_usable() {
+                Trouble::Db(error)
+            } else {
+                Trouble::Unknown(error)
+            }
+        })?;
+        match answer.found() {
+            1 => Ok(answer),
+            n => Err(Failure::request(format!(
+                "the server wrote {n} rows where it was to be one"
+            ))),
+        }
     }
 
     /// Locks the row and holds it to what was shown of it.
@@ -360,9 +364,14 @@ impl Editor<'_> {
     }
 }
 
-/// Whether a statement that failed so, on a table that cannot roll back, has left its one row as it was.
-fn leaves_all_as_it_was(error: &DbError) -> bool {
-    error.leaves_connection_usable()
+fn all_planned(table: &Table, changes: Vec<Change>) -> Result<Vec<Planned>, Failure> {
+    let one = |(i, change)| {
+        plan(table, change).map_err(|what| Failure {
+            at: Some((i, String::new())),
+            ..Failure::request(what)
+        })
+    };
+    changes.into_iter().enumerate().map(one).collect()
 }
 
 fn cannot_roll_back(table: &Table) -> String {
@@ -406,7 +415,7 @@ impl Written {
     }
 
     /// The whole answer, with the other members of `tail`.
-    fn answer(self, tail: &Value) -> Vec<u8> {
+    fn answer(&self, tail: &Value) -> Vec<u8> {
         let tail = tail.to_string();
         let members = tail.strip_suffix('}').expect("it was made as an object");
         let mut body = format!("{{\"code\":200,\"data\":{members},\"rows\":[").into_bytes();

@@ -28,7 +28,7 @@ pub(super) enum Trouble {
 
 /// What went wrong, and with which change.
 pub(super) struct Failure {
-    pub(super) trouble: Trouble,
+    pub(super) trouble: Box<Trouble>,
     /// Which change, where it is one, with its row in words.
     pub(super) at: Option<(usize, String)>,
     /// Changes that stay in effect.
@@ -38,7 +38,7 @@ pub(super) struct Failure {
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         Self {
-            trouble,
+            trouble: Box::new(trouble),
             at: None,
             applied: 0,
         }
@@ -59,9 +59,17 @@ impl Failure {
 
     /// The database's own error, where it is one.
     pub(super) fn db_error(&self) -> Option<&DbError> {
-        match &self.trouble {
+        match &*self.trouble {
             Trouble::Db(error) | Trouble::Unknown(error) => Some(error),
             Trouble::Request(..) | Trouble::Changed(..) => None,
+        }
+    }
+
+    /// How the connection was left.
+    pub(super) fn of_connection(self) -> Result<(), DbError> {
+        match *self.trouble {
+            Trouble::Db(error) | Trouble::Unknown(error) => Err(error),
+            Trouble::Request(..) | Trouble::Changed(..) => Ok(()),
         }
     }
 
@@ -82,7 +90,7 @@ impl Failure {
         if let Some((change, _)) = &self.at {
             members.insert("change".into(), json!(change));
         }
-        if let Trouble::Changed(row, columns) = &self.trouble {
+        if let Trouble::Changed(row, columns) = &*self.trouble {
             members.insert("row".into(), json!(row));
             members.insert("columns".into(), json!(columns));
         }
@@ -91,7 +99,7 @@ impl Failure {
 
     /// What has become of the changes.
     fn outcome(&self) -> String {
-        match (&self.trouble, self.applied) {
+        match (&*self.trouble, self.applied) {
             (Trouble::Unknown(_), _) => {
                 "whether it was written is not known, and nothing is tried again: look at the rows"
                     .into()

@@ -8,8 +8,9 @@ mod noted;
 mod statement;
 mod tickets;
 mod time_zone;
+mod utf8;
 
-pub(super) use budget::RowBudget;
+pub(super) use budget::{RowBudget, RowPermit};
 pub(super) use dump_job::DumpJob;
 pub(super) use execute::{enter, execute, execute_as};
 pub(super) use job::Job;

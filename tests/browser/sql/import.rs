@@ -414,7 +414,7 @@ fn a_hundred_thousand_rows_take_seconds() {
     eprintln!("100,000 rows of 8 columns took {took:?}: {told}");
     assert!(told.starts_with("100,000 rows written"), "{told}");
     assert_eq!(value("SELECT COUNT(*) FROM imp_speed.t"), "100000");
-    assert!(took < allowed(Duration::from_secs(30)), "{took:?}");
+    assert!(took < allowed(Duration::from_secs(60)), "{took:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod client;
 mod completing;
 mod data;
 mod edit;
+mod dumps;
 mod editor;
 mod exports;
 mod first_rows;
