@@ -62,13 +62,13 @@ pub(crate) fn dump(
         longest: 0,
     };
     let outcome = with_reader(service, dump, client, |reader| writer.all(reader));
-    let told = outcome.as_ref().map(|()| ());
+    let error = outcome.as_ref().err();
     note(
         service.statements().as_ref(),
         &dump.job,
         began,
         writer.rows,
-        told,
+        error,
     );
     outcome
 }

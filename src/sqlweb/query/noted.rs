@@ -34,16 +34,16 @@ pub(super) fn noted(
     outcome
 }
 
-/// Notes how what `job` stands for has ended, with the number of its rows, where statements are noted.
+/// Notes that what `job` stands for has ended, with the number of its rows and its `error`, where statements are noted.
 pub(crate) fn note(
     statements: Option<&Arc<StatementLog>>,
     job: &Job,
     began: (SystemTime, Instant),
     rows: u64,
-    outcome: Result<(), &ApiError>,
+    error: Option<&ApiError>,
 ) {
     if let Some(statements) = statements {
-        let verdict = outcome.map_or_else(verdict, |()| Verdict::Ok);
+        let verdict = error.map_or(Verdict::Ok, verdict);
         write(statements, job, began, rows, verdict);
     }
 }
