@@ -32,7 +32,7 @@
 //!                sqlweb/api                fields checked one by one; slow work gets a thread of its own
 //!                sqlweb/query/execute      gate ─> session ─> read-only transaction ─> statement ─> warnings
 //!                sqlweb/gate               a pure function from text to verdict
-//!                sqlweb/conn/session_pool  the connection that the tab's statements share, one at a time
+//!                sqlweb/conn/check_out     the connection that the tab's statements share, one at a time
 //!                sqlweb/conn/wire          the answer, read from the socket where there is no TLS, else by the driver
 //!                sqlweb/query/statement    rows as they come ─> sqlweb/output/json_answer ─> http/stream ─> back up
 //! ```

@@ -2,7 +2,7 @@
 import { h, icon } from './dom.js';
 import { closePopup, openPopup } from './popup.js';
 
-/** @typedef {{label: string, icon?: string, key?: string, disabled?: boolean, run: () => void}|null} MenuItem null is a line */
+/** @typedef {{label: string, icon?: string, key?: string, disabled?: boolean, danger?: boolean, title?: string, run: () => void}|null} MenuItem null is a line; `danger`: it destroys something */
 
 /**
  * Opens a menu at `button`.
@@ -17,7 +17,7 @@ export function openMenu(button, items) {
 
 function item(entry) {
   if (!entry) return h('hr', { role: 'separator' });
-  return h('button', { type: 'button', role: 'menuitem', tabindex: '-1', disabled: entry.disabled, on: { click: () => { closePopup(true); entry.run(); } } },
+  return h('button', { type: 'button', role: 'menuitem', tabindex: '-1', disabled: entry.disabled, title: entry.title, class: entry.danger ? 'danger' : null, on: { click: () => { closePopup(true); entry.run(); } } },
     entry.icon && icon(entry.icon), h('span', { text: entry.label }), entry.key && h('span', { class: 'menu-key', text: entry.key }));
 }
 

@@ -17,7 +17,7 @@ export function signInForm({ wrong, tooMany }) {
     byId('error').textContent = '';
     try {
       const { ok, status } = await send('/auth', { method: 'POST', body: new URLSearchParams({ code: code.value.trim() }) });
-      if (ok) location.replace('/');
+      if (ok) location.replace(`/${location.hash}`);
       else fail(texts[status] ?? `The server answered ${status}; try again.`);
     } catch {
       fail('The server is not reachable; is postern still running?');

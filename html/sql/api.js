@@ -80,6 +80,11 @@ export function createApi({ onState = () => {} } = {}) {
       const headers = { 'Content-Type': lines ? 'application/x-ndjson' : 'application/sql', 'Postern-Session': session };
       return send(`/api/script?${query}`, { method: 'POST', headers, body, signal });
     },
+    /**
+     * Changes rows of a table in one transaction, or tells with `review` the statements that would.
+     * @param {{db: string, table: string, changes: object[], time_zone?: string, query_id?: string, review?: boolean}} edit
+     */
+    edit: async (edit) => readData(await post('/api/edit', edit)),
     /** Kills a running statement on the server; false when it was not running any more. */
     cancel: async (queryId) => {
       const response = await post('/api/cancel', { query_id: queryId }, { signal: AbortSignal.timeout(CANCEL_MS) });

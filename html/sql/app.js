@@ -24,9 +24,7 @@ const api = createApi({
     if (state === 'offline') health.serverLost();
     else if (state === 'unauthorized') signIn();
     else if (state === 'database') health.databaseLost();
-    else if (state === 'doubtful' ? health.state === 'connected' : health.state === 'offline') // Both at once: on a line of 200 ms each would wait for the other.
-health.check();
-catalogue.databases().catch(() => {}); // the sidebar asks again, and says it
+    else if (state === 'doubtful' ? health.state === 'connected' : health.state === 'offline') health.check();
   },
 });
 const health = new Health(api, onInfo);
@@ -53,10 +51,10 @@ async function signIn() {
   signedOut = true;
   health.end();
   if (!workbench) {
-    location.assign(SIGN_IN);
+    location.assign(SIGN_IN + location.hash);
     return;
   }
-  workbench.save();
+  workbench.keeping.save();
   announce('The session has ended', 'bad');
   const go = await openDialog({
     title: 'Session ended',
@@ -64,8 +62,8 @@ async function signIn() {
     actions: [{ label: 'Stay and look', value: false }, { label: 'Sign in', value: true, kind: 'primary' }],
   });
   // The session is over, and its transactions are out of reach: there is nothing to ask any more.
-  workbench.leavesUnasked = true;
-  if (go) location.assign(SIGN_IN);
+  workbench.keeping.leavesUnasked = true;
+  if (go) location.assign(SIGN_IN + location.hash);
   else byId('health').title = 'The session has ended; reload the page to sign in';
 }
 

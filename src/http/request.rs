@@ -183,6 +183,13 @@ impl Request {
 
     /// The body as JSON: 415 when it is not declared as such, 400 naming what is wrong.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        self.must_be_json()?;
+        serde_json::from_slice(&self.body)
+            .map_err(|error| ApiError::bad_request(format!("malformed JSON: {error}")))
+    }
+
+    /// 415 where the body is not declared as JSON.
+    pub fn must_be_json(&self) -> Result<(), ApiError> {
         let declared = self.header("content-type").unwrap_or_default();
         let essence = declared.split(';').next().unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case("application/json") {
@@ -190,8 +197,7 @@ impl Request {
                 "the body must be sent with 'Content-Type: application/json'",
             ));
         }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| ApiError::bad_request(format!("malformed JSON: {error}")))
+        Ok(())
     }
 
     /// The TCP peer.

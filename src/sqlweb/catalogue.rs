@@ -23,8 +23,7 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
     let listed = rows(
         conn,
         &format!(
-            "{FRESH_FIGURES}; SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH + INDEX_LENGTH, TABLE_COMMENT \
-             FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME",
+            "{FRESH_FIGURES}; SELECT {FACTS} FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME",
             literal(db)
         ),
     )?;
@@ -41,6 +40,10 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
 const FRESH_FIGURES: &str =
     "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
 
+/// What [`table_in_detail`] reads.
+const FACTS: &str = "TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, TABLE_COMMENT, INDEX_LENGTH, TABLE_COLLATION, \
+                     AUTO_INCREMENT, ROW_FORMAT, CREATE_OPTIONS";
+
 fn table_in_detail(row: &Row) -> Value {
     let kind = match text(row, 1).unwrap_or_default().as_str() {
         "VIEW" | "SYSTEM VIEW" => "view",
@@ -53,13 +56,41 @@ fn table_in_detail(row: &Row) -> Value {
         "kind": kind,
         "engine": text(row, 2),
         "rows_estimate": number(row, 3),
-        "bytes": number(row, 4),
+        "bytes": number(row, 4).zip(number(row, 6)).map(|(data, index)| data.saturating_add(index)),
+        "data_bytes": number(row, 4),
+        "index_bytes": number(row, 6),
         // A view's comment is the word VIEW, or an error text when it is broken.
         "comment": text(row, 5).filter(|comment| !(view && comment == "VIEW")),
     })
 }
 
-/// Columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. Of a view that calls a function
+/// What is known of one table beside its columns: the same, and what a list has no room for. Null where the account may
+/// not see it.
+fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
+    let listed = rows(
+        conn,
+        &format!(
+            "{FRESH_FIGURES}; SELECT {FACTS} FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            literal(db),
+            literal(table)
+        ),
+    )?;
+    let Some(row) = listed.first() else {
+        return Ok(Value::Null);
+    };
+    let mut told = table_in_detail(row);
+    if let Value::Object(members) = &mut told {
+        members.extend([
+            ("collation".to_owned(), json!(text(row, 7))),
+            ("auto_increment".to_owned(), json!(number(row, 8))),
+            ("row_format".to_owned(), json!(text(row, 9))),
+            ("options".to_owned(), json!(text(row, 10))),
+        ]);
+    }
+    Ok(told)
+}
+
+/// Facts, columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. Of a view that calls a function
 /// which would write, a read-only session gets what can be had without running it, and of one that is broken there is the
 /// statement alone; `note` says so.
 pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
@@ -100,6 +131,7 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, Db
     let generated = generated(conn, db, table, &columns)?;
     let column = |row: &Row| column(row, &generated);
     Ok(json!({
+        "table": facts(conn, db, table)?,
         "columns": columns.iter().map(column).collect::<Vec<_>>(),
         "indexes": grouped_indexes(&indexes),
         "foreign_keys": foreign_keys(conn, db, table)?,

@@ -184,6 +184,18 @@ impl DbError {
         }
     }
 
+    /// Whether the server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
+    /// account.
+    pub(crate) fn is_of_limit(&self) -> bool {
+        self.is_of_account() || matches!(self, Self::Denied(error) if error.code == 1040)
+    }
+
+    /// Whether it has since the account, which it knows, has too many (`ER_TOO_MANY_USER_CONNECTIONS`,
+    /// `ER_USER_LIMIT_REACHED`).
+    pub(crate) fn is_of_account(&self) -> bool {
+        matches!(self, Self::Denied(error) if matches!(error.code, 1203 | 1226))
+    }
+
     /// Whether the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT`
     /// says so of other options too; their names are in no language.
     pub(crate) fn is_of_replica(&self) -> bool {
@@ -386,7 +398,7 @@ pub(crate) fn plain(error: mysql::Error) -> mysql::Error {
 
 /// Errors after which the server ends the connection (MariaDB and MySQL error codes 1053 shutdown, 1080 forced close,
 /// 1152 to 1161 communication, 1184 new aborted connection, 1927 killed, 4031 idle for too long).
-fn ends_connection(code: u16) -> bool {
+pub(crate) fn ends_connection(code: u16) -> bool {
     matches!(code, 1053 | 1080 | 1152..=1161 | 1184 | 1927 | 4031)
 }
 

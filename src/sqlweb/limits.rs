@@ -22,3 +22,16 @@ pub(crate) const ROWS_IN_FLIGHT: usize = 256 << 20;
 
 /// The most of it that one reader's rows may hold: who does not read must not keep everybody out.
 pub(crate) const OF_ONE_READER: usize = ROWS_IN_FLIGHT / 2;
+
+/// Changes of one edit.
+pub(crate) const MAX_CHANGES: usize = 5_000;
+
+/// Longest body of an edit, in bytes: a file of 24 MB for a blob, as base64. It is held several times over while it is
+/// read and written.
+pub(crate) const MAX_EDIT: usize = 32 << 20;
+
+/// From this size on, in bytes, an edit is counted with the large rows, as [`EDIT_COUNTS`] bytes.
+pub(crate) const LARGE_EDIT: usize = 1 << 20;
+
+/// What a large edit counts, in bytes: the rows that it reads have room beside it.
+pub(crate) const EDIT_COUNTS: usize = OF_ONE_READER - MAX_EDIT;

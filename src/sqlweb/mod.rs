@@ -21,6 +21,7 @@ mod catalogue;
 mod catch_panic;
 mod conn;
 mod dump;
+mod edit;
 mod error;
 mod guest;
 mod hints;

@@ -265,6 +265,8 @@ impl WebClient {
             };
             match signed_in {
                 _ if service.is_over() => Err("the time of the guest's account is over".into()),
+                // It was let in, and has all the connections that it may have: this client's.
+                Err(error) if error.is_of_account() && connector.is_in_use() => Ok(()),
                 signed_in => signed_in.map(drop).map_err(|error| error.to_string()),
             }
         }

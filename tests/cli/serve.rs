@@ -44,6 +44,25 @@ fn a_unix_socket_is_a_target() {
 }
 
 #[test]
+fn tls_that_a_socket_cannot_have_is_said_not_to_apply() {
+    let socket = Database::shared().socket().display().to_string();
+    let args = [
+        &*socket,
+        "--db-user",
+        "root",
+        "--db-pass=",
+        "--tls",
+        "require",
+    ];
+    let postern = Postern::start(&args, &[]);
+    let said = postern.stdout();
+    assert!(
+        said.contains("--tls does not apply to a Unix socket"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_url_with_its_credentials_is_a_target() {
     let db = Database::shared();
     let url = format!("mysql://{USER}:{PASSWORD}@{}/mysql", db.target());

@@ -15,7 +15,7 @@ const catalogue = {
   tables: (db) => (db === 'shop' ? Object.keys(COLUMNS) : []).map((name) => ({ name, kind: 'table' })),
   columns: (db, table) => (COLUMNS[table] ?? []).map(([name, type]) => ({ name, type })),
   relations: (db) => (db === 'shop' ? [fk('orders', ['customer_id'], 'customers', ['id']), fk('items', ['order_id'], 'orders', ['id']), fk('emp', ['boss_id'], 'emp', ['id'])] : []),
-  routines: (db) => (db === 'shop' ? [{ name: 'close_month', kind: 'procedure' }, { name: 'order', kind: 'procedure' }] : [{ name: 'pay', kind: 'procedure' }]),
+  routines: (db) => (db === 'shop' ? [{ name: 'close_month', kind: 'procedure' }, { name: 'order', kind: 'procedure' }, { name: 'full_price', kind: 'function' }] : [{ name: 'pay', kind: 'procedure' }]),
   server: serverOf('9.7.4'),
 };
 
@@ -88,6 +88,14 @@ test('routines follow CALL, its own words SHOW', () => {
   assert.equal(complete('SHOW TABLES FROM |').labels[0], 'hr');
   assert.ok(complete('SHOW |').labels.includes('BINARY LOG STATUS'));
   assert.ok(!complete('SHOW |', { ...catalogue, server: serverOf('11.4.2-MariaDB') }).labels.includes('BINARY LOG STATUS'));
+});
+
+test('functions that somebody has made stand where a value is, and not behind CALL', () => {
+  assert.equal(complete('SELECT full|').labels[0], 'full_price()');
+  assert.equal(complete('SELECT full|').taken('full_price()'), 'SELECT full_price');
+  assert.ok(complete('SELECT shop.fu|').labels.includes('full_price()'));
+  assert.ok(!complete('CALL f|').labels.includes('full_price()'));
+  assert.ok(!complete('SELECT 1 FROM shop.f|').labels.includes('full_price()'));
 });
 
 test('functions are those of the server', () => {

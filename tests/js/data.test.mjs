@@ -139,7 +139,7 @@ function tableOf(numbers, byCursor = true) {
   const asked = [];
   const pager = new Pager(async (range) => {
     asked.push(range);
-    const found = byCursor ? numbers.filter((n) => (!range.after || n > range.after[0]) && (!range.until || n <= range.until[0])) : numbers.slice(range.offset);
+    const found = byCursor ? numbers.filter((n) => (!range.after || n > range.after[0]) && (!range.until || n <= range.until[0])).slice(range.offset) : numbers.slice(range.offset);
     const rows = found.slice(0, range.limit).map((n) => [n]);
     return { rows, last: byCursor && rows.length ? [rows.at(-1)[0]] : null };
   }, { byCursor });
@@ -190,6 +190,28 @@ test('rows that are inserted or deleted meanwhile neither repeat nor hide others
   for (let place = 2000; place < 28_000; place += 1000) await pager.need(place, place + 50);
   await pager.need(0, 50);
   assert.equal(pager.row(0)?.[0], 1000);
+});
+
+test('a jump leads to the last row, and what lies between comes when it is looked at', async () => {
+  for (const byCursor of [true, false]) {
+    const numbers = upTo(1_000_000);
+    const { pager, asked } = tableOf(numbers, byCursor);
+    await pager.need(0, 50);
+    await pager.jump(numbers.length);
+    assert.deepEqual([pager.rowCount, pager.ended, pager.row(999_999)?.[0]], [1_000_000, true, 1_000_000]);
+    for (const place of [500_000, 499_900, 250, 999_000, 0, 777_777]) {
+      await pager.need(place, place + 50);
+      for (let i = place; i < place + 50; i += 1) assert.equal(pager.row(i)?.[0], i + 1, `${byCursor} ${i}`);
+    }
+    for (let place = 0; place < 100_000; place += 300) {
+      await pager.need(place, place + 50);
+      assert.equal(pager.row(place)?.[0], place + 1);
+    }
+    await pager.need(500_000, 500_050);
+    assert.equal(pager.row(500_049)?.[0], 500_050);
+    assert.equal(pager.rowCount, 1_000_000);
+    assert.ok(pager.held <= 14_000 && asked.length < 500, `${pager.held} ${asked.length}`);
+  }
 });
 
 test('wide rows come in smaller pages', async () => {

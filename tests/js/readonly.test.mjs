@@ -38,3 +38,10 @@ test('a refusal names little of what is not closed', () => {
   assert.equal(readOnlyRefusal('/*! SELECT */ 1')?.includes(': /*! refused'), true);
   assert.equal(readOnlyRefusal(''), null);
 });
+
+test('a slip of the finger is not called a write', () => {
+  assert.ok(readOnlyRefusal('selct * FROM t')?.startsWith('SELCT is not the beginning of a statement that is known here, nothing was sent: did you mean SELECT?'));
+  assert.ok(readOnlyRefusal('SHWO TABLES')?.includes('did you mean SHOW?'));
+  assert.equal(readOnlyRefusal('frobnicate')?.includes('did you mean'), false);
+  assert.ok(readOnlyRefusal('SET @x = 1')?.startsWith('read-only mode: SET refused'));
+});

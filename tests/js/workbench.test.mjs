@@ -1,6 +1,6 @@
 import { completionContext, completionItems, matchScore } from '../../html/sql/core/complete.js';
 import { dangerOf } from '../../html/sql/core/danger.js';
-import { errorSpan } from '../../html/sql/core/errors.js';
+import { errorSpan, offsetOf } from '../../html/sql/core/errors.js';
 import { Highlighter } from '../../html/sql/core/highlight.js';
 import { MAX_ENTRIES, MAX_SQL, addEntry, readHistory, searchHistory } from '../../html/sql/core/history.js';
 import { quoteIdentifier, selectAll, unquoteIdentifier } from '../../html/sql/core/identifiers.js';
@@ -119,6 +119,13 @@ test('statements that lose data are named', () => {
     ['/*!50000 DROP TABLE t */', 'DROP TABLE'], ['', null],
   ];
   for (const [sql, expected] of cases) assert.equal(dangerOf(sql)?.statement ?? null, expected, sql);
+});
+
+test('the place of a refusal is where its reason stands', () => {
+  const sql = "SELECT 'žluť', f_add(1, 2)";
+  const at = offsetOf(sql, new TextEncoder().encode("SELECT 'žluť', ").length);
+  assert.deepEqual(errorSpan(sql, 'refused', at), { start: 15, end: 20 });
+  assert.equal(offsetOf(sql, undefined), undefined);
 });
 
 test('the place of an error is found from the message', () => {

@@ -209,13 +209,74 @@ fn statements_are_noted_without_what_is_secret() {
 }
 
 #[test]
+fn rows_that_a_visitor_edits_are_noted_statement_by_statement() {
+    let far = Far::new();
+    let (manager, id, port) = connected(
+        &far,
+        true,
+        json!({"record_sql": true, "db_readonly": false}),
+    );
+    Database::shared().exec(
+        "CREATE DATABASE noted_edit; CREATE TABLE noted_edit.t (id INT PRIMARY KEY, password VARCHAR(20)); \
+         INSERT INTO noted_edit.t VALUES (1, 'marked-old')",
+    );
+    let set = |old: &str, new: &str| json!({"op": "update", "key": {"id": 1}, "old": {"password": old}, "new": {"password": new}});
+    let run = |changes: Value, review: bool| {
+        let body = json!({"db": "noted_edit", "table": "t", "changes": changes, "review": review});
+        send(port, "192.0.2.7", "/api/edit", &body).0
+    };
+    let insert = json!({"op": "insert", "new": {"id": 2}});
+    assert_eq!(run(json!([insert]), true), 200);
+    assert_eq!(
+        run(json!([insert, set("marked-old", "marked-new")]), false),
+        200
+    );
+    assert_eq!(run(json!([insert]), false), 400);
+    assert_eq!(run(json!([set("marked-old", "x")]), false), 409);
+    let answer = manager.client().get(&format!("/api/apps/{id}/statements"));
+    assert!(!answer.text().contains("marked-"), "{}", answer.text());
+    let all = answer.data();
+    let said = |one: &Value| {
+        format!(
+            "{} {}",
+            one["kind"].as_str().unwrap(),
+            one["verdict"].as_str().unwrap()
+        )
+    };
+    let all = all["statements"].as_array().unwrap();
+    assert_eq!(
+        all.iter().map(said).collect::<Vec<_>>(),
+        [
+            "INSERT ok",
+            "UPDATE ok",
+            "COMMIT ok",
+            "INSERT failed",
+            "ROLLBACK ok",
+            "ROLLBACK ok"
+        ]
+    );
+    assert_eq!(
+        all[0]["sql"],
+        "INSERT INTO `noted_edit`.`t` (`id`) VALUES (2)"
+    );
+    assert_eq!(all[1]["visitor"], "192.0.2.7");
+}
+
+#[test]
 fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
     let far = Far::new();
     let (manager, id, port) = connected(&far, true, json!({}));
     let select = json!({"sql": "DROP DATABASE marked_name"});
     assert_eq!(send(port, "192.0.2.7", "/api/query", &select).0, 403);
+    let edit = json!({"db": "a", "table": "t", "changes": [{"op": "insert", "new": {}}]});
+    assert_eq!(send(port, "192.0.2.7", "/api/edit", &edit).0, 403);
     let answer = manager.client().get(&format!("/api/apps/{id}/statements"));
     assert!(!answer.text().contains("marked_name"));
+    let said = &answer.data()["statements"][1];
+    assert_eq!(
+        (&said["kind"], &said["verdict"]),
+        (&json!("UPDATE"), &json!("refused"))
+    );
     let record = &answer.data()["statements"][0];
     assert_eq!(
         (&record["kind"], &record["verdict"], &record["sql"]),
@@ -224,7 +285,7 @@ fn without_record_sql_no_text_is_kept_and_a_refusal_is_one() {
     let visitors = &manager.status(&id)["visitors"];
     assert_eq!(
         (&visitors["now"], &visitors["total"], &visitors["requests"]),
-        (&json!(1), &json!(1), &json!(1))
+        (&json!(1), &json!(1), &json!(2))
     );
     assert!(visitors["last_at"].is_string());
     manager.disconnect(&id);

@@ -208,6 +208,10 @@ fn the_server_keeps_to_its_description() {
     let mut seen = Vec::new();
     let mut check = |method: &str, path: &str, template: &str, body: Option<Value>| {
         let answer = match &body {
+            Some(Value::String(sql)) => {
+                let headers = [("Content-Type", "application/sql")];
+                client.send("POST", path, &headers, sql.as_bytes())
+            }
             Some(body) => client.post(path, body),
             None => client.get(path),
         };
@@ -268,18 +272,18 @@ fn the_server_keeps_to_its_description() {
             Some(json!({"sql": sql, "session": "s"})),
         );
     }
+    for body in [json!("SELECT 1; selct"), json!({"sql": "SELECT 1"})] {
+        check("post", "/api/script", "/api/script", Some(body));
+    }
     check(
         "post",
         "/api/cancel",
         "/api/cancel",
         Some(json!({"query_id": "none"})),
     );
-    check(
-        "post",
-        "/api/session/close",
-        "/api/session/close",
-        Some(json!({"session": "s"})),
-    );
+    for path in ["/api/session/resume", "/api/session/close"] {
+        check("post", path, path, Some(json!({"session": "s"})));
+    }
     check(
         "post",
         "/api/export",
@@ -309,6 +313,26 @@ fn the_server_keeps_to_its_description() {
         check("post", "/api/dump", "/api/dump", Some(more));
     }
     check("get", "/api/export/none", "/api/export/{ticket}", None);
+    let edit = |table: &str, change: Value, review: bool| {
+        Some(json!({"db": "described", "table": table, "changes": [change], "review": review}))
+    };
+    let update =
+        |old: Value| json!({"op": "update", "key": {"id": 1}, "old": old, "new": {"v": "x"}});
+    for body in [
+        edit("t", json!({"op": "insert", "new": {"id": 1}}), true),
+        edit("t", json!({"op": "insert", "new": {"id": 1}}), false),
+        edit("t", json!({"op": "insert", "new": {"id": 1}}), false),
+        edit("t", update(json!({"v": "other"})), false),
+        edit("t", update(json!({"v": null})), false),
+        edit("t", json!({"op": "update"}), false),
+        edit("t", json!({"op": "delete", "key": {"id": 1}}), false),
+        edit("t", json!({"op": "delete", "key": {"id": 1}}), false),
+        edit("v", update(json!({})), false),
+        edit("none", update(json!({})), false),
+        Some(json!({})),
+    ] {
+        check("post", "/api/edit", "/api/edit", body);
+    }
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             assert!(

@@ -66,6 +66,23 @@ export function extensionOf(type) {
   return { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' }[type] ?? 'bin';
 }
 
+/**
+ * 16 bytes as a UUID is written.
+ * @param {Uint8Array} bytes
+ * @param {boolean} [swapped] whether the time parts stand in the order of MySQL's `UUID_TO_BIN(…, 1)`: high, middle, low
+ */
+export function uuidText(bytes, swapped = false) {
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const [low, middle, high] = swapped ? [hex.slice(8, 16), hex.slice(4, 8), hex.slice(0, 4)] : [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16)];
+  return `${low}-${middle}-${high}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Whether 16 bytes have a version and the variant of RFC 9562 where a UUID has them, in either order. @param {Uint8Array} bytes */
+export function looksLikeUuid(bytes) {
+  const isVersion = (byte) => byte >> 4 >= 1 && byte >> 4 <= 8;
+  return bytes.length === 16 && bytes[8] >> 6 === 2 && (isVersion(bytes[6]) || isVersion(bytes[0]));
+}
+
 /** Bytes of one number of a VECTOR. */
 const FLOAT_BYTES = 4;
 

@@ -13,11 +13,11 @@ export const MAX_SERIES = 6;
 
 /**
  * The columns that can be drawn, and a sensible first choice.
- * @param {{columns: string[], types: string[]}} result
- * @returns {{labels: number[], numbers: number[], label: number, values: number[], type: 'bar'|'line'}}
- *   `label` is -1 for the row number
+ * @param {{columns: string[], types: string[], rows?: any[][]}} result
+ * @returns {{labels: number[], numbers: number[], splits: number[], label: number, split: number, values: number[], type: 'bar'|'line'}}
+ *   `label` is -1 for the row number; `split` is a column of which each value has a line of its own, -1 for none
  */
-export function chartColumns({ columns, types }) {
+export function chartColumns({ columns, types, rows = [] }) {
   const kinds = columns.map((_, i) => kindOf(types[i]));
   const all = columns.map((_, i) => i);
   const numbers = all.filter((i) => kinds[i] === 'number');
@@ -25,13 +25,67 @@ export function chartColumns({ columns, types }) {
   const values = numbers.filter((i) => i !== label);
   const telling = values.filter((i) => !isKey(columns[i]));
   const ordered = label === -1 || kinds[label] === 'date' || kinds[label] === 'number';
+  const splits = all.filter((i) => kinds[i] === 'text' && i !== label);
   return {
+    splits,
+    split: splits.length === 1 && values.length > 0 && repeats(rows, label) ? splits[0] : -1,
     labels: all.filter((i) => !['binary', 'geometry'].includes(kinds[i])),
     numbers,
     label,
     values: (telling.length ? telling : values).slice(0, 3),
     type: ordered ? 'line' : 'bar',
   };
+}
+
+/** Whether a label stands for several rows, as a date does that has one for each status. */
+function repeats(rows, label) {
+  if (label < 0) return false;
+  return new Set(rows.map((row) => row[label])).size < rows.length;
+}
+
+/**
+ * A line for each value of a column: those with the most rows, up to `most`. Values that meet at one label are added up.
+ * @param {any[][]} rows
+ * @param {{label: number, split: number, value: number}} columns
+ * @returns {{labels: string[], series: {name: string, values: Array<number|null>}[], left: number, summed: boolean}} `left`: how many values have no line
+ */
+export function splitSeries(rows, { label, split, value }, most = MAX_SERIES) {
+  const counts = new Map();
+  for (const row of rows) counts.set(textOf(row[split]), (counts.get(textOf(row[split])) ?? 0) + 1);
+  const drawn = [...counts].sort((a, b) => b[1] - a[1]).slice(0, most).map(([name]) => name);
+  const places = new Map();
+  for (const row of rows) if (!places.has(textOf(row[label]))) places.set(textOf(row[label]), places.size);
+  const series = [...counts.keys()].filter((name) => drawn.includes(name)).map((name) => ({ name, values: /** @type {Array<number|null>} */ (Array(places.size).fill(null)) }));
+  const byName = new Map(series.map((one) => [one.name, one.values]));
+  let summed = false;
+  for (const row of rows) {
+    const [values, at, number] = [byName.get(textOf(row[split])), places.get(textOf(row[label])), toNumber(row[value])];
+    if (!values || number === null) continue;
+    summed ||= values[at] !== null;
+    values[at] = (values[at] ?? 0) + number;
+  }
+  return { labels: [...places.keys()], series, left: counts.size - drawn.length, summed };
+}
+
+const textOf = (value) => (value === null || value === undefined ? 'NULL' : String(value));
+
+/** A day, with a time behind it where there is one. */
+const DATE = /^(\d{4})-(\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d(?:\.\d+)?)?)?$/;
+
+/**
+ * Labels of an axis, without what all have in common: dates of one day become times, those of one year lose it, and
+ * midnights the time.
+ * @param {string[]} labels
+ */
+export function axisLabels(labels) {
+  const parts = labels.map((label) => DATE.exec(label));
+  if (!labels.length || parts.some((part) => !part)) return labels;
+  const all = /** @type {RegExpExecArray[]} */ (parts);
+  const same = (of) => all.every((part) => of(part) === of(all[0]));
+  const days = all.every((part) => !part[3] || (part[3] === '00:00' && !/[1-9]/.test(part[4] ?? '')));
+  if (days) return all.map((part) => `${part[1]}-${part[2]}`);
+  if (all.length > 1 && same((part) => part[1] + part[2])) return all.map((part) => part[3] + (same((one) => one[4]) ? '' : (part[4] ?? '')));
+  return all.map((part) => (same((one) => one[1]) ? `${part[2]} ${part[3] ?? ''}`.trim() : `${part[1]}-${part[2]}`));
 }
 
 function labelColumn(kinds, numbers) {

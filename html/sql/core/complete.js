@@ -231,7 +231,7 @@ function collect(context, catalogue, missing) {
   if (kind === 'show') return showWords(context.words, catalogue.server ?? MARIADB).map((words) => ({ ...keyword(words, 0), detail: 'SHOW' }));
   if (kind === 'table') return [...joined(context, catalogue, missing), ...named(context), ...tables(catalogue.db, catalogue, missing), ...databases(catalogue)];
   if (kind === 'alias') return keywords(0);
-  return [...joined(context, catalogue, missing), ...values(context, catalogue, missing), ...scope.flatMap((reference) => columns(reference, catalogue, missing)), ...aliases(scope), ...keywords(2), ...functions(catalogue),
+  return [...joined(context, catalogue, missing), ...values(context, catalogue, missing), ...scope.flatMap((reference) => columns(reference, catalogue, missing)), ...aliases(scope), ...keywords(2), ...storedFunctions(catalogue.db, catalogue, missing), ...functions(catalogue),
     ...(scope.length ? [] : tables(catalogue.db, catalogue, missing, 4))];
 }
 
@@ -267,9 +267,19 @@ function values({ compared, scope }, catalogue, missing) {
 }
 
 function routines(db, catalogue, missing) {
+  return routinesOf(db, catalogue, missing).filter(({ kind }) => kind !== 'function').map(({ name, kind }) => entry(name, 'function', kind, 0));
+}
+
+/** Functions that somebody has made in a database. */
+function storedFunctions(db, catalogue, missing, weight = 1) {
+  const known = routinesOf(db, catalogue, missing).filter(({ kind }) => kind === 'function');
+  return known.map(({ name }) => ({ ...entry(name, 'function', `function of ${db}`, weight), label: `${name}()` }));
+}
+
+function routinesOf(db, catalogue, missing) {
   const known = db ? catalogue.routines?.(db) : [];
   if (!known && catalogue.routines) missing.push({ db, what: 'routines' });
-  return (known ?? []).map(({ name, kind }) => entry(name, 'function', kind, 0));
+  return known ?? [];
 }
 
 function members({ qualifier, scope, inTablePlace, inCall }, catalogue, missing) {
@@ -279,7 +289,8 @@ function members({ qualifier, scope, inTablePlace, inCall }, catalogue, missing)
   const reference = inTablePlace ? undefined : scope.find((ref) => isCalled(ref, name)) ?? scope.find((ref) => same(ref.name));
   if (reference) return columns(reference, catalogue, missing);
   const db = catalogue.databases.find(same);
-  if (db !== undefined) return inCall ? routines(db, catalogue, missing) : tables(db, catalogue, missing);
+  if (db !== undefined && inCall) return routines(db, catalogue, missing);
+  if (db !== undefined) return [...tables(db, catalogue, missing), ...(inTablePlace ? [] : storedFunctions(db, catalogue, missing, 0))];
   return inTablePlace ? [] : columns({ db: null, name }, catalogue, missing);
 }
 

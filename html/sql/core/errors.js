@@ -5,10 +5,18 @@ import { unquoteIdentifier } from './identifiers.js';
 /**
  * @param {string} sql the statement as sent
  * @param {string} message the server's text
+ * @param {number} [offset] where the reason stands, where that is known
  * @returns {{start: number, end: number}|null} offsets in `sql`
  */
-export function errorSpan(sql, message) {
+export function errorSpan(sql, message, offset) {
+  if (offset !== undefined && offset <= sql.length) return wordAt(sql, offset);
   return syntaxSpan(sql, message) ?? nameSpan(sql, message) ?? lineSpan(sql, message);
+}
+
+/** An offset in bytes of UTF-8 as one in characters of the page. @param {string} sql @param {number|undefined} bytes */
+export function offsetOf(sql, bytes) {
+  if (bytes === undefined || bytes === null) return undefined;
+  return new TextDecoder().decode(new TextEncoder().encode(sql).subarray(0, bytes)).length;
 }
 
 /** `… near 'TEXT' at line N`: TEXT is the rest of the statement, cut after some 80 characters; empty at its end. */

@@ -20,7 +20,7 @@ export function unquoteIdentifier(text) {
   return text.slice(1, end).replaceAll('``', '`');
 }
 
-/** The statement a double click on a table runs. @param {string} table */
-export function selectAll(table) {
-  return `SELECT * FROM ${quoteIdentifier(table)} LIMIT 100`;
+/** The statement a double click on a table runs. @param {string} table @param {string[]} [columns] those that may be read, where not all may */
+export function selectAll(table, columns) {
+  return `SELECT ${columns?.map(quoteIdentifier).join(', ') ?? '*'} FROM ${quoteIdentifier(table)} LIMIT 100`;
 }

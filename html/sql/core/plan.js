@@ -58,6 +58,14 @@ export function inTabularForm(sql) {
   return sql.replace(/^(\s*EXPLAIN\s+)(?:FORMAT\s*=\s*\w+\s+)?(?!ANALYZE\b)/i, '$1FORMAT=TRADITIONAL ');
 }
 
+/** What a step took in all its loops, with the steps below it, in ms. @param {PlanNode} node */
+export const timeOf = ({ ms, loops }) => (ms ?? 0) * (loops ?? 1);
+
+/** The greatest time in the tree. @param {PlanNode[]} nodes @returns {number} */
+export function greatestTime(nodes) {
+  return nodes.reduce((most, item) => Math.max(most, timeOf(item), greatestTime(item.children)), 0);
+}
+
 /** The labels of steps that are not understood here: nothing can be said of a plan that has one. @param {PlanNode[]} nodes @returns {string[]} */
 export function unknownSteps(nodes) {
   return nodes.flatMap((item) => [...(item.known ? [] : [item.label]), ...unknownSteps(item.children)]);
@@ -168,6 +176,7 @@ function tableNode(table, inner) {
     key: table.key ?? '',
     rows: number(table.rows ?? table.rows_examined_per_scan),
     actualRows: number(table.r_rows),
+    ms: number(table.r_total_time_ms),
     cost: number(table.cost ?? table.cost_info?.prefix_cost),
     filtered: number(table.filtered),
     notes: tableNotes(table),
@@ -211,7 +220,6 @@ function tableNotes(table) {
   say('possible indexes:', table.key ? null : table.possible_keys);
   say('note:', table.message);
   if (table.using_index) notes.push('covered by the index');
-  if (number(table.r_total_time_ms) !== null) notes.push(`took ${table.r_total_time_ms} ms`);
   return notes;
 }
 

@@ -29,6 +29,11 @@ export class ResultSet {
     return this.rows.length;
   }
 
+  /** What signs beside the numbers of rows take, in pixels. */
+  get signWidth() {
+    return 0;
+  }
+
   /** The row at a place, where it is held. @param {number} place @returns {any[]|undefined} */
   at(place) {
     return this.rows[place];

@@ -25,6 +25,7 @@ const MAX_FOREIGN_TEXT = 500;
  * @property {string} message empty on success
  * @property {{errno: number, sqlstate: string}|null} error
  * @property {boolean} cancelled whether the signal ended it
+ * @property {number} [offset] where the reason of a refusal stands in the statement, in bytes of UTF-8
  * @property {boolean|null} inTransaction whether the session has an open transaction now; null where the answer does not tell
  */
 
@@ -150,9 +151,9 @@ class Reading {
   answer() {
     this.#options.onProgress?.({ rows: this.#rows, bytes: this.#bytes });
     if (!this.#feed.done) return this.#broken('the answer was cut off');
-    const { code = 0, message = '', error = null } = this.#root;
+    const { code = 0, message = '', error = null, offset } = this.#root;
     const inTransaction = this.#root.in_transaction ?? this.#inTransaction;
-    return { results: this.#results(), code, message, error, cancelled: false, inTransaction };
+    return { results: this.#results(), code, message, error, offset, cancelled: false, inTransaction };
   }
 
   failed(cause) {

@@ -8,7 +8,7 @@ import { filterText } from './filters.js';
 
 /**
  * @typedef {{back: (steps: number) => void, apply: (free: string) => void, drop: (filter: import('./filters.js').Filter) => void,
- *   clear: () => void, refresh: () => void, count: () => void}} Actions
+ *   clear: () => void, refresh: () => void, count: () => void, fill: () => void, toEnd: () => void}} Actions
  */
 
 /** The two lines. */
@@ -31,14 +31,24 @@ export class DataBar {
     this.element = h('div', { class: 'data-bar' },
       h('div', { class: 'data-line' }, this.trail,
         h('div', { class: 'data-condition' }, h('span', { class: 'dim', 'aria-hidden': 'true', text: 'WHERE' }), this.field, apply),
+        iconButton('upload', 'Import a CSV file into this table', on.fill),
         iconButton('refresh', 'Load the rows again', on.refresh)),
       this.error, this.chips);
     this.figures = h('span', { class: 'data-figures' });
     this.counting = h('button', { type: 'button', class: 'link', text: 'Count all', on: { click: on.count } });
+    this.ending = h('button', { type: 'button', class: 'link', text: 'Last row', title: 'Go to the last row (Ctrl+End)', on: { click: on.toEnd } });
     this.note = h('span', { class: 'data-note', hidden: true });
     this.code = h('code', { class: 'data-sql', tabindex: 0, role: 'group', 'aria-label': 'The statement' });
     this.copy = iconButton('copy', 'Copy the statement', () => copyText(this.#rows?.sql ?? ''));
-    this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.note, this.code, this.copy);
+    this.fixed = h('span', { class: 'data-fixed dim', hidden: true });
+    this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.ending, this.fixed, this.note, this.code, this.copy);
+  }
+
+  /** Says why the rows cannot be changed; the empty text where they can. @param {string} reason */
+  set reason(reason) {
+    this.fixed.textContent = reason;
+    this.fixed.title = reason;
+    this.fixed.hidden = reason === '';
   }
 
   set free(text) {
@@ -101,10 +111,12 @@ export class DataBar {
   #figures() {
     const rows = this.#rows;
     if (!rows) return;
-    const known = rows.length.toLocaleString('en');
+    const { rowCount } = rows.pager;
+    const known = rowCount.toLocaleString('en');
     this.figures.textContent = this.#total ? `${Number(this.#total).toLocaleString('en')} rows in all, ${known} seen`
-      : `${known}${rows.pager.ended ? '' : '+'} ${rows.length === 1 && rows.pager.ended ? 'row' : 'rows'}`;
+      : `${known}${rows.pager.ended ? '' : '+'} ${rowCount === 1 && rows.pager.ended ? 'row' : 'rows'}`;
     if (rows.pager.ended) this.counting.hidden = true;
+    this.ending.hidden = rows.pager.ended;
   }
 
   /** What the count was; null while the server counts. @param {string|null} total */
@@ -115,11 +127,17 @@ export class DataBar {
     this.#figures();
   }
 
-  /** Says what went wrong beside the condition, which stays as it was typed. @param {string} message @param {() => void} again */
+  /** What went wrong is no more. */
+  settle() {
+    this.error.hidden = true;
+  }
+
+  /** Says what went wrong beside the condition, which stays as it was typed. @param {string} message @param {() => void} [again] */
   fail(message, again) {
     this.counting.textContent = 'Count all';
     fill(this.error, icon('error'), h('span', { text: message }),
-      h('button', { type: 'button', class: 'button small', text: 'Try again', on: { click: () => { this.error.hidden = true; again(); } } }));
+      again ? h('button', { type: 'button', class: 'button small', text: 'Try again', on: { click: () => { this.error.hidden = true; again(); } } })
+        : iconButton('close', 'Dismiss', () => this.settle()));
     this.error.hidden = false;
   }
 }

@@ -10,6 +10,7 @@ import { DataBar } from './databar.js';
 import { openFilter } from './filterpanel.js';
 import { filterText } from './filters.js';
 import { linkBack, linksOf } from './links.js';
+import { whyFixed } from './reason.js';
 import { TableRows, referencesTo, serverOffset } from './source.js';
 
 /** Tables that the way back leads through, at most. */
@@ -23,7 +24,8 @@ const TOUCHED_ROW = 41;
  * @typedef {import('./source.js').Place} Place
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
- *   announce: Announce, onTitle: (title: string) => void}} Deps
+ *   announce: Announce, onTitle: (title: string) => void, readOnly: () => boolean,
+ *   fill: (db: string, table: string) => Promise<boolean>}} Deps `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
@@ -37,6 +39,12 @@ export class DataView {
   #placing = false;
   /** @type {any} */ #schema = null;
   #bar;
+  /** Rows that stood above those of the table when it was drawn last. */
+  #extra = 0;
+  /** What changes rows, once it is loaded. @type {import('../edit/editing.js').Editing|null} */
+  #editing = null;
+  /** Opens the viewer. @type {((at: import('../results/gridmodel.js').Position) => void)|null} */
+  #viewCell = null;
 
   /** @param {string} db @param {string} table @param {Deps} deps */
   constructor(db, table, deps) {
@@ -49,6 +57,8 @@ export class DataView {
       clear: () => { this.#bar.free = ''; this.#change({ filters: [], free: '' }); },
       refresh: () => this.#open(this.#place, { fresh: true }),
       count: () => this.#count(),
+      fill: () => this.#fill(),
+      toEnd: () => this.#toEnd(),
     });
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
@@ -71,7 +81,13 @@ export class DataView {
     return {};
   }
 
+  /** What was changed and is not applied, in words; empty where nothing is. */
+  get unsaved() {
+    return this.#editing?.unsaved ?? '';
+  }
+
   dispose() {
+    this.#editing?.dispose();
     this.#turn += 1;
     for (const rows of [this.#rows, ...this.#trail.map((stop) => stop.rows)]) rows?.dispose();
     this.#view?.dispose();
@@ -86,14 +102,16 @@ export class DataView {
    */
   async #open(place, { fresh = false, trail = this.#trail, kept } = {}) {
     const turn = (this.#turn += 1);
+    this.#editing?.commit();
     this.element.setAttribute('aria-busy', 'true');
     try {
       const schema = kept?.schema ?? await this.#deps.schema(place.db, place.table, fresh);
       if (!schema.columns?.length) throw new Error(schema.note ?? `${place.table} has no columns that can be shown`);
-      const rows = kept?.rows ?? await this.#rowsOf(place, schema);
+      const [rows] = await Promise.all([kept?.rows ?? this.#rowsOf(place, schema), this.#loadEditing(schema)]);
       const first = Math.floor((place.top ?? 0) / (this.grid?.model.rowHeight ?? 24));
-      if (turn === this.#turn) await rows.pager.need(first, first + 50);
+      if (turn === this.#turn) await rows.need(first, first + 50);
       if (turn !== this.#turn) return kept ? undefined : rows.dispose();
+      if (!kept) this.#editing?.reread(place);
       this.#show(place, schema, rows, trail);
     } catch (cause) {
       if (turn === this.#turn) this.#bar.fail(cause.message, () => this.#open(place, { fresh: true, trail }));
@@ -110,6 +128,51 @@ export class DataView {
     return rows;
   }
 
+  /** Loads what changes rows, where those of a table can be. */
+  async #loadEditing(schema) {
+    if (this.#editing || whyFixed(schema, this.#deps.readOnly())) return;
+    const module = await import('../edit/editing.js').catch(() => null);
+    if (!module) this.#deps.notify('The part of the page that changes rows could not be loaded; is postern still running? Load the rows again.', 'bad');
+    else this.#editing ??= this.#makeEditing(module.Editing);
+  }
+
+  /** @param {typeof import('../edit/editing.js').Editing} Editing */
+  #makeEditing(Editing) {
+    const { api, notify, announce } = this.#deps;
+    const editing = new Editing({
+      api, notify, announce,
+      redraw: (toTop) => this.#redraw(toTop),
+      reload: () => this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true }),
+      failed: (message) => this.#bar.fail(message),
+      settled: () => this.#bar.settle(),
+      titled: () => this.#title(),
+      view: (at) => this.#viewCell?.(at),
+    });
+    this.#bar.foot.before(editing.element);
+    return editing;
+  }
+
+  /** Cells were changed, or rows came above the others. @param {boolean} [toTop] whether what came is to be in sight */
+  #redraw(toTop = false) {
+    const { grid } = this;
+    const rows = this.#rows;
+    if (!grid || !rows) return;
+    const { active, anchor } = grid.model;
+    const by = rows.extra - this.#extra;
+    this.#extra = rows.extra;
+    if (by && !toTop) {
+      for (const position of [active, anchor]) if (position.row >= 0) position.row = Math.max(0, position.row + by);
+    }
+    const { offset } = grid;
+    grid.grew();
+    if (by && !toTop) grid.offset = offset + by * grid.model.rowHeight;
+    this.#tell();
+  }
+
+  #title() {
+    this.#deps.onTitle(`${this.#place.table} data${this.unsaved ? ' •' : ''}`);
+  }
+
   /** @param {Place} place @param {any} schema @param {TableRows} rows @param {Stop[]} trail */
   #show(place, schema, rows, trail) {
     const same = this.#view && this.#schema === schema && place.db === this.#place.db && place.table === this.#place.table;
@@ -121,9 +184,14 @@ export class DataView {
     this.#rows = rows;
     this.#schema = schema;
     this.#place = place;
+    const reason = whyFixed(schema, this.#deps.readOnly());
+    rows.edits = (!reason && this.#editing?.changesOf(place, schema)) || null;
+    this.#extra = rows.extra;
+    this.#bar.reason = reason;
     const { grid } = same ? /** @type {ResultView} */ (this.#view) : this.#makeView();
     grid.model.result = rows;
     grid.model.sortKeys = place.sort.map(({ name, descending }) => ({ column: rows.columns.indexOf(name), descending }));
+    this.#editing?.show(rows.edits ? { grid, rows, schema, place } : null);
     if (place.at) grid.model.moveTo(place.at);
     this.#placing = true; // the top is not what is looked at
     grid.grew();
@@ -131,7 +199,7 @@ export class DataView {
     this.#placing = false;
     this.#tell();
     if (focused && !same) grid.focus();
-    this.#deps.onTitle(`${place.table} data`);
+    this.#title();
     this.#deps.announce(`${place.table}: ${this.#bar.figures.textContent}`);
   }
 
@@ -145,12 +213,20 @@ export class DataView {
         empty: 'No rows.',
         // A finger hits a link only in a row that is high enough.
         ...(this.#schema.foreign_keys?.length && matchMedia(TOUCHED).matches && { rowHeight: TOUCHED_ROW }),
+        toEnd: () => this.#toEnd(),
         sort: (keys) => this.#change({ sort: keys.map(({ column, descending }) => ({ name: this.#schema.columns[column].name, descending })) }),
         onSight: (first, last) => this.#onSight(first, last),
         onHeader: (header, column) => this.#header(header, column),
-        onCell: (cell, at) => this.#cell(cell, at),
+        onCell: (cell, at) => { this.#cell(cell, at); this.#editing?.markCell(cell, at); },
+        onRow: (row, number, place) => this.#editing?.markRow(row, number, place),
+        onMove: () => this.#editing?.commit(),
+        onKey: (event, at) => this.#editing?.onKey(event, at) ?? false,
       },
     });
+    const open = view.grid.options.onOpen;
+    this.#viewCell = (at) => open?.(at, true);
+    // A click on a long value shows it; Enter and a double click change it.
+    view.grid.options.onOpen = (at, byKey, byClick) => { if (byClick || !this.#editing?.begin(at)) open?.(at, byKey); };
     view.element.classList.add('filtered');
     fill(this.host, view.element);
     this.#view = view;
@@ -160,7 +236,7 @@ export class DataView {
   #onSight(first, last) {
     if (this.#placing) return;
     const rows = this.#rows;
-    rows?.pager.need(first, last).catch((cause) => {
+    rows?.need(first, last).catch((cause) => {
       if (rows === this.#rows) this.#bar.fail(cause.message, () => this.grid?.grew());
     });
     this.#bar.sight(first, last, this.#rows);
@@ -189,6 +265,29 @@ export class DataView {
       if (rows === this.#rows) this.#bar.counted(total);
     } catch (cause) {
       if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#count());
+    }
+  }
+
+  async #fill() {
+    const { db, table } = this.#place;
+    if (await this.#deps.fill(db, table)) this.#open(this.#place, { fresh: true });
+  }
+
+  /** Goes to the last row, without those between. */
+  async #toEnd() {
+    const rows = this.#rows;
+    if (!rows || !this.grid) return;
+    try {
+      if (!rows.pager.ended) {
+        this.#bar.counted(null);
+        const total = await rows.total();
+        if (rows !== this.#rows) return;
+        await rows.pager.jump(Number(total));
+        this.#bar.counted(total);
+      }
+      if (rows === this.#rows) this.grid?.moveTo({ row: rows.length - 1, column: this.grid.model.active.column }, { focus: true });
+    } catch (cause) {
+      if (rows === this.#rows) this.#bar.fail(cause.message, () => this.#toEnd());
     }
   }
 
@@ -242,10 +341,12 @@ export class DataView {
     const column = this.#schema.columns[at.column];
     if (!row || !column) return [];
     const value = row[at.column];
+    const stands = value !== null && typeof value === 'object';
     const filter = value === null ? { column: column.name, op: 'NULL', value: '' } : { column: column.name, op: '=', value: String(value) };
     const others = this.#place.filters.filter((one) => one.column !== column.name);
     return [
-      { label: 'Show only rows with this value', icon: 'filter', run: () => this.#change({ filters: [...others, /** @type {any} */ (filter)] }) },
+      ...(this.#editing?.menu(at) ?? []),
+      ...(stands ? [] : [{ label: 'Show only rows with this value', icon: 'filter', run: () => this.#change({ filters: [...others, /** @type {any} */ (filter)] }) }]),
       null,
       ...this.#linksAt(at).map((link, i) => ({ label: `Open ${link.text}`, icon: 'open', key: i === 0 ? 'Alt+→' : '', run: () => this.follow(link) })),
       { label: 'Referenced by …', icon: 'link', run: () => this.#referencedBy(row) },

@@ -34,7 +34,9 @@ export function linkBack(schema, row, { db, table, columns, refColumns }) {
 }
 
 function valuesOf(schema, row, names) {
-  return names.map((name) => row[schema.columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())] ?? null);
+  // What only stands for a value leads nowhere yet.
+  const known = (value) => (typeof value === 'object' ? null : value);
+  return names.map((name) => known(row[schema.columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())] ?? null));
 }
 
 function linkTo({ db, table, columns }, values) {

@@ -15,6 +15,9 @@ const KEPT_SIZE = 16_000_000;
 /** Rows kept at most. */
 const KEPT_ROWS = 12_000;
 
+/** Rows that a jump to the end loads. */
+const TAIL = 200;
+
 /** Rows below what is in sight that are loaded before they are needed, at most a page. */
 const AHEAD = 400;
 
@@ -22,7 +25,8 @@ const AHEAD = 400;
  * @typedef {import('./browse.js').Cursor} Cursor
  * @typedef {{after: Cursor|null, until: Cursor|null, limit: number, offset: number}} Range
  * @typedef {{rows: any[][], last: Cursor|null}} Loaded
- * @typedef {{after: Cursor|null, last: Cursor|null, count: number, rows: any[][]|null, size: number}} Page
+ * @typedef {{after: Cursor|null, skip: number, last: Cursor|null, count: number, rows: any[][]|null, size: number, isGap?: boolean}} Page
+ *   `skip`: rows between `after` and its first; `isGap`: was never loaded, its rows are as many as were counted
  */
 
 /** All pages of one order and one condition. */
@@ -71,6 +75,25 @@ export class Pager {
   /** Lets go of all rows; where each page begins stays known. */
   release() {
     for (const page of this.#pages) page.rows = null;
+  }
+
+  /** Puts others in place of the rows that are held. @param {(row: any[]) => any[]|null} change null where a row is gone */
+  edit(change) {
+    for (const page of this.#pages) {
+      if (!page.rows) continue;
+      page.rows = page.rows.flatMap((row) => { const next = change(row); return next ? [next] : []; });
+      page.count = page.rows.length;
+    }
+    this.#measure();
+  }
+
+  /** The place of a row that is held, by what it is known by; -1 where it is not. @param {(row: any[]) => boolean} is */
+  placeOf(is) {
+    for (const [at, { rows }] of this.#pages.entries()) {
+      const found = rows?.findIndex(is) ?? -1;
+      if (found >= 0) return this.#firsts[at] + found;
+    }
+    return -1;
   }
 
   /** The rows of the first page that is held. @returns {any[][]} */
@@ -128,9 +151,43 @@ export class Pager {
     return true;
   }
 
+  /**
+   * Loads the last rows; those between are a gap, which is loaded where it comes into sight.
+   * @param {number} total rows as counted just now
+   */
+  async jump(total) {
+    await this.#working;
+    const between = total - this.#rows - TAIL;
+    if (this.#ended || between <= 0) return;
+    const end = this.#pages.at(-1);
+    const after = end?.last ?? null;
+    const limit = 2 * TAIL;
+    const { rows, last } = await this.#fetch({ after, until: null, limit, offset: this.#byCursor ? between : this.#rows + between });
+    if (!rows.length) return;
+    this.#pages.push(gapOf(after, 0, between), { ...pageOf(after, rows, last), skip: between });
+    this.#ended = rows.length < limit;
+    this.#measure();
+    this.#onChange(false);
+  }
+
+  /** Loads the part of a gap that is in sight. */
+  async #intoGap(at) {
+    const { after, skip, count } = this.#pages[at];
+    const from = Math.min(Math.max(0, this.#sight.first - this.#firsts[at] - LEAST_ROWS), count - 1);
+    const limit = Math.min(this.#limit, count - from);
+    const { rows, last } = await this.#fetch({ after: this.#byCursor ? after : null, until: null, limit, offset: this.#byCursor ? skip + from : this.#firsts[at] + from });
+    const rest = rows.length < limit ? 0 : count - from - rows.length;
+    this.#pages.splice(at, 1,
+      ...(from ? [gapOf(after, skip, from)] : []),
+      ...(rows.length ? [{ ...pageOf(after, rows, last), skip: skip + from }] : []),
+      ...(rest ? [gapOf(last ?? after, 0, rest)] : []));
+  }
+
   /** Loads a page that was let go of: by key what is between its ends now, however many rows those are. */
   async #again(at) {
-    const { after, last, count } = this.#pages[at];
+    const { after, last, count, isGap } = this.#pages[at];
+    if (isGap) return this.#intoGap(at);
+    let { skip } = this.#pages[at];
     if (!this.#byCursor) {
       const loaded = await this.#fetch({ after: null, until: null, limit: count, offset: this.#firsts[at] });
       if (loaded.rows.length < count) this.#cutAt(at + 1);
@@ -139,10 +196,10 @@ export class Pager {
     const pages = [];
     for (let from = after; ;) {
       const limit = Math.max(count, LEAST_ROWS);
-      const loaded = await this.#fetch({ after: from, until: last, limit, offset: 0 });
-      if (loaded.rows.length) pages.push(pageOf(from, loaded.rows, loaded.last));
+      const loaded = await this.#fetch({ after: from, until: last, limit, offset: skip });
+      if (loaded.rows.length) pages.push({ ...pageOf(from, loaded.rows, loaded.last), skip });
       if (loaded.rows.length < limit) break;
-      from = loaded.last;
+      [from, skip] = [loaded.last, 0];
     }
     // The page after it begins where this one ended.
     const end = pages.at(-1);
@@ -153,7 +210,7 @@ export class Pager {
   #replace(at, pages) {
     // What goes on behind a page that is empty now begins where that did.
     const next = this.#pages[at + 1];
-    if (!pages.length && this.#byCursor && next) next.after = this.#pages[at].after;
+    if (!pages.length && this.#byCursor && next) [next.after, next.skip] = [this.#pages[at].after, this.#pages[at].skip];
     const keepsEnd = !pages.length && !next && this.#byCursor ? this.#pages[at].last : null;
     this.#pages.splice(at, 1, ...pages);
     const end = this.#pages.at(-1);
@@ -196,8 +253,11 @@ export class Pager {
 
 /** @returns {Page} */
 function pageOf(after, rows, last) {
-  return { after, last, count: rows.length, rows, size: rows.reduce((sum, row) => sum + sizeOf(row), 0) };
+  return { after, skip: 0, last, count: rows.length, rows, size: rows.reduce((sum, row) => sum + sizeOf(row), 0) };
 }
+
+/** @returns {Page} */
+const gapOf = (after, skip, count) => ({ after, skip, last: null, count, rows: null, size: 0, isGap: true });
 
 /** About how many characters a row takes. */
 function sizeOf(row) {

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { readQuery } from '../core/stream.js';
+import { ask } from '../ask.js';
 import { ResultSet } from '../core/resultset.js';
 import { countSql, orderOf, pageSql, selection, wholeSql } from './browse.js';
 import { whereSql } from './filters.js';
@@ -17,21 +17,13 @@ import { quoteText } from './values.js';
  *   what is looked at; `top`, `at`: where in it
  */
 
+/**
+ * @typedef {{extraCount: number, extra: (at: number) => any[]|undefined, shown: (row: any[]) => any[]}} Edits what is changed in rows:
+ *   rows above them, and each as it is to be
+ */
+
 /** Furthest offset from UTC that every server takes, in minutes either way. */
 const MOST_OFFSET = 12 * 60 + 59;
-
-/**
- * Runs a statement that reads; throws an error with what the server said.
- * @param {Api} api
- * @param {{sql: string, db: string, timeZone?: string, signal?: AbortSignal}} query
- * @returns {Promise<ResultSet>}
- */
-export async function ask(api, { sql, db, timeZone, signal }) {
-  const answer = await readQuery(await api.query({ sql, db, timeZone, signal }), { sql, db, signal });
-  signal?.throwIfAborted();
-  if (answer.code !== 200) throw new Error(answer.message);
-  return answer.results[0] ?? new ResultSet();
-}
 
 /** @type {WeakMap<Api, Promise<string>>} */
 const offsets = new WeakMap();
@@ -70,6 +62,8 @@ export class TableRows extends ResultSet {
   constructor(api, { db, table, schema, timeZone }, { filters, free, sort }, onChange) {
     super({ db });
     this.#api = api;
+    /** What is changed in them. @type {Edits|null} */
+    this.edits = null;
     this.timeZone = timeZone;
     this.source = { db, table, columns: schema.columns, order: orderOf(schema, sort), where: whereSql(filters, free, schema.columns) };
     const { names, hidden, places } = selection(this.source);
@@ -86,14 +80,33 @@ export class TableRows extends ResultSet {
     return this.pager.sample;
   }
 
-  /** @override */
-  get length() {
-    return this.pager.rowCount;
+  /** Rows above those of the table: new ones. */
+  get extra() {
+    return this.edits?.extraCount ?? 0;
   }
 
-  /** @override @param {number} place */
+  /** @override */
+  get length() {
+    return this.extra + this.pager.rowCount;
+  }
+
+  /** @override */
+  get signWidth() {
+    return this.edits ? 16 : 0;
+  }
+
+  /** A row as it is to be shown. @override @param {number} place */
   at(place) {
-    return this.pager.row(place);
+    const { edits, extra } = this;
+    if (place < extra) return edits?.extra(place);
+    const row = this.pager.row(place - extra);
+    return row && edits ? edits.shown(row) : row;
+  }
+
+  /** Loads what is missing around the rows in sight. @param {number} first @param {number} last */
+  need(first, last) {
+    const { extra } = this;
+    return this.pager.need(Math.max(0, first - extra), Math.max(0, last - extra));
   }
 
   async #fetch(range) {

@@ -4,7 +4,8 @@
  */
 
 import { fill, h, svg } from '../../common/dom.js';
-import { MAX_POINTS, MAX_SERIES, chartColumns, describeSeries, formatTick, sampleRows, ticks, toNumber } from '../core/chart.js';
+import { MAX_POINTS, MAX_SERIES, axisLabels, chartColumns, describeSeries, formatTick, sampleRows, splitSeries, ticks, toNumber } from '../core/chart.js';
+import { savePicture } from './chartpicture.js';
 
 /** Margins of the plot, in pixels: room for the axes' numbers and labels. */
 const MARGIN = { top: 12, right: 16, bottom: 44, left: 64 };
@@ -15,8 +16,8 @@ const LABEL_CHARACTERS = 13;
 
 /** Shows one result at a time. */
 export class ChartView {
-  /** @type {import('../core/resultset.js').ResultSet|null} */
-  #result = null;
+  /** @type {import('../core/resultset.js').ResultSet|null|undefined} */
+  #result = undefined;
   /** What is drawn, as `chartColumns` proposes and the person chooses. @type {any} */
   #columns = null;
   /** The points drawn: `labels`, `series` of `{name, values}`, `summary`, `sampled`. @type {any} */
@@ -82,7 +83,9 @@ export class ChartView {
     return [
       select('Chart', [['bar', 'bars'], ['line', 'lines']], chosen.type, (value) => (chosen.type = value)),
       select('Along', labels, chosen.label, (value) => (chosen.label = Number(value))),
+      chosen.splits.length > 0 && select('Split by', [[-1, 'nothing'], ...chosen.splits.map((i) => [i, columns[i]])], chosen.split, (value) => (chosen.split = Number(value))),
       h('fieldset', { class: 'chart-values' }, h('legend', { class: 'dim', text: 'Values' }), chosen.numbers.map((i) => this.#valueBox(i, columns[i]))),
+      h('button', { type: 'button', class: 'button small', text: 'Save as PNG', on: { click: () => this.#save() } }),
     ];
   }
 
@@ -102,14 +105,26 @@ export class ChartView {
   }
 
   #collect({ rows, columns }) {
-    const { label, values } = this.#columns;
+    const { label, split, values } = this.#columns;
+    if (split >= 0 && values.length) return this.#collectSplit(splitSeries(rows, { label, split, value: values[0] }), columns[values[0]]);
     const whole = values.map((i) => rows.map((row) => toNumber(row[i])));
     const kept = sampleRows(whole, rows.length, MAX_POINTS);
     return {
       labels: kept.map((row) => (label < 0 ? String(row + 1) : String(rows[row][label] ?? 'NULL'))),
       series: values.map((i, n) => ({ name: columns[i], values: kept.map((row) => whole[n][row]) })),
       summary: values.map((i, n) => describeSeries(columns[i], whole[n])),
-      sampled: kept.length < rows.length,
+      note: kept.length < rows.length ? sampledText(kept.length, rows.length) : '',
+    };
+  }
+
+  #collectSplit({ labels, series, left, summed }, name) {
+    const kept = sampleRows(series.map(({ values }) => values), labels.length, MAX_POINTS);
+    return {
+      labels: kept.map((row) => labels[row]),
+      series: series.map((one) => ({ name: one.name, values: kept.map((row) => one.values[row]) })),
+      summary: series.map((one) => describeSeries(one.name, one.values)),
+      note: [`${name} is drawn.`, summed && 'Where several rows meet it is their sum.', left > 0 && `${left} more with fewer rows are not drawn.`,
+        kept.length < labels.length && sampledText(kept.length, labels.length)].filter(Boolean).join(' '),
     };
   }
 
@@ -120,7 +135,7 @@ export class ChartView {
     const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
     fill(this.plot);
     fill(this.legend, ...(this.#data?.series ?? []).map(({ name }, i) => h('span', { class: `series-${i}` }, h('i', {}), name)));
-    this.note.textContent = this.#noteText();
+    this.note.textContent = this.#data?.note ?? '';
     if (!this.#data || width < 120 || height < 80) return;
     this.#scale(width, height);
     this.plot.setAttribute('aria-label', this.#altText());
@@ -128,10 +143,9 @@ export class ChartView {
       ...this.#axes(), ...this.#data.series.flatMap((series, i) => this.#series(series, i)), this.#cursor()));
   }
 
-  #noteText() {
-    if (!this.#data?.sampled) return '';
-    const [drawn, all] = [this.#data.labels.length, this.#result?.rows.length ?? 0].map((n) => n.toLocaleString('en'));
-    return `${drawn} of ${all} rows are drawn: of each stretch the least and the greatest value.`;
+  #save() {
+    const drawing = this.plot.querySelector('svg');
+    if (drawing) savePicture(drawing, this.#data.series.map(({ name }) => name), this.element);
   }
 
   #altText() {
@@ -168,7 +182,7 @@ export class ChartView {
 
   #labels() {
     const { plot, x } = this.#scales;
-    const { labels } = this.#data;
+    const labels = axisLabels(this.#data.labels);
     const every = Math.max(1, Math.ceil((labels.length * LABEL_WIDTH) / (plot.right - plot.left)));
     const shown = labels.map((text, i) => ({ text, i })).filter(({ i }) => i % every === 0);
     return shown.map(({ text, i }) => svg('text', { class: 'tick', x: x(i), y: plot.bottom + 18, 'text-anchor': 'middle' }, short(text)));
@@ -247,5 +261,7 @@ export class ChartView {
     this.tip.style.left = `${Math.max(0, left)}px`;
   }
 }
+
+const sampledText = (drawn, all) => `${drawn.toLocaleString('en')} of ${all.toLocaleString('en')} rows are drawn: of each stretch the least and the greatest value.`;
 
 const short = (text, most = LABEL_CHARACTERS) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -74,7 +74,7 @@ export class Copying {
       areas.push({ name: cells(selection) === 1 ? 'Cell' : 'Selection', area: selection });
       areas.push({ name: selection.top === selection.bottom ? 'Row' : 'Rows', area: rows });
     }
-    return [...areas, { name: 'All', area: everything }];
+    return [...areas, { name: model.goesOn ? 'Rows known so far' : 'All', area: everything }];
   }
 
   /** The panel of the Copy button. @param {HTMLElement} button */
@@ -104,16 +104,22 @@ export class Copying {
     ];
   }
 
-  /** The menu of a cell. @param {HTMLElement} cell @param {() => void} onView @param {import('../../common/menu.js').MenuItem[]} [more] entries after the first */
+  /**
+   * The menu of a cell.
+   * @param {HTMLElement} cell @param {() => void} onView
+   * @param {import('../../common/menu.js').MenuItem[]} [more] further entries; where the first edits the cell, it has the Enter key
+   */
   openMenu(cell, onView, more = []) {
     const entry = ({ name, area }, format, key) => ({
       label: `Copy ${name.toLowerCase()} as ${FORMATS[format].label}`, icon: 'copy', key, run: () => this.copy(format, area, false),
     });
     const [selected, rows] = this.#areas;
     if (!rows) return;
+    const edits = more[0]?.key === 'Enter';
     openMenu(cell, [
-      { label: 'View the value', icon: 'expand', key: 'Enter', run: onView },
-      ...more,
+      ...more.slice(0, edits ? 1 : 0),
+      { label: 'View the value', icon: 'expand', key: edits ? 'Shift+Enter' : 'Enter', run: onView },
+      ...more.slice(edits ? 1 : 0),
       null,
       entry(selected, 'tsv', isMac ? '⌘C' : 'Ctrl+C'),
       ...['tsv', 'csv', 'json', 'insert', 'markdown'].map((format) => entry(rows, format)),

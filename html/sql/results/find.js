@@ -17,6 +17,7 @@ export class FindBar {
   #grid;
   #found = []; // places: row × columns + column, ascending
   #at = -1;
+  #seen = 0; // rows looked through
   /** @type {AbortController|null} */
   #search = null;
 
@@ -76,7 +77,7 @@ export class FindBar {
     this.count.textContent = needle ? '…' : '';
     if (!needle) return;
     try {
-      this.#found = await places(this.#grid.model, needle, search.signal);
+      ({ found: this.#found, seen: this.#seen } = await places(this.#grid.model, needle, search.signal));
     } catch (cause) {
       if (search.signal.aborted) return;
       throw cause;
@@ -102,7 +103,9 @@ export class FindBar {
   #show() {
     const total = this.#found.length;
     const more = total >= MAX_FOUND ? '+' : '';
-    this.count.textContent = total ? `${(this.#at + 1).toLocaleString('en')} of ${total.toLocaleString('en')}${more}` : 'no match';
+    const where = this.#grid.model.isWhole ? '' : ` in the ${this.#seen.toLocaleString('en')} rows held`;
+    this.count.title = where && 'A table that is browsed is held in part. A filter of a column, or WHERE, asks the server for all of it';
+    this.count.textContent = total ? `${(this.#at + 1).toLocaleString('en')} of ${total.toLocaleString('en')}${more}${where}` : `no match${where}`;
     if (total === 0) return;
     const columns = this.#grid.model.columnCount;
     const place = this.#found[this.#at];
@@ -113,15 +116,17 @@ export class FindBar {
 async function places(model, needle, signal) {
   const slicer = new Slicer(signal);
   const found = [];
+  let seen = 0;
   const { rowCount, columnCount } = model;
   for (let row = 0; row < rowCount; row += 1) {
     const values = model.row(row) ?? [];
+    if (values.length) seen += 1;
     for (let column = 0; column < columnCount; column += 1) {
       const value = values[column];
       if (value !== null && value !== undefined && String(value).toLowerCase().includes(needle)) found.push(row * columnCount + column);
-      if (found.length >= MAX_FOUND) return found;
+      if (found.length >= MAX_FOUND) return { found, seen };
     }
     if (slicer.due) await slicer.rest();
   }
-  return found;
+  return { found, seen };
 }

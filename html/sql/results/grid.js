@@ -27,15 +27,20 @@ export class Grid {
   /** @type {AbortController|null} */
   #sorting = null;
   #observer;
+  /** The cell that something else fills as long as it is set: it is edited. @type {Position|null} */
+  held = null;
 
   /**
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{label: string, onActive?: (at: Position) => void,
-   *   onOpen?: (at: Position, byKey: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
+   *   onOpen?: (at: Position, byKey?: boolean, byClick?: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
    *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: number,
-   *   sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
-   *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void}} options
-   *   `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`: add to what was drawn
+   *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
+   *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
+   *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
+   *   onKey?: (event: KeyboardEvent, at: Position) => boolean}} options
+   *   `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
+   *   cell is about to be another; `onKey`: takes a key in a cell before the grid does
    */
   constructor(result, options) {
     this.options = options;
@@ -216,6 +221,7 @@ export class Grid {
       if (!known || renew) this.#placeCell(cell, column);
       if (!known || renew || refill) this.#fillCell(cell, place, column);
     }
+    if (renew || refill) this.options.onRow?.(row.element, row.number, place);
     for (const column of free) {
       row.cells.get(column).remove();
       row.cells.delete(column);
@@ -239,14 +245,17 @@ export class Grid {
   }
 
   #fillCell(cell, place, column) {
+    if (this.held && this.held.row === place && this.held.column === column) return;
     if (!this.model.row(place)) {
       cell.dataset.look = 'awaited';
       cell.replaceChildren();
+      this.options.onCell?.(cell, { row: place, column });
       return;
     }
     const { look, parts, note } = viewCell(this.model.value({ row: place, column }), this.model.kinds[column]);
     if (cell.dataset.look !== look) cell.dataset.look = look;
     cell.toggleAttribute('data-noted', Boolean(note));
+    cell.toggleAttribute('data-right', this.model.kinds[column] === 'number');
     if (!note && !this.needle && parts.length === 1 && !parts[0].mark) {
       cell.textContent = parts[0].text;
     } else {
@@ -349,6 +358,7 @@ export class Grid {
    * @param {{extend?: boolean, span?: 'cells'|'rows'|'columns'|'all', focus?: boolean}} [how]
    */
   moveTo(to, { focus = this.element.contains(document.activeElement), ...how } = {}) {
+    this.options.onMove?.();
     this.model.moveTo(to, how);
     this.reveal(this.model.active, how.span);
     this.render();
@@ -439,6 +449,18 @@ export class Grid {
     this.model.fitColumn(column);
     this.#resized();
     this.render(true);
+  }
+
+  /** What a person made of widths and order, to be the same in a result of the same statement. */
+  get arrangement() {
+    const { widths, sized, sortKeys, result } = this.model;
+    return { columns: result.columns.join('\n'), sized: [...sized].map((column) => [column, widths[column]]), sortKeys };
+  }
+
+  set arrangement({ columns, sized, sortKeys }) {
+    if (columns !== this.model.result.columns.join('\n')) return;
+    for (const [column, width] of sized) this.resizeColumn(column, width);
+    this.model.sortKeys = sortKeys;
   }
 
   /** Highlights a text in all cells; an empty text removes the highlight. */

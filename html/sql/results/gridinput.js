@@ -48,6 +48,7 @@ function onHeaderKey(grid, event, column) {
 
 function onCellKey(grid, event, active) {
   const { key } = event;
+  if (grid.options.onKey?.(event, active)) return true;
   if (command(event) && key.toLowerCase() === 'a') grid.moveTo(active, { span: 'all' });
   else if (key === 'Enter' && !command(event)) grid.options.onOpen?.(active, true);
   else if (key === ' ' && event.shiftKey) grid.moveTo(active, { span: 'rows' });
@@ -83,6 +84,10 @@ function target(grid, event, row, column) {
     case 'Home':
       return { row: far ? 0 : row, column: 0 };
     case 'End':
+      if (far && grid.options.toEnd && grid.model.goesOn) {
+        grid.options.toEnd();
+        return { row, column: columnCount - 1 };
+      }
       return { row: far ? rowCount - 1 : row, column: columnCount - 1 };
     case 'PageUp':
       return { row: Math.max(0, row - page), column };
@@ -192,7 +197,7 @@ function onCellClick(grid, event, at) {
   if (event.pointerType === 'touch') grid.moveTo(at, { focus: true });
   const { anchor, active } = grid.model;
   const plain = anchor.row === active.row && anchor.column === active.column && !event.shiftKey;
-  if (plain && grid.model.hasMore(at)) grid.options.onOpen?.(at);
+  if (plain && grid.model.hasMore(at)) grid.options.onOpen?.(at, false, true);
 }
 
 function onDouble(grid, event) {

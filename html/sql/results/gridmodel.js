@@ -43,6 +43,7 @@ export class GridModel {
     this.#charWidth = charWidth;
     this.kinds = result.columns.map((_, i) => kindOf(result.types[i]));
     this.widths = result.columns.map((_, i) => this.#fit(i, WIDTH_SAMPLE, 40));
+    /** Columns whose width a person chose. @type {Set<number>} */ this.sized = new Set();
     this.#measure();
     /** @type {Uint32Array|null} */ this.order = null;
     /** @type {{column: number, descending: boolean}[]} */ this.sortKeys = [];
@@ -90,6 +91,7 @@ export class GridModel {
   }
 
   resize(column, width) {
+    this.sized.add(column);
     this.widths[column] = Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, width)));
     this.#measure();
   }
@@ -108,7 +110,7 @@ export class GridModel {
 
   /** Makes columns wider that rows which came later need; none becomes narrower. */
   widen() {
-    this.widths = this.widths.map((width, i) => Math.max(width, this.#fit(i, WIDTH_SAMPLE, 40)));
+    this.widths = this.widths.map((width, i) => (this.sized.has(i) ? width : Math.max(width, this.#fit(i, WIDTH_SAMPLE, 40))));
     this.#measure();
   }
 
@@ -120,7 +122,7 @@ export class GridModel {
 
   /** Width of the column of row numbers. */
   get numberWidth() {
-    return Math.max(36, Math.ceil(String(this.rowCount).length * this.#charWidth) + 18);
+    return Math.max(36, Math.ceil(String(this.rowCount).length * this.#charWidth) + 18) + (this.result.signWidth ?? 0);
   }
 
   left(column) {
@@ -220,6 +222,17 @@ export class GridModel {
     const { columns, types } = this.result;
     const pick = (list) => list.slice(left, right + 1);
     return { columns: pick(columns), types: pick(types), rows: empty ? [] : this.#rows(top, bottom, pick) };
+  }
+
+  /** Whether all rows are here and known: a table that is browsed holds those near the ones in sight. */
+  get isWhole() {
+    const { pager } = /** @type {any} */ (this.result);
+    return !pager || (pager.ended && pager.held === this.rowCount);
+  }
+
+  /** Whether rows may follow that are not known yet. */
+  get goesOn() {
+    return /** @type {any} */ (this.result).pager?.ended === false;
   }
 
   /** Whether all rows of an area are here: of a table that is browsed only some are. */

@@ -3,19 +3,17 @@
  * @module
  */
 
-import { fill, h, icon, query } from '../../common/dom.js';
-import { formatBytes, formatMs } from '../../common/figures.js';
-import { sourceTable } from '../core/format.js';
-import { unquoteIdentifier } from '../core/identifiers.js';
-import { Messages, rowsText, summary } from './messages.js';
+import { h, icon, query } from '../../common/dom.js';
+import { formatBytes } from '../../common/figures.js';
+import { errorPanel } from './errorpanel.js';
+import { Messages, rowsText } from './messages.js';
+import { NAME_SOURCE, resultTitle } from './resultnames.js';
+import { StatusLine } from './statusline.js';
 import { ResultView } from './resultview.js';
 import { Tabs } from './tabs.js';
 
 /** Results of one run that are kept; each holds its rows. */
 const MAX_RESULTS = 100;
-
-/** What the page and the way to it took beside the server is told from here on, in ms. */
-const MIN_LATE_MS = 20;
 
 /** Names of columns that a plan comes in. */
 const PLAN_COLUMNS = /^(?:explain|analyze|select_type)/i;
@@ -38,7 +36,7 @@ const RANK = { result: 0, chart: 10, plan: 11, messages: 12, other: 20 };
  * Builds the result area in `host`. An error tab whose place in the statement is known sends the host a bubbling event
  * `goto-error` with `detail: {run, index, offset}`.
  * @param {HTMLElement} host
- * @param {{api: ReturnType<typeof import('../api.js').createApi>, announce: Announce, notify: Notify, settings?: Settings}} deps
+ * @param {{api: ReturnType<typeof import('../api.js').createApi>, announce: Announce, notify: Notify, settings?: Settings, welcome: () => Node}} deps `welcome`: what stands where no result is
  */
 export function createResults(host, deps) {
   const area = new ResultArea(host, deps);
@@ -58,6 +56,8 @@ export function createResults(host, deps) {
     setStatus: (text) => area.setStatus(text),
     find: () => area.find(),
     focus: () => area.focus(),
+    get unsaved() { return area.unsaved(); },
+    unsavedIn: (id) => area.unsavedIn(`other-${id}`),
     destroy: () => area.destroy(),
   };
 }
@@ -70,19 +70,15 @@ class ResultArea {
   #stale = false; // the old results are still shown, dimmed
   #views = new Map(); // tab id → ResultView
   #charted = null;
+  /** Widths and orders of the results before, by statement. @type {Map<string, any>} */ #arranged = new Map();
+  #isLive = false; // whether a result is being shown whose rows are still coming
   /** The result whose rows are still coming. @type {{id: string, view: ResultView}|null} */
   #live = null;
   #serial = 0;
   #failures = 0;
   #said = 0;
   #cut = false; // whether a result of the run was cancelled before its end, and said so
-  #server = '';
   #ended = false;
-  #elapsed = 0; // from key to grid, where one statement was run, in ms
-  #former = ''; // how the last statement ended, where what is shown is of the one before
-  #warned = []; // the warnings of the last statement
-  #took = 0; // what the server took for it, in ms
-  #last = ''; // what the last statement said, where no result is shown
 
   constructor(host, deps) {
     this.#deps = deps;
@@ -101,33 +97,15 @@ class ResultArea {
       tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
     this.busy = h('div', { class: 'results-busy', hidden: true });
-    this.status = h('div', { class: 'results-status-main' });
-    this.aside = h('div', { class: 'results-status-aside dim' });
+    this.line = new StatusLine({ toWarnings: () => this.tabs.activate('messages'), toExport: () => this.#export() });
     this.element = h('div', { class: 'results' },
       h('div', { class: 'results-bar' }, this.tabs.list, this.tools), this.busy, this.tabs.panels,
-      h('div', { class: 'results-status' }, this.status, this.aside));
+      this.line.element);
     this.#host.append(this.element);
-    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
+    this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     this.tabs.add('chart', { title: 'Chart', icon: 'chart', element: this.chartHost, rank: RANK.chart, onShow: () => this.#showChart() });
     this.tabs.add('messages', { title: 'Messages', icon: 'messages', element: this.messages.element, rank: RANK.messages, onShow: () => this.messages.shown() });
-    this.#askServer();
-  }
-
-  #welcome() {
-    return h('div', { class: 'empty' }, icon('table'),
-      h('p', { text: 'Results appear here.' }),
-      h('p', { class: 'dim', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter, or double-click a table; ▶ beside it does the same.' }));
-  }
-
-  /** Puts the server's version into the status line, if it answers. */
-  async #askServer() {
-    try {
-      const version = await serverVersion(this.#deps.api);
-      this.#server = version ? `server ${/^\d+(\.\d+)*/.exec(version)?.[0] ?? version}` : '';
-      this.#showStatus();
-    } catch {
-      this.#server = '';
-    }
+    this.line.askServer(deps.api, () => this.#showStatus());
   }
 
   get #view() {
@@ -143,22 +121,18 @@ class ResultArea {
     this.#failures = 0;
     this.#said = 0;
     this.#cut = false;
-    this.#last = '';
-    this.#warned = [];
-    this.#elapsed = 0;
-    this.#former = '';
+    this.line.begin();
     this.element.classList.remove('former');
     this.element.classList.add('stale');
     this.element.setAttribute('aria-busy', 'true');
     this.busy.hidden = false;
-    fill(this.status, 'Running…');
   }
 
   progress(run, { index = 0, rows = 0, bytes = 0, elapsedMs = 0, cancelling = false, note = '' }) {
     if (!this.#isCurrent(run) || this.busy.hidden) return;
     const many = run.statements?.length > 1 ? `statement ${index + 1} of ${run.statements.length}` : '';
     const seconds = `${(elapsedMs / 1000).toFixed(1)} s`;
-    fill(this.status, [cancelling ? 'Cancel sent; waiting for the server' : 'Running…', many, note, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
+    this.line.tell([cancelling ? 'Cancel sent; waiting for the server' : 'Running…', many, note, rows && rowsText(rows), bytes && formatBytes(bytes), seconds].filter(Boolean).join(' · '));
   }
 
   /** @param {Run} run @param {number} index @param {import('../core/resultset.js').ResultSet} result */
@@ -167,8 +141,7 @@ class ResultArea {
     this.#freshen();
     result.sql ||= run.statements?.[index] ?? '';
     result.db ||= run.db ?? '';
-    this.#last = summary(result, false);
-    [this.#warned, this.#took] = [result.warnings, parseFloat(result.duration) || 0];
+    this.line.ended(result);
     this.messages.addResult(result);
     this.#said += 1;
     this.#cut ||= result.cancelled;
@@ -186,7 +159,9 @@ class ResultArea {
     else {
       result.sql ||= run.statements?.[index] ?? '';
       result.db ||= run.db ?? '';
+      this.#isLive = true;
       this.#live = this.#show(run, result);
+      this.#isLive = false;
     }
     if (this.#live) this.tabs.setCount(this.#live.id, result.rows.length.toLocaleString('en'));
   }
@@ -251,11 +226,13 @@ class ResultArea {
 
   #addView(id, title, run, result) {
     const { api, notify, announce } = this.#deps;
-    const view = new ResultView(result, { title, run, notify, announce, schemaOf: api.schema });
+    const view = new ResultView(result, { title, run, notify, announce, schemaOf: api.schema, why: 'The result of a statement is not edited; the data of a table is.' });
     view.title = title;
     this.#views.set(id, view);
+    const before = this.#arranged.get(result.sql);
+    if (before) view.arrange(before, !this.#isLive);
     this.tabs.add(id, {
-      title, hint: result.sql.slice(0, HINT), element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
+      title, hint: result.sql.slice(0, NAME_SOURCE), element: view.element, rank: RANK.result, count: Number(result.count).toLocaleString('en'),
       onShow: () => { this.#chartOf(result); view.grid.schedule(); },
       onClose: () => { view.dispose(); this.#views.delete(id); },
     });
@@ -312,7 +289,7 @@ class ResultArea {
     // The strip under the editor tells of one statement, so the result of the one before may stay.
     const alone = run.statements?.length === 1 && this.#stale && failure.alone !== false;
     if (!alone) this.#freshen();
-    this.#last = 'Failed';
+    this.line.failed();
     this.messages.addError(failure);
     this.#failures += 1;
     this.#deps.announce?.(failure.message, 'bad');
@@ -320,22 +297,10 @@ class ResultArea {
     const id = `error-${this.#failures}`;
     if (this.#failures <= MAX_RESULTS) {
       const title = run.statements?.length > 1 ? `Error in ${index + 1}` : 'Error';
-      this.tabs.add(id, { title, icon: 'error', kind: 'bad', element: this.#errorPanel(run, index, failure), rank: RANK.result });
+      this.tabs.add(id, { title, icon: 'error', kind: 'bad', element: errorPanel(failure, () => this.#gotoError({ run, index, offset: failure.offset })), rank: RANK.result });
       this.tabs.remove('home');
       this.tabs.activate(id);
     }
-  }
-
-  /** @param {Run} run @param {number} index @param {Failure} failure */
-  #errorPanel(run, index, { message, error, sql, offset }) {
-    const facts = error ? `error ${error.errno} · SQLSTATE ${error.sqlstate}` : '';
-    const jump = offset === undefined || offset === null ? null : h('button', {
-      type: 'button', class: 'button', text: 'Go to the place', on: { click: () => this.#gotoError({ run, index, offset }) },
-    });
-    return h('div', { class: 'error-panel', tabindex: 0, role: 'region', 'aria-label': 'Error' },
-      h('p', { class: 'error-message' }, icon('error'), h('span', { text: message })),
-      facts && h('p', { class: 'dim', text: facts }), jump,
-      sql && h('pre', { class: 'error-sql' }, ...markedSql(sql, offset)));
   }
 
   #gotoError(detail) {
@@ -349,16 +314,16 @@ class ResultArea {
     if (cancelled && !this.#cut) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
     this.#settle();
     if (this.#said > 0 && this.#serial === 0 && this.#failures === 0) this.tabs.activate('messages');
-    this.#elapsed = run.statements?.length === 1 ? elapsedMs : 0;
+    this.line.elapsed = run.statements?.length === 1 ? elapsedMs : 0;
     if (nothingCame && (cancelled || this.#failures)) this.notRun(how || 'Failed');
     else this.#showStatus(how);
-    if (!this.#failures) this.#deps.announce?.(how || this.status.textContent);
+    if (!this.#failures) this.#deps.announce?.(how || this.line.text);
   }
 
   /** Marks what is shown as that of the statement before; `how` is how the present one ended without an answer. @param {string} how */
   notRun(how) {
     if (!this.busy.hidden) return;
-    this.#former = how;
+    this.line.former = how;
     this.element.classList.toggle('former', this.tabs.ids.some((id) => this.#isOfRun(id)));
     this.#showStatus();
   }
@@ -381,8 +346,9 @@ class ResultArea {
     this.#stale = false;
     this.element.classList.remove('stale');
     const kept = this.tabs.active;
-    this.tabs.add('home', { title: 'Results', element: this.#welcome(), rank: RANK.result });
+    this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     if (isOfRun(kept)) this.tabs.activate('home');
+    this.#arranged = new Map([...this.#views.values()].filter(({ result }) => result?.sql).map((view) => [view.result.sql, view.arrangement]));
     for (const id of this.tabs.ids.filter((one) => this.#isOfRun(one))) this.tabs.remove(id);
     this.#charted = null;
     this.#serial = 0;
@@ -396,14 +362,24 @@ class ResultArea {
 
   /**
    * @param {string} id @param {string} title @param {HTMLElement} element
-   * @param {{closable?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void}} [options] `view`: what Find,
-   *   Copy and Export work on, as a ResultView
+   * @param {{closable?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void, mayClose?: () => boolean|Promise<boolean>}} [options]
+   *   `view`: what Find, Copy and Export work on, as a ResultView; its `unsaved` says what would be lost with it
    */
-  openTab(id, title, element, { closable = true, icon: name, view, onShow, onClose } = {}) {
+  openTab(id, title, element, { closable = true, icon: name, view, onShow, onClose, mayClose } = {}) {
     const key = `other-${id}`;
-    this.tabs.add(key, { title, element, icon: name, closable, rank: RANK.other, onShow, onClose: () => { this.#views.delete(key); onClose?.(); } });
+    this.tabs.add(key, { title, element, icon: name, closable, rank: RANK.other, onShow, mayClose, onClose: () => { this.#views.delete(key); onClose?.(); } });
     if (view) this.#views.set(key, view);
     this.tabs.activate(key);
+  }
+
+  /** What would be lost if all of it were closed, in words; empty where nothing would. */
+  unsaved() {
+    return [...this.#views.values()].map((view) => view.unsaved ?? '').filter(Boolean).join(', ');
+  }
+
+  /** What would be lost with one tab. @param {string} key */
+  unsavedIn(key) {
+    return this.#views.get(key)?.unsaved ?? '';
   }
 
   /** @param {string} id of the workbench's tabs, or `chart`, `plan`, `messages`, `result-1` … */
@@ -412,7 +388,7 @@ class ResultArea {
   }
 
   setStatus(text) {
-    this.aside.textContent = text;
+    this.line.aside.textContent = text;
   }
 
   /** Finds in the result that is shown; where none is, in the first. */
@@ -449,63 +425,9 @@ class ResultArea {
 
   #showStatus(lead = '') {
     if (!this.busy.hidden) return;
-    if (this.#former) return this.#showFormer();
-    const result = isOfRun(this.tabs.active) ? this.#view?.result : null;
-    const took = result ? parseFloat(result.duration) || 0 : this.#took;
-    const late = this.#elapsed - took >= MIN_LATE_MS ? `, shown after ${formatMs(this.#elapsed)}` : '';
-    const said = result ? summary(result, false) : this.#last;
-    const text = [lead, ...(result?.notes ?? []), said && said + late].filter(Boolean).join(' · ');
-    const count = (result ? result.warnings : this.#warned).filter(({ code }) => code !== null).length;
-    fill(this.status, text, ...(count ? [text && ' · ', this.#warningsButton(count)] : []), ...(result?.truncated ? this.#truncated(result) : []), this.#server && (text || count) ? ` · ${this.#server}` : this.#server);
+    const { active } = this.tabs;
+    this.line.show(lead, isOfRun(active) ? this.#view?.result : null, this.#isOfRun(active));
   }
-
-  #warningsButton(count) {
-    const text = `${count.toLocaleString('en')} ${count === 1 ? 'warning' : 'warnings'}`;
-    return h('button', { type: 'button', class: 'link warnings', title: 'Show them in Messages', on: { click: () => this.tabs.activate('messages') } }, icon('warn'), h('span', { text }));
-  }
-
-  #showFormer() {
-    const shown = this.#isOfRun(this.tabs.active) ? 'shown is the result of the statement before' : '';
-    fill(this.status, [this.#former, shown, this.#server].filter(Boolean).join(' · '));
-  }
-
-  #truncated(result) {
-    const button = h('button', { type: 'button', class: 'link', text: 'export for all', on: { click: () => this.#export() } });
-    return [` · truncated at ${Number(result.rows.length).toLocaleString('en')}, `, button];
-  }
-}
-
-/** Requested once a page, however many result areas there are. */
-const versions = new WeakMap();
-
-function serverVersion(api) {
-  if (!versions.has(api)) {
-    versions.set(api, api.info().then((info) => info?.version ?? ''));
-    versions.get(api).catch(() => versions.delete(api));
-  }
-  return versions.get(api);
 }
 
 const isOfRun = (id) => /^(result|error)-\d+$/.test(id ?? '') || id === 'plan';
-
-/** Characters of a statement in the tooltip of its result, and in its name. */
-const HINT = 1000;
-const NAME = 26;
-
-/** What a result is called: the one table it reads, else the beginning of its statement. */
-function resultTitle(sql) {
-  const table = sourceTable(sql.slice(0, HINT));
-  if (table) return unquoteIdentifier(/(?:`(?:[^`]|``)+`|[^`.\s]+)$/.exec(table)?.[0] ?? table);
-  const text = sql.slice(0, HINT).replace(/\/\*[^]*?\*\/|(?:--\s|#).*/g, ' ').replace(/\s+/g, ' ').trim();
-  return (text.length > NAME ? `${text.slice(0, NAME - 1)}…` : text) || 'Result';
-}
-
-/** Characters of a statement shown with its error, either side of the place. */
-const AROUND = 1000;
-
-/** The statement around its error, with the place marked. */
-function markedSql(sql, offset) {
-  if (offset === undefined || offset === null || offset > sql.length) return [sql.slice(0, 2 * AROUND)];
-  const end = offset + Math.max(1, /^\w+/.exec(sql.slice(offset, offset + 64))?.[0].length ?? 1);
-  return [sql.slice(Math.max(0, offset - AROUND), offset), h('mark', { text: sql.slice(offset, end) || ' ' }), sql.slice(end, end + AROUND)];
-}

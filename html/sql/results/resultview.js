@@ -18,11 +18,11 @@ const WIDTH = { least: 220, first: 380, step: 24 };
 export class ResultView {
   /**
    * @param {import('../core/resultset.js').ResultSet} result
-   * @param {{title: string, run: object, notify: Notify, announce: Announce, schemaOf?: import('../core/origin.js').SchemaOf,
+   * @param {{title: string, run: object, notify: Notify, announce: Announce, why?: string, schemaOf?: import('../core/origin.js').SchemaOf,
    *   grid?: Partial<ConstructorParameters<typeof Grid>[1]>, menu?: (at: import('./gridmodel.js').Position) => import('../../common/menu.js').MenuItem[]}} deps
-   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu
+   *   `grid`: further options of the grid; `menu`: further entries of a cell's menu; `why`: why values are not changed here
    */
-  constructor(result, { title, run, notify, announce, schemaOf, grid, menu }) {
+  constructor(result, { title, run, notify, announce, schemaOf, grid, menu, why }) {
     this.result = result;
     this.run = run;
     this.title = title;
@@ -44,7 +44,7 @@ export class ResultView {
     listen(this.grid);
     this.copying = new Copying(this.grid, notify, schemaOf);
     this.find = new FindBar(this.grid);
-    this.viewer = new Viewer({ onClose: () => this.#close(), notify });
+    this.viewer = new Viewer({ onClose: () => this.#close(), onStep: (by) => this.#step(by), notify, why });
     this.splitter = this.#splitter();
     this.element = h('div', { class: 'result', on: { keydown: (event) => this.#onKey(event) } },
       this.find.element, h('div', { class: 'result-body' }, this.grid.element, this.splitter, this.viewer.element));
@@ -58,6 +58,17 @@ export class ResultView {
   /** More rows have come. */
   grow() {
     this.grid.grow();
+  }
+
+  /** Widths and order as a person chose them. */
+  get arrangement() {
+    return this.grid.arrangement;
+  }
+
+  /** More rows may come: they are sorted when all are there. @param {any} arrangement @param {boolean} isWhole */
+  arrange(arrangement, isWhole) {
+    this.grid.arrangement = arrangement;
+    if (isWhole && this.grid.model.sortKeys.length) this.grid.finish(this.#label);
   }
 
   /** All rows have come. */
@@ -103,6 +114,12 @@ export class ResultView {
       value: model.value({ row, column }), kind: model.kinds[column], type: this.result.types[column] ?? '',
       column: this.result.columns[column], row: row + 1,
     });
+  }
+
+  /** Goes on to the cell above or below, with the focus where it is. @param {1|-1} by */
+  #step(by) {
+    const { row, column } = this.grid.model.active;
+    this.grid.moveTo({ row: Math.max(0, row + by), column }, { focus: false });
   }
 
   #close() {

@@ -17,9 +17,10 @@ let serial = 0;
  * @property {boolean} closable
  * @property {() => void} [onShow]
  * @property {() => void} [onClose]
+ * @property {() => boolean|Promise<boolean>} [mayClose]
  */
 
-/** A list of tabs and their panels. */
+/** A list of tabs and their panels. It may own tabs only, so the crosses are for the pointer; the key is Delete. */
 export class Tabs {
   /** @type {Map<string, Tab>} */ #tabs = new Map();
   #onChange;
@@ -47,9 +48,10 @@ export class Tabs {
    * Adds a tab, before those whose `rank` is greater; one of the same id is replaced in its place.
    * @param {string} id
    * @param {{title: string, element: Node, hint?: string, count?: string, icon?: string, kind?: string, closable?: boolean, rank?: number,
-   *   onShow?: () => void, onClose?: () => void}} options
+   *   onShow?: () => void, onClose?: () => void, mayClose?: () => boolean|Promise<boolean>}} options `mayClose`: asked before a person
+   *   closes it
    */
-  add(id, { title, element, hint = '', count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose }) {
+  add(id, { title, element, hint = '', count = '', icon, kind = '', closable = false, rank = 0, onShow, onClose, mayClose }) {
     const successor = this.#successor(id, rank);
     const wasActive = this.active === id;
     this.#discard(id);
@@ -58,13 +60,13 @@ export class Tabs {
     const names = { tab: `${this.#prefix}-tab-${name}`, panel: `${this.#prefix}-panel-${name}` };
     const button = h('button', {
       type: 'button', role: 'tab', id: names.tab, 'aria-controls': names.panel, 'aria-selected': 'false', tabindex: -1,
-      class: kind, title: hint || null, on: { click: () => this.activate(id) },
+      class: kind, title: hint || null, 'aria-keyshortcuts': closable ? 'Delete' : null, on: { click: () => this.activate(id) },
     }, icon && iconOf(icon), h('span', { class: 'tab-title', text: title }), count && h('span', { class: 'tab-count', text: count }));
     const holder = h('div', { class: 'results-tab', role: 'presentation' }, button, closable && this.#closer(id, title));
     const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true }, element);
     this.list.insertBefore(holder, successor?.holder ?? null);
     this.panels.append(panel);
-    this.#tabs.set(id, { id, button, panel, holder, rank, closable, onShow, onClose });
+    this.#tabs.set(id, { id, button, panel, holder, rank, closable, onShow, onClose, mayClose });
     if (wasActive || this.active === null) this.activate(id);
   }
 
@@ -80,7 +82,7 @@ export class Tabs {
 
   #closer(id, title) {
     return h('button', {
-      type: 'button', class: 'tab-close', tabindex: -1, 'aria-label': `Close ${title}`, title: 'Close (Delete)', on: { click: () => this.remove(id) },
+      type: 'button', class: 'tab-close', tabindex: -1, 'aria-hidden': 'true', title: `Close ${title} (Delete)`, on: { click: () => this.close(id) },
     }, iconOf('close'));
   }
 
@@ -92,6 +94,12 @@ export class Tabs {
     tab.panel.remove();
     tab.onClose?.();
     return tab;
+  }
+
+  /** Removes a tab, unless it holds what a person wants to keep. */
+  async close(id) {
+    const tab = this.#tabs.get(id);
+    if (!tab?.mayClose || await tab.mayClose()) this.remove(id);
   }
 
   /** Removes a tab; where it was shown, a neighbour is shown instead. */
@@ -129,7 +137,7 @@ export class Tabs {
     const tab = this.#tabs.get(id);
     const text = tab?.button.querySelector('span');
     if (text) text.textContent = title;
-    tab?.holder.querySelector('.tab-close')?.setAttribute('aria-label', `Close ${title}`);
+    tab?.holder.querySelector('.tab-close')?.setAttribute('title', `Close ${title} (Delete)`);
   }
 
   /** Changes the figure in a tab. */
@@ -151,7 +159,7 @@ export class Tabs {
     const order = this.#ordered();
     const at = order.findIndex((tab) => tab.button === document.activeElement);
     if (at < 0) return;
-    if (event.key === 'Delete' && order[at].closable) this.remove(order[at].id);
+    if (event.key === 'Delete' && order[at].closable) this.close(order[at].id);
     else {
       const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: order.length - 1 }[event.key];
       if (to === undefined) return;

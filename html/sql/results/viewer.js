@@ -5,10 +5,11 @@
 
 import { fill, h, icon, iconButton } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
-import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType, vectorSize, vectorText } from '../core/binary.js';
+import { extensionOf, geometryText, hexBytes, hexDump, hexSize, imageType, looksLikeUuid, uuidText, vectorSize, vectorText } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
 import { isBinaryKind, isHex } from '../core/types.js';
 import { copyPieces, fileName, hexBlob, saveBlob } from './download.js';
+import { ViewerFind } from './viewerfind.js';
 
 /** Characters shown, since browsers slow down with more; the file that can be saved holds everything. */
 const MAX_TEXT = 400_000;
@@ -34,25 +35,31 @@ export class Viewer {
   #imageUrl = '';
   #drawing = 0;
 
-  /** @param {{onClose: () => void, notify: Notify}} deps */
-  constructor({ onClose, notify }) {
+  /** @param {{onClose: () => void, onStep: (by: 1|-1) => void, notify: Notify, why?: string}} deps `onStep`: to the row above or below; `why`: why the value is not changed here */
+  constructor({ onClose, onStep, notify, why = '' }) {
     this.#notify = notify;
     this.title = h('span', { class: 'viewer-title' });
     this.facts = h('span', { class: 'viewer-facts dim' });
     this.modes = h('div', { class: 'viewer-modes', role: 'group', 'aria-label': 'Show as' });
     this.wrapButton = this.#toggle('Wrap', () => this.#setWrap(!this.#wrap));
     this.body = h('div', { class: 'viewer-body', tabindex: 0, role: 'document', 'aria-label': 'Value' });
+    this.find = new ViewerFind(this.body);
+    const above = iconButton('chevron-up', 'The row above (Alt+↑)', () => onStep(-1));
+    const below = iconButton('chevron-down', 'The row below (Alt+↓)', () => onStep(1));
     const copy = iconButton('copy', 'Copy the whole value', () => this.#copy());
     const save = iconButton('download', 'Save the value as a file', () => this.#save());
     const close = iconButton('close', 'Close the viewer (Esc)', onClose);
     this.element = h('section', { class: 'viewer', 'aria-label': 'Cell viewer', hidden: true },
-      h('div', { class: 'viewer-head' }, this.title, this.facts, copy, save, close),
-      h('div', { class: 'viewer-tools' }, this.modes, this.wrapButton), this.body);
+      h('div', { class: 'viewer-head' }, this.title, this.facts, above, below, copy, save, close),
+      h('div', { class: 'viewer-tools' }, this.modes, this.find.count, this.find.input, this.wrapButton), this.body,
+      h('p', { class: 'viewer-why dim', text: why, hidden: why === '' }));
     this.element.addEventListener('keydown', (event) => {
-      if (event.key !== 'Escape') return;
+      const step = event.altKey && { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      if (event.key !== 'Escape' && !step) return;
       event.preventDefault();
       event.stopPropagation();
-      onClose();
+      if (step) onStep(step);
+      else onClose();
     });
     this.#setWrap(true);
   }
@@ -108,6 +115,7 @@ export class Viewer {
     this.#drawing += 1;
     if (mode === 'Image') this.#drawImage(this.#drawing, cell);
     else fill(this.body, ...content(mode, cell));
+    if (this.find.input.value) this.find.search();
   }
 
   async #drawImage(drawing, { value, column }) {
@@ -165,7 +173,9 @@ function binaryModes(value, kind) {
   if (kind === 'geometry') return ['Geometry', 'Hex'];
   if (kind === 'vector') return ['Numbers', 'Hex'];
   if (imageType(hexBytes(value, 16))) return ['Image', 'Hex'];
-  return decodeText(value) === null ? ['Hex'] : ['Hex', 'Text'];
+  const modes = decodeText(value) === null ? ['Hex'] : ['Hex', 'Text'];
+  if (hexSize(value) !== 16) return modes;
+  return looksLikeUuid(hexBytes(value)) ? ['UUID', ...modes] : [...modes, 'UUID'];
 }
 
 function looksLikeJson(text) {
@@ -189,6 +199,8 @@ function content(mode, { value, kind }) {
       return [h('pre', {}, layOutJson(String(value))?.map(jsonSpan))];
     case 'Hex':
       return hexContent(value);
+    case 'UUID':
+      return uuidContent(value);
     case 'Bits':
       return [h('pre', { text: bitText(value) })];
     case 'Numbers':
@@ -217,6 +229,11 @@ const cutNote = (what) => h('p', { class: 'viewer-note' }, icon('info'), `Shown:
 function bitText(hex) {
   const number = BigInt(hex.length > 2 ? hex : 0);
   return `binary   ${number.toString(2).padStart(hexSize(hex) * 8, '0')}\ndecimal  ${number}\nhex      ${hex}`;
+}
+
+function uuidContent(hex) {
+  const bytes = hexBytes(hex);
+  return [h('pre', { text: uuidText(bytes) }), h('p', { class: 'dim', text: 'With its time parts swapped back, as UUID_TO_BIN(…, 1) stores it:' }), h('pre', { text: uuidText(bytes, true) })];
 }
 
 function vectorContent(hex) {

@@ -1,5 +1,5 @@
 // The catalogue of databases, tables and columns: fetched once, shared by sidebar, schema view and completion.
-import { readQuery } from '../core/stream.js';
+import { ask, textOf } from '../ask.js';
 
 /** How many schemas are kept; the oldest makes room. A schema is a few kB. */
 const MAX_SCHEMAS = 400;
@@ -10,7 +10,7 @@ const MAX_MORE = 20_000;
 
 const QUERIES = {
   relations: (db) => `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = ${db} AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`,
-  routines: (db) => `SELECT ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ${db} AND ROUTINE_TYPE = 'PROCEDURE' ORDER BY ROUTINE_NAME`,
+  routines: (db) => `SELECT ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ${db} AND ROUTINE_TYPE IN ('PROCEDURE', 'FUNCTION') ORDER BY ROUTINE_NAME`,
 };
 const READERS = {
   relations: (rows) => rows.reduce((found, [table, name, column, refDb, refTable, refColumn]) => {
@@ -60,7 +60,7 @@ export class Catalogue {
     return this.#more.get(keyOf(db, 'relations'));
   }
 
-  /** @param {string} db @returns {{name: string, kind: string}[]|undefined} procedures known so far */
+  /** @param {string} db @returns {{name: string, kind: string}[]|undefined} procedures and functions known so far */
   knownRoutines(db) {
     return this.#more.get(keyOf(db, 'routines'));
   }
@@ -115,8 +115,8 @@ export class Catalogue {
 
   /** What the catalogue's own calls do not have is asked as any statement is. */
   async #read(db, what) {
-    const answer = await readQuery(await this.#api.query({ sql: QUERIES[what](textOf(db)), limit: MAX_MORE }));
-    return READERS[what](answer.results[0]?.rows ?? []);
+    const { rows } = await ask(this.#api, { sql: QUERIES[what](textOf(db)), limit: MAX_MORE });
+    return READERS[what](rows);
   }
 
   async #loadQuietly(db, table) {
@@ -145,12 +145,6 @@ export class Catalogue {
     }
     return this.#pending.get(key);
   }
-}
-
-/** A text whose quotes and backslashes mean nothing in any SQL mode. */
-function textOf(text) {
-  const digits = Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return `_utf8mb4 X'${digits}'`;
 }
 
 function keyOf(db, table) {

@@ -12,7 +12,7 @@ import { consoleHint, noPlan } from '../core/hints.js';
 
 /**
  * @typedef {import('./querytab.js').QueryTab} QueryTab
- * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}} RunEnd how a run ended
+ * @typedef {{failed: number, cancelled: boolean, how: string, gaveUp: boolean, errno?: number, elapsedMs: number, done: number}} RunEnd how a run ended
  */
 
 /**
@@ -149,7 +149,10 @@ export class Execution {
       onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
-      onError: (statement, message, bare) => tab.showError(this.#unexplained(statement), message, bare),
+      onError: (statement, message, bare, offset) => {
+        const written = this.#unexplained(statement);
+        tab.showError(written, message, bare, offset === undefined ? undefined : Math.max(0, offset - statement.sql.length + written.sql.length));
+      },
     }), statements.length);
   }
 

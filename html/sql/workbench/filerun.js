@@ -12,6 +12,10 @@ const MAX_PIECE = 1024 * 1024 * 1024;
 const TICK_MS = 100;
 /** Pause before a cancel that found nothing is sent again, in ms: it may have come between two pieces. */
 const CANCEL_AGAIN_MS = 200;
+/** The status of a statement whose connection to the database was lost. */
+const CONNECTION_LOST = 502;
+/** Errors of a server that ends the connection with them: killed, shut down, an aborted connection. */
+const CONNECTION_ENDED = new Set([1053, 1080, 1152, 1153, 1154, 1155, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
 /** Warnings that are listed. */
 const MAX_WARNINGS = 50;
 
@@ -20,10 +24,13 @@ export class FileRun {
   #api;
   #options;
   #abort = new AbortController();
+  #lost = '';
   #queryId = randomId();
   #cancelled = false;
   #timer = 0;
   #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0 };
+  /** The line in which the transaction was opened that is open now; 0 where none is. */
+  #openedIn = 0;
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
@@ -61,7 +68,7 @@ export class FileRun {
     this.#timer = 0;
     if (trouble) this.#broke(trouble);
     const { failed, statements } = this.#now;
-    results.addNote(this, `${this.#options.file.name}: ${this.#done()}`);
+    results.addNote(this, `${this.#options.file.name}: ${this.#done()}${this.#lost}`);
     const how = this.#cancelled ? 'Cancelled' : '';
     const end = { cancelled: this.#cancelled, how, gaveUp: false, elapsedMs: performance.now() - this.began };
     results.end(this, end);
@@ -109,7 +116,11 @@ export class FileRun {
     now.statements += 1;
     Object.assign(now, { bytes: at + outcome.offset, line: line + outcome.line - 1 });
     now.affected += outcome.affected_rows ?? 0;
-    if (typeof outcome.in_transaction === 'boolean') this.#options.onTransaction(outcome.in_transaction);
+    if (outcome.code === CONNECTION_LOST || CONNECTION_ENDED.has(outcome.error?.errno ?? 0)) this.#lost = this.#undone(now.line);
+    if (typeof outcome.in_transaction === 'boolean') {
+      this.#options.onTransaction(outcome.in_transaction);
+      this.#openedIn = outcome.in_transaction ? this.#openedIn || now.line : 0;
+    }
     if (outcome.code !== 200) this.#failed(outcome.message ?? '', outcome.error ?? null, outcome.kind);
     for (const { code, message } of outcome.warnings ?? []) {
       now.warnings += 1;
@@ -127,11 +138,21 @@ export class FileRun {
 
   #broke(trouble) {
     const { statements, line } = this.#now;
-    const far = statements ? `${statements.toLocaleString('en')} statements had ended, the last one in line ${line.toLocaleString('en')}; the one after it may have run, too` : 'No statement had ended';
-    const text = `${trouble} ${far}.`;
+    const far = statements ? `${statements.toLocaleString('en')} statements are known to have ended, the last one in line ${line.toLocaleString('en')}; some after it may have run` : 'No statement is known to have ended';
+    this.#lost = this.#undone(line);
+    const text = `${trouble} ${far}.${this.#lost}`;
     this.#now.failed += 1;
     this.#options.results.addError(this, 0, { message: text, alone: false });
     this.#options.onError(text);
+  }
+
+  /** What a lost connection has undone. */
+  #undone(line) {
+    const from = this.#openedIn;
+    this.#openedIn = 0;
+    this.#options.onTransaction(false);
+    if (!from) return line > 1 ? ' What had run before is kept: no transaction was open.' : '';
+    return ` The transaction that was open from line ${from.toLocaleString('en')} on is rolled back: run the file again from there.`;
   }
 
   #report() {

@@ -5,12 +5,14 @@ import { splitter } from './splitter.js';
 /** Below this width the sidebar is a drawer; sql.css agrees. */
 const NARROW = matchMedia('(max-width: 760px)');
 const SIDEBAR = { min: 160, max: 560, normal: 264 };
-const EDITOR = { min: 0.1, max: 0.85, normal: 0.4 };
+const EDITOR = { min: 0.1, max: 0.85, normal: 0.28 };
 
 /** The layout of the page; sizes live in `settings`. */
 export class Layout {
   #settings;
   #save;
+  #before = EDITOR.normal;
+  #isLent = false;
 
   /** @param {Settings} settings @param {() => void} save */
   constructor(settings, save) {
@@ -18,9 +20,9 @@ export class Layout {
     this.#save = save;
     this.#setSidebar(settings.sidebarWidth, false);
     this.#setEditor(settings.editorShare, false);
-    splitter(byId('split-sidebar'), { vertical: true, value: () => byId('sidebar').offsetWidth, set: (px, done) => this.#setSidebar(px, done), reset: SIDEBAR.normal });
+    splitter(byId('split-sidebar'), { vertical: true, value: () => byId('sidebar').offsetWidth, set: (px, done) => this.#setSidebar(px, done), reset: () => this.#setSidebar(SIDEBAR.normal, true) });
     splitter(byId('split-editor'), {
-      vertical: false, value: () => byId('editors').offsetHeight, reset: EDITOR.normal * this.#room(),
+      vertical: false, value: () => byId('editors').offsetHeight, reset: () => this.maximise(),
       set: (px, done) => this.#setEditor(px / this.#room(), done),
     });
     byId('drawer').addEventListener('click', () => this.#toggle());
@@ -49,10 +51,30 @@ export class Layout {
   #setEditor(share, done) {
     const value = clamp(Number.isFinite(share) ? share : EDITOR.normal, EDITOR.min, EDITOR.max);
     this.#settings.editorShare = value;
-    byId('main').style.setProperty('--editor-share', String(value));
-    byId('main').style.setProperty('--results-share', String(1 - value));
-    byId('split-editor').setAttribute('aria-valuenow', String(Math.round(value * 100)));
+    this.#isLent = false;
+    this.#drawEditor(value);
     if (done) this.#save();
+  }
+
+  #drawEditor(share) {
+    byId('main').style.setProperty('--editor-share', String(share));
+    byId('main').style.setProperty('--results-share', String(1 - share));
+    byId('split-editor').setAttribute('aria-valuenow', String(Math.round(share * 100)));
+  }
+
+  /** Lends the height of an editor in which nothing is written to what is looked at. @param {boolean} lent */
+  lend(lent) {
+    if (lent === this.#isLent) return;
+    this.#isLent = lent;
+    this.#drawEditor(lent ? EDITOR.min : this.#settings.editorShare);
+  }
+
+  /** Gives the results nearly all of the height, or the editor its share back. */
+  maximise() {
+    const { editorShare } = this.#settings;
+    const isLeast = editorShare < EDITOR.min + 0.02; // a click on the splitter measures it anew
+    if (!isLeast) this.#before = editorShare;
+    this.#setEditor(isLeast ? this.#before : EDITOR.min, true);
   }
 
   #adapt() {

@@ -82,6 +82,11 @@ export function showSettings(settings, change) {
   });
 }
 
+/** Asks whether changes of rows may be lost with their tab; true where there are none. @param {string} unsaved which, in words */
+export function mayLose(unsaved) {
+  return unsaved === '' || confirmDialog({ title: 'Changes not applied', text: `${unsaved}: not applied. They are lost with the tab.`, action: 'Close and lose them' });
+}
+
 /** What it means that the server itself takes no writes. @param {string[]} by  the server's variables that say so */
 export function showReplicaAdvice(by) {
   return openDialog({

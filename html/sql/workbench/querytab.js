@@ -25,7 +25,7 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
  * What a tab needs of the page.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings, info: ServerInfo,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
- *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, runFile: (tab: QueryTab) => void}} TabHost
+ *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, welcome: () => Node, runFile: (tab: QueryTab) => void}} TabHost
  */
 
 /** A part of the page that is loaded when it is wanted; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
@@ -63,6 +63,8 @@ export class QueryTab {
     /** @type {import('./runner.js').Progress|null} */
     this.progress = null;
     this.news = false;
+    /** Whether tables were opened in it. */
+    this.browses = false;
     /** How the last run ended, in few words. */
     this.summary = '';
     /** Whether a statement of the run changed what the sidebar knows. */
@@ -90,7 +92,7 @@ export class QueryTab {
     byId('editors').append(this.editorHost);
     byId('results').append(this.resultsHost);
     const { api, settings } = this.app;
-    this.results = createResults(this.resultsHost, { api, announce, notify, settings });
+    this.results = createResults(this.resultsHost, { api, announce, notify, settings, welcome: () => this.app.welcome() });
     this.resultsHost.addEventListener('goto-error', (event) => this.#goTo(/** @type {CustomEvent} */ (event).detail));
     openScript(this.editor.element, (file) => this.app.openFile(file));
     this.editor.setText(text);
@@ -223,12 +225,12 @@ export class QueryTab {
   }
 
   /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text @param {string} [bare] the server's own words */
-  showError(statement, text, bare = text) {
+  showError(statement, text, bare = text, offset = undefined) {
     if (this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
       this.showMessage({ text });
       return;
     }
-    const span = errorSpan(statement.sql, bare);
+    const span = errorSpan(statement.sql, bare, offset);
     const at = span ? { start: statement.start + span.start, end: statement.start + Math.max(span.end, span.start + 1) } : null;
     this.editor.mark(at ? [{ ...at, kind: 'error' }] : []);
     if (at && this.app.active === this) this.editor.reveal(at.start);

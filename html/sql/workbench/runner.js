@@ -1,6 +1,6 @@
 // Runs statements of one tab in turn: read-only check, question before data is lost, sending, progress, cancel.
 import { readEnvelope } from '../../common/transport.js';
-import { errorSpan } from '../core/errors.js';
+import { errorSpan, offsetOf } from '../core/errors.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { readOnlyRefusal } from '../core/readonly.js';
@@ -36,6 +36,7 @@ export class Run {
   #options;
   /** Of the statement under way. @type {string|null} */
   #queryId = null;
+  #errno = 0;
   #abort = new AbortController();
   #cancelled = false;
   #cancelledAt = 0;
@@ -50,7 +51,7 @@ export class Run {
    * @param {ReturnType<typeof import('../api.js').createApi>} api
    * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
    *   stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
-   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string, bare: string) => void}} options
+   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string, bare: string, offset?: number) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
@@ -67,10 +68,11 @@ export class Run {
 
   /**
    * Runs to the end. `how` is how a cancel ended, '' where there was none; after `gaveUp` the session must be closed.
-   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, elapsedMs: number, done: number}>}
+   * @returns {Promise<{failed: number, cancelled: boolean, how: string, gaveUp: boolean, errno: number, elapsedMs: number, done: number}>} `errno`: of the last failure
    */
   async start() {
     const { results } = this.#options;
+    this.#errno = 0;
     let counts = { failed: 1, done: 0 };
     let end;
     results.begin(this);
@@ -79,7 +81,7 @@ export class Run {
       counts = await this.#each();
     } finally {
       clearInterval(this.#timer);
-      end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, elapsedMs: performance.now() - this.began };
+      end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, errno: this.#errno, elapsedMs: performance.now() - this.began };
       results.end(this, end);
     }
     return { ...counts, ...end };
@@ -172,7 +174,7 @@ export class Run {
     const ms = performance.now() - from;
     this.#tellTransaction(answer);
     for (const result of answer.results) this.#add(index, result, sql, answer.code);
-    if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms);
+    if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms, offsetOf(sql, answer.offset));
     this.#succeeded(statement.sql, answer.results[0], ms);
     return true;
   }
@@ -200,7 +202,7 @@ export class Run {
       return await readQuery(response, { onProgress, onRows, stopped, signal, limit: limit ?? undefined, sql, db: this.db });
     } catch (error) {
       const message = signal.aborted ? 'cancelled' : error.message;
-      return { results: [], code: error.status ?? 0, message, error: error.error ?? null, cancelled: signal.aborted, inTransaction: null };
+      return { results: [], code: error.status ?? 0, message, error: error.error ?? null, offset: undefined, cancelled: signal.aborted, inTransaction: null };
     } finally {
       this.#queryId = null;
     }
@@ -228,11 +230,12 @@ export class Run {
     this.#options.results.addResult(this, index, result);
   }
 
-  #fail(index, statement, message, error, ms) {
+  #fail(index, statement, message, error, ms, offset) {
+    this.#errno = error?.errno ?? 0;
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
-    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text)?.start });
+    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text, offset)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
-    if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text);
+    if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text, offset);
     return false;
   }
 

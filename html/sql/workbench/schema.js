@@ -1,14 +1,20 @@
-// The schema of a table: columns, indexes, foreign keys that lead on, and the CREATE statement.
-import { copyText, fill, h, icon, iconButton } from '../../common/dom.js';
-import { tokens } from '../core/lexer.js';
+// The schema of a table: facts, columns, indexes, foreign keys that lead on, and the CREATE statement.
+import { fill, h, icon, iconButton } from '../../common/dom.js';
+import { formatBytes } from '../../common/figures.js';
+import { code, facts, note, row, section, sqlText, table } from '../objects/parts.js';
+import { rowsText } from '../core/entries.js';
 
-/** A CREATE statement longer than this is shown without colours, in characters. */
-const MAX_COLOURED = 60_000;
+export { highlighted } from '../objects/parts.js';
+
+/**
+ * @typedef {{db: string, table: string, load: (fresh: boolean) => Promise<any>, jump: (db: string, table: string) => void,
+ *   run: () => void, data: () => void, fill: () => void, dump: () => void, menu: (button: HTMLElement, kind: string) => void, more: (schema: any) => Promise<Node[]>, notify: Notify}} SchemaOptions
+ *   `more`: what is asked for when the rest is shown already
+ */
 
 /**
  * The schema view; shows its own loading and error states.
- * @param {{db: string, table: string, load: (fresh: boolean) => Promise<object>, jump: (db: string, table: string) => void,
- *   run: () => void, data: () => void, dump: () => void, notify: Notify}} options
+ * @param {SchemaOptions} options
  * @returns {HTMLElement}
  */
 export function schemaView(options) {
@@ -21,7 +27,11 @@ async function load(host, options, fresh) {
   if (!host.firstChild) fill(host, h('p', { class: 'schema-note dim', text: 'Loading …' }));
   try {
     const schema = await options.load(fresh);
-    fill(host, header(host, options), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? [], isView(schema)), foreignKeys(schema.foreign_keys ?? [], options), createStatement(schema.create_statement, options));
+    const more = h('div', { class: 'schema-more' });
+    const kind = schema.table?.kind ?? (isView(schema) ? 'view' : 'table');
+    fill(host, header(host, options, kind), tableFacts(schema), note(schema.note), columnsTable(schema.columns ?? []), indexesTable(schema.indexes ?? [], kind),
+      foreignKeys(schema.foreign_keys ?? [], options), more, sqlText('CREATE statement', schema.create_statement, options.notify));
+    more.append(...await options.more(schema));
   } catch (error) {
     const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => load(host, options, true) } });
     fill(host, h('p', { class: 'schema-note bad', role: 'alert', text: error.message }), again);
@@ -33,36 +43,37 @@ function isView({ create_statement: sql }) {
   return /^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql ?? '');
 }
 
-function header(host, options) {
-  const { db, table } = options;
+function header(host, options, kind) {
+  const { db, table: name } = options;
   const run = h('button', { type: 'button', class: 'button', on: { click: options.run } }, icon('play'), 'Select rows');
   const data = h('button', { type: 'button', class: 'button', on: { click: options.data } }, icon('rows'), 'Data');
-  const dump = h('button', { type: 'button', class: 'button', title: `Dump ${table} as SQL`, on: { click: options.dump } }, icon('download'), 'Dump …');
+  const filling = kind === 'table' && h('button', { type: 'button', class: 'button', title: 'Import a CSV file into this table', on: { click: options.fill } }, icon('upload'), 'Import');
+  const dump = h('button', { type: 'button', class: 'button', title: `Dump ${name} as SQL`, on: { click: options.dump } }, icon('download'), 'Dump …');
   const refresh = iconButton('refresh', 'Load the schema again', () => load(host, options, true));
-  const title = h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), table);
-  return h('div', { class: 'schema-head' }, title, data, run, dump, refresh);
+  const menu = iconButton('dots', `More for ${name}`, (event) => options.menu(event.currentTarget, kind), { 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
+  const title = h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), name);
+  return h('div', { class: 'schema-head' }, title, data, run, filling, dump, refresh, menu);
 }
 
-function section(title, count, ...content) {
-  return h('section', { class: 'schema-section' }, h('h3', { text: count === undefined ? title : `${title} (${count})` }), ...content);
-}
-
-function table(label, names, rows) {
-  const head = h('tr', {}, names.map((name) => h('th', { scope: 'col', text: name })));
-  return h('div', { class: 'schema-scroll' }, h('table', { 'aria-label': label }, h('thead', {}, head), h('tbody', {}, rows)));
-}
-
-function row(...cells) {
-  return h('tr', {}, cells.map((cell) => (cell instanceof Node ? h('td', {}, cell) : h('td', { text: cell ?? '' }))));
+/** What the server tells of the table as a whole; a broken view's comment is told above. */
+function tableFacts({ table: told, note: said }) {
+  if (!told) return null;
+  const { kind, engine, collation, bytes, data_bytes: data, index_bytes: index, auto_increment: next, row_format: format, comment } = told;
+  const size = bytes === null || kind !== 'table' ? null : `${formatBytes(bytes)}${data !== null && index ? ` (${formatBytes(data)} data, ${formatBytes(index)} indexes)` : ''}`;
+  return facts([['Kind', kind === 'table' ? null : kind], ['Engine', engine], ['Collation', collation], ['Rows', rowsText(told)], ['Size', size],
+    ['Next AUTO_INCREMENT', next === null || next === undefined ? null : next.toLocaleString('en')], ['Row format', format], ['Comment', said ? null : comment]]);
 }
 
 function columnsTable(columns) {
   if (!columns.length) return null;
   const rows = columns.map((column) => row(
     h('span', { class: 'column-name' }, column.key === 'PRI' && keyIcon(), column.name),
-    code(column.type), nullable(column.nullable), column.key, defaultValue(column), extra(column), column.collation, column.comment));
+    code(column.type), nullable(column.nullable), KEYS[column.key] ?? column.key, defaultValue(column), extra(column), column.collation, column.comment));
   return section('Columns', columns.length, table('Columns', ['Name', 'Type', 'Null', 'Key', 'Default', 'Extra', 'Collation', 'Comment'], rows));
 }
+
+/** The server's words for what a column is in: MUL is the first of an index that is not unique. */
+const KEYS = { PRI: 'primary', UNI: 'unique', MUL: 'indexed' };
 
 function keyIcon() {
   const key = icon('key');
@@ -75,9 +86,10 @@ function nullable(value) {
   return h('span', { class: yes ? 'dim' : null, text: yes ? 'yes' : 'no' });
 }
 
-/** What MySQL says of a default that is an expression is seen by the default. */
+/** In plain words; what MySQL says of a default that is an expression is seen by the default. */
 function extra({ extra: words }) {
-  return (words ?? '').replace(/^DEFAULT_GENERATED ?/, '');
+  return (words ?? '').replace(/^DEFAULT_GENERATED ?/, '').replace(/\b(?:STORED|PERSISTENT) GENERATED\b/, 'computed, stored')
+    .replace(/\bVIRTUAL GENERATED\b/, 'computed when read').replace(/\bINVISIBLE\b/, 'invisible');
 }
 
 function defaultValue({ default: value, nullable: may, generated }) {
@@ -86,16 +98,12 @@ function defaultValue({ default: value, nullable: may, generated }) {
   return value === '' ? h('span', { class: 'null', text: 'empty' }) : code(String(value));
 }
 
-function code(text) {
-  return h('code', { text: text ?? '' });
-}
-
 function names(list) {
   return (list ?? []).map((item) => (typeof item === 'string' ? item : item.name)).join(', ');
 }
 
-function indexesTable(indexes, ofView) {
-  if (!indexes.length && ofView) return null;
+function indexesTable(indexes, kind) {
+  if (!indexes.length && kind !== 'table') return null;
   if (!indexes.length) return section('Indexes', 0, h('p', { class: 'dim', text: 'No indexes: every search reads the whole table.' }));
   const rows = indexes.map((index) => row(index.name, code(names(index.columns)), index.unique ? 'unique' : '', index.type, index.visible === false ? 'invisible' : '', index.comment));
   return section('Indexes', indexes.length, table('Indexes', ['Name', 'Columns', 'Unique', 'Type', 'Optimizer', 'Comment'], rows));
@@ -109,31 +117,4 @@ function foreignKeys(keys, { db, jump }) {
     return row(key.name, code(names(key.columns)), link, key.on_update, key.on_delete);
   });
   return section('Foreign keys', keys.length, table('Foreign keys', ['Name', 'Columns', 'References', 'On update', 'On delete'], rows));
-}
-
-function note(text) {
-  return text ? h('p', { class: 'schema-note', role: 'note', text }) : null;
-}
-
-function createStatement(sql, { notify }) {
-  if (!sql) return null;
-  const copy = h('button', { type: 'button', class: 'button', on: { click: async () => {
-    if (await copyText(sql)) notify('CREATE statement copied', 'good');
-    else notify('The browser refused the clipboard; select the text and copy it', 'warn');
-  } } }, icon('copy'), 'Copy');
-  const pre = h('pre', { class: 'create-statement', tabindex: '0', role: 'group', 'aria-label': 'CREATE statement' }, highlighted(sql));
-  return section('CREATE statement', undefined, copy, pre);
-}
-
-/** SQL as text and highlighted spans. @param {string} sql @returns {(Node|string)[]} */
-export function highlighted(sql) {
-  if (sql.length > MAX_COLOURED) return [sql];
-  const out = [];
-  let at = 0;
-  for (const { type, start, end } of tokens(sql)) {
-    if (start > at) out.push(sql.slice(at, start));
-    out.push(h('span', { class: `tok-${type}`, text: sql.slice(start, end) }));
-    at = end;
-  }
-  return [...out, sql.slice(at)];
 }

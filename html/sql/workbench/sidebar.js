@@ -1,14 +1,14 @@
 // The sidebar: databases, then the tables of one, with a live filter and pages of 50.
 import { byId, debounce, fill, focusedIn, h, icon, iconButton, query, queryAll } from '../../common/dom.js';
-import { formatBytes, formatCount } from '../../common/figures.js';
+import { isSystem, ownFirst } from '../core/entries.js';
+import { SidebarGroups } from './sidebargroups.js';
+import { entryRow } from './sidebarrows.js';
 
 /** Entries on one page of the list: of tables, and of databases. */
 const PAGE = 50;
 const DATABASE_PAGE = 500;
 /** When details take longer than this, the names are shown first. */
 const DETAILS_LATE_MS = 200;
-const KINDS = { table: 'Table', view: 'View', sequence: 'Sequence' };
-
 /** The sidebar in `#sidebar`. */
 export class Sidebar {
   #catalogue;
@@ -22,12 +22,16 @@ export class Sidebar {
   /** The database that the active tab runs in. */
   #tabDb = '';
   #use;
+  #groups;
+  /** Whether what was asked for last could not be had because nobody answered. */
+  #unreached = false;
 
   /**
    * @param {import('./catalogue.js').Catalogue} catalogue
    * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
    *   runTable: (db: string, table: string) => void, openData: (db: string, table: string) => void,
-   *   openDump: (db: string) => void, announce: (text: string) => void}} on
+   *   openObject: (object: import('../objects/kinds.js').Named) => void, menu: (button: HTMLElement, object: import('../objects/kinds.js').Named) => void,
+   *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, announce: (text: string) => void}} on
    */
   constructor(catalogue, on) {
     this.#catalogue = catalogue;
@@ -39,7 +43,9 @@ export class Sidebar {
     this.list = h('ul', { class: 'sidebar-list', id: 'sidebar-list' });
     this.note = h('div', { class: 'sidebar-note' });
     this.pager = h('div', { class: 'pager', role: 'group', 'aria-label': 'Pages' });
-    fill(this.host, this.head, h('div', { class: 'sidebar-filter' }, icon('search'), this.filter), this.list, this.note, this.pager);
+    this.#groups = new SidebarGroups((db, group) => this.#on.loadGroup(db, group), () => this.#oneTabStop());
+    this.body = h('div', { class: 'sidebar-body' }, this.list, this.note, this.#groups.element);
+    fill(this.host, this.head, h('div', { class: 'sidebar-filter' }, icon('search'), this.filter), this.body, this.pager);
     this.#listen();
   }
 
@@ -47,8 +53,9 @@ export class Sidebar {
     const settle = debounce(() => this.#on.announce(`${this.#matching().length} match`), 500);
     this.filter.addEventListener('input', () => { this.#page = 0; this.#render(); settle(); });
     this.filter.addEventListener('keydown', (event) => this.#filterKey(event));
-    this.list.addEventListener('keydown', (event) => this.#listKey(event));
-    this.list.addEventListener('click', (event) => this.#click(event));
+    this.body.addEventListener('keydown', (event) => this.#listKey(event));
+    this.body.addEventListener('click', (event) => this.#click(event));
+    this.body.addEventListener('contextmenu', (event) => this.#contextMenu(event));
     this.list.addEventListener('dblclick', (event) => this.#doubleClick(event));
   }
 
@@ -64,11 +71,23 @@ export class Sidebar {
     this.#use.title = `The statements of this tab run in ${db || 'no database'}; make them run in ${this.#db}`;
   }
 
+  /** Whether it waits for a server that did not answer. */
+  get unreached() {
+    return this.#unreached;
+  }
+
   /** Shows the list of databases. @param {boolean} [fresh] asks the server again */
   async showDatabases(fresh = false) {
     const turn = this.#enter(null);
     this.#head();
-    await this.#load(turn, async () => { this.#names = await this.#catalogue.databases(fresh); });
+    await this.#load(turn, async () => { this.#names = ownFirst(await this.#catalogue.databases(fresh)); });
+  }
+
+  /** Shows the list of databases; the tables of the only one that is not the server's own. */
+  async showFirst() {
+    await this.showDatabases();
+    const own = this.#names.filter((name) => !isSystem(name));
+    if (this.#db === null && own.length === 1) this.#open(own[0], 1);
   }
 
   /** Shows the tables of a database. @param {string} db @param {boolean} [fresh] */
@@ -106,6 +125,8 @@ export class Sidebar {
     const moved = db !== this.#db;
     this.#db = db;
     this.#turn += 1;
+    this.#unreached = false;
+    this.#groups.enter(db);
     if (moved) {
       this.filter.value = '';
       this.#page = 0;
@@ -124,6 +145,7 @@ export class Sidebar {
       // The list has been loaded now, even if it is empty.
       this.list.removeAttribute('aria-busy');
       this.#render();
+      this.#groups.show(this.#tables.filter(({ kind }) => kind === 'sequence'));
     } catch (error) {
       if (turn === this.#turn) this.#fail(error);
     } finally {
@@ -132,6 +154,7 @@ export class Sidebar {
   }
 
   #fail(error) {
+    this.#unreached = error.unreachable === true || error.status >= 502;
     const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => this.refresh() } });
     fill(this.note, h('p', { class: 'bad', text: error.message }), again);
     this.note.hidden = false;
@@ -165,9 +188,15 @@ export class Sidebar {
     return queryAll(this.list, '.row-main');
   }
 
+  /** What the arrow keys lead to. */
+  get #stops() {
+    return queryAll(this.body, '.row-main, .group-head').filter((one) => one.checkVisibility());
+  }
+
   #matching() {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const all = this.#db === null ? this.#names.map((name) => ({ name, kind: 'database' })) : this.#tables;
+    // Sequences have a group of their own.
+    const all = this.#db === null ? this.#names.map((name) => ({ name, kind: 'database' })) : this.#tables.filter(({ kind }) => kind !== 'sequence');
     return words.length ? all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))) : all;
   }
 
@@ -182,11 +211,11 @@ export class Sidebar {
     this.#page = Math.min(this.#page, pages - 1);
     const paged = found.slice(this.#page * size, (this.#page + 1) * size);
     const focused = focusedIn(this.list)?.dataset.name ?? null;
-    fill(this.list, paged.map((entry) => this.#row(entry)));
-    const rows = this.#rows;
-    const tabStop = rows.find(({ dataset }) => dataset.name === (focused ?? this.#selected)) ?? rows[0];
-    if (tabStop) tabStop.tabIndex = 0;
-    if (focused !== null) tabStop?.focus();
+    const line = this.#db === null ? paged.findIndex(({ name }) => isSystem(name)) : -1;
+    fill(this.list, paged.map((entry, i) => entryRow(entry, { current: this.#db !== null && entry.name === this.#selected, first: i > 0 && i === line })));
+    this.#groups.filter(this.filter.value);
+    this.#oneTabStop();
+    if (focused !== null) (this.#rows.find(({ dataset }) => dataset.name === focused) ?? this.#rows[0])?.focus();
     this.#renderPager(found.length);
     this.#say(this.#emptyText(found.length));
   }
@@ -202,15 +231,12 @@ export class Sidebar {
     this.note.hidden = text === '';
   }
 
-  #row(entry) {
-    const isTable = this.#db !== null;
-    const current = isTable && entry.name === this.#selected;
-    const main = h('button', { type: 'button', class: 'row-main', tabindex: '-1', data: { name: entry.name }, title: tooltip(entry), 'aria-current': current ? 'true' : null },
-      icon(entry.kind), isTable && h('span', { class: 'visually-hidden', text: `${KINDS[entry.kind] ?? entry.kind} ` }), h('span', { class: 'row-name', text: entry.name }),
-      isTable && h('span', { class: 'row-figures', text: figures(entry) }));
-    const run = isTable && entry.kind !== 'sequence' && h('button', { type: 'button', class: 'row-run', tabindex: '-1', title: `Select from ${entry.name}`, 'aria-label': `Select from ${entry.name}`, data: { run: entry.name } }, icon('play'));
-    const data = isTable && entry.kind !== 'sequence' && h('button', { type: 'button', class: 'row-run row-data', tabindex: '-1', title: `Data of ${entry.name} (Alt+Enter)`, 'aria-label': `Data of ${entry.name}`, data: { rows: entry.name } }, icon('rows'));
-    return h('li', { class: data ? 'row two' : 'row' }, main, data, run);
+  /** One entry of the list, or of its groups, is reached by Tab; the arrow keys lead to the others. */
+  #oneTabStop() {
+    const stops = this.#stops;
+    const focused = focusedIn(this.body);
+    const stop = stops.find((one) => one === focused) ?? stops.find(({ dataset }) => dataset.name === this.#selected) ?? stops[0];
+    for (const one of stops) one.tabIndex = one === stop ? 0 : -1;
   }
 
   #renderPager(total) {
@@ -219,7 +245,7 @@ export class Sidebar {
     if (this.pager.hidden) return;
     const from = this.#page * size;
     const to = Math.min(total, from + size);
-    const go = (by) => () => { this.#page += by; this.#render(); this.list.scrollTop = 0; this.#on.announce(`${this.#page * size + 1} to ${Math.min(total, (this.#page + 1) * size)} of ${total}`); };
+    const go = (by) => () => { this.#page += by; this.#render(); this.body.scrollTop = 0; this.#on.announce(`${this.#page * size + 1} to ${Math.min(total, (this.#page + 1) * size)} of ${total}`); };
     const hadFocus = focusedIn(this.pager)?.dataset.way;
     fill(this.pager,
       iconButton('chevron-left', 'Previous page', go(-1), { disabled: from === 0, 'data-way': 'previous' }),
@@ -232,9 +258,30 @@ export class Sidebar {
     const run = event.target.closest('[data-run]');
     const main = event.target.closest('.row-main');
     const data = event.target.closest('[data-rows]');
+    const more = event.target.closest('[data-more]');
     if (data) this.#on.openData(this.#db, data.dataset.rows);
     else if (run) this.#on.runTable(this.#db, run.dataset.run);
+    else if (more) this.#on.menu(more, this.#objectOf(more.parentElement.querySelector('.row-main')));
+    else if (main && !this.list.contains(main)) this.#on.openObject(this.#objectOf(main));
     else if (main) this.#open(main.dataset.name, event.detail);
+  }
+
+  /** What an entry stands for. @param {any} main */
+  #objectOf({ dataset: { name, kind } }) {
+    if (kind === 'database') return { kind, db: name, name, system: isSystem(name) };
+    return this.#groups.objectOf(kind, name) ?? { kind, db: this.#db, name };
+  }
+
+  /** The entry of an object, where it is shown. @param {import('../objects/kinds.js').Named} object */
+  entryOf({ kind, name }) {
+    return queryAll(this.body, '.row-main').find(({ dataset }) => dataset.kind === kind && dataset.name === name);
+  }
+
+  #contextMenu(event) {
+    const main = query(event.target.closest('.row') ?? this.note, '.row-main');
+    if (!main) return;
+    event.preventDefault();
+    this.#on.menu(main, this.#objectOf(main));
   }
 
   #open(name, clicks) {
@@ -272,41 +319,41 @@ export class Sidebar {
   }
 
   #listKey(event) {
-    const rows = this.#rows;
-    const at = rows.findIndex((row) => row === document.activeElement);
-    const { key } = event;
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[key];
+    const stops = this.#stops;
+    const entry = event.target.closest('.row, .group-line');
+    const at = stops.findIndex((one) => one.parentElement === entry);
+    if (at < 0) return;
+    if (this.#move(stops, at, event.key) || this.#act(stops[at], event)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }
+
+  #move(stops, at, key) {
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: stops.length - 1 }[key];
+    if (to === undefined) return false;
     if (to === -1) this.filter.focus();
-    else if (to !== undefined) this.#focusRow(rows, at, Math.min(to, rows.length - 1));
-    else if (key === 'Enter' && (event.shiftKey || event.ctrlKey || event.metaKey) && this.#db !== null && at >= 0) this.#on.runTable(this.#db, rows[at].dataset.name);
-    else if (key === 'Enter' && event.altKey && this.#db !== null && at >= 0) this.#on.openData(this.#db, rows[at].dataset.name);
+    else {
+      const next = stops[Math.min(to, stops.length - 1)];
+      stops[at].tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    }
+    return true;
+  }
+
+  /** Whether a key meant the entry. */
+  #act(main, event) {
+    const { key } = event;
+    const isTable = main.dataset.kind === 'table' || main.dataset.kind === 'view';
+    if (main.matches('.group-head')) return this.#groups.key(main, key) || (key === 'Backspace' && (this.#back(), true));
+    if (key === 'ContextMenu' || (key === 'F10' && event.shiftKey)) this.#on.menu(main, this.#objectOf(main));
+    else if (key === 'Enter' && (event.shiftKey || event.ctrlKey || event.metaKey) && isTable) this.#on.runTable(this.#db, main.dataset.name);
+    else if (key === 'Enter' && event.altKey && isTable) this.#on.openData(this.#db, main.dataset.name);
+    else if (key === 'ArrowLeft' && this.#groups.leave(main)) return true;
     else if ((key === 'Backspace' || key === 'ArrowLeft') && this.#db !== null) this.#back();
-    else if (key === 'ArrowRight' && this.#db === null && at >= 0) rows[at].click();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    else if (key === 'ArrowRight' && this.#db === null) main.click();
+    else return false;
+    return true;
   }
-
-  #focusRow(rows, from, to) {
-    if (rows[from]) rows[from].tabIndex = -1;
-    rows[to].tabIndex = 0;
-    rows[to].focus();
-  }
-}
-
-function figures({ kind, rows_estimate: rows, bytes }) {
-  if (kind === 'view') return 'view';
-  if (kind === 'sequence') return 'sequence';
-  const parts = [];
-  if (Number.isFinite(rows)) parts.push(`${formatCount(rows)} rows`);
-  if (Number.isFinite(bytes)) parts.push(formatBytes(bytes));
-  return parts.join(' · ');
-}
-
-function tooltip({ name, kind, engine, rows_estimate: rows, bytes, comment }) {
-  const lines = [name];
-  if (engine) lines.push(`${KINDS[kind] ?? kind}, ${engine}`);
-  if (Number.isFinite(rows)) lines.push(`about ${rows.toLocaleString('en')} rows${Number.isFinite(bytes) ? `, ${formatBytes(bytes)}` : ''}`);
-  if (comment && comment !== 'VIEW') lines.push(comment);
-  return lines.join('\n');
 }

@@ -3,8 +3,8 @@
 /**
  * Makes `handle` (role separator) move a boundary.
  * @param {HTMLElement} handle
- * @param {{vertical: boolean, value: () => number, set: (value: number, done: boolean) => void, reset: number}} options
- *   `value` in px along the axis; `set` clamps and applies
+ * @param {{vertical: boolean, value: () => number, set: (value: number, done: boolean) => void, reset: () => void}} options
+ *   `value` in px along the axis; `set` clamps and applies; `reset`: a double click, or Enter
  */
 export function splitter(handle, { vertical, value, set, reset }) {
   const axis = (event) => (vertical ? event.clientX : event.clientY);
@@ -27,10 +27,11 @@ export function splitter(handle, { vertical, value, set, reset }) {
   };
   handle.addEventListener('pointerup', end);
   handle.addEventListener('pointercancel', end);
-  handle.addEventListener('dblclick', () => set(reset, true));
+  handle.addEventListener('dblclick', reset);
   handle.addEventListener('keydown', (event) => {
     const step = event.shiftKey ? 64 : 16;
     const by = { ArrowLeft: -step, ArrowRight: step, ArrowUp: -step, ArrowDown: step }[event.key];
+    if (event.key === 'Enter') reset();
     if (by === undefined || vertical !== /Left|Right/.test(event.key)) return;
     event.preventDefault();
     set(value() + by, true);

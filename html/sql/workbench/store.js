@@ -15,7 +15,7 @@ const RELOAD_MS = 600;
 /** How many windows' tabs are remembered for one server and user. */
 const MAX_WORKSPACES = 5;
 
-const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.4 };
+const DEFAULTS = { limit: 1000, stopOnError: true, confirmDanger: true, autoComplete: true, wrap: false, sidebarWidth: 264, editorShare: 0.28 };
 
 function read(key) {
   try {
@@ -96,11 +96,11 @@ export class Workspace {
     return value && typeof value === 'object' && !Array.isArray(value) ? value : {};
   }
 
-  /** @returns {{active: number, sidebar: string, tabs: StoredTab[]}} */
+  /** `sidebar`: the database whose tables were shown, empty for the list of databases, null at the first visit. @returns {{active: number, sidebar: string|null, tabs: StoredTab[]}} */
   tabs() {
     const stored = this.#all()[this.#id];
     const tabs = Array.isArray(stored?.tabs) ? stored.tabs.filter((tab) => tab && typeof tab.text === 'string') : [];
-    return { active: Number(stored?.active) || 0, sidebar: String(stored?.sidebar ?? ''), tabs };
+    return { active: Number(stored?.active) || 0, sidebar: stored ? String(stored.sidebar ?? '') : null, tabs };
   }
 
   /** Saves the open tabs; makes room by forgetting other windows' tabs. False when they still do not fit. */

@@ -4,6 +4,7 @@ import { confirmDialog } from '../../common/dialog.js';
 import { openMenu } from '../../common/menu.js';
 import { formatBytes, formatMs } from '../../common/figures.js';
 import { keyText } from './keys.js';
+import { ownFirst } from '../core/entries.js';
 
 /** Row limits offered; 0 is no limit. */
 const LIMITS = [100, 1_000, 10_000, 100_000, 0];
@@ -53,7 +54,7 @@ let drawn = {};
 export function drawDatabases(names, current) {
   if (drawn.names === names && drawn.current === current) return;
   drawn = { names, current };
-  const all = current && !names.includes(current) ? [current, ...names] : names;
+  const all = ownFirst(current && !names.includes(current) ? [current, ...names] : names);
   const select = byId('db', HTMLSelectElement);
   fill(select, h('option', { value: '', text: 'no database' }), all.map((name) => h('option', { value: name, text: name })));
   select.value = current;

@@ -1,40 +1,38 @@
 // The workbench: query tabs and the commands that act on them.
-import { byId, copyText, debounce, h } from '../../common/dom.js';
+import { byId } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
-import { confirmDialog, openDialog, promptDialog } from '../../common/dialog.js';
-import { addEntry } from '../core/history.js';
+import { promptDialog } from '../../common/dialog.js';
 import { selectAll } from '../core/identifiers.js';
-import { withoutSecrets } from '../core/secrets.js';
-import { readLink, writeLink } from './deeplink.js';
+import { mayClose } from './closing.js';
 import { Execution } from './execution.js';
-import { chooseFile, readScript, saveScript } from './files.js';
+import { chooseFile, hasValues, readScript, saveScript } from './files.js';
+import { FillIns } from './fillins.js';
+import { Keeping } from './keeping.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
-import { showHistory, showSettings } from './panels.js';
-import { Queries } from './queries.js';
+import { Objects } from './objects.js';
+import { mayLose, showSettings } from './panels.js';
 import { QueryTab, later } from './querytab.js';
-import { schemaView } from './schema.js';
 import { Sidebar } from './sidebar.js';
-import { MAX_KEPT_TEXT, saveSettings } from './store.js';
+import { saveSettings } from './store.js';
+import { ServerPages } from './serverpages.js';
 import { drawTabs } from './tabstrip.js';
 import { drawDatabases, drawRunning, wireToolbar } from './toolbar.js';
+import { welcome } from './welcome.js';
 
-/** Pause after typing before tabs are saved, in ms. */
-const SAVE_MS = 400;
 /** The most query tabs; each holds a database session while it is used, and the server has 32. */
 const MAX_TABS = 24;
+/** Errors of an account that may not read all columns: `ER_TABLEACCESS_DENIED_ERROR`, `ER_COLUMNACCESS_DENIED_ERROR`. */
+const COLUMNS_DENIED = new Set([1142, 1143]);
 /** Closed tabs that can be opened again. */
 const MAX_CLOSED = 10;
 
 /** The page after the first answer of the server. */
 export class Workbench {
   #closed = [];
-  #history;
-  #queries;
-  #warnedFull = false;
-  /** Whether the page leaves without the browser's question. */
-  leavesUnasked = false;
-  #saveSoon = debounce(() => this.save(), SAVE_MS);
+  /** The database of the link that the page was opened with, and whether the sidebar has begun. */
+  #linked = '';
+  #begun = false;
 
   /** @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, workspace: import('./store.js').Workspace, settings: Settings}} parts */
   constructor({ api, catalogue, info, workspace, settings }) {
@@ -48,15 +46,20 @@ export class Workbench {
     this.tabs = [];
     /** The QueryTab that is shown; there is one once the page is open. @type {any} */
     this.active = null;
-    this.#history = workspace.history();
-    this.#queries = new Queries(workspace);
+    this.fillIns = new FillIns(this);
+    this.keeping = new Keeping(this);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
+    this.objects = new Objects(this);
+    this.server = new ServerPages(this);
     this.sidebar = new Sidebar(this.catalogue, {
       openDatabase: (db) => { if (this.active.followsSidebar) this.setDatabase(db); },
-      useDatabase: (db) => this.#useDatabase(db),
+      useDatabase: (db) => this.useDatabase(db),
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
       openData: (db, table) => this.openData(db, table),
+      openObject: (object) => { this.server.close(); this.objects.open(object); },
+      menu: (button, object) => this.objects.menu(button, object),
+      loadGroup: (db, group) => this.objects.group(db, group),
       openDump: (db) => this.openDump({ db }),
       announce,
     });
@@ -65,19 +68,13 @@ export class Workbench {
   /** Wires the page and restores what was open. */
   open() {
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
-    listenForKeys(this.#commands());
+    listenForKeys(Object.fromEntries(Object.entries(this.#commands()).map(([name, act]) => [name, (event) => (this.server.blocks(name) ? undefined : act(event))])));
     this.#restore();
-    this.#listen();
+    addEventListener('hashchange', () => this.fillIns.followLink());
+    this.keeping.listen();
+    this.server.listen();
     this.#loadCatalogue();
     this.active.editor.area.focus();
-  }
-
-  #listen() {
-    addEventListener('hashchange', () => this.#followLink());
-    addEventListener('beforeunload', (event) => this.#askBeforeLeaving(event));
-    addEventListener('pagehide', () => this.#leave());
-    addEventListener('pageshow', (event) => { if (event.persisted) this.#resumeSessions(); });
-    document.addEventListener('visibilitychange', () => { if (document.hidden) this.#saveSoon.now(); });
   }
 
   #restore() {
@@ -85,29 +82,34 @@ export class Workbench {
     for (const stored of tabs.slice(0, MAX_TABS)) this.#add({ ...stored, name: String(stored.name ?? 'query') });
     if (!this.tabs.length) this.#add({ name: 'query 1', db: this.info.database ?? '' });
     this.activate(this.tabs[Math.min(active, this.tabs.length - 1)] ?? this.tabs[0]);
-    this.#resumeSessions();
-    this.#followLink();
+    this.keeping.resumeSessions();
+    this.fillIns.followLink();
   }
 
-  /** The page was loaded again: its tabs go on in their sessions. */
-  #resumeSessions() {
-    this.workspace.takeSessions().forEach((left, at) => this.tabs[at]?.resumeSession(left));
-  }
-
+  /** Where the page begins: at the database of a link, at that of the visit before, at the one it was started with. */
   async #loadCatalogue() {
     const { sidebar } = this.workspace.tabs();
+    this.#begun = true;
     this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
-    await (sidebar ? this.sidebar.showTables(sidebar) : this.sidebar.showDatabases());
+    const db = this.#linked || (sidebar ?? this.info.database);
+    await (db ? this.sidebar.showTables(db) : sidebar === '' ? this.sidebar.showDatabases() : this.sidebar.showFirst());
+  }
+
+  /** The server answers again: what could not be had is asked for. */
+  #recover() {
+    if (this.sidebar.unreached) this.sidebar.refresh();
+    if (!this.catalogue.databaseNames.length) this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
   }
 
   /** The mode and the like may have changed: postern was started again behind the same address. @param {ServerInfo} info */
   setInfo(info) {
     const other = ['host', 'port', 'user'].some((key) => info[key] !== this.info[key]);
     if (other) {
-      this.leavesUnasked = true;
+      this.keeping.leavesUnasked = true;
       location.reload();
     }
     this.info = info;
+    this.#recover();
   }
 
   get readOnly() {
@@ -122,6 +124,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
+      importCsv: () => this.openImport({ db: this.sidebar.db || this.active.db }),
       save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
@@ -133,9 +136,10 @@ export class Workbench {
       moveTab: (event) => this.#moveTab(event.key === 'PageUp' ? -1 : 1),
       rename: () => this.renameTab(this.active),
       area: (event) => this.layout.nextArea(event.shiftKey ? -1 : 1, this.active),
-      history: () => this.#showHistory(),
-      saved: () => this.#showSaved(),
-      saveQuery: () => this.#saveQuery(),
+      maximise: () => this.layout.maximise(),
+      history: () => this.fillIns.chooseFromHistory(),
+      saved: () => this.fillIns.chooseSaved(),
+      saveQuery: () => this.fillIns.saveQuery(),
       filter: () => { this.layout.openDrawer(); this.sidebar.filter.focus(); },
       keys: () => showKeys(),
     };
@@ -152,8 +156,9 @@ export class Workbench {
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
+      { label: 'Import CSV …', icon: 'upload', run: c.importCsv },
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
-      { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.#copyLink() },
+      { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.fillIns.copyLink() },
       null,
       { label: 'Find and replace …', icon: 'search', key: keyText('replace'), run: c.replace },
       { label: 'Format SQL', icon: 'edit', key: keyText('format'), disabled: script !== null, run: c.format },
@@ -166,6 +171,12 @@ export class Workbench {
       { label: 'Settings …', icon: 'settings', run: () => showSettings(this.settings, (key, value) => this.#setting(key, value)) },
       { label: 'Keyboard …', icon: 'help', key: '?', run: c.keys },
     ];
+  }
+
+  /** What an empty result area offers. */
+  welcome() {
+    const { filter, open, keys } = this.#commands();
+    return welcome({ history: this.fillIns.history, fillIn: (entry) => this.fillIns.fillIn(entry), browse: filter, open, keys });
   }
 
   #wrap(on) {
@@ -217,10 +228,11 @@ export class Workbench {
     if (tab !== this.active) this.active?.show(false);
     this.active = tab;
     tab.show(true);
+    this.#lend();
     this.drawTabs();
     this.#drawDatabases();
     this.drawState(tab);
-    this.#saveSoon();
+    this.keeping.soon();
   }
 
   #moveTab(by) {
@@ -231,7 +243,7 @@ export class Workbench {
 
   /** Closes a tab; asks when it is running or has an open transaction. @param {QueryTab} tab */
   async closeTab(tab) {
-    if (!await this.#mayClose(tab)) return;
+    if (!await mayClose(tab, () => this.endTransaction(tab, 'COMMIT'))) return;
     const at = this.tabs.indexOf(tab);
     if (at < 0) return;
     if (!tab.isEmpty) this.#closed = [...this.#closed, tab.stored()].slice(-MAX_CLOSED);
@@ -244,28 +256,7 @@ export class Workbench {
       this.activate(this.tabs[Math.min(at, this.tabs.length - 1)]);
       this.active.editor.area.focus();
     } else this.drawTabs();
-    this.#saveSoon();
-  }
-
-  async #mayClose(tab) {
-    const { name, inTransaction } = tab;
-    if (!tab.run) return !inTransaction || this.#closeTransaction(tab);
-    const lost = inTransaction ? ' and rolls its open transaction back' : '';
-    return confirmDialog({ title: 'Close tab', text: `“${name}” is running. Closing it cancels the statement${lost}.`, action: 'Cancel and close' });
-  }
-
-  /** Asks what becomes of the open transaction of a tab that is to be closed; true when the tab may go. */
-  async #closeTransaction(tab) {
-    const choice = await openDialog({
-      title: 'Transaction open',
-      body: h('p', { text: `“${tab.name}” has an open transaction. What was changed in it is lost if the tab is closed without a commit.` }),
-      actions: [{ label: 'Cancel', value: '' }, { label: 'Commit and close', value: 'COMMIT', kind: 'primary' }, { label: 'Roll back and close', value: 'ROLLBACK', kind: 'danger' }],
-      harmless: true,
-    });
-    // Closing the session rolls back.
-    if (choice !== 'COMMIT') return choice === 'ROLLBACK';
-    const end = await this.endTransaction(tab, choice);
-    return end?.failed === 0 && !end.cancelled;
+    this.keeping.soon();
   }
 
   /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {string} sql COMMIT or ROLLBACK */
@@ -290,7 +281,7 @@ export class Workbench {
     if (!name) return;
     tab.rename(name);
     this.drawTabs();
-    this.#saveSoon();
+    this.keeping.soon();
   }
 
   /** Draws the strip of tabs. */
@@ -308,8 +299,8 @@ export class Workbench {
     this.sidebar.setTabDatabase(this.active.db);
   }
 
-  /** Makes the active tab run in the database shown in the sidebar. */
-  #useDatabase(db) {
+  /** Makes the active tab run in a database. @param {string} db */
+  useDatabase(db) {
     this.setDatabase(db);
     announce(`${this.active.name} runs in ${db} now`);
     this.layout.closeDrawer();
@@ -319,11 +310,23 @@ export class Workbench {
   /** A tab's text or database changed. @param {QueryTab} tab */
   tabChanged(tab) {
     if (tab === this.active) {
+      this.#lend();
       this.#drawDatabases();
       this.drawState(tab);
     }
     if (tab.shownDb !== tab.db) this.drawTabs();
-    this.#saveSoon();
+    this.keeping.soon();
+  }
+
+  /** While tables are looked at they get the height that an empty editor does not need. */
+  #lend() {
+    this.layout.lend(this.active.isEmpty && this.active.browses);
+  }
+
+  #browse() {
+    this.server.close();
+    this.active.browses = true;
+    this.#lend();
   }
 
   /** @param {QueryTab} tab */
@@ -348,7 +351,7 @@ export class Workbench {
     this.active.db = db;
     this.#drawDatabases();
     this.drawTabs();
-    this.#saveSoon();
+    this.keeping.soon();
   }
 
   // --- what runs
@@ -359,9 +362,14 @@ export class Workbench {
   }
 
   /** Keeps a statement in the history. @param {QueryTab} tab @param {import('./runner.js').Outcome} outcome */
-  remember(tab, { sql, ms, rows, error }) {
-    this.#history = addEntry(this.#history, { sql: withoutSecrets(sql.length > 50_000 ? sql.slice(0, 50_000) : sql), db: tab.db, at: Date.now(), ms: Math.round(ms), rows, error });
-    this.#saveSoon();
+  remember(tab, outcome) {
+    this.fillIns.remember(tab, outcome);
+    this.keeping.soon();
+  }
+
+  /** @param {import('./runner.js').Statement[]} statements */
+  parameters(statements) {
+    return this.fillIns.parameters(statements);
   }
 
   /** A statement changed the schema: the catalogue is loaded again. */
@@ -374,24 +382,34 @@ export class Workbench {
 
   /** A single click: the schema in a tab beside the results. @param {string} db @param {string} table */
   openSchema(db, table) {
-    const { results } = this.active;
-    const id = `schema:${db}.${table}`;
-    const view = schemaView({
-      db, table, notify,
-      load: (fresh) => this.catalogue.schema(db, table, fresh),
-      jump: (toDb, toTable) => this.openSchema(toDb, toTable),
-      run: () => this.runTable(db, table),
-      data: () => this.openData(db, table),
-      dump: () => this.openDump({ db, tables: [table] }),
-    });
-    results.openTab(id, table, view, { closable: true, icon: 'table' });
-    results.activate(id);
-    if (this.layout.isNarrow) this.layout.closeDrawer();
+    this.#browse();
+    this.objects.openSchema(db, table);
+  }
+
+  /** The tables of a database in the sidebar. @param {string} db */
+  browse(db) {
+    if (this.active.followsSidebar) this.setDatabase(db);
+    this.sidebar.showTables(db);
+  }
+
+  /** Fills a statement into a new tab, or the empty one that is there. @param {string} db @param {string} sql @param {string} name @param {boolean} [run] */
+  fillInNew(db, sql, name, run = false) {
+    this.server.close();
+    const tab = this.active.isEmpty && !this.active.run && !this.active.inTransaction ? this.active : this.newTab({ db });
+    if (!tab) return;
+    this.layout.closeDrawer();
+    tab.fillIn(sql, db);
+    tab.generated = run;
+    tab.nameAfter(name);
+    this.drawTabs();
+    tab.editor.area.focus();
+    if (run) this.execution.all(tab);
   }
 
   /** The rows of a table in a tab beside the schema. @param {string} db @param {string} table */
   async openData(db, table) {
     const { results } = this.active;
+    this.#browse();
     if (this.layout.isNarrow) this.layout.closeDrawer();
     let module;
     try {
@@ -400,11 +418,23 @@ export class Workbench {
       return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
     }
     const id = `data:${db}.${table}`;
+    // What is changed there is not to be lost by opening it once more.
+    if (results.unsavedIn(id)) return results.activate(id);
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
+      readOnly: () => this.readOnly,
+      fill: (ofDb, ofTable) => this.openImport({ db: ofDb, table: ofTable }),
     });
-    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
+    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
     return view.opened;
+  }
+
+  /** Imports a file of values into a table; true where rows were written. @param {{db: string, table?: string, file?: File}} place */
+  async openImport(place) {
+    const module = await later(import('../transfer/import.js'));
+    return module ? module.openImport(place, {
+      api: this.api, known: this.catalogue, readOnly: this.readOnly, announce, changed: () => this.dictionaryChanged(), showData: (db, table) => this.openData(db, table),
+    }) : false;
   }
 
   /** Offers a database, or some of its tables, as SQL. @param {{db: string, tables?: string[]}} what */
@@ -414,30 +444,41 @@ export class Workbench {
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
-  runTable(db, table) {
+  async runTable(db, table) {
     const sql = selectAll(table);
-    const tab = this.#tabFor(db);
+    const tab = this.tabFor(db);
     if (!tab) return;
+    this.server.close();
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
     tab.fillIn(sql, db);
     tab.nameAfter(table);
     this.drawTabs();
-    this.execution.run(tab, [{ start: 0, end: sql.length, sql }]);
+    const end = await this.execution.run(tab, [{ start: 0, end: sql.length, sql }]);
+    if (!COLUMNS_DENIED.has(end?.errno ?? 0) || tab.editor.text !== sql || !this.tabs.includes(tab)) return;
+    // An account that may read some columns alone may not ask for all.
+    const schema = await this.catalogue.schema(db, table).catch(() => null);
+    const { columns } = /** @type {any} */ (schema ?? {});
+    const names = columns?.map(({ name }) => name) ?? [];
+    if (!names.length || tab.editor.text !== sql || tab.run) return;
+    const some = selectAll(table, names);
+    tab.fillIn(some, db);
+    await this.execution.run(tab, [{ start: 0, end: some.length, sql: some }]);
   }
 
   /** The tab for a statement that belongs in `db`: the active one, unless something typed or an open transaction is in the way. */
-  #tabFor(db) {
+  tabFor(db) {
     const { active } = this;
     const moves = db && db !== active.db;
     return active.isReplaceable && !(moves && active.inTransaction) ? active : this.newTab({ db });
   }
 
-  // --- files, links, history
+  // --- files
 
   /** @param {File|null} file */
   async openFile(file) {
     if (!file) return;
+    if (hasValues(file)) return void this.openImport({ db: this.active.db, file });
     try {
       const script = await readScript(file);
       if (!script) return;
@@ -460,87 +501,9 @@ export class Workbench {
     return this.execution.all(tab);
   }
 
-  #followLink() {
-    const link = readLink(location.hash);
-    if (!link) return;
-    history.replaceState(null, '', location.pathname + location.search);
-    const fits = this.active.followsSidebar || (!link.sql && (!link.db || link.db === this.active.db));
-    const tab = fits ? this.active : this.newTab();
-    if (!tab) return;
-    if (link.sql) tab.editor.setText(link.sql);
-    if (link.db) tab.db = link.db;
-    this.tabChanged(tab);
-    if (link.sql) notify('A statement was filled in from a link; nothing was run');
-  }
-
-  async #copyLink() {
-    const tab = this.active;
-    const sql = (tab.target() ?? { sql: tab.editor.text }).sql;
-    const done = await copyText(writeLink(tab.db, sql));
-    if (done) notify('Link copied; it fills the statement in and does not run it', 'good');
-    else notify('The browser refused the clipboard', 'warn');
-  }
-
-  async #showHistory() {
-    const entry = await showHistory({ list: () => this.#history, clear: () => { this.#history = []; this.workspace.saveHistory([]); } });
-    if (entry) this.#fillIn(entry);
-  }
-
-  /** A saved query is filled in, in a tab of its name; it is not run. */
-  async #showSaved() {
-    const query = await this.#queries.choose();
-    const tab = query && this.#fillIn(query);
-    if (!query || !tab) return;
-    tab.rename(query.name.slice(0, 60));
-    this.drawTabs();
-  }
-
-  /** Fills a statement of another time in. @param {{sql: string, db: string}} entry @returns {QueryTab|null} */
-  #fillIn({ sql, db }) {
-    const tab = this.#tabFor(db);
-    if (!tab) return null;
-    tab.editor.replaceAll(sql);
-    if (db) tab.db = db;
-    this.tabChanged(tab);
-    return tab;
-  }
-
-  /** Saves what is selected, else all of the tab. */
-  #saveQuery() {
-    const { editor: { text, selection: { start, end } }, name, db } = this.active;
-    const sql = withoutSecrets(start === end ? text : text.slice(start, end)).trim();
-    return sql && this.#queries.save({ name, sql, db });
-  }
-
-  /** @param {import('./runner.js').Statement[]} statements */
-  parameters(statements) {
-    return this.#queries.fill(statements);
-  }
-
-  // --- keeping
-
-  /** Saves tabs and history. */
-  save() {
-    const tabs = this.tabs.map((tab) => tab.stored());
-    const saved = this.workspace.saveTabs({ active: this.tabs.indexOf(this.active), sidebar: this.sidebar.db ?? '', tabs });
-    const fits = saved && tabs.every(({ text }) => text.length <= MAX_KEPT_TEXT);
-    if (!fits && !this.#warnedFull) notify('The browser cannot keep all of this text across a reload; save it as a file.', 'warn');
-    this.#warnedFull = !fits;
-    this.workspace.saveHistory(this.#history);
-  }
-
-  /** Makes the browser ask before a running write or an open transaction is lost. */
-  #askBeforeLeaving(event) {
-    if (this.readOnly || this.leavesUnasked || !this.tabs.some((tab) => tab.inTransaction || tab.run?.mayWrite)) return;
-    event.preventDefault();
-    event.returnValue = true;
-  }
-
-  /** The page is left: statements are cancelled, sessions closed. */
-  #leave() {
-    this.#saveSoon.cancel();
-    this.save();
-    for (const tab of this.tabs) tab.run?.abandon();
-    this.workspace.leaveSessions(this.tabs.map((tab) => tab.leaveSession()));
+  /** The sidebar shows the database of a link. @param {string} db */
+  showLinked(db) {
+    if (this.#begun) this.sidebar.showTables(db);
+    else this.#linked = db;
   }
 }

@@ -1,6 +1,7 @@
 //! The HTTP API: which path is answered by what.
 
 mod dump;
+mod edit;
 mod error;
 mod export;
 mod params;

@@ -31,6 +31,11 @@ impl Fields {
         }
     }
 
+    /// A member of any kind, which is no more there then.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+        self.members.remove(name)
+    }
+
     /// A text that must be there and not empty.
     pub(crate) fn required(&mut self, name: &str) -> String {
         match self.text(name) {

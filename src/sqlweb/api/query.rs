@@ -61,6 +61,7 @@ pub(super) fn job_of(
         visitor: service.label(request),
         db: fields.optional("db"),
         time_zone: fields.time_zone("time_zone"),
+        is_of_file: false,
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {
             visitor,

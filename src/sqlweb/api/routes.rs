@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::dump;
+use super::edit;
 use super::export;
 use super::query;
 use super::script;
@@ -23,8 +24,9 @@ const AUTH: &str = "/auth";
 /// The same, as the links of sites name it.
 const SITE_AUTH: &str = "/.postern/auth";
 
-/// What runs a script; its body is streamed.
+/// What runs a script, and what takes files into rows; their bodies are streamed.
 const SCRIPT: &str = "/api/script";
+const EDIT: &str = "/api/edit";
 
 /// Everything a web client answers, to those who have signed in where it is invisible.
 pub(crate) struct Routes {
@@ -57,6 +59,7 @@ impl Routes {
             .on(Method::Get, "/api/schema", on(schema))
             .on(Method::Post, "/api/query", on(query::query))
             .on(Method::Post, SCRIPT, on(script::script))
+            .on(Method::Post, EDIT, on(edit::edit))
             .on(Method::Post, "/api/cancel", on(query::cancel))
             .on(Method::Post, "/api/session/close", on(query::close_session))
             .on(
@@ -99,7 +102,7 @@ impl Handler for Routes {
     }
 
     fn streams(&self, method: &str, path: &str) -> bool {
-        method == "POST" && path == SCRIPT
+        method == "POST" && (path == SCRIPT || path == EDIT)
     }
 }
 

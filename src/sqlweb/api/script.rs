@@ -13,6 +13,7 @@ use super::params::Fields;
 use super::query;
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
+use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
 use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
@@ -70,7 +71,8 @@ fn read(service: &Service, request: &Request) -> Result<(Job, ScriptOptions), Ap
         members.insert("session".to_owned(), json!(session));
     }
     let mut fields = Fields::from_members(members);
-    let job = query::job_of(service, request, &mut fields, String::new());
+    let mut job = query::job_of(service, request, &mut fields, String::new());
+    job.is_of_file = matches!(form, ScriptForm::Sql);
     let delimiter = fields.short("delimiter", MAX_DELIMITER);
     let mut word = |name: &str, words: [&str; 2]| {
         let value = fields.optional(name);
@@ -143,6 +145,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         sent_at: Instant::now(),
         number: 0,
         failed: 0,
+        is_over: false,
         packet: None,
     };
     entry.running.is_one_of_many(true);
@@ -169,6 +172,8 @@ struct ScriptRun<'a> {
     /// Of the statement under way, from 1.
     number: u64,
     failed: u64,
+    /// Whether the connection is gone: what would follow belongs to a session that is lost.
+    is_over: bool,
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
 }
@@ -185,7 +190,10 @@ impl ScriptRun<'_> {
         let dialect = service.info().dialect.clone();
         let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
         let mut trouble = None;
-        while !self.entry.running.is_stopped() && (self.failed == 0 || options.goes_on) {
+        while !self.is_over
+            && !self.entry.running.is_stopped()
+            && (self.failed == 0 || options.goes_on)
+        {
             match script.next(options.is_part) {
                 Ok(Some(statement)) => self.one(statement)?,
                 Ok(None) => break,
@@ -245,7 +253,12 @@ impl ScriptRun<'_> {
             }
             Err(error) => {
                 self.failed += 1;
-                members.extend(query::members(&error));
+                self.is_over = is_lost(&error);
+                let mut failed = query::members(&error);
+                if let Some(place) = failed.remove("offset") {
+                    failed.insert("place".into(), place);
+                }
+                members.extend(failed);
             }
         }
         self.tell(&told)
@@ -303,6 +316,13 @@ impl ScriptRun<'_> {
         self.sent_at = Instant::now();
         Ok(())
     }
+}
+
+/// Whether the connection went with the statement.
+fn is_lost(error: &ApiError) -> bool {
+    let told = error.extra.get("error");
+    let errno = told.and_then(|told| told["errno"].as_u64()?.try_into().ok());
+    error.status == 502 || errno.is_some_and(ends_connection)
 }
 
 fn mib(bytes: usize) -> f64 {

@@ -144,6 +144,11 @@ impl Connector {
         self.abandoned.add(conn.id, conn.server, permits);
     }
 
+    /// Whether there are counted connections.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.in_use.out() > 0
+    }
+
     fn permit(&self) -> Result<Permit, DbError> {
         self.in_use.take(MAX_CONNECTIONS).ok_or(DbError::Busy)
     }

@@ -1,4 +1,4 @@
-//! Which connection a statement runs on: one of its own session, or any that was made clean.
+//! The connections that are kept between statements: a session's own, and spare ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,15 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::connector::Connector;
 use super::db_conn::DbConn;
-use super::driver::{call_driver, run_silently};
-use super::identity::CLEAN;
+use super::driver::call_driver;
 use super::owner::Owner;
-use super::running::RunningStatement;
 use super::socket_handle::Peeked;
-use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::limits::CONNECTIONS_OF_ONE;
-use crate::sync::{Condvar, Mutex, MutexGuard, Permit, Permits};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
@@ -43,14 +39,11 @@ const MEMORY_TIME: Duration = Duration::from_secs(24 * 3600);
 /// Sessions without a connection that are remembered, at most.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Connections that give way to a new one before that is refused: others may be quicker to take their places.
-const MAX_EVICTIONS: usize = 4;
-
 /// The connections that are kept between statements.
 pub(crate) struct SessionPool {
-    connector: Arc<Connector>,
+    pub(super) connector: Arc<Connector>,
     /// Whether a session holds nothing that a new connection would not have.
-    stateless: bool,
+    pub(super) stateless: bool,
     state: Mutex<PoolState>,
     turn: Condvar,
 }
@@ -105,10 +98,10 @@ impl SessionSlot {
     }
 }
 
-struct IdleConn {
-    conn: DbConn,
+pub(super) struct IdleConn {
+    pub(super) conn: DbConn,
     since: Instant,
-    database: Option<String>,
+    pub(super) database: Option<String>,
     /// Since when its page is gone.
     left: Option<Instant>,
 }
@@ -129,7 +122,7 @@ impl IdleConn {
     }
 
     /// Whether the connection can be used: a statement is only ever sent on one that was just there.
-    fn is_alive(&mut self) -> bool {
+    pub(super) fn is_alive(&mut self) -> bool {
         match self.conn.socket.peek() {
             Peeked::Closed => return false,
             Peeked::Silence if self.since.elapsed() < TRUSTED_IDLE => return true,
@@ -141,35 +134,11 @@ impl IdleConn {
 }
 
 /// What a session has when its turn comes.
-enum SessionTurn {
+pub(super) enum SessionTurn {
     /// A connection.
     Idle(IdleConn),
     /// None yet, or no more, with the database it was in.
     New(Option<String>),
-}
-
-/// A connection in use. Dropped without [`Lease::give_back`] it is closed.
-pub(crate) struct Lease<'a> {
-    sessions: &'a SessionPool,
-    owner: Option<Owner>,
-    conn: Option<DbConn>,
-    /// The current database, where it is known for certain. A session's is not entered again then: that would be a
-    /// statement between two of the session's, which `ROW_COUNT()` shows.
-    database: Option<String>,
-}
-
-/// What a request wants of its connection.
-pub(crate) struct CheckoutRequest<'a> {
-    /// The session and visitor; an empty session is none.
-    pub(crate) owner: &'a Owner,
-    /// The database to be in.
-    pub(crate) database: Option<&'a str>,
-    /// The database that the statement itself enters, and does nothing else: it leaves the one the session was in.
-    pub(crate) enters: Option<&'a str>,
-    /// The statement, which holds the connection from the first word on it.
-    pub(crate) running: &'a RunningStatement,
-    /// The connections of the visitor, where they are counted.
-    pub(crate) of_visitor: Option<&'a Permits>,
 }
 
 impl SessionPool {
@@ -180,30 +149,6 @@ impl SessionPool {
             stateless,
             state: Mutex::default(),
             turn: Condvar::new(),
-        }
-    }
-
-    /// A connection as `wanted`, alive, speaking UTF-8, in the wanted database.
-    pub(crate) fn check_out(
-        &self,
-        wanted: &CheckoutRequest<'_>,
-    ) -> Result<Lease<'_>, CheckoutError> {
-        let mut lease = if wanted.owner.session.is_empty() {
-            self.spare(wanted)?
-        } else {
-            self.session(wanted)?
-        };
-        let Some(database) = wanted.database else {
-            return Ok(lease);
-        };
-        match lease.enter(database) {
-            Ok(()) => Ok(lease),
-            Err(error) => {
-                let error = lease.explain(error);
-                // An unknown database must not cost the session its connection.
-                lease.give_back_after(Some(&error), wanted.running);
-                Err(error.into())
-            }
         }
     }
 
@@ -282,94 +227,15 @@ impl SessionPool {
         drop(everything);
     }
 
-    fn spare(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
-        let mut permit = self.of_visitor(wanted)?;
-        loop {
-            let idle = {
-                let mut state = self.lock();
-                let fits = |p: &IdleConn| wanted.database.is_some() || !p.conn.moved;
-                let at = state.spares.iter().rposition(fits);
-                at.map(|at| state.spares.swap_remove(at))
-            };
-            let mut lease = Lease::new(self, None);
-            let Some(mut idle) = idle else {
-                lease.take(self.fresh()?, wanted);
-                lease.conn().of_visitor = permit;
-                return Ok(lease);
-            };
-            wanted.running.hold(&idle.conn.socket);
-            // In read-only mode it was made as new when it came back.
-            if self.is_current(&idle.conn)
-                && idle.is_alive()
-                && (self.stateless || self.renew(&mut idle.conn).is_ok())
-            {
-                lease.take(idle.conn, wanted);
-                lease.conn().of_visitor = permit.take();
-                return Ok(lease);
-            }
-        }
-    }
-
-    /// Whether it is of the account as that is called now.
-    fn is_current(&self, conn: &DbConn) -> bool {
-        conn.user == self.connector.user()
-    }
-
-    /// One more connection of the visitor's; at the cap an idle one of their own, with nothing at stake, gives way.
-    fn of_visitor(&self, wanted: &CheckoutRequest<'_>) -> Result<Option<Permit>, DbError> {
-        let Some(permits) = wanted.of_visitor else {
-            return Ok(None);
-        };
-        for _ in 0..MAX_EVICTIONS {
-            if let Some(permit) = permits.take(CONNECTIONS_OF_ONE) {
-                return Ok(Some(permit));
-            }
-            let is_theirs = |conn: &DbConn| {
-                let permit = conn.of_visitor.as_ref();
-                permit.is_some_and(|permit| permit.is_of(permits))
-            };
-            if !self.evict_session(is_theirs) {
-                break;
-            }
-        }
-        Err(DbError::VisitorBusy)
-    }
-
-    /// A connection as new; where sessions hold nothing it was made so when it came back.
-    fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
-        call_driver(|| conn.driver.reset())?;
-        conn.has_state = false;
-        conn.told = LastTold::ByDriver;
-        self.connector.make_clean(conn)
-    }
-
-    /// A new connection; where the cap is reached, one that nobody misses gives way.
-    fn fresh(&self) -> Result<DbConn, DbError> {
-        for _ in 0..MAX_EVICTIONS {
-            match self.connector.connect() {
-                Err(DbError::Busy) if self.evict_one() => {}
-                // An account that may have few connections shares one between the sessions and the catalogue.
-                Err(DbError::Denied(error)) if is_limit(error.code) && self.evict_one() => {}
-                made => return made,
-            }
-        }
-        Err(DbError::Busy)
-    }
-
-    /// Closes a spare connection, or else that of the session which was idle for longest and has nothing at stake.
-    fn evict_one(&self) -> bool {
+    /// The spare connection that came back last of those that fit.
+    pub(super) fn take_spare(&self, fits: impl Fn(&DbConn) -> bool) -> Option<IdleConn> {
         let mut state = self.lock();
-        if let Some(spare) = state.spares.pop() {
-            drop(state);
-            drop(spare);
-            return true;
-        }
-        drop(state);
-        self.evict_session(|_| true)
+        let at = state.spares.iter().rposition(|spare| fits(&spare.conn));
+        at.map(|at| state.spares.swap_remove(at))
     }
 
     /// Closes the connection of the session that was idle for longest, of those that have nothing at stake and `may` go.
-    fn evict_session(&self, may: impl Fn(&DbConn) -> bool) -> bool {
+    pub(super) fn evict_session(&self, may: impl Fn(&DbConn) -> bool) -> bool {
         let mut state = self.lock();
         let idle_since = |(owner, slot): (&Owner, &SessionSlot)| match slot {
             SessionSlot::Idle(idle) if !idle.conn.has_state && may(&idle.conn) => {
@@ -388,48 +254,8 @@ impl SessionPool {
         true
     }
 
-    fn session(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, CheckoutError> {
-        let turn = self.take_turn(wanted.owner)?;
-        let mut lease = Lease::new(self, Some(wanted.owner.clone()));
-        match turn {
-            // Remembered where no connection can be had.
-            SessionTurn::New(database) => lease.database = database,
-            SessionTurn::Idle(mut idle) => {
-                lease.database = idle.database.take();
-                wanted.running.hold(&idle.conn.socket);
-                if self.is_current(&idle.conn) && idle.is_alive() {
-                    lease.take(idle.conn, wanted);
-                    return Ok(lease);
-                }
-                if idle.conn.has_state {
-                    self.connector.miss();
-                    return Err(CheckoutError::Db(DbError::SessionLost));
-                }
-                log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
-            }
-        }
-        let permit = self.of_visitor(wanted)?;
-        lease.take(self.fresh()?, wanted);
-        lease.conn().of_visitor = permit;
-        let Some(was_in) = lease.database.take() else {
-            return Ok(lease);
-        };
-        let entered = wanted.database.or(wanted.enters).unwrap_or(&was_in);
-        if let Err(error) = lease.enter(entered) {
-            let error = if entered == was_in {
-                no_more(&was_in, error)
-            } else {
-                error
-            };
-            // The new connection is in another database than the session, so it is not kept.
-            lease.database = Some(was_in);
-            return Err(error.into());
-        }
-        Ok(lease)
-    }
-
     /// Waits until no other statement of the session runs and marks it busy.
-    fn take_turn(&self, owner: &Owner) -> Result<SessionTurn, CheckoutError> {
+    pub(super) fn take_turn(&self, owner: &Owner) -> Result<SessionTurn, CheckoutError> {
         let busy = |state: &mut PoolState| {
             matches!(state.sessions.get(owner), Some(SessionSlot::Busy { .. }))
         };
@@ -459,7 +285,7 @@ impl SessionPool {
 
     /// Takes a connection back, or notes that a session has none any more: `untold` when something was at stake and
     /// nobody was told.
-    fn put_back(
+    pub(super) fn put_back(
         &self,
         owner: Option<Owner>,
         conn: Option<DbConn>,
@@ -566,136 +392,5 @@ pub(crate) enum CheckoutError {
 impl From<DbError> for CheckoutError {
     fn from(error: DbError) -> Self {
         Self::Db(error)
-    }
-}
-
-impl<'a> Lease<'a> {
-    fn new(sessions: &'a SessionPool, owner: Option<Owner>) -> Self {
-        Self {
-            sessions,
-            owner,
-            conn: None,
-            database: None,
-        }
-    }
-
-    /// The connection.
-    pub(crate) fn conn(&mut self) -> &mut DbConn {
-        let conn = self.conn.as_mut();
-        conn.expect("a lease has its connection until it is given back")
-    }
-
-    fn take(&mut self, conn: DbConn, wanted: &CheckoutRequest<'_>) {
-        wanted.running.hold(&conn.socket);
-        self.conn = Some(conn);
-    }
-
-    /// The statement that follows may change the current database; answers which one it is.
-    pub(crate) fn lose_track(&mut self) -> Option<String> {
-        self.database.take()
-    }
-
-    /// The current database is known again.
-    pub(crate) fn keep_track(&mut self, database: Option<String>) {
-        self.database = database;
-    }
-
-    /// The failure of a statement on this connection, with what else was lost with it.
-    pub(crate) fn explain(&self, error: DbError) -> DbError {
-        let has_state = self.conn.as_ref().is_some_and(|conn| conn.has_state);
-        if has_state && self.owner.is_some() {
-            return error.with_state();
-        }
-        error
-    }
-
-    /// Changes the current database (COM_INIT_DB).
-    fn enter(&mut self, database: &str) -> Result<(), DbError> {
-        if !self.sessions.stateless && self.database.as_deref() == Some(database) {
-            return Ok(());
-        }
-        let conn = self.conn();
-        conn.moved = true;
-        call_driver(|| conn.driver.select_db(database))?;
-        self.database = Some(database.to_owned());
-        Ok(())
-    }
-
-    /// Keeps the connection for the next statement when `outcome` left it usable; that of `running` has ended.
-    pub(crate) fn give_back<T>(self, outcome: &Result<T, DbError>, running: &RunningStatement) {
-        self.give_back_after(outcome.as_ref().err(), running);
-    }
-
-    fn give_back_after(mut self, error: Option<&DbError>, running: &RunningStatement) {
-        let (owner, database) = (self.owner.take(), self.database.take());
-        let conn = self.conn.take();
-        let has_state = conn.as_ref().is_some_and(|conn| conn.has_state);
-        let untold = has_state && running.was_left();
-        let lasts = owner.is_some() && !self.sessions.stateless;
-        let conn = conn.and_then(|conn| self.usable(conn, error, lasts));
-        // From here on the connection is another statement's.
-        running.end();
-        self.sessions.put_back(owner, conn, database, untold);
-    }
-
-    /// The connection, as the next statement may have it; where its session `lasts`, with what statements have left.
-    fn usable(&self, mut conn: DbConn, error: Option<&DbError>, lasts: bool) -> Option<DbConn> {
-        if error.is_some_and(DbError::leaves_server_at_work) {
-            self.sessions.connector.miss();
-            self.sessions.connector.give_up(conn);
-            return None;
-        }
-        if error.is_some_and(|error| !error.leaves_connection_usable()) {
-            self.sessions.connector.miss();
-            // Whoever else has a handle on it.
-            conn.socket.shut_down();
-            return None;
-        }
-        // Nothing that a statement has left, such as a lock, may outlive it.
-        let is_foul = self.sessions.stateless || conn.has_state;
-        if !lasts && is_foul && reset(&mut conn).is_err() {
-            return None;
-        }
-        Some(conn)
-    }
-}
-
-/// Whether a server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
-/// account (`ER_TOO_MANY_USER_CONNECTIONS`, `ER_USER_LIMIT_REACHED`).
-fn is_limit(code: u16) -> bool {
-    matches!(code, 1040 | 1203 | 1226)
-}
-
-/// Ends what statements have left on a connection. The server's default character set is back then, in which names of
-/// databases would be read, too.
-fn reset(conn: &mut DbConn) -> Result<(), DbError> {
-    call_driver(|| conn.driver.reset())?;
-    conn.has_state = false;
-    conn.told = LastTold::ByDriver;
-    run_silently(&mut conn.driver, CLEAN)
-}
-
-/// The database that a session was in cannot be entered any more. Elsewhere its statement would mean something else.
-fn no_more(database: &str, error: DbError) -> DbError {
-    match error {
-        DbError::Statement(mut error) => {
-            error.message = format!(
-                "the session's database '{database}' cannot be entered any more: {}; nothing was run: choose another one",
-                error.message
-            );
-            DbError::Statement(error)
-        }
-        other => other,
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        let conn = self.conn.take();
-        drop(conn);
-        if let Some(owner) = self.owner.take() {
-            let database = self.database.take();
-            self.sessions.put_back(Some(owner), None, database, false);
-        }
     }
 }

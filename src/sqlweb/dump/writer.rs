@@ -12,10 +12,11 @@ use super::programs::MODE;
 use super::reader::{Reader, with_reader};
 use super::text::comment;
 use crate::http::{ApiError, CancelToken};
+use crate::plugin::Verdict;
 use crate::sqlweb::catalogue::{identifier, text};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::output::{LazyStream, OutputBuffer};
-use crate::sqlweb::query::{DumpJob, note};
+use crate::sqlweb::query::{DumpJob, Job, note, verdict};
 use crate::sqlweb::service::Service;
 
 /// The last line of a dump that is whole.
@@ -62,14 +63,11 @@ pub(crate) fn dump(
         longest: 0,
     };
     let outcome = with_reader(service, dump, client, |reader| writer.all(reader));
-    let error = outcome.as_ref().err();
-    note(
-        service.statements().as_ref(),
-        &dump.job,
-        began,
-        writer.rows,
-        error,
-    );
+    if let Some(statements) = service.statements() {
+        let verdict = outcome.as_ref().err().map_or(Verdict::Ok, verdict);
+        let Job { visitor, sql, .. } = &dump.job;
+        note(&statements, visitor, sql, began, verdict, writer.rows);
+    }
     outcome
 }
 

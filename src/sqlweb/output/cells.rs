@@ -140,6 +140,11 @@ fn text_type(length: u32) -> &'static str {
     }
 }
 
+/// The kinds of all of them.
+pub(crate) fn kinds(columns: &[Column]) -> Vec<Kind> {
+    columns.iter().map(kind_of).collect()
+}
+
 /// The columns of one result set, made ready to write its rows.
 #[derive(Default)]
 pub(crate) struct Record {
@@ -161,7 +166,7 @@ impl Record {
         };
         Self {
             keys: names.iter().enumerate().map(key).collect(),
-            kinds: columns.iter().map(kind_of).collect(),
+            kinds: kinds(columns),
             names,
         }
     }

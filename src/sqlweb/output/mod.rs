@@ -9,7 +9,7 @@ mod lazy_stream;
 mod row_sink;
 
 pub(super) use buffer::OutputBuffer;
-pub(super) use cells::sql;
+pub(super) use cells::{kinds, sql};
 pub(super) use export::{ExportSink, Format, Layout, file_name};
 pub(super) use json_answer::{AnswerTail, JsonAnswer, duration};
 pub(super) use lazy_stream::LazyStream;

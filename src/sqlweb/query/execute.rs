@@ -8,6 +8,7 @@ use super::job::{Completed, Job};
 use super::noted::noted;
 use super::statement::{self, RunContext};
 use super::time_zone::{TimeZone, with_time_zone};
+use super::utf8;
 use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
@@ -196,9 +197,13 @@ fn run_on(
             conn.moved |= classified.moves;
             conn.has_state |= classified.passed.is_none();
             let several = PROGRAMS.contains(&classified.kind.as_str());
-            with_time_zone(conn, zone, |conn| {
+            let warnings = with_time_zone(conn, zone, |conn| {
                 run(&job.sql, sink, &context, conn, several)
-            })
+            });
+            if job.is_of_file || !utf8::may_leave(&classified.kind, &job.sql) {
+                return warnings;
+            }
+            warnings.and_then(|warnings| utf8::stay(conn, warnings))
         }
     }
 }

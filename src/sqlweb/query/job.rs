@@ -14,6 +14,8 @@ pub(crate) struct Job {
     pub(crate) db: Option<String>,
     /// The offset that `TIMESTAMP` is read and shown with, such as `+02:00`; the session's own where there is none.
     pub(crate) time_zone: Option<TimeZone>,
+    /// Whether the text comes from a file, which may set the character set that it is read in.
+    pub(crate) is_of_file: bool,
     /// The id by which it can be cancelled.
     pub(crate) query_id: Option<String>,
     /// To whom it belongs.

@@ -8,12 +8,13 @@ mod noted;
 mod statement;
 mod tickets;
 mod time_zone;
+mod utf8;
 
-pub(super) use budget::RowBudget;
+pub(super) use budget::{RowBudget, RowPermit};
 pub(super) use dump_job::DumpJob;
 pub(super) use execute::{enter, execute, execute_as};
 pub(super) use job::Job;
-pub(super) use noted::note;
+pub(super) use noted::{note, verdict};
 pub(super) use statement::{RunContext, run};
 pub(super) use tickets::{Download, Export, Tickets};
 pub(super) use time_zone::TimeZone;

@@ -22,55 +22,45 @@ pub(super) fn noted(
     sink: &mut dyn RowSink,
     run: impl FnOnce(&mut dyn RowSink) -> Result<Completed, ApiError>,
 ) -> Result<Completed, ApiError> {
-    let (time, started) = (SystemTime::now(), Instant::now());
+    let since = (SystemTime::now(), Instant::now());
     let mut counted = CountedRows { sink, rows: 0 };
     let outcome = run(&mut counted);
+    let rows = counted.rows;
     let verdict = match &outcome {
         Ok(completed) if completed.was_stopped => Verdict::Cancelled,
         Ok(_) => Verdict::Ok,
         Err(error) => verdict(error),
     };
-    write(statements, job, (time, started), counted.rows, verdict);
+    note(statements, &job.visitor, &job.sql, since, verdict, rows);
     outcome
 }
 
-/// Notes that what `job` stands for has ended, with the number of its rows and its `error`, where statements are noted.
+/// Notes a statement of `visitor`, which began `since` then, sent so many `rows` and has ended.
 pub(crate) fn note(
-    statements: Option<&Arc<StatementLog>>,
-    job: &Job,
-    began: (SystemTime, Instant),
-    rows: u64,
-    error: Option<&ApiError>,
-) {
-    if let Some(statements) = statements {
-        let verdict = error.map_or(Verdict::Ok, verdict);
-        write(statements, job, began, rows, verdict);
-    }
-}
-
-fn write(
     statements: &StatementLog,
-    job: &Job,
+    visitor: &str,
+    sql: &str,
     (time, started): (SystemTime, Instant),
-    rows: u64,
     verdict: Verdict,
+    rows: u64,
 ) {
     statements.note(StatementRecord {
         n: 0,
         time,
-        visitor: job.visitor.clone(),
-        kind: record_sql::kind(&job.sql),
+        visitor: visitor.to_owned(),
+        kind: record_sql::kind(sql),
         verdict,
         rows,
         ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        sql: statements.keeps_sql().then(|| record_sql::text(&job.sql)),
+        sql: statements.keeps_sql().then(|| record_sql::text(sql)),
     });
 }
 
 /// Errors of a server that say that the account may not (MySQL and MariaDB, "Server error message reference").
 const DENIED: [u64; 8] = [1044, 1045, 1142, 1143, 1227, 1345, 1370, 1792];
 
-fn verdict(error: &ApiError) -> Verdict {
+/// How a statement ended that failed so.
+pub(crate) fn verdict(error: &ApiError) -> Verdict {
     let server = error
         .extra
         .get("error")

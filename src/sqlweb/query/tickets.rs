@@ -130,6 +130,7 @@ mod tests {
     fn export(sql: usize) -> Download {
         Download::Export(Export {
             job: Job {
+                is_of_file: false,
                 reader: String::new(),
                 uses: None,
                 visitor: String::new(),

@@ -58,13 +58,13 @@ impl Client {
         );
     }
 
-    /// Opens the tables of the test's database in the sidebar.
+    /// Waits for the tables of the test's database in the sidebar, to which the link leads.
     #[track_caller]
     pub(crate) fn show_tables(&self) {
-        self.page.click(&row(self.db));
-        self.page.wait_for(
-            "eyes.first('.sidebar-db') && !document.querySelector('#sidebar-list[aria-busy]')",
-        );
+        self.page.wait_for(&format!(
+            "eyes.first('.sidebar-db')?.innerText === {} && !document.querySelector('#sidebar-list[aria-busy]')",
+            json!(self.db)
+        ));
     }
 
     /// Replaces what is in the editor; `seq_1_to_N` stands for N numbers on any server.

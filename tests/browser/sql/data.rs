@@ -684,9 +684,9 @@ fn a_narrow_window_shows_the_data_without_scrolling_sideways() {
         "Emulation.setDeviceMetricsOverride",
         json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}),
     );
-    client
-        .page
-        .eval("document.querySelector('#drawer').click()");
+    client.page.wait_for("eyes.first('#sidebar') === null");
+    client.page.click("#drawer");
+    client.page.wait_for("eyes.first('#sidebar')");
     client.show_tables();
     open_data(&client, "person");
     let width: Value = client.page.eval("document.documentElement.scrollWidth");
@@ -738,6 +738,36 @@ fn a_million_rows_are_browsed_to_the_end_in_flat_memory() {
     page.wait_for(
         "Math.abs(eyes.rows().at(-1)?.querySelector('.grid-cell')?.textContent - 500000) < 200",
     );
+}
+
+#[test]
+fn the_last_row_is_reached_without_those_between_and_find_says_what_it_saw() {
+    let setup = numbered(
+        "m",
+        "id INT PRIMARY KEY, v VARCHAR(60)",
+        "n, CONCAT('value ', n)",
+        100_000,
+    );
+    let client = Client::open("data_end", &setup);
+    client.show_tables();
+    open_data(&client, "m");
+    let page = &client.page;
+    client.click_cell(0, 0);
+    let before = client.sent();
+    page.press("Ctrl+End");
+    page.wait_for("eyes.rows().at(-1)?.querySelector('.grid-cell')?.textContent === '100000'");
+    page.wait_for("eyes.first('.data-figures').innerText.startsWith('100,000 rows in all')");
+    assert!(client.sent() - before < 8, "{}", client.sent() - before);
+    page.eval("eyes.grid().scrollTop = eyes.grid().scrollHeight / 2");
+    page.wait_for(
+        "Math.abs(eyes.rows().at(-1)?.querySelector('.grid-cell')?.textContent - 50000) < 200",
+    );
+    client.press_function_key(3, false);
+    page.type_text("value 100000");
+    page.wait_for("/^1 of 1 in the [\\d,]+ rows held$/.test(eyes.first('.find-count').innerText)");
+    page.press("Escape");
+    page.eval("eyes.grid().scrollTop = 0");
+    page.wait_for("eyes.rows()[0]?.querySelector('.grid-cell')?.textContent === '1'");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn the_rows_that_came_last_are_there_at_the_end_sorted_with_the_others() {
     page.wait_for("eyes.cells()[0][0] === '80'");
     assert_eq!(
         page.eval("eyes.first('[role=grid]').getAttribute('aria-label')"),
-        "Results 1: 20 rows, 3 columns"
+        "seq_1_to_20: 20 rows, 3 columns"
     );
 }
 

@@ -28,7 +28,8 @@ fn tab_visits_everything_in_order_with_a_visible_focus() {
         "#more",
         "textarea",
         "#split-editor",
-        "tab-result-1",
+        "-result-1 \"a 2\"",
+        "Pin",
         "Find",
     ];
     let places: Vec<usize> = order.iter().map(|part| place(part)).collect();

@@ -255,7 +255,7 @@ fn a_narrow_screen_has_a_drawer_and_everything_in_reach() {
 
 /// Milliseconds until the first name of a database is seen, and the requests that it took.
 const FIRST_DATABASE: &str = "new Promise((seen) => { const look = () => { \
-    if (!document.querySelector('.row-main[data-name]')) return requestAnimationFrame(look); \
+    if (!document.querySelector('.row-main[data-name], .sidebar-db')) return requestAnimationFrame(look); \
     const files = performance.getEntriesByType('resource').map(({ name }) => name); \
     seen([performance.now(), [location.href, ...files]]); }; look(); })";
 

@@ -105,6 +105,24 @@ fn the_page_refuses_all_eleven_statements_and_sends_nothing() {
     );
 }
 
+/// A function in the middle of a statement is the reason, and is where the place is shown.
+#[test]
+fn a_refusal_shows_the_place_of_its_reason() {
+    let client = Client::with("mode_place", TABLE, &["--readonly"]);
+    let page = &client.page;
+    page.expect_error("403");
+    client.run("SELECT 'žluť' AS a,\n  f_add(1, 2) AS b");
+    assert!(client.text(".editor-message").contains("line 2, column 3"));
+    page.wait_for("eyes.first('.mark-error')?.innerText === 'f_add'");
+    assert!(client.text(".results-status-main").starts_with("Failed"));
+    client.write("SELECT f_add(1, 2)");
+    client.until_ended(|| page.click("#explain"));
+    page.wait_for("eyes.first('.mark-error')?.innerText === 'f_add'");
+    client.write("selct 1");
+    page.press("Ctrl+Enter");
+    page.wait_for("eyes.first('.editor-message')?.innerText.includes('did you mean SELECT?')");
+}
+
 /// The page looks at the first word alone.
 #[test]
 fn what_passes_the_page_is_refused_by_the_server_in_its_own_words() {
@@ -187,6 +205,15 @@ fn invisible_mode_asks_for_the_code() {
         !page.eval("document.cookie").as_str().unwrap().contains('='),
         "the cookie is out of scripts' reach"
     );
+    // What a link asks for outlives the sign-in.
+    let linked = Browser::shared().page();
+    see(&linked);
+    linked.expect_error("401");
+    linked.goto(&format!("{}/#sql=SELECT%20777", postern.url()));
+    linked.wait_for("document.querySelector('#code')");
+    linked.fill("#code", &code);
+    linked.click("#submit");
+    linked.wait_for("globalThis.eyes?.editor() === 'SELECT 777'");
     // The printed address leads in as well, and leaves no code behind.
     let other = Browser::shared().page();
     see(&other);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sql::client::Client;
+use crate::sql::client::{Client, row};
 use support::database::Options;
 use support::{Browser, Database, Postern};
 
@@ -42,6 +42,32 @@ fn a_restart_of_the_database_is_told_and_survived() {
     );
     client.run("SELECT 3 AS after_it");
     assert_eq!(client.headers(), ["after_it"]);
+}
+
+#[test]
+fn the_sidebar_comes_back_by_itself_after_an_outage() {
+    let mut first = Database::start(Options::default());
+    let port = first.port();
+    let postern = Postern::on(&first, &[]);
+    let client = Client::of(Browser::shared(), postern, "", "");
+    let page = &client.page;
+    page.wait_for("eyes.first('.row-main[data-name=mysql]')");
+    page.expect_error("502");
+    first.crash();
+    page.click(&row("mysql"));
+    page.wait_for("eyes.first('.sidebar-note .bad')");
+    page.reload();
+    page.wait_for("eyes.first('.outage')");
+    let again = Options {
+        args: vec![format!("--port={port}")],
+        ..Options::default()
+    };
+    let _second = Database::start(again);
+    page.wait_for_within(
+        RECOVERY,
+        "eyes.first('#health.connected') && !eyes.first('.sidebar-note .bad') && eyes.all('.row-main').length > 3",
+    );
+    page.wait_for("document.querySelector('#db').options.length > 3");
 }
 
 #[test]

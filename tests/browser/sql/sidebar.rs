@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use crate::sql::client::{Client, make_database, row, strings};
+use support::database::PASSWORD;
+use support::{Browser, Database, Postern};
 
 const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'nobody', note TEXT); \
     INSERT INTO customers (name) VALUES ('Alice'), ('Bob'), ('Carol'); \
@@ -15,7 +17,7 @@ const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, n
 fn a_database_leads_to_its_tables_and_a_link_back() {
     let client = Client::open("sidebar_walk", SHOP);
     let page = &client.page;
-    assert_eq!(client.text("#sidebar-title"), "Databases");
+    // The link that the page was opened with names the database.
     client.show_tables();
     let names = page.texts("#sidebar-list .row-name");
     assert_eq!(names, ["customers", "order items", "orders", "totals"]);
@@ -28,6 +30,9 @@ fn a_database_leads_to_its_tables_and_a_link_back() {
     assert!(page.texts(".row-name").contains(&"sidebar_walk".to_owned()));
     // The focus stands on the database one came from.
     page.wait_for("document.activeElement.dataset.name === 'sidebar_walk'");
+    page.click(&row("sidebar_walk"));
+    page.wait_for("eyes.first('.sidebar-db')?.innerText === 'sidebar_walk'");
+    assert_eq!(page.texts("#sidebar-list .row-name"), names);
 }
 
 #[test]
@@ -105,6 +110,41 @@ fn a_double_click_fills_in_a_select_and_runs_it() {
     assert_eq!(page.texts(".query-tab-name"), ["order items", "totals"]);
     page.click(".query-tab text=order items");
     assert_eq!(client.editor(), "SELECT 'mine'");
+}
+
+/// An account that may read some columns alone gets those, by their names.
+#[test]
+fn a_double_click_of_an_account_limited_to_columns_reads_those() {
+    make_database("sidebar_limited", SHOP);
+    let db = Database::shared();
+    db.exec(&format!(
+        "CREATE USER IF NOT EXISTS limited@'%' IDENTIFIED BY '{PASSWORD}'; \
+         GRANT SELECT (id, name) ON sidebar_limited.customers TO limited@'%'"
+    ));
+    let target = db.target();
+    let args = [
+        target.as_str(),
+        "--db-user",
+        "limited",
+        "--db-pass",
+        PASSWORD,
+        "--readonly",
+    ];
+    let postern = Postern::start(&args, &[]);
+    let client = Client::of(
+        Browser::shared(),
+        postern,
+        "sidebar_limited",
+        "#db=sidebar_limited",
+    );
+    client.page.expect_error("40");
+    client.show_tables();
+    client.page.double_click(&row("customers"));
+    client
+        .page
+        .wait_for("eyes.editor() === 'SELECT id, name FROM customers LIMIT 100'");
+    client.page.wait_for("eyes.cells().length === 3");
+    assert_eq!(client.column(1), ["Alice", "Bob", "Carol"]);
 }
 
 /// Opens the tables of another database in the sidebar.

@@ -77,6 +77,14 @@ fn catalogue() {
     assert_eq!(detail[0]["comment"], "kids");
     assert!(detail[0]["bytes"].as_u64().unwrap() > 0);
     let schema = client.get("/api/schema?db=api_cat&table=child").data();
+    let facts = &schema["table"];
+    assert_eq!(
+        (&facts["kind"], &facts["engine"], &facts["comment"]),
+        (&json!("table"), &json!("InnoDB"), &json!("kids"))
+    );
+    let bytes = |key: &str| facts[key].as_u64().unwrap();
+    assert_eq!(bytes("bytes"), bytes("data_bytes") + bytes("index_bytes"));
+    assert!(facts["collation"].as_str().unwrap().starts_with("utf8mb4"));
     assert_eq!(schema["columns"][1]["comment"], "the parent");
     assert_eq!(schema["columns"][1]["nullable"], false);
     assert_eq!(schema["columns"][0]["key"], "PRI");
@@ -106,12 +114,9 @@ fn catalogue() {
         .get("/api/schema?db=api_cat&table=odd%20%60name%27%22")
         .data();
     assert_eq!(odd["columns"][0]["name"], "a b");
-    assert!(
-        client.get("/api/schema?db=api_cat&table=v").data()["create_statement"]
-            .as_str()
-            .unwrap()
-            .contains("VIEW")
-    );
+    let view = client.get("/api/schema?db=api_cat&table=v").data();
+    assert_eq!(view["table"]["kind"], "view");
+    assert!(view["create_statement"].as_str().unwrap().contains("VIEW"));
     for path in [
         "/api/tables?db=nope",
         "/api/tables?db=nope&detail=1",

@@ -3,6 +3,9 @@
 mod answers;
 mod balancer;
 mod catalogue;
+mod edit;
+mod edit_races;
+mod edit_types;
 mod exports;
 mod limits;
 mod scripts;

@@ -189,7 +189,14 @@ fn read_only_mode_refuses_each_statement_that_writes() {
         ],
         "{lines:?}"
     );
+    assert_eq!(lines[1]["offset"], 10, "where the statement begins");
     assert_eq!(count(db, "SELECT COUNT(*) FROM script_readonly.t"), 3);
+    let (_, lines) = script(&mut client, "", SQL, "s", "SELECT 1; SELECT 2, f_add(1, 2)");
+    assert_eq!(
+        (&lines[1]["offset"], &lines[1]["place"]),
+        (&json!(10), &json!(10)),
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -224,4 +231,58 @@ fn a_session_outlives_its_page_for_a_moment_and_is_found_again() {
     assert_eq!(body["data"], json!({"open": false, "lost": true}));
     let (_, body) = post(&mut client, "/api/session/resume", json!({"session": "s9"}));
     assert_eq!(body["data"], json!({"open": false, "lost": false}));
+}
+
+/// What would follow belongs to a session that is gone, with its transaction.
+#[test]
+fn a_script_ends_where_its_connection_is_lost() {
+    let db = database("script_lost");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "BEGIN; INSERT INTO t (v) VALUES ('undone'); KILL CONNECTION_ID(); INSERT INTO t (v) VALUES ('after')";
+    let query = "db=script_lost&on_error=continue";
+    let (_, lines) = script(&mut client, query, SQL, "s", text);
+    assert_eq!(lines[1]["in_transaction"], true, "{lines:?}");
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["failed"]),
+        (&json!(3), &json!(1)),
+        "{lines:?}"
+    );
+    assert_eq!(
+        count(
+            db,
+            "SELECT COUNT(*) FROM script_lost.t WHERE v IN ('undone', 'after')"
+        ),
+        0
+    );
+}
+
+/// A file may say what it is written in; what is typed is UTF-8.
+#[test]
+fn a_character_set_of_a_tab_spoils_no_text() {
+    let db = database("script_names");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        let body = json!({"sql": sql, "db": "script_names", "session": "s"});
+        post(&mut client, "/api/query", body)
+    };
+    for sql in [
+        "SET NAMES latin1",
+        "SET character_set_results = NULL",
+        "/*!40101 SET NAMES utf8 COLLATE utf8_bin */",
+    ] {
+        let (status, body) = run(sql);
+        assert_eq!(status, 200, "{body}");
+        let said = body["data"]["warnings"].to_string();
+        assert!(said.contains("stay utf8mb4"), "{sql}: {body}");
+        let (_, body) = run("SELECT 'žluť 🐴' AS a, LENGTH('ž') AS n");
+        let row = &body["data"]["rows"][0];
+        assert_eq!((&row["a"], &row["n"]), (&json!("žluť 🐴"), &json!(2)));
+    }
+    let (_, body) = run("SET NAMES utf8mb4 COLLATE utf8mb4_bin");
+    assert_eq!(body["data"]["warnings"], json!([]), "{body}");
+    let (_, body) = run("SELECT @@collation_connection AS c");
+    assert_eq!(body["data"]["rows"][0]["c"], "utf8mb4_bin");
 }

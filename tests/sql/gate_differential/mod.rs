@@ -11,8 +11,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use postern::sqlweb::gate::{self, Dialect};
+use serde_json::{Value, json};
 use support::Database;
 use support::database::{Kind, Options};
+use support::http::Client;
+use support::postern::Postern;
 
 use grammar::Grammar;
 use watch::{Watch, controls, prepared};
@@ -143,4 +146,69 @@ fn seed() -> u64 {
         .unwrap()
         .as_nanos() as u64;
     given.unwrap_or(clock | 1)
+}
+
+/// Statements sent as scripts.
+const SCRIPTED: usize = 3_000;
+
+/// Statements of one script.
+const SCRIPT: usize = 250;
+
+/// The same through the route that runs scripts: what the gate refuses is refused there, at its place, and nothing
+/// changes. The accounts of the tests may write.
+#[test]
+fn no_script_changes_the_server_in_read_only_mode() {
+    let server = Database::start(Options::default());
+    let mut watch = Watch::new(&server);
+    let mut conn = prepared(&server);
+    let dialect = dialect_of(&mut conn);
+    let postern = Postern::on(&server, &["--readonly"]);
+    let mut client = postern.client();
+    let seed = seed();
+    println!("POSTERN_SEED={seed}");
+    let mut grammar = Grammar::new(server.kind(), seed, watch.files());
+    let mut refused = 0;
+    let mut sent = 0;
+    while sent < SCRIPTED {
+        let made = std::iter::repeat_with(|| grammar.statement());
+        let statements: Vec<String> = made
+            .filter(|sql| !sql.trim().is_empty() && !crashes_the_server(sql))
+            .take(SCRIPT)
+            .collect();
+        sent += statements.len();
+        let before = watch.fingerprint();
+        let codes = run_script(&mut client, &statements);
+        for (sql, code) in statements.iter().zip(&codes) {
+            if gate::check(sql, &dialect).is_err() {
+                refused += 1;
+                assert_ne!(*code, 200, "seed {seed}, it ran: {sql}");
+            }
+        }
+        let after = watch.fingerprint();
+        assert_eq!(
+            before,
+            after,
+            "seed {seed}, one of these changed state:\n{}",
+            statements.join("\n")
+        );
+    }
+    println!("{sent} sent, {refused} of them refused");
+    assert!(refused > sent / 2 && refused < sent, "{refused} of {sent}");
+}
+
+/// How each statement ended.
+fn run_script(client: &mut Client, statements: &[String]) -> Vec<u64> {
+    let lines = statements.iter().map(|sql| json!(sql).to_string() + "\n");
+    let body: String = lines.collect();
+    let headers = [("Content-Type", "application/x-ndjson")];
+    let path = "/api/script?db=g&on_error=continue";
+    let answer = client.send("POST", path, &headers, body.as_bytes());
+    let text = answer.text();
+    let told = text.lines().map(|line| {
+        let outcome: Value = serde_json::from_str(line).unwrap();
+        outcome["code"].as_u64()
+    });
+    let codes: Vec<u64> = told.flatten().collect();
+    assert_eq!(codes.len(), statements.len(), "{text:.2000}");
+    codes
 }

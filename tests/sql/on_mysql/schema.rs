@@ -115,6 +115,9 @@ fn the_figures_of_tables_are_those_of_now() {
              SELECT i, REPEAT('x', 200) FROM n; ANALYZE TABLE t",
         );
         assert!(rows() > 5000, "{}", rows());
+        let schema = postern.client().get("/api/schema?db=my_figures&table=t");
+        let of_schema = schema.data()["table"]["rows_estimate"].as_u64();
+        assert!(of_schema.unwrap() > 5000, "{of_schema:?}");
     }
 }
 

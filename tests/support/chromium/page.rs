@@ -236,6 +236,23 @@ impl Page {
     #[track_caller]
     pub fn a11y(&self) -> Vec<String> {
         let found = self.eval(&format!("({A11Y})()"));
+        let mut found: Vec<String> = serde_json::from_value(found).expect("an array of strings");
+        if let Some(axe) = std::env::var_os("POSTERN_AXE") {
+            found.extend(self.axe(&std::fs::read_to_string(axe).expect("POSTERN_AXE is a file")));
+        }
+        found
+    }
+
+    /// What axe-core finds besides, where `POSTERN_AXE` names its file.
+    #[track_caller]
+    fn axe(&self, source: &str) -> Vec<String> {
+        self.eval(&format!(
+            "void (globalThis.axe || (() => {{ {source} }})())"
+        ));
+        let found = self.eval(
+            "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => \
+             violations.map(({ id, impact, nodes }) => `axe ${id} (${impact}): ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(' | ')}`))",
+        );
         serde_json::from_value(found).expect("an array of strings")
     }
 

@@ -155,7 +155,16 @@ fn connecting(options: &Options) -> String {
     };
     let database = options.database.as_deref().map(printable);
     let database = database.map_or(String::new(), |name| format!(", database {name}"));
-    format!("Connecting to {} as {user}{database}\n", printable(&target))
+    let no_tls = matches!(options.target, Target::Unix(_)) && options.tls != TlsMode::default();
+    let note = if no_tls {
+        "Note: --tls does not apply to a Unix socket, which never leaves this machine\n"
+    } else {
+        ""
+    };
+    format!(
+        "Connecting to {} as {user}{database}\n{note}",
+        printable(&target)
+    )
 }
 
 /// What `--share` asks for.

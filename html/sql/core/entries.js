@@ -1,0 +1,26 @@
+// What is known of databases and tables by their names and figures alone. No DOM.
+
+/** Databases of the server's own. */
+const SYSTEM = new Set(['information_schema', 'mysql', 'performance_schema', 'sys']);
+/** Engines that count their rows; others guess. */
+const EXACT = /^(?:MyISAM|Aria|MEMORY|ARCHIVE|CSV|MRG_MyISAM)$/i;
+
+/** Whether a database is the server's own. @param {string} name */
+export const isSystem = (name) => SYSTEM.has(name.toLowerCase());
+
+/** Own databases before the server's, each in the server's order. @param {string[]} names */
+export const ownFirst = (names) => [...names.filter((name) => !isSystem(name)), ...names.filter(isSystem)];
+
+/** How many rows, with `≈` where the engine guesses; empty where it is not known. @param {{engine?: string|null, rows_estimate?: number|null, kind?: string}} entry @param {(count: number) => string} [write] */
+export function rowsText({ engine, rows_estimate: rows, kind }, write = (count) => count.toLocaleString('en')) {
+  if (typeof rows !== 'number' || (kind ?? 'table') !== 'table') return '';
+  return `${EXACT.test(engine ?? '') ? '' : '≈ '}${write(rows)}`;
+}
+
+/** Seconds as `5 s`, `3 min 2 s`, `2 h 5 min`, `3 d 4 h`. @param {number} seconds */
+export function lasting(seconds) {
+  const [d, hours, min, s] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
+  if (d) return `${d} d ${hours} h`;
+  if (hours) return `${hours} h ${min} min`;
+  return min ? `${min} min ${s} s` : `${s} s`;
+}

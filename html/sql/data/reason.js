@@ -1,0 +1,23 @@
+/**
+ * Why the rows of a table cannot be changed here.
+ * @module
+ */
+
+import { keyOf } from './browse.js';
+import { classOf } from './values.js';
+
+/**
+ * One short line; empty where they can.
+ * @param {any} schema
+ * @param {boolean} readOnly
+ */
+export function whyFixed(schema, readOnly) {
+  const sql = schema.create_statement ?? '';
+  if (/^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql)) return 'A view: its rows are changed in its tables';
+  if (/^CREATE SEQUENCE /.test(sql)) return 'A sequence is not edited here';
+  if (readOnly) return 'Read-only mode: nothing can be changed';
+  const key = keyOf(schema);
+  if (!key) return 'Not editable: no PRIMARY or UNIQUE NOT NULL key tells its rows apart';
+  const inexact = schema.columns.find(({ name, type }) => key.parts.some((part) => part.name === name) && classOf(type) === 'float');
+  return inexact ? `Not editable: ${inexact.name}, a ${inexact.type.replace(/\(.*/s, '').toUpperCase()} in its key, cannot be compared exactly` : '';
+}

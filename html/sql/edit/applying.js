@@ -1,0 +1,102 @@
+/**
+ * How changes are written: reviewed, sent, and what becomes of those that the server refuses.
+ * @module
+ */
+
+/** Changes that the server takes at once. */
+const MOST = 5000;
+
+/**
+ * @typedef {import('./changes.js').Changes} Changes
+ * @typedef {object} Job
+ * @property {Changes} changes
+ * @property {{db: string, table: string, timeZone: string}} of
+ * @property {(id: string) => string} nameOf a row in words
+ * @property {typeof import('./review.js').showReview} showReview
+ * @property {typeof import('./review.js').showConflict} showConflict
+ */
+
+/**
+ * @typedef {object} Outcome
+ * @property {number} applied how many changes were written
+ * @property {string[]} ids of them
+ * @property {(any[]|null)[]|null} rows each as read again; null where they are to be loaded
+ */
+
+/** A refusal that is to be shown; `id`: the row that it is about. */
+export class Refusal extends Error {
+  /** @param {string} message @param {string|null} id @param {Outcome|null} outcome what was written all the same */
+  constructor(message, id, outcome) {
+    super(message);
+    this.id = id;
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * Reviews and applies; null where that was left. Throws a Refusal.
+ * @param {ReturnType<typeof import('../api.js').createApi>} api
+ * @param {Job} job
+ * @param {{changed: () => void, took: (id: string, row: any[]|null) => void, applying: (queryId: string) => void, refused: () => void}} on `changed`: a change
+ *   went in the review; `took`: a row as it is now takes the place of the one that was read
+ * @returns {Promise<Outcome|null>}
+ */
+export async function reviewAndApply(api, { changes, of, nameOf, showReview, showConflict }, on) {
+  for (;;) {
+    const { ids, changes: list } = changes.requests();
+    if (!ids.length) return null;
+    if (ids.length > MOST) throw new Refusal(`${ids.length.toLocaleString('en')} changes are too many at once: the server takes ${MOST.toLocaleString('en')}. Take some back, and apply them after the others`, null, null);
+    const body = { db: of.db, table: of.table, changes: list, time_zone: of.timeZone };
+    let written = false;
+    try {
+      const choice = await showReview(await api.edit({ ...body, review: true }), of.table);
+      if (typeof choice === 'number') {
+        changes.revert([ids[choice]]);
+        on.changed();
+        continue;
+      }
+      if (choice !== 'apply') return null;
+      const query = crypto.randomUUID?.() ?? `edit-${Date.now()}-${Math.random()}`;
+      on.applying(query);
+      written = true;
+      const { rows } = await api.edit({ ...body, query_id: query });
+      return { applied: ids.length, ids, rows: rowsOf(rows, changes.columns) };
+    } catch (error) {
+      on.refused();
+      if (!await settled(error, ids, written)) return null;
+    }
+  }
+
+  /** Whether to go on after a refusal: the review is shown again then. */
+  async function settled(error, ids, written) {
+    const { kind, change = -1, row = null } = /** @type {any} */ (error.body?.error ?? {});
+    const id = ids[change] ?? null;
+    const done = Number(error.body?.applied ?? 0);
+    const outcome = done > 0 ? { applied: done, ids: ids.slice(0, done), rows: null } : null;
+    const known = id === null ? undefined : changes.get(id);
+    if (kind !== 'changed' || !known?.base || outcome) throw new Refusal(written && isLost(error) ? lostText(error.message) : error.message, id, outcome);
+    const now = row && asRow(row, changes.columns, known.base);
+    const choice = await showConflict({ change: known, columns: changes.columns, now, name: nameOf(known.id) });
+    if (!choice) throw new Refusal(error.message, id, null);
+    if (choice === 'theirs') changes.drop([known.id]);
+    else changes.rebase(known.id, now);
+    on.took(known.id, now);
+    return changes.size > 0;
+  }
+}
+
+/** Whether nobody can tell if the changes were made. */
+const isLost = (error) => error.unreachable || error.body?.error?.kind === 'unknown' || [502, 504].includes(error.status) && !error.body?.error;
+
+const lostText = (message) => `${message}. Whether the changes were made is not known; they are kept here. Load the rows again and look before you apply them once more`;
+
+/** The rows as arrays; null where one is not whole. */
+function rowsOf(rows, columns) {
+  const whole = rows.every((row) => row === null || columns.every((name) => Object.hasOwn(row, name)));
+  return whole ? rows.map((row) => row && columns.map((name) => row[name] ?? null)) : null;
+}
+
+/** A row as it is now; what was left out for its size is taken as it was. */
+function asRow(row, columns, base) {
+  return columns.map((name, i) => (Object.hasOwn(row, name) ? row[name] : base[i]));
+}

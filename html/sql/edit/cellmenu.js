@@ -1,0 +1,34 @@
+/**
+ * What the menu of a cell offers to change.
+ * @module
+ */
+
+import { Default } from './changes.js';
+
+/**
+ * @param {{field: import('./fields.js').Field, change: import('./changes.js').Change|null|undefined, rows: number}} cell `rows`: that are selected
+ * @param {{edit: () => void, set: (value: import('./changes.js').Value) => void, panel: () => void, revert: (id: string) => void, add: () => void,
+ *   duplicate: () => void, remove: () => void}} on
+ * @returns {import('../../common/menu.js').MenuItem[]}
+ */
+export function entriesOf({ field, change, rows }, on) {
+  const open = change?.op !== 'delete';
+  const what = rows > 1 ? `${rows.toLocaleString('en')} rows` : 'row';
+  const file = field.kind === 'binary' || field.kind === 'text' || field.kind === 'json';
+  const entries = [
+    ...(open && !field.fixed ? [
+      { label: 'Edit', icon: 'edit', key: 'Enter', run: on.edit },
+      field.nullable && { label: 'Set NULL', key: 'Ctrl+0', run: () => on.set(null) },
+      !field.required && { label: 'Set DEFAULT', key: 'Ctrl+Backspace', run: () => on.set(new Default()) },
+      field.kind === 'text' && { label: 'Set the empty text', run: () => on.set('') },
+      file && { label: 'In a panel, from or to a file …', icon: 'expand', run: on.panel },
+      null,
+    ] : []),
+    Boolean(change) && { label: change?.op === 'delete' ? 'Do not delete the row' : 'Undo the changes of the row', icon: 'undo', run: () => on.revert(change?.id ?? '') },
+    { label: 'New row', icon: 'plus', key: 'Insert', run: on.add },
+    { label: `Duplicate ${what}`, icon: 'duplicate', key: 'Ctrl+D', run: on.duplicate },
+    open && { label: `Delete ${what}`, icon: 'trash', key: 'Ctrl+Delete', run: on.remove },
+    null,
+  ];
+  return /** @type {import('../../common/menu.js').MenuItem[]} */ (entries.filter((entry) => entry !== false && entry !== undefined));
+}

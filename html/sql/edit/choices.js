@@ -1,0 +1,102 @@
+/**
+ * Values of a column that are chosen rather than typed.
+ * @module
+ */
+
+import { h } from '../../common/dom.js';
+import { closePopup, openPopup } from '../../common/popup.js';
+import { Default } from './changes.js';
+
+/** @typedef {import('./changes.js').Value} Value */
+
+/** What may be chosen for a column, with how it is shown. @param {import('./fields.js').Field} field @returns {{value: Value, text: string, hint: string}[]} */
+function offersOf(field) {
+  const values = field.kind !== 'boolean' ? field.choices.map((value) => ({ value, text: value || '‹empty›', hint: '' }))
+    : field.base === 'bit' ? [{ value: '0x01', text: '1', hint: 'true' }, { value: '0x00', text: '0', hint: 'false' }]
+      : [{ value: '1', text: '1', hint: 'true' }, { value: '0', text: '0', hint: 'false' }];
+  return [
+    ...values,
+    ...(field.nullable ? [{ value: null, text: 'NULL', hint: 'no value' }] : []),
+    ...(field.required ? [] : [{ value: new Default(), text: 'DEFAULT', hint: 'as the column has it' }]),
+  ];
+}
+
+/**
+ * Opens the list of a column's values under its cell.
+ * @param {HTMLElement} cell
+ * @param {{field: import('./fields.js').Field, value: Value, label: string, typed?: string, done: (value: Value, move: 'down'|'right'|'left'|'') => void}} options
+ */
+export function openChoices(cell, { field, value, label, typed = '', done }) {
+  const offers = offersOf(field);
+  const isNow = (offer) => offer.value === value || (value !== null && offer.value !== null && typeof offer.value !== 'object' && String(offer.value) === String(value));
+  const options = offers.map((offer) => h('button', {
+    type: 'button', role: 'option', class: typeof offer.value === 'string' ? '' : 'special', tabindex: -1, 'aria-selected': String(isNow(offer)),
+    on: { click: () => choose(offer, 'down') },
+  }, h('span', { text: offer.text }), offer.hint && h('span', { class: 'menu-key', text: offer.hint })));
+  const list = h('div', { class: 'menu choices', role: 'listbox', 'aria-label': label }, options);
+  const choose = (offer, move) => {
+    closePopup(true);
+    cell.removeAttribute('aria-expanded');
+    done(offer.value, move);
+  };
+  let sought = '';
+  let at = 0;
+  list.addEventListener('keydown', (event) => {
+    const here = options.indexOf(/** @type {any} */ (document.activeElement));
+    const to = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: options.length - 1 }[event.key];
+    if (to !== undefined) options[(to + options.length) % options.length].focus();
+    else if (event.key === 'Tab' && offers[here]) choose(offers[here], event.shiftKey ? 'left' : 'right');
+    else if (event.key.length === 1 && event.key !== ' ' && !event.ctrlKey && !event.metaKey && !event.altKey) seek(event);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const seek = ({ key, timeStamp }) => {
+    sought = timeStamp - at < 1000 ? sought + key : key;
+    at = timeStamp;
+    options[offers.findIndex(({ text }) => text.toLowerCase().startsWith(sought.toLowerCase()))]?.focus();
+  };
+  if (!openPopup(cell, list)) return;
+  forgetExpanded(cell, list);
+  (options[offers.findIndex(isNow)] ?? options[0])?.focus();
+  if (typed) seek({ key: typed, timeStamp: performance.now() });
+}
+
+/**
+ * Opens the values of a SET under its cell; each is taken at once.
+ * @param {HTMLElement} cell
+ * @param {{field: import('./fields.js').Field, value: Value, label: string, done: (value: Value) => void}} options
+ */
+export function openSet(cell, { field, value, label, done }) {
+  const chosen = new Set(typeof value === 'string' ? value.split(',') : []);
+  const boxes = field.choices.map((name) => {
+    const box = h('input', { type: 'checkbox', on: { change: () => {
+      if (box.checked) chosen.add(name);
+      else chosen.delete(name);
+      done(field.choices.filter((one) => chosen.has(one)).join(','));
+    } } });
+    box.checked = chosen.has(name);
+    return h('label', { class: 'check' }, box, h('span', { text: name }));
+  });
+  const instead = (text, other) => h('button', { type: 'button', class: 'button small', text, on: { click: () => { closePopup(true); cell.removeAttribute('aria-expanded'); done(other); } } });
+  const close = h('button', { type: 'button', class: 'button small primary', text: 'Close', on: { click: () => closePopup(true) } });
+  const panel = h('div', { class: 'menu panel choices', role: 'dialog', 'aria-modal': 'false', 'aria-label': label }, boxes,
+    h('div', { class: 'choices-foot' }, field.nullable && instead('NULL', null), !field.required && instead('DEFAULT', new Default()), close));
+  panel.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && event.target instanceof HTMLInputElement) closePopup(true);
+    else if (event.key !== 'Escape') event.stopPropagation();
+  });
+  if (!openPopup(cell, panel)) return;
+  forgetExpanded(cell, panel);
+  /** @type {HTMLElement|null} */ (panel.querySelector('input, button'))?.focus();
+}
+
+/** A cell opens nothing by itself, and is another one after scrolling. */
+function forgetExpanded(cell, popup) {
+  cell.removeAttribute('aria-expanded');
+  new MutationObserver((_, watcher) => {
+    if (popup.isConnected) return;
+    watcher.disconnect();
+    cell.removeAttribute('aria-expanded');
+  }).observe(popup.parentNode, { childList: true });
+}

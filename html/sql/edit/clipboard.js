@@ -1,0 +1,57 @@
+/**
+ * Cells as tab-separated text, read back.
+ * @module
+ */
+
+/** @param {string} text @returns {string[][]} */
+export function cellsOf(text) {
+  const rows = [['']];
+  const end = /\r?\n$/.exec(text)?.index ?? text.length;
+  let quoted = false;
+  for (let i = 0; i < end; i += 1) {
+    const row = rows[rows.length - 1];
+    const char = text[i];
+    if (quoted) {
+      if (char !== '"') row[row.length - 1] += char;
+      else if (text[i + 1] === '"') row[row.length - 1] += text[(i += 1)];
+      else quoted = false;
+    } else if (char === '"' && row[row.length - 1] === '') quoted = true;
+    else if (char === '\t') row.push('');
+    else if (char === '\n') rows.push(['']);
+    else if (char !== '\r' || text[i + 1] !== '\n') row[row.length - 1] += char;
+  }
+  return rows;
+}
+
+/**
+ * Where the cells of a text go: one text into one cell as it is, or into all that are selected; several beside each other.
+ * @param {string} text
+ * @param {any[][]|null} known the values that the text was copied from
+ * @param {{places: number[], columns: number[]}} selection
+ * @returns {{place: number, column: number, value: any}[]}
+ */
+export function spotsOf(text, known, { places, columns }) {
+  const single = places.length * columns.length === 1;
+  const cells = known ?? (single && !text.includes('\t') ? [[text.replace(/\r?\n$/, '')]] : cellsOf(text));
+  if (cells.length === 1 && cells[0].length === 1) return places.flatMap((place) => columns.map((column) => ({ place, column, value: cells[0][0] })));
+  return cells.flatMap((row, y) => row.map((value, x) => ({ place: places[0] + y, column: columns[0] + x, value })));
+}
+
+/** What was copied from a grid as values, by the text that it became. */
+export class Copied {
+  #text = null;
+  /** @type {any[][]} */ #values = [];
+
+  /** @param {string} text @param {any[][]} values */
+  keep(text, values) {
+    this.#text = plain(text);
+    this.#values = values;
+  }
+
+  /** The values behind a text from the clipboard; null where it is from elsewhere. @param {string} text */
+  of(text) {
+    return this.#text !== null && plain(text) === this.#text ? this.#values : null;
+  }
+}
+
+const plain = (text) => text.replaceAll('\r\n', '\n');

@@ -1,0 +1,459 @@
+/**
+ * Editing in the grid of a table's data: what is changed is collected, marked, reviewed as SQL and only then written.
+ * @module
+ */
+
+import { confirmDialog } from '../../common/dialog.js';
+import { reviewAndApply } from './applying.js';
+import { valueOf } from './bytes.js';
+import { CellEditor } from './celleditor.js';
+import { Default, standsFor } from './changes.js';
+import { openChoices, openSet } from './choices.js';
+import { entriesOf } from './cellmenu.js';
+import { Copied, spotsOf } from './clipboard.js';
+import { EditBar, countText } from './editbar.js';
+import { bitsOf, needsPanel, read, refusal, textOf } from './fields.js';
+import { drawCell, drawRow } from './marks.js';
+import { openValue } from './panel.js';
+import { showConflict, showReview } from './review.js';
+import { Sheet } from './sheet.js';
+
+/** Cells that one key or one paste changes at most. */
+const MOST_CELLS = 20_000;
+
+/** Where the active cell goes after an edit. */
+const STEPS = { down: [1, 0], up: [-1, 0], right: [0, 1], left: [0, -1] };
+
+/**
+ * @typedef {import('../results/gridmodel.js').Position} Position
+ * @typedef {import('./changes.js').Value} Value
+ * @typedef {import('./changes.js').Target} Target
+ * @typedef {import('./fields.js').Field} Field
+ * @typedef {import('./sheet.js').Shown} Shown
+ * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, notify: Notify, announce: Announce, redraw: (toTop?: boolean) => void,
+ *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, view: (at: Position) => void}} Host
+ */
+
+/** What changes the rows of one data tab, whichever table it shows. */
+export class Editing {
+  #host;
+  #sheet = new Sheet();
+  /** @type {CellEditor|null} */ #editor = null;
+  /** Grids whose clipboard is heard. @type {WeakSet<object>} */ #heard = new WeakSet();
+  #copied = new Copied();
+  #applying = '';
+  #bar;
+
+  /** @param {Host} host */
+  constructor(host) {
+    this.#host = host;
+    this.#bar = new EditBar({
+      add: () => this.add(), duplicate: () => this.duplicate(), remove: () => this.remove(), undo: () => this.undo(),
+      review: () => this.review(), discard: () => this.#discard(), cancel: () => this.#host.api.cancel(this.#applying).catch(() => {}),
+    });
+    this.element = this.#bar.element;
+  }
+
+  // Which table.
+
+  /** The changes of a table, which outlive what is looked at. @param {{db: string, table: string}} of @param {any} schema */
+  changesOf(of, schema) {
+    return this.#sheet.changesOf(of, schema);
+  }
+
+  /** The rows of a table are read again. @param {{db: string, table: string}} of */
+  reread(of) {
+    this.#sheet.reread(of);
+  }
+
+  /** Another table, or other rows of it, are shown. @param {Shown|null} shown null where they cannot be changed */
+  show(shown) {
+    this.#sheet.show(shown);
+    if (shown) this.#hear(shown.grid.element);
+    this.#draw();
+  }
+
+  #hear(element) {
+    if (this.#heard.has(element)) return;
+    this.#heard.add(element);
+    element.addEventListener('paste', (event) => this.#onPaste(event));
+    element.addEventListener('copy', (event) => this.#onCopy(event));
+  }
+
+  /** What is not applied, in words; empty where nothing is. */
+  get unsaved() {
+    const pending = [...this.#sheet.tables.values()].filter(({ changes }) => changes.size || (changes === this.#sheet.table.changes && this.#editor?.touched));
+    return pending.map(({ table, changes }) => `${countText(Math.max(1, changes.size))} in ${table}`).join(', ');
+  }
+
+  dispose() {
+    this.#editor?.remove();
+    this.#editor = null;
+    this.#sheet.show(null);
+  }
+
+  #draw() {
+    const { changes } = this.#sheet.table;
+    const others = [...this.#sheet.tables.values()].filter((one) => one !== this.#sheet.table && one.changes.size);
+    const elsewhere = others.map((one) => `${countText(one.changes.size)} in ${one.table}`).join(', ');
+    this.#bar.show(this.#sheet.shown && {
+      count: changes.size, canUndo: changes.canUndo, hasRow: this.#sheet.shown.rows.length > 0, problems: this.#sheet.problems().length, elsewhere: elsewhere && `Also ${elsewhere}`, applying: this.#applying !== '',
+    });
+  }
+
+  /** Something was changed. */
+  #changed(toTop = false) {
+    this.#host.settled();
+    this.#host.redraw(toTop);
+    this.#draw();
+    this.#host.titled();
+  }
+
+  // Marks.
+
+  /** @param {HTMLElement} cell @param {Position} at */
+  markCell(cell, at) {
+    drawCell(cell, this.#sheet.mark(at));
+  }
+
+  /** @param {HTMLElement} row @param {HTMLElement} number @param {number} place */
+  markRow(row, number, place) {
+    if (this.#sheet.shown) drawRow(row, number, this.#sheet.rowMark(place));
+  }
+
+  // Editing one cell.
+
+  /**
+   * Begins to edit a cell. @param {Position} at @param {string} [typed] what was typed there already
+   * @returns {boolean} false where nothing of it can be edited
+   */
+  begin(at, typed) {
+    if (!this.#sheet.shown || at.row < 0) return false;
+    const field = this.#sheet.table.fields[at.column];
+    const target = this.#sheet.target(at.row);
+    if (!target || !field || this.#isBusy()) return target === null || !field ? false : true;
+    if (this.#sheet.change(at.row)?.op === 'delete') this.#host.notify('The row is to be deleted. Undo that first (Ctrl+Z, or the menu of the cell)', 'info');
+    else if (field.fixed) {
+      if (typed === undefined) return false;
+      this.#host.notify(field.fixed, 'info');
+    } else this.#begin(at, field, target, typed);
+    return true;
+  }
+
+  #begin(at, field, target, typed) {
+    const { grid } = /** @type {Shown} */ (this.#sheet.shown);
+    if (grid.model.active.row !== at.row || grid.model.active.column !== at.column) grid.moveTo(at, { focus: true });
+    grid.focus();
+    const cell = /** @type {HTMLElement} */ (grid.activeElement);
+    const value = this.#sheet.value(at);
+    const put = (next, move = '') => { this.#put(target, field, next); this.#go(at, move); };
+    const label = `${field.name} of row ${at.row + 1}`;
+    const choice = field.kind === 'choice' || (field.kind === 'boolean' && typed === undefined);
+    if (choice) openChoices(cell, { field, value, label, typed, done: put });
+    else if (field.kind === 'choices') openSet(cell, { field, value, label, done: put });
+    else if (needsPanel(field, value) && (typed === undefined || field.kind !== 'text')) this.#panel(at, field, target);
+    else this.#inCell(at, field, target, cell, label, typed);
+  }
+
+  #inCell(at, field, target, cell, label, typed) {
+    const { grid } = /** @type {Shown} */ (this.#sheet.shown);
+    grid.held = at;
+    const ended = () => { grid.held = null; this.#editor = null; };
+    this.#editor = new CellEditor(cell, {
+      field, label, typed, text: textOf(field, this.#sheet.value(at)),
+      done: (text, move) => { ended(); this.#put(target, field, read(field, text).value); this.#go(at, move); },
+      leave: (move) => { ended(); grid.render(true); this.#go(at, move); },
+      ctrl: (key) => this.#inEditor(key),
+      panel: (text) => { ended(); grid.render(true); grid.focus(); this.#panel(at, field, target, text); },
+    });
+    this.#draw();
+  }
+
+  /** Ctrl with a key while a cell is edited. */
+  #inEditor(key) {
+    if (key !== 's' && key !== '0') return false;
+    this.commit();
+    this.#sheet.shown?.grid.focus();
+    if (key === 's') this.review();
+    else this.setAll(null);
+    return true;
+  }
+
+  async #panel(at, field, target, text) {
+    const chosen = await openValue({ field, value: this.#sheet.value(at), text });
+    if (chosen) this.#put(target, field, chosen.value);
+    this.#sheet.shown?.grid.focus();
+  }
+
+  #put(target, field, value) {
+    this.#sheet.table.changes.set([{ target, column: field.name, value }]);
+    this.#changed();
+  }
+
+  /** Goes on from a cell where the keyboard ended its edit. */
+  #go(at, move) {
+    const grid = this.#sheet.shown?.grid;
+    if (!grid || move === '') return;
+    const [down, right] = STEPS[move] ?? [0, 0];
+    const { columnCount, rowCount } = grid.model;
+    const over = Math.sign(Math.floor((at.column + right) / columnCount)); // past an end of the row
+    const row = at.row + down + over;
+    const to = row < 0 || row >= rowCount ? at : { row, column: (at.column + right + columnCount) % columnCount };
+    grid.moveTo(to, { focus: true });
+  }
+
+  /** Takes what is being typed in a cell. */
+  commit() {
+    this.#editor?.commit();
+  }
+
+  // Keys of the grid.
+
+  /** @param {KeyboardEvent} event @param {Position} at @returns {boolean} whether it was taken */
+  onKey(event, at) {
+    if (!this.#sheet.shown || this.#editor) return false;
+    const { key, altKey, shiftKey } = event;
+    const ctrl = (event.ctrlKey || event.metaKey) && !altKey;
+    const act = ctrl ? this.#withCtrl(key.toLowerCase(), shiftKey) : altKey ? null : this.#plain(event, at);
+    if (act) act();
+    else if (isTyped(event)) return this.begin(at, key === 'Process' ? '' : key) && key !== 'Process';
+    return Boolean(act);
+  }
+
+  #withCtrl(key, shift) {
+    if (shift) return null;
+    return { 0: () => this.setAll(null), backspace: () => this.setAll(new Default()), d: () => this.duplicate(), delete: () => this.remove(), z: () => this.undo(), s: () => this.review() }[key] ?? null;
+  }
+
+  #plain({ key, shiftKey }, at) {
+    const whole = this.#sheet.shown?.grid.model.span === 'rows';
+    if (key === 'F2') return () => this.begin(at);
+    if (key === 'Enter' && shiftKey) return () => this.#host.view(at);
+    if (key === 'Insert' && !shiftKey) return () => this.add();
+    if (key === 'Delete' && whole) return () => this.remove();
+    if (key === 'Delete' || key === 'Backspace') return () => this.begin(at, '');
+    if (key === ' ' && !shiftKey && this.#sheet.table.fields[at.column]?.kind === 'boolean') return () => this.#toggle(at);
+    return null;
+  }
+
+  #toggle(at) {
+    const field = this.#sheet.table.fields[at.column];
+    const target = this.#sheet.target(at.row);
+    if (!target || field.fixed || this.#isBusy()) return;
+    const value = this.#sheet.value(at);
+    const on = value !== null && !standsFor(value) && (field.base === 'bit' ? bitsOf(value) !== 0n : Number(value) !== 0);
+    this.#put(target, field, field.base === 'bit' ? (on ? '0x00' : '0x01') : on ? '0' : '1');
+  }
+
+  // Several cells and rows.
+
+  #isBusy() {
+    if (this.#applying) this.#host.notify('The changes are being applied; wait for the end of it', 'info');
+    return this.#applying !== '';
+  }
+
+  /** Puts a value into all selected cells. @param {Value} value */
+  setAll(value) {
+    if (this.#isBusy()) return;
+    const { places, columns } = this.#sheet.selection(MOST_CELLS);
+    const fields = columns.map((column) => this.#sheet.table.fields[column]).filter((field) => !refusal(field, value));
+    const refused = columns.map((column) => refusal(this.#sheet.table.fields[column], value)).find(Boolean);
+    if (refused) this.#host.notify(refused, 'warn');
+    this.#sheet.table.changes.set(places.flatMap((place) => fields.map((field) => ({ target: /** @type {Target} */ (this.#sheet.target(place)), column: field.name, value }))));
+    this.#changed();
+  }
+
+  /** A new row above the others; what the filters ask for is in it. */
+  add() {
+    if (!this.#sheet.shown || this.#isBusy()) return;
+    this.commit();
+    const { filters } = this.#sheet.shown.place;
+    const set = filters.filter(({ op, column }) => op === '=' && this.#sheet.table.changes.isGiven(column)).map(({ column, value }) => /** @type {[string, Value]} */ ([column, value]));
+    this.#added([new Map(set)]);
+  }
+
+  /** New rows with what the selected ones have, but for what the server counts or computes. */
+  duplicate() {
+    if (!this.#sheet.shown || this.#isBusy()) return;
+    this.commit();
+    const { fields } = this.#sheet.table;
+    const { places } = this.#sheet.selection(MOST_CELLS);
+    const { rows } = this.#sheet.shown;
+    this.#added(places.map((place) => new Map(fields.flatMap((field, i) => {
+      const value = rows.at(place)?.[i];
+      return field.fixed || field.auto || value instanceof Default ? [] : [[field.name, value ?? null]];
+    }))));
+  }
+
+  /** @param {Map<string, Value>[]} rows */
+  #added(rows) {
+    if (!rows.length || !this.#sheet.shown) return;
+    const { grid } = this.#sheet.shown;
+    const [first] = this.#sheet.table.changes.add(rows);
+    const column = Math.max(0, this.#sheet.table.fields.findIndex((field) => !field.fixed && !field.auto));
+    this.#changed(true);
+    grid.moveTo({ row: Math.max(0, this.#sheet.placeOf(first)), column }, { focus: true });
+    this.#host.announce(`${rows.length} new ${rows.length === 1 ? 'row' : 'rows'} above the others`);
+  }
+
+  /** Marks the selected rows to be deleted. */
+  remove() {
+    if (!this.#sheet.shown || this.#isBusy()) return;
+    this.commit();
+    const { places, missing = 0 } = this.#sheet.selection(MOST_CELLS);
+    this.#sheet.table.changes.remove(places.map((place) => /** @type {Target} */ (this.#sheet.target(place))));
+    this.#changed();
+    if (missing) this.#host.notify(`${places.length.toLocaleString('en')} rows are marked: of so many only those near the ones in sight are held`, 'warn');
+    else this.#host.announce(`${places.length} ${places.length === 1 ? 'row' : 'rows'} to be deleted`);
+  }
+
+  // Taking back.
+
+  /** Takes the last step back. */
+  undo() {
+    if (!this.#sheet.shown || this.#isBusy()) return;
+    this.commit();
+    const id = this.#sheet.table.changes.undo();
+    this.#changed();
+    if (id === undefined) return;
+    this.#reveal(id);
+    this.#host.announce('Undone');
+  }
+
+  #revert(ids) {
+    if (this.#isBusy()) return;
+    this.#sheet.table.changes.revert(ids);
+    this.#changed();
+  }
+
+  async #discard() {
+    const { changes, table } = this.#sheet.table;
+    const sure = changes.size === 1 || await confirmDialog({ title: 'Discard', text: `Take ${countText(changes.size)} in ${table} back? Undo brings them again.`, action: 'Discard' });
+    if (!sure || this.#isBusy()) return;
+    changes.discard();
+    this.#changed();
+    this.#host.announce('Changes taken back');
+  }
+
+  #reveal(id, column = this.#sheet.shown?.grid.model.active.column ?? 0) {
+    const row = this.#sheet.placeOf(id);
+    if (row >= 0) this.#sheet.shown?.grid.moveTo({ row, column }, { focus: true });
+  }
+
+  // The clipboard.
+
+  #onCopy(event) {
+    const text = event.clipboardData?.getData('text/plain') ?? '';
+    const { places, columns } = this.#sheet.shown ? this.#sheet.selection(MOST_CELLS) : { places: [], columns: [] };
+    this.#copied.keep(text, places.map((place) => columns.map((column) => this.#sheet.value({ row: place, column }))));
+  }
+
+  #onPaste(event) {
+    if (!this.#sheet.shown || event.target instanceof HTMLInputElement || this.#isBusy()) return;
+    const { active } = this.#sheet.shown.grid.model;
+    const text = event.clipboardData?.getData('text/plain') ?? '';
+    const [file] = event.clipboardData?.files ?? [];
+    if (active.row < 0 || (!text && !file)) return;
+    event.preventDefault();
+    if (text) this.#paste(text);
+    else this.#pasteFile(active, file);
+  }
+
+  async #pasteFile(at, file) {
+    const field = this.#sheet.table.fields[at.column];
+    const target = this.#sheet.target(at.row);
+    try {
+      const value = await valueOf(file);
+      if (value && target && !field.fixed) this.#put(target, field, value);
+    } catch (cause) {
+      this.#host.notify(cause.message, 'bad');
+    }
+  }
+
+  #paste(text) {
+    const { grid } = /** @type {Shown} */ (this.#sheet.shown);
+    const known = this.#copied.of(text);
+    const spots = spotsOf(text, known, this.#sheet.selection(MOST_CELLS));
+    const cells = spots.slice(0, MOST_CELLS).flatMap(({ place, column, value }) => {
+      const field = this.#sheet.table.fields[column];
+      const target = place < grid.model.rowCount ? this.#sheet.target(place) : null;
+      if (!field || !target || refusal(field, value)) return [];
+      return [{ target, column: field.name, value: typeof value === 'string' && !known ? read(field, value).value : value }];
+    });
+    this.#sheet.table.changes.set(cells);
+    this.#changed();
+    const left = spots.length - cells.length;
+    if (left) this.#host.notify(`${cells.length} of ${spots.length} cells were pasted; the others are not there, or take no such value`, 'warn');
+    else this.#host.announce(`${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} pasted`);
+  }
+
+  /** The entries of a cell's menu. @param {Position} at @returns {import('../../common/menu.js').MenuItem[]} */
+  menu(at) {
+    const target = this.#sheet.shown && this.#sheet.target(at.row);
+    if (!target) return [];
+    const field = this.#sheet.table.fields[at.column];
+    return entriesOf({ field, change: this.#sheet.change(at.row), rows: this.#sheet.selection(MOST_CELLS).places.length }, {
+      edit: () => this.begin(at), set: (value) => this.setAll(value), panel: () => this.#panel(at, field, target), revert: (id) => this.#revert([id]),
+      add: () => this.add(), duplicate: () => this.duplicate(), remove: () => this.remove(),
+    });
+  }
+
+  // Writing.
+
+  /** Shows what would run and, if that is wanted, applies it. */
+  async review() {
+    this.commit();
+    if (!this.#sheet.shown || this.#isBusy()) return;
+    const { rows, grid } = this.#sheet.shown;
+    const table = this.#sheet.table;
+    const { changes } = table;
+    const [problem] = this.#sheet.problems();
+    if (problem) {
+      this.#reveal(problem.id, problem.column);
+      return this.#host.failed(problem.problem);
+    }
+    if (!changes.size) return this.#host.notify('Nothing is changed', 'info');
+    changes.forgive();
+    this.#host.settled();
+    try {
+      const outcome = await reviewAndApply(this.#host.api, {
+        changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${this.#sheet.nameOf(id)}`, showReview, showConflict,
+      }, {
+        changed: () => this.#changed(), took: (id, row) => { rows.pager.edit((one) => (changes.idOf(one) === id ? row : one)); this.#changed(); },
+        applying: (id) => { this.#applying = id; this.#draw(); }, refused: () => { this.#applying = ''; this.#draw(); },
+      });
+      if (outcome) this.#applied(table, rows, outcome);
+      else this.#changed();
+    } catch (refusal) {
+      this.#refused(table, rows, refusal);
+    } finally {
+      this.#applying = '';
+      this.#draw();
+      if (document.activeElement === document.body) grid.focus();
+    }
+    return undefined;
+  }
+
+  #applied({ changes }, shown, { ids, rows }) {
+    const byId = new Map(ids.map((id, i) => [id, rows?.[i] ?? null]));
+    if (rows) shown.pager.edit((row) => (byId.has(changes.idOf(row)) ? byId.get(changes.idOf(row)) ?? null : row));
+    changes.applied(ids, rows ?? []);
+    this.#changed();
+    if (!rows) this.#host.reload();
+    this.#host.notify(`${countText(ids.length)} applied`, 'good');
+  }
+
+  #refused(table, rows, { message, id, outcome }) {
+    if (outcome) this.#applied(table, rows, outcome);
+    if (id) table.changes.fail(id, message);
+    this.#changed();
+    if (id && table === this.#sheet.table) this.#reveal(id);
+    this.#host.failed(outcome ? `${message} (${outcome.applied.toLocaleString('en')} before it were made and stay)` : message);
+  }
+}
+
+/** Whether a key writes something. */
+function isTyped(event) {
+  const altGr = event.getModifierState?.('AltGraph');
+  return event.key === 'Process' || (event.key.length === 1 && (altGr || (!event.ctrlKey && !event.metaKey && !event.altKey)));
+}

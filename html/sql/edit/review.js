@@ -1,0 +1,103 @@
+/**
+ * The dialogs before and after changes are written: the statements, and rows that are others meanwhile.
+ * @module
+ */
+
+import { copyText, h, iconButton } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+import { tokens } from '../core/lexer.js';
+
+/** Statements that are drawn, and characters of one that are coloured. */
+const MOST = 300;
+const COLOURED = 20_000;
+
+/** Characters of a value that are compared before the eyes. */
+const SHOWN = 2000;
+
+/**
+ * Shows what would run; resolves with `'apply'`, with the number of a change that is to be taken back, or with nothing.
+ * @param {{statements: string[], transaction: boolean, note?: string|null}} review
+ * @param {string} table
+ * @returns {Promise<'apply'|number|undefined>}
+ */
+export function showReview({ statements, transaction, note }, table) {
+  const count = statements.length;
+  const list = h('ol', { class: 'review-list', 'aria-label': 'Statements' });
+  const copy = h('button', { type: 'button', class: 'button', text: 'Copy all', on: { click: () => copyText(statements.map((sql) => `${sql};\n`).join('')) } });
+  return openDialog({
+    title: `Review: ${count.toLocaleString('en')} ${count === 1 ? 'statement' : 'statements'} on ${table}`,
+    wide: true,
+    harmless: true,
+    body: [
+      h('p', { class: transaction ? 'review-how' : 'review-how warn', text: howText(transaction, count) }),
+      note && h('p', { class: 'review-how', text: note }),
+      list,
+      count > MOST && h('p', { class: 'dim', text: `… and ${(count - MOST).toLocaleString('en')} more; Copy all has them.` }),
+    ],
+    onOpen: (dialog, close) => {
+      list.append(...statements.slice(0, MOST).map((sql, i) => h('li', {}, h('code', {}, coloured(sql)),
+        iconButton('undo', `Take change ${i + 1} back`, () => close(i)))));
+      const apply = h('button', { type: 'button', class: 'button primary', text: 'Apply', on: { click: () => close('apply') } });
+      dialog.append(h('div', { class: 'dialog-foot' }, copy, h('span', { class: 'value-gap' }),
+        h('button', { type: 'button', class: 'button', text: 'Cancel', on: { click: () => close() } }), apply));
+      apply.focus();
+    },
+  });
+}
+
+function howText(transaction, count) {
+  if (!transaction) return 'The engine of this table has no rollback: the statements run one by one up to the first that fails, and what ran until then stays.';
+  return count === 1 ? 'It runs in a transaction, after its row was compared with what you saw.' : 'They run in one transaction, all or none, each after its row was compared with what you saw.';
+}
+
+function coloured(sql) {
+  if (sql.length > COLOURED) return [sql];
+  const out = [];
+  let at = 0;
+  for (const { type, start, end } of tokens(sql)) {
+    if (start > at) out.push(sql.slice(at, start));
+    out.push(h('span', { class: `tok-${type}`, text: sql.slice(start, end) }));
+    at = end;
+  }
+  return [...out, sql.slice(at)];
+}
+
+/**
+ * Shows a row that is another one now. Resolves with what is to become of the change.
+ * @param {{change: import('./changes.js').Change, columns: string[], now: any[]|null, name: string}} of `name`: which row, in words
+ * @returns {Promise<'theirs'|'mine'|undefined>}
+ */
+export function showConflict({ change, columns, now, name }) {
+  const { op, base, set } = change;
+  const was = (i) => base?.[i] ?? null;
+  const told = columns.flatMap((column, i) => {
+    const changed = now !== null && String(now[i]) !== String(was(i));
+    if (!changed && !set.has(column)) return [];
+    const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : textOf(was(i));
+    return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: textOf(was(i)) }), h('td', { text: mine }),
+      h('td', { text: now === null ? '–' : textOf(now[i]) }, changed && h('b', { class: 'warn', text: ' changed' })))];
+  });
+  const head = h('tr', {}, ['Column', 'As you saw it', 'Yours', 'Now'].map((text) => h('th', { scope: 'col', text })));
+  const gone = now === null;
+  const keep = gone ? { label: 'Add mine as a new row', value: 'mine' } : { label: op === 'delete' ? 'Delete it all the same' : 'Keep mine', value: 'mine' };
+  return openDialog({
+    title: gone ? 'The row was deleted meanwhile' : 'The row was changed meanwhile',
+    wide: true,
+    harmless: true,
+    body: [
+      h('p', { text: `${name} ${gone ? 'is gone: somebody deleted it' : 'is not as it was when you changed it: somebody else was there'}. Nothing was written.` }),
+      h('div', { class: 'conflict', tabindex: 0, role: 'group', 'aria-label': 'Both rows' }, h('table', { 'aria-label': 'What differs' }, h('thead', {}, head), h('tbody', {}, told))),
+      h('p', { class: 'dim', text: 'What you keep is shown as SQL once more before it is written.' }),
+    ],
+    actions: [
+      { label: 'Leave it for now', value: undefined }, { label: gone ? 'Drop my change' : 'Take theirs', value: 'theirs' },
+      ...(gone && op === 'delete' ? [] : [keep]),
+    ],
+  });
+}
+
+function textOf(value) {
+  if (value === null || value === undefined) return 'NULL';
+  const text = String(value);
+  return text === '' ? '‹empty›' : text.length > SHOWN ? `${text.slice(0, SHOWN)} …` : text;
+}

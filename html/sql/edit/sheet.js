@@ -1,0 +1,148 @@
+/**
+ * The table that is shown, with what is changed in it: which row and which value stands at a place.
+ * @module
+ */
+
+import { keyOf } from '../data/browse.js';
+import { Changes, Default } from './changes.js';
+import { fieldOf, initialOf, read } from './fields.js';
+
+/** Characters of a value told as what it was. */
+const TOLD = 60;
+
+/**
+ * @typedef {import('../results/gridmodel.js').Position} Position
+ * @typedef {import('./changes.js').Target} Target
+ * @typedef {import('./fields.js').Field} Field
+ * @typedef {{grid: import('../results/grid.js').Grid, rows: import('../data/source.js').TableRows, schema: any,
+ *   place: import('../data/source.js').Place}} Shown
+ * @typedef {{db: string, table: string, changes: Changes, fields: Field[]}} Table
+ */
+
+/** The tables that a data tab has changed rows of, and the one that it shows. */
+export class Sheet {
+  /** @type {Map<string, Table>} */ tables = new Map();
+  /** @type {Shown|null} */ shown = null;
+  /** @type {Table} */ table = { db: '', table: '', changes: new Changes({ columns: [], key: [] }), fields: [] };
+
+  /** @param {Shown|null} shown null where the rows cannot be changed */
+  show(shown) {
+    this.shown = shown;
+    const known = shown && this.tables.get(idOf(shown.place));
+    if (known) this.table = known;
+  }
+
+  /** The changes of a table, which outlive what is looked at. @param {{db: string, table: string}} of @param {any} schema */
+  changesOf({ db, table }, schema) {
+    const id = idOf({ db, table });
+    const columns = schema.columns.map(({ name }) => name);
+    const known = this.tables.get(id);
+    if (known && JSON.stringify(known.changes.columns) === JSON.stringify(columns)) return known.changes;
+    const fields = schema.columns.map((column) => fieldOf(column, schema));
+    const field = (name) => fields.find((one) => one.name === name);
+    const changes = new Changes({
+      columns, key: keyOf(schema)?.parts.map(({ name }) => name) ?? [], isGiven: (name) => !field(name)?.fixed,
+      initial: (name) => new Default(initialOf(field(name))),
+    });
+    if (known) changes.adopt(known.changes);
+    this.tables.set(id, { db, table, changes, fields });
+    return changes;
+  }
+
+  /** The rows of a table are read again. @param {{db: string, table: string}} of */
+  reread({ db, table }) {
+    this.tables.get(idOf({ db, table }))?.changes.reread();
+  }
+
+  /** @param {number} place @returns {Target|null} */
+  target(place) {
+    const { rows } = /** @type {Shown} */ (this.shown);
+    const { changes } = this.table;
+    if (place < 0) return null;
+    if (place < rows.extra) return changes.extraTarget(place);
+    const row = rows.pager.row(place - rows.extra);
+    return row ? changes.target(row) : null;
+  }
+
+  /** The change of the row at a place. @param {number} place */
+  change(place) {
+    const target = this.target(place);
+    return target && this.table.changes.get(target.id);
+  }
+
+  /** What is shown at a place. @param {Position} at @returns {any} */
+  value({ row, column }) {
+    return this.shown?.rows.at(row)?.[column] ?? null;
+  }
+
+  /** The places of the selection that are held, and its columns. @param {number} most cells */
+  selection(most) {
+    const { model } = /** @type {Shown} */ (this.shown).grid;
+    const { top, bottom, left, right, empty } = model.selection;
+    if (empty || model.active.row < 0) return { places: [], columns: [] };
+    const columns = Array.from({ length: right - left + 1 }, (_, i) => left + i);
+    const places = [];
+    for (let place = top; place <= bottom && places.length * columns.length < most; place += 1) if (this.target(place)) places.push(place);
+    return { places, columns, missing: bottom - top + 1 - places.length };
+  }
+
+  /** The place of a row that is held; -1 where it is not. @param {string} id */
+  placeOf(id) {
+    const { rows } = /** @type {Shown} */ (this.shown);
+    const { changes } = this.table;
+    for (let at = 0; at < rows.extra; at += 1) if (changes.extraTarget(at)?.id === id) return at;
+    const place = rows.pager.placeOf((row) => changes.idOf(row) === id);
+    return place < 0 ? -1 : place + rows.extra;
+  }
+
+  /** How a cell is marked. @param {Position} at @returns {import('./marks.js').CellMark|null} */
+  mark({ row, column }) {
+    if (!this.shown || !(this.table.changes.size || this.shown.rows.extra)) return null;
+    const change = this.change(row);
+    if (!change) return null;
+    const field = this.table.fields[column];
+    const value = change.row[column];
+    if (change.op === 'delete') return { state: 'deleted', before: '', problem: '', value: change.base?.[column] };
+    if (change.op === 'insert') return { state: 'new', before: '', problem: this.#problem(change, field), value };
+    return change.set.has(field.name) ? { state: 'changed', before: told(change.base?.[column]), problem: this.#problem(change, field), value } : null;
+  }
+
+  /** What speaks against a value that was put in. @param {import('./changes.js').Change} change @param {Field} field */
+  #problem({ op, set }, field) {
+    const value = field && op !== 'delete' && set.get(field.name);
+    return typeof value === 'string' ? read(field, value).problem : '';
+  }
+
+  /** What was put in and cannot be. @returns {{id: string, column: number, problem: string}[]} */
+  problems() {
+    const { changes, fields } = this.table;
+    return changes.list.flatMap((change) => fields.flatMap((field, column) => {
+      const problem = change.set.has(field.name) ? this.#problem(change, field) : '';
+      return problem ? [{ id: change.id, column, problem }] : [];
+    }));
+  }
+
+  /** What the number of a row shows. @param {number} place @returns {{state: import('./marks.js').RowState|null, text: string, error: string}} */
+  rowMark(place) {
+    const extra = this.shown?.rows.extra ?? 0;
+    const change = this.table.changes.size || extra ? this.change(place) : null;
+    const state = change?.error ? 'failed' : change?.op ?? (place < extra ? 'saved' : null);
+    return { state, text: place < extra ? '' : String(place - extra + 1), error: change?.error ?? '' };
+  }
+
+  /** Which row it is, in words. @param {string} id */
+  nameOf(id) {
+    const { changes } = this.table;
+    const { base } = changes.get(id) ?? {};
+    return changes.key.map((name) => `${name} = ${told(base?.[changes.columns.indexOf(name)])}`).join(', ');
+  }
+}
+
+const idOf = ({ db, table }) => JSON.stringify([db, table]);
+
+/** A value in words. */
+function told(value) {
+  if (value === null || value === undefined) return 'NULL';
+  const text = String(value);
+  return text === '' ? 'empty' : text.length > TOLD ? `${text.slice(0, TOLD)} …` : text;
+}

@@ -1,0 +1,58 @@
+/**
+ * The kinds of object that a database has, and the statements about one. No DOM.
+ * @module
+ */
+
+import { quoteIdentifier } from '../core/identifiers.js';
+
+/** @typedef {'database'|'table'|'view'|'sequence'|'procedure'|'function'|'package'|'package body'|'trigger'|'event'} Kind */
+/** @typedef {{kind: Kind, db: string, name: string, on?: string, system?: boolean}} Named `on`: the table of a trigger; `system`: a database of the server's own */
+
+/** What a pane and a menu call a kind. @param {Kind} kind */
+export const titleOf = (kind) => kind[0].toUpperCase() + kind.slice(1);
+
+/** The name with that of its database, in backquotes where they are needed. @param {Named} object */
+export function qualified({ kind, db, name }) {
+  return kind === 'database' ? quoteIdentifier(name) : `${quoteIdentifier(db)}.${quoteIdentifier(name)}`;
+}
+
+/** @param {Named} object */
+export const dropSql = (object) => `DROP ${object.kind.toUpperCase()} ${qualified(object)}`;
+
+/** @param {Named} object */
+export const truncateSql = (object) => `TRUNCATE TABLE ${qualified(object)}`;
+
+/** @param {Named} object */
+export const countSql = (object) => `SELECT COUNT(*) FROM ${quoteIdentifier(object.name)}`;
+
+/** @param {Named} object */
+export const showCreateSql = (object) => `SHOW CREATE ${object.kind.toUpperCase()} ${qualified(object)}`;
+
+/**
+ * The text that an object is made with, from what `showCreateSql` answers; null where the account may not read it.
+ * @param {{columns: string[], rows: any[][]}} result
+ * @returns {string|null}
+ */
+export function createText({ columns, rows }) {
+  const at = columns.findIndex((name) => /^(?:create |sql original)/i.test(name));
+  return rows[0]?.[at] ?? null;
+}
+
+/** Why the account does not get to see a text. @param {Kind} kind */
+export function createDenied(kind) {
+  if (kind === 'procedure' || kind === 'function') return 'The server does not show its text to this account: that takes being its definer, SHOW_ROUTINE (MySQL), SHOW CREATE ROUTINE (MariaDB 11.3), or SELECT on the server’s own tables.';
+  return `The server does not show the text of this ${kind} to this account.`;
+}
+
+/** What goes when an object goes, in words. @param {Named} object */
+export function consequence({ kind, on }) {
+  switch (kind) {
+    case 'database': return 'It removes the database with every table and its rows, views, routines, triggers and events. That cannot be undone.';
+    case 'table': return 'It removes the table with all its rows, indexes and triggers. That cannot be undone.';
+    case 'view': return 'Rows stay where they are; what reads the view fails from then on.';
+    case 'sequence': return 'Its number is lost; what takes its next value fails from then on.';
+    case 'trigger': return `Writes to ${on || 'its table'} no longer run it.`;
+    case 'event': return 'It does not run any more.';
+    default: return 'What calls it fails from then on.';
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The menu of an object of the sidebar, and what its entries do.
+ * @module
+ */
+
+import { h } from '../../common/dom.js';
+import { openDialog } from '../../common/dialog.js';
+import { openMenu } from '../../common/menu.js';
+import { ask } from '../ask.js';
+import { destroy } from './destroy.js';
+import { countSql, createDenied, createText, dropSql, qualified, showCreateSql, truncateSql } from './kinds.js';
+import { isRoutine, parametersOf } from './objectview.js';
+import { copied, note, sqlText } from './parts.js';
+import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTemplate } from './templates.js';
+
+/** @typedef {import('./kinds.js').Named} Named */
+/**
+ * @typedef {object} Host what the menu does its work with
+ * @property {import('./privileges.js').Api} api
+ * @property {Notify} notify
+ * @property {boolean} readOnly
+ * @property {boolean} mariadb
+ * @property {() => string} newId of a statement
+ * @property {(db: string, table: string) => Promise<any>} schema
+ * @property {(object: Named) => void} open schema or pane
+ * @property {(db: string, table: string) => void} data
+ * @property {(db: string, table: string) => void} rows
+ * @property {(db: string) => void} use
+ * @property {(place: {db: string, table?: string}) => void} fill from a file of values
+ * @property {(what: {db: string, tables?: string[]}) => void} dump as SQL
+ * @property {(db: string, sql: string, name: string, run?: boolean) => void} fillIn into a new tab
+ * @property {(object: Named, sql: string) => void} gone what an object lost, or that it is no more
+ */
+
+/** Opens the menu at a button. @param {HTMLElement} button @param {Named} object @param {Host} host */
+export function openObjectMenu(button, object, host) {
+  const groups = [first(object, host), look(object, host), copy(object, host), templates(object, host), transfer(object, host), host.readOnly || object.system ? [] : destructive(object, host)];
+  openMenu(button, groups.filter((group) => group.length).flatMap((group, i) => (i ? [null, ...group] : group)));
+}
+
+const hasRows = ({ kind }) => kind === 'table' || kind === 'view';
+
+function first(object, host) {
+  const { kind, db, name } = object;
+  if (kind === 'database') return [{ label: 'Open', icon: 'database', run: () => host.open(object) }, { label: 'Use in this tab', icon: 'check', run: () => host.use(name) }];
+  if (!hasRows(object)) {
+    return [{ label: 'Open', icon: 'open', run: () => host.open(object) }, ...(isRoutine(object) ? [{ label: 'Run …', icon: 'play', disabled: host.readOnly && kind === 'procedure', title: host.readOnly && kind === 'procedure' ? 'Read-only mode runs no procedures' : undefined, run: () => call(object, host, true) }] : [])];
+  }
+  return [
+    { label: 'Open data', icon: 'rows', key: 'Alt+Enter', run: () => host.data(db, name) },
+    { label: 'Schema', icon: 'table', key: 'Enter', run: () => host.open(object) },
+    { label: 'Select rows', icon: 'play', key: 'Shift+Enter', run: () => host.rows(db, name) },
+  ];
+}
+
+function look(object, host) {
+  const { kind, db, name } = object;
+  if (kind === 'database' && object.system) return [];
+  const create = { label: 'Show CREATE', icon: 'file', run: () => showCreate(object, host) };
+  return hasRows(object) ? [{ label: 'Count rows', icon: 'value', run: () => host.fillIn(db, countSql(object), `count ${name}`, true) }, create] : [create];
+}
+
+function copy(object, host) {
+  const { kind, name } = object;
+  const full = { label: 'Copy qualified name', icon: 'copy', run: () => copied(qualified(object), 'Qualified name', host.notify) };
+  return [{ label: 'Copy name', icon: 'copy', run: () => copied(name, 'Name', host.notify) }, ...(kind === 'database' ? [] : [full])];
+}
+
+function templates(object, host) {
+  const { db, name } = object;
+  if (isRoutine(object)) return [{ label: object.kind === 'function' ? 'SELECT template' : 'CALL template', icon: 'edit', run: () => call(object, host, false) }];
+  if (!hasRows(object)) return [];
+  /** @param {string} word @param {(object: Named, schema: any) => string} template */
+  const entry = (word, template) => ({
+    label: `${word} template`, icon: 'edit', run: () => told(host, async () => host.fillIn(db, template(object, await host.schema(db, name)), `${word.toLowerCase()} ${name}`)),
+  });
+  const writes = host.readOnly ? [] : [entry('INSERT', insertTemplate), entry('UPDATE', updateTemplate), entry('DELETE', deleteTemplate)];
+  return [entry('SELECT', selectTemplate), ...writes];
+}
+
+/** What brings rows in, and takes everything out. @param {Named} object @param {Host} host */
+function transfer({ kind, db, name, system }, host) {
+  if (!['database', 'table', 'view'].includes(kind) || system) return [];
+  const place = kind === 'database' ? { db: name } : { db, table: name };
+  const dump = { label: 'Dump as SQL …', icon: 'download', run: () => host.dump(kind === 'database' ? { db: name } : { db, tables: [name] }) };
+  return host.readOnly || kind === 'view' ? [dump] : [{ label: 'Import CSV …', icon: 'upload', run: () => host.fill(place) }, dump];
+}
+
+function destructive(object, host) {
+  const { kind, name } = object;
+  const act = (what) => async () => {
+    const sql = await destroy(what, object, { api: host.api, mariadb: host.mariadb, queryId: host.newId() });
+    if (sql === null) return;
+    host.notify(sql === dropSql(object) ? `${name} dropped` : `${name} is empty now`, 'good');
+    host.gone(object, sql);
+  };
+  const truncate = { label: 'Truncate …', icon: 'trash', danger: true, title: truncateSql(object), run: act('truncate') };
+  return [...(kind === 'table' ? [truncate] : []), { label: 'Drop …', icon: 'trash', danger: true, title: dropSql(object), run: act('drop') }];
+}
+
+/** A call in a tab of its own; values are asked for when it runs. @param {Named} object @param {Host} host @param {boolean} run */
+export function call(object, host, run) {
+  return told(host, async () => host.fillIn(object.db, callTemplate(object, await parametersOf(host.api, object)), object.name, run));
+}
+
+/** A failure is said. @param {Host} host @param {() => Promise<void>} act */
+function told({ notify }, act) {
+  return act().catch((error) => notify(error.message, 'bad'));
+}
+
+function showCreate(object, host) {
+  return told(host, async () => {
+    const sql = createText(await ask(host.api, { sql: showCreateSql(object) }));
+    const body = h('div', { class: 'schema-in-dialog' }, sqlText('CREATE statement', sql, host.notify), sql ? null : note(createDenied(object.kind), 'warn'));
+    const edit = sql ? [{ label: 'Open in a new tab', value: 'edit' }] : [];
+    const chosen = await openDialog({ title: `${object.kind} ${object.name}`, wide: true, body, actions: [...edit, { label: 'Close', value: '', kind: 'primary' }] });
+    if (chosen === 'edit' && sql) host.fillIn(object.db, sql, object.name);
+  });
+}

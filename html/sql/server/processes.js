@@ -1,0 +1,84 @@
+/**
+ * The connections of the server and what each does.
+ * @module
+ */
+
+import { h, icon } from '../../common/dom.js';
+import { confirmDialog, openDialog } from '../../common/dialog.js';
+import { lasting } from '../core/entries.js';
+import { ask, askRows } from '../ask.js';
+import { copied, facts, highlighted } from '../objects/parts.js';
+import { ownGrants, reach } from '../objects/privileges.js';
+import { DataTable, rowButton } from './datatable.js';
+import { frame, textOfRow } from './parts.js';
+
+const LIST = (from) => `SELECT ID AS id, USER AS user, HOST AS host, DB AS db, COMMAND AS command, TIME AS time, STATE AS state, INFO AS info, ID = CONNECTION_ID() AS own FROM ${from}`;
+
+/** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
+export function processesPage(deps) {
+  const { api } = deps;
+  let from = deps.mariadb() ? 'information_schema.PROCESSLIST' : 'performance_schema.processlist';
+  const query = (row) => (row.info ? rowButton('query', row, 'Show the whole query', () => details(row, deps), h('code', { text: row.info.replace(/\s+/g, ' ').slice(0, 240) })) : '');
+  const table = new DataTable({
+    label: 'Processes', unit: 'connection', sort: { key: 'seconds', down: true },
+    columns: [
+      { key: 'id', title: 'Id', number: true }, { key: 'user', title: 'User', cell: whose }, { key: 'host', title: 'Host' }, { key: 'db', title: 'Database' },
+      { key: 'command', title: 'Command' }, { key: 'seconds', title: 'Time', number: true, cell: ({ seconds }) => (Number.isFinite(seconds) ? lasting(seconds) : '') }, { key: 'state', title: 'State' }, { key: 'info', title: 'Query', wide: true, cell: query },
+      ...(deps.readOnly() ? [] : [{ key: 'kill', title: 'Kill', plain: true, cell: (row) => kills(row, deps, () => page.refresh()) }]),
+    ],
+  });
+  const load = async (signal) => {
+    const rows = await askRows(api, { sql: LIST(from), limit: 10_000, signal }).catch((error) => {
+      // An older MySQL, or one without its performance schema.
+      if (signal.aborted || from.startsWith('information_schema')) throw error;
+      from = 'information_schema.PROCESSLIST';
+      return askRows(api, { sql: LIST(from), limit: 10_000, signal });
+    });
+    table.set(rows.map((row) => toRow(row, deps.user())));
+    const grants = await ownGrants(api);
+    page.say(grants.length > 0 && reach(grants, 'PROCESS') !== 'all' && 'Only connections of this account are shown: to see those of others it needs the PROCESS privilege.',
+      deps.readOnly() && 'Read-only mode: nothing can be killed from here.');
+  };
+  const page = frame({ label: 'Processes', table, again: 5, load });
+  return page;
+}
+
+function toRow(row, user) {
+  const seconds = row.time === null || row.command === 'Daemon' ? NaN : Number(row.time);
+  const own = Number(row.own) === 1 ? 'this page' : row.user === user ? 'your account' : '';
+  return { ...row, id: Number(row.id), seconds, own, look: row.command === 'Sleep' ? 'resting' : null, text: textOfRow(row.id, row.user, row.host, row.db, row.command, row.state, row.info, own) };
+}
+
+function whose({ user, own }) {
+  return own ? h('span', {}, user, ' ', h('span', { class: 'tag', text: own })) : user;
+}
+
+/** Threads of the server's own cannot be killed. */
+const isServers = ({ command, user }) => command === 'Daemon' || user === 'system user' || user === 'event_scheduler';
+
+function kills(row, deps, refresh) {
+  if (isServers(row)) return '';
+  const act = (sql, what) => async () => {
+    const detail = `${sql}${row.info ? `\n\n-- ${what === 'query' ? 'what it runs' : 'what it runs, if anything'}:\n${row.info.slice(0, 2000)}` : ''}`;
+    const text = what === 'query' ? `Connection ${row.id} of ${row.user} stays open; its statement ends with an error.` : `Connection ${row.id} of ${row.user} is closed; an open transaction is rolled back.`;
+    if (!await confirmDialog({ title: what === 'query' ? 'Kill the query' : 'Kill the connection', text, detail, action: 'Kill' })) return;
+    try {
+      await ask(deps.api, { sql });
+      deps.notify(what === 'query' ? `The query of ${row.id} was killed` : `Connection ${row.id} was killed`, 'good');
+    } catch (error) {
+      deps.notify(error.errno === 1095 ? `${error.message}. To kill what others run, the account needs CONNECTION_ADMIN (MySQL), CONNECTION ADMIN (MariaDB) or SUPER.` : error.message, 'bad');
+    }
+    refresh();
+  };
+  return h('span', { class: 'row-buttons' },
+    row.info && rowButton('kill-query', row, `Kill the query of ${row.id}`, act(`KILL QUERY ${row.id}`, 'query'), icon('stop'), 'button quiet square'),
+    rowButton('kill', row, `Kill connection ${row.id}`, act(`KILL ${row.id}`, 'connection'), icon('close'), 'button quiet square'));
+}
+
+async function details(row, deps) {
+  const body = [facts([['User', row.user], ['Host', row.host], ['Database', row.db], ['Command', row.command], ['Time', Number.isFinite(row.seconds) ? lasting(row.seconds) : null], ['State', row.state]]),
+    h('pre', { class: 'quote', tabindex: '0', role: 'group', 'aria-label': 'Query' }, highlighted(row.info))];
+  const chosen = await openDialog({ title: `Connection ${row.id}`, wide: true, body, actions: [{ label: 'Copy', value: 'copy' }, { label: 'Open in a new tab', value: 'open' }, { label: 'Close', value: '', kind: 'primary' }] });
+  if (chosen === 'copy') copied(row.info, 'Query', deps.notify);
+  else if (chosen === 'open') deps.fillIn(row.info, `query of ${row.id}`);
+}

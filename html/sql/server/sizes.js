@@ -1,0 +1,102 @@
+/**
+ * How large databases and tables are.
+ * @module
+ */
+
+import { fill, h, icon } from '../../common/dom.js';
+import { formatBytes } from '../../common/figures.js';
+import { rowsText } from '../core/entries.js';
+import { DataTable, rowButton } from './datatable.js';
+import { frame, textOfRow } from './parts.js';
+
+/** Databases that are asked about at once. */
+const AT_ONCE = 4;
+
+/** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
+export function sizesPage(deps) {
+  const host = h('div', { class: 'server-pages' });
+  /** @type {import('./parts.js').Page|null} */
+  let page = null;
+  const put = (next) => { page?.close(); page = next; fill(host, next.element); };
+  const showDatabases = () => put(databases(deps, (db) => put(tables(db, deps, showDatabases))));
+  showDatabases();
+  return { element: host, close: () => page?.close() };
+}
+
+/** Figures that databases and tables have alike. @returns {import('./datatable.js').Column[]} */
+function figureColumns() {
+  const size = (key) => (row) => (row[key] === null ? '' : formatBytes(row[key]));
+  return [
+    { key: 'data', title: 'Data', number: true, cell: size('data') }, { key: 'index', title: 'Indexes', number: true, cell: size('index') },
+    { key: 'total', title: 'Total', number: true, cell: size('total') }, { key: 'share', title: 'Share', plain: true, cell: bar },
+  ];
+}
+
+function bar({ total, most, whole }) {
+  const inner = h('span', {});
+  inner.style.width = `${most ? Math.max(0, (100 * (total ?? 0)) / most) : 0}%`;
+  const percent = whole ? `${((100 * (total ?? 0)) / whole).toFixed(1)} %` : '';
+  return h('span', { class: 'share' }, h('span', { class: 'share-bar', 'aria-hidden': 'true' }, inner), percent);
+}
+
+/** With what a bar is compared to. */
+function compared(rows) {
+  const totals = rows.map(({ total }) => total ?? 0);
+  const [most, whole] = [Math.max(0, ...totals), totals.reduce((sum, one) => sum + one, 0)];
+  return rows.map((row) => ({ ...row, most, whole }));
+}
+
+const sum = (list, key) => list.reduce((total, one) => total + (one[key] ?? 0), 0);
+
+function databases(deps, open) {
+  const table = new DataTable({
+    label: 'Sizes of databases', unit: 'database', sort: { key: 'total', down: true },
+    columns: [
+      { key: 'name', title: 'Database', cell: (row) => rowButton('open', row, '', () => open(row.name), row.name) }, { key: 'tables', title: 'Tables', number: true },
+      { key: 'rows', title: 'Rows', number: true, cell: ({ rows, failed }) => failed ?? `≈ ${rows.toLocaleString('en')}` }, ...figureColumns(),
+    ],
+  });
+  const load = async (signal) => {
+    const names = await deps.api.databases();
+    const found = [];
+    const left = [...names];
+    const worker = async () => {
+      for (let name = left.shift(); name !== undefined && !signal.aborted; name = left.shift()) {
+        found.push(await ofDatabase(deps.api, name));
+        if (!signal.aborted) table.set(compared(found));
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  };
+  const page = frame({ label: 'Sizes', table, load });
+  page.say('Figures are the server’s own estimates, of what this account may see.');
+  return page;
+}
+
+async function ofDatabase(api, name) {
+  try {
+    const list = (await api.tables(name, true)).filter(({ kind }) => kind === 'table');
+    const [data, index] = [sum(list, 'data_bytes'), sum(list, 'index_bytes')];
+    return { id: name, name, tables: list.length, rows: sum(list, 'rows_estimate'), data, index, total: data + index, text: textOfRow(name) };
+  } catch (error) {
+    return { id: name, name, tables: null, rows: null, data: null, index: null, total: null, failed: error.message, text: textOfRow(name) };
+  }
+}
+
+function tables(db, deps, back) {
+  const table = new DataTable({
+    label: `Sizes of the tables of ${db}`, unit: 'table', sort: { key: 'total', down: true },
+    columns: [
+      { key: 'name', title: 'Table', cell: (row) => rowButton('open', row, '', () => deps.openSchema(db, row.name), row.name) }, { key: 'engine', title: 'Engine' },
+      { key: 'rows', title: 'Rows', number: true, cell: ({ told }) => rowsText(told) }, ...figureColumns(),
+    ],
+  });
+  const load = async () => {
+    const list = (await deps.api.tables(db, true)).filter(({ kind }) => kind === 'table');
+    table.set(compared(list.map((told) => ({ id: told.name, told, name: told.name, engine: told.engine, rows: told.rows_estimate, data: told.data_bytes, index: told.index_bytes, total: told.bytes, text: textOfRow(told.name, told.engine) }))));
+  };
+  const up = h('button', { type: 'button', class: 'button quiet', on: { click: back } }, icon('back'), 'Databases');
+  const page = frame({ label: `Sizes of ${db}`, table, load, tools: [up, h('h3', { text: db })] });
+  queueMicrotask(() => up.focus());
+  return page;
+}

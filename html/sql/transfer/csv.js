@@ -1,0 +1,161 @@
+/**
+ * Reads CSV (RFC 4180) and its relatives, piece by piece.
+ * @module
+ */
+
+/** Characters of one field at most: what a quote opens that nothing closes would run to the end of the file. */
+const MAX_FIELD = 64 << 20;
+
+/**
+ * @typedef {{delimiter: string, quote: string}} Dialect one character each; no quote: ''
+ * @typedef {{fields: string[], quoted: boolean[]|null, line: number}} Record `quoted`: which fields stood in quotes; null where
+ *   none did; `line`: where it begins, from 1
+ */
+
+/** A record of a line without anything: what stands between records, or the NULL of a single column. @param {Record} record */
+export const isBlank = ({ fields, quoted }) => fields.length === 1 && fields[0] === '' && !quoted;
+
+/** Reads text that comes in pieces. Line ends are CRLF, LF or CR. */
+export class CsvParser {
+  #delimiter;
+  #quote;
+  #onRecord;
+  #plainEnd;
+  /** @type {string[]} */ #fields = [];
+  /** @type {boolean[]|null} */ #quoted = null;
+  #field = '';
+  /** @type {'start'|'plain'|'quoted'|'closed'} */ #state = 'start';
+  /** The last piece ended with a CR, whose LF may begin the next one. */
+  #afterCr = false;
+  #line = 1;
+  #begins = 1;
+  #opened = 0;
+
+  /** @param {Dialect} dialect @param {(record: Record) => void} onRecord */
+  constructor({ delimiter, quote }, onRecord) {
+    this.#delimiter = delimiter;
+    this.#quote = quote;
+    this.#onRecord = onRecord;
+    this.#plainEnd = new RegExp(`[${escaped(delimiter)}\r\n]`, 'g');
+  }
+
+  /** The line that is read. */
+  get line() {
+    return this.#line;
+  }
+
+  /** @param {string} text */
+  push(text) {
+    let at = 0;
+    if (this.#afterCr && text !== '') {
+      this.#afterCr = false;
+      if (text[0] === '\n') at = 1;
+    }
+    while (at < text.length) at = this.#state === 'quoted' ? this.#inQuotes(text, at) : this.#outside(text, at);
+  }
+
+  #outside(text, at) {
+    if (this.#state === 'start' && this.#quote && text[at] === this.#quote) {
+      this.#state = 'quoted';
+      this.#opened = this.#line;
+      return at + 1;
+    }
+    // A quote that comes after the end of one is one of the text.
+    if (this.#state === 'closed' && text[at] === this.#quote) {
+      this.#state = 'quoted';
+      this.#field += this.#quote;
+      return at + 1;
+    }
+    this.#plainEnd.lastIndex = at;
+    const found = this.#plainEnd.exec(text);
+    const end = found ? found.index : text.length;
+    if (end > at) {
+      this.#add(text.slice(at, end));
+      this.#state = 'plain';
+    }
+    if (!found) return end;
+    if (found[0] === this.#delimiter) this.#endField();
+    else return this.#endRecord(text, end);
+    return end + 1;
+  }
+
+  #inQuotes(text, at) {
+    const close = text.indexOf(this.#quote, at);
+    const end = close < 0 ? text.length : close;
+    this.#add(text.slice(at, end));
+    this.#line += linesIn(text, at, end);
+    if (close < 0) return end;
+    this.#state = 'closed';
+    (this.#quoted ??= [])[this.#fields.length] = true;
+    return close + 1;
+  }
+
+  #add(part) {
+    this.#field += part;
+    if (this.#field.length > MAX_FIELD) throw new Error(this.#unclosed() || `A field in line ${this.#line} is larger than ${MAX_FIELD >> 20} MiB.`);
+  }
+
+  #endField() {
+    this.#fields.push(this.#field);
+    this.#field = '';
+    this.#state = 'start';
+  }
+
+  #endRecord(text, at) {
+    this.#endField();
+    const record = { fields: this.#fields, quoted: this.#quoted, line: this.#begins };
+    this.#fields = [];
+    this.#quoted = null;
+    this.#line += 1;
+    this.#begins = this.#line;
+    const isCr = text[at] === '\r';
+    this.#afterCr = isCr && at + 1 === text.length;
+    this.#onRecord(record);
+    return at + (isCr && text[at + 1] === '\n' ? 2 : 1);
+  }
+
+  #unclosed() {
+    return this.#state === 'quoted' ? `The quote that opens in line ${this.#opened} is not closed.` : '';
+  }
+
+  /** Ends the text; throws where a quote is open. */
+  end() {
+    const unclosed = this.#unclosed();
+    if (unclosed) throw new Error(unclosed);
+    if (this.#fields.length || this.#state !== 'start') this.#endRecord('\n', 0);
+  }
+}
+
+const escaped = (char) => char.replace(/[\\\]^-]/g, '\\$&');
+
+/** Line ends in a part of a text; a CR before an LF is not one. */
+function linesIn(text, from, to) {
+  let count = 0;
+  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
+}
+
+/** The records of a text that is here whole, or of its beginning; what is broken ends them. @param {string} text @param {Dialect} dialect @param {number} [most] @returns {Record[]} */
+export function recordsOf(text, dialect, most = Infinity) {
+  /** @type {Record[]} */
+  const records = [];
+  const parser = new CsvParser(dialect, (record) => { if (records.length < most) records.push(record); });
+  try {
+    parser.push(text);
+    parser.end();
+  } catch {
+    return records;
+  }
+  return records;
+}
+
+/** A field as it stands in a file. @param {string} text @param {boolean} wasQuoted @param {Dialect} dialect */
+function fieldText(text, wasQuoted, { delimiter, quote }) {
+  const needs = wasQuoted || text.includes(delimiter) || /[\r\n]/.test(text) || (quote && text.includes(quote));
+  return quote && needs ? quote + text.replaceAll(quote, quote + quote) + quote : text;
+}
+
+/** A record as a line of a file. @param {{fields: string[], quoted?: boolean[]|null}} record @param {Dialect} dialect */
+export function lineOf({ fields, quoted = null }, dialect) {
+  return `${fields.map((text, i) => fieldText(text, Boolean(quoted?.[i]), dialect)).join(dialect.delimiter)}\r\n`;
+}

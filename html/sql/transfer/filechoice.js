@@ -1,0 +1,136 @@
+/**
+ * The file of an import and how it is read: guessed, and changeable.
+ * @module
+ */
+
+import { fill, h, icon } from '../../common/dom.js';
+import { formatBytes } from '../../common/figures.js';
+import { choice, field, tick } from './controls.js';
+import { isBlank, recordsOf } from './csv.js';
+import { sampleOf, textOf } from './filetext.js';
+import { DELIMITERS, ENCODINGS, guessDialect, guessEncoding, guessHeader, guessNull } from './guess.js';
+
+/** Records that are looked at. */
+const LOOKED_AT = 5000;
+
+const QUOTES = { '"': 'Double "', "'": "Single '", '': 'None' };
+const NULLS = { '': 'an empty field', '\\N': '\\N', NULL: 'NULL', null: 'null', word: 'a word …', never: 'nothing' };
+const DATES = { iso: '2024-12-31', dmy: '31.12.2024', mdy: '12/31/2024' };
+
+/** What is chosen of a file. */
+export class FileChoice {
+  #onChange;
+  /** @type {import('./filetext.js').Sample|null} */ #sample = null;
+  #text = '';
+  /** @type {import('./csv.js').Record[]} */ #records = [];
+  /** Whether the person said whether there are names. */
+  #headerChosen = false;
+  /** @type {File|null} */ file = null;
+
+  /** @param {() => void} onChange */
+  constructor(onChange) {
+    this.#onChange = onChange;
+    const changed = () => this.#changed();
+    this.name = h('span', { class: 'import-file' });
+    this.input = h('input', { type: 'file', class: 'visually-hidden', accept: '.csv,.tsv,.tab,.txt,text/csv,text/tab-separated-values,text/plain', tabindex: '-1', 'aria-hidden': 'true', on: { change: () => this.input.files?.[0] && this.open(this.input.files[0]) } });
+    this.button = h('button', { type: 'button', class: 'button', data: { action: 'choose' }, on: { click: () => this.input.click() } }, icon('upload'), h('span', { text: 'Choose a file …' }));
+    this.encoding = choice(ENCODINGS, () => this.#decode());
+    this.delimiter = choice({ ...DELIMITERS, other: 'Other …' }, changed);
+    this.other = h('input', { class: 'field short', maxlength: 1, 'aria-label': 'Other delimiter', on: { input: changed } });
+    this.quote = choice(QUOTES, changed);
+    this.header = tick('Names of columns in the first line', () => { this.#headerChosen = true; this.#changed(); });
+    this.nulls = choice(NULLS, changed);
+    this.nullWord = h('input', { class: 'field', size: 8, 'aria-label': 'Word for NULL', on: { input: changed } });
+    this.comma = choice({ '.': 'Point 1.5', ',': 'Comma 1,5' }, changed);
+    this.dates = choice(DATES, changed);
+    this.options = h('fieldset', { class: 'import-part', hidden: true }, h('legend', { text: 'How it is read' }),
+      h('div', { class: 'import-fields' }, field('Encoding', this.encoding), field('Delimiter', this.delimiter, this.other), field('Quote', this.quote),
+        field('NULL is', this.nulls, this.nullWord), field('Decimals', this.comma), field('Dates', this.dates)),
+      this.header.element);
+    this.element = h('div', {}, h('div', { class: 'import-head' }, this.button, this.input, this.name), this.options);
+  }
+
+  /** @param {File} file */
+  async open(file) {
+    this.file = file;
+    this.#headerChosen = false;
+    this.#sample = await sampleOf(file);
+    if (this.file !== file) return;
+    fill(this.name, h('b', { text: file.name }), ` ${formatBytes(file.size)}`);
+    this.button.lastChild?.replaceWith(h('span', { text: 'Another file …' }));
+    this.encoding.value = guessEncoding(this.#sample.bytes);
+    this.#text = textOf(this.#sample, this.encoding.value);
+    const { delimiter, quote } = guessDialect(this.#text, file.name);
+    this.delimiter.value = delimiter;
+    this.quote.value = quote;
+    this.#read();
+    this.#guessValues();
+    this.options.hidden = false;
+    this.#changed();
+  }
+
+  #guessValues() {
+    this.nulls.value = guessNull(this.#records);
+    const values = this.#records.flatMap(({ fields }) => fields);
+    const some = (pattern) => values.some((value) => pattern.test(value));
+    this.comma.value = this.dialect.delimiter !== ',' && some(/^-?\d+(?:\.\d{3})*,\d+$/) && !some(/^-?\d+\.\d{1,2}$/) ? ',' : '.';
+    const slashed = some(/^\d{1,2}\/\d{1,2}\/\d{4}\b/) && !some(/^(?:1[3-9]|[23]\d)\/\d{1,2}\/\d{4}\b/);
+    this.dates.value = slashed ? 'mdy' : some(/^\d{1,2}[./-]\d{1,2}[./-]\d{4}\b/) ? 'dmy' : 'iso';
+  }
+
+  #decode() {
+    if (this.#sample) this.#text = textOf(this.#sample, this.encoding.value);
+    this.#changed();
+  }
+
+  #changed() {
+    this.other.hidden = this.delimiter.value !== 'other';
+    this.nullWord.hidden = this.nulls.value !== 'word';
+    this.#read();
+    this.#onChange();
+  }
+
+  #read() {
+    const records = recordsOf(this.#text, this.dialect, LOOKED_AT);
+    const width = records[0]?.fields.length ?? 0;
+    this.#records = records.filter((record) => width === 1 || !isBlank(record));
+  }
+
+  /** @returns {import('./csv.js').Dialect} */
+  get dialect() {
+    const chosen = this.delimiter.value === 'other' ? this.other.value : this.delimiter.value;
+    return { delimiter: chosen || ',', quote: this.quote.value };
+  }
+
+  /** Guesses whether there are names, by those of the table, unless the person said. @param {string[]} known */
+  meet(known) {
+    if (!this.#headerChosen) this.header.box.checked = guessHeader(this.#records.slice(0, 50), known);
+  }
+
+  get hasHeader() {
+    return this.header.box.checked;
+  }
+
+  /** Fields of a record. */
+  get width() {
+    return this.#records[0]?.fields.length ?? 0;
+  }
+
+  /** Names in the first line, or numbers. @returns {string[]} */
+  get names() {
+    const first = this.#records[0]?.fields ?? [];
+    return first.map((name, i) => (this.hasHeader ? name.trim() : `column ${i + 1}`));
+  }
+
+  /** The first records behind the names. */
+  get records() {
+    return this.hasHeader ? this.#records.slice(1) : this.#records;
+  }
+
+  /** @returns {import('./tuples.js').Reading} */
+  get reading() {
+    const { value } = this.nulls;
+    const nullText = value === 'never' ? null : value === 'word' ? this.nullWord.value : value;
+    return { nullText, comma: this.comma.value === ',', dates: /** @type {import('./tuples.js').DateForm} */ (this.dates.value) };
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What a file of values is likely to be: its encoding, its signs, whether it begins with names, and its columns' types.
+ * @module
+ */
+
+import { isBlank, recordsOf } from './csv.js';
+
+/** @typedef {import('./csv.js').Dialect} Dialect */
+/** @typedef {import('./csv.js').Record} Record */
+
+/** Encodings that can be chosen, by the name that a decoder has for each. */
+export const ENCODINGS = { 'utf-8': 'UTF-8', 'windows-1252': 'Windows-1252 (Latin 1)', 'utf-16le': 'UTF-16 LE', 'utf-16be': 'UTF-16 BE' };
+
+/** Delimiters that can be chosen. */
+export const DELIMITERS = { ',': 'Comma ,', ';': 'Semicolon ;', '\t': 'Tab', '|': 'Bar |' };
+
+/** Records looked at. */
+const LOOKED_AT = 200;
+
+/**
+ * The encoding of a file by its beginning.
+ * @param {Uint8Array} bytes
+ * @returns {keyof typeof ENCODINGS}
+ */
+export function guessEncoding(bytes) {
+  const [a, b] = bytes;
+  if (a === 0xff && b === 0xfe) return 'utf-16le';
+  if (a === 0xfe && b === 0xff) return 'utf-16be';
+  // Text of our alphabets has a zero in every other byte there.
+  const zeros = [0, 0];
+  const looked = Math.min(bytes.length, 2000);
+  for (let at = 0; at < looked; at += 1) if (bytes[at] === 0) zeros[at % 2] += 1;
+  if (zeros[1] > looked / 4 && zeros[0] < looked / 20) return 'utf-16le';
+  if (zeros[0] > looked / 4 && zeros[1] < looked / 20) return 'utf-16be';
+  try {
+    // The beginning may end within a character.
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return 'utf-8';
+  } catch {
+    return 'windows-1252';
+  }
+}
+
+/**
+ * The signs between fields and around them: those by which most lines have the same number of fields.
+ * @param {string} text @param {string} [name] of the file
+ * @returns {Dialect}
+ */
+export function guessDialect(text, name = '') {
+  const found = Object.keys(DELIMITERS).map((delimiter) => ({ delimiter, ...evenness(text, delimiter) }));
+  const best = found.filter(({ width }) => width > 1).sort((a, b) => b.share - a.share || b.width - a.width)[0];
+  const delimiter = best?.delimiter ?? (/\.ts[vd]$|\.tab$/i.test(name) ? '\t' : ',');
+  return { delimiter, quote: guessQuote(text, delimiter) };
+}
+
+function evenness(text, delimiter) {
+  const records = recordsOf(text, { delimiter, quote: '"' }, LOOKED_AT).filter((record) => !isBlank(record));
+  const counts = new Map();
+  for (const { fields } of records) counts.set(fields.length, (counts.get(fields.length) ?? 0) + 1);
+  const [width, times] = [...counts].sort((a, b) => b[1] - a[1] || b[0] - a[0])[0] ?? [1, 0];
+  return { width, share: records.length ? times / records.length : 0 };
+}
+
+function guessQuote(text, delimiter) {
+  if (text.includes('"')) return '"';
+  const fields = recordsOf(text, { delimiter, quote: '' }, LOOKED_AT).flatMap((record) => record.fields);
+  const single = fields.filter((field) => /^'.*'$/s.test(field)).length;
+  return single > fields.length / 10 ? "'" : '"';
+}
+
+/** What the shape of a text says it is; the narrowest one first. @type {[string, RegExp][]} */
+const SHAPES = [
+  ['int', /^[+-]?(?:0|[1-9]\d{0,17})$/],
+  ['big', /^(?:0|[1-9]\d{0,18}|1[0-8]\d{18})$/],
+  ['decimal', /^[+-]?(?:0|[1-9]\d*)\.\d+$/],
+  ['float', /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)e[+-]?\d+$/i],
+  ['date', /^\d{4}-\d\d-\d\d$/],
+  ['datetime', /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z)?$/],
+  ['time', /^-?\d{1,3}:\d\d:\d\d(?:\.\d{1,6})?$/],
+  ['binary', /^0x(?:[0-9a-f]{2})+$/i],
+];
+
+/** The shape of a text. @param {string} text */
+export const shapeOf = (text) => SHAPES.find(([, pattern]) => pattern.test(text))?.[0] ?? 'text';
+
+/**
+ * Whether the first record has the names of the columns.
+ * @param {Record[]} records
+ * @param {string[]} known names of the table's columns
+ */
+export function guessHeader([first, ...rest], known = []) {
+  if (!first) return false;
+  const names = first.fields.map(plain);
+  const met = names.filter((name) => known.some((one) => plain(one) === name)).length;
+  if (met > 0 && met >= names.length / 2) return true;
+  const namesAreNames = names.every((name) => name !== '' && shapeOf(name) === 'text') && new Set(names).size === names.length;
+  if (!namesAreNames || !rest.length) return namesAreNames && known.length === 0;
+  // Of texts alone nothing tells names from values but that files mostly have names.
+  const differs = first.fields.some((_, i) => rest.every(({ fields }) => fields[i] !== undefined && shapeOf(fields[i]) !== 'text'));
+  return differs || known.length === 0;
+}
+
+/** A name without what people write differently. @param {string} name */
+export const plain = (name) => name.trim().toLowerCase().replace(/[\s_-]+/g, '');
+
+/** What stands for NULL, as the values look. @param {Record[]} records @returns {string} */
+export function guessNull(records) {
+  const bare = new Set(records.flatMap(({ fields, quoted }) => fields.filter((_, i) => !quoted?.[i])));
+  // In small letters it may as well be a value, of JSON for one.
+  const words = bare.has('') ? ['\\N', 'NULL'] : ['\\N', 'NULL', 'null'];
+  return words.find((word) => bare.has(word)) ?? '';
+}
+
+/** Sizes up to which a VARCHAR is made, in characters; longer texts are TEXT or larger. */
+const VARCHARS = [20, 50, 100, 255, 1000];
+
+/**
+ * The type of a column that takes these values.
+ * @param {string[]} values without those that are NULL
+ * @returns {string}
+ */
+export function guessType(values) {
+  if (!values.length) return 'VARCHAR(255)';
+  const shapes = new Set(values.map(shapeOf));
+  const only = (...allowed) => [...shapes].every((shape) => allowed.includes(shape));
+  if (only('int')) return intType(values);
+  if (only('int', 'big')) return 'BIGINT UNSIGNED';
+  if (only('int', 'big', 'decimal')) return decimalType(values);
+  if (only('int', 'big', 'decimal', 'float')) return 'DOUBLE';
+  if (only('date')) return 'DATE';
+  if (only('date', 'datetime')) return `DATETIME${fraction(values)}`;
+  if (only('time')) return `TIME${fraction(values)}`;
+  if (only('binary')) return longest(values) <= 2 + 2 * 255 ? 'VARBINARY(255)' : 'LONGBLOB';
+  const room = longest(values) * 1.5;
+  const size = VARCHARS.find((size) => room <= size);
+  return size ? `VARCHAR(${size})` : room <= 16_000 ? 'TEXT' : 'LONGTEXT';
+}
+
+const longest = (values) => values.reduce((most, value) => Math.max(most, value.length), 0);
+
+function intType(values) {
+  const isSmall = values.every((value) => Math.abs(Number(value)) <= 1_000_000_000);
+  return isSmall ? 'INT' : 'BIGINT';
+}
+
+/** With room for larger numbers than were seen. */
+function decimalType(values) {
+  let [whole, scale] = [1, 0];
+  for (const value of values) {
+    const [before, after = ''] = value.replace(/^[+-]/, '').split('.');
+    whole = Math.max(whole, before.length);
+    scale = Math.max(scale, after.length);
+  }
+  const digits = Math.min(65, Math.max(10, whole + 4 + scale));
+  return scale > 30 || whole + scale > 65 ? 'DOUBLE' : `DECIMAL(${Math.max(digits, whole + scale)},${scale})`;
+}
+
+function fraction(values) {
+  const digits = values.reduce((most, value) => Math.max(most, /\.(\d+)/.exec(value)?.[1].length ?? 0), 0);
+  return digits ? `(${digits})` : '';
+}
+
+/** Names of columns that a table can have: none is empty, none comes twice. @param {string[]} names */
+export function columnNames(names) {
+  const taken = new Set();
+  return names.map((name, i) => {
+    const base = name.trim().replace(/\s+/g, ' ').slice(0, 60) || `column_${i + 1}`;
+    let free = base;
+    for (let n = 2; taken.has(free.toLowerCase()); n += 1) free = `${base}_${n}`;
+    taken.add(free.toLowerCase());
+    return free;
+  });
+}

@@ -1,0 +1,175 @@
+//! `POST /api/edit`: rows of one table, changed, made and deleted in one transaction.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::error::api_error;
+use super::params::Fields;
+use crate::http::{ApiError, Request, Response};
+use crate::sqlweb::conn::MAX_ID;
+use crate::sqlweb::edit::{self, EditJob, changes_of};
+use crate::sqlweb::limits::{EDIT_COUNTS, LARGE_EDIT, MAX_EDIT};
+use crate::sqlweb::query::{RowPermit, note, verdict};
+use crate::sqlweb::service::Service;
+
+/// Reads the request and does what it asks for on a thread of its own.
+pub(crate) fn edit(service: &Arc<Service>, request: Request) {
+    let refused = request.must_be_json().and_then(|()| {
+        let outcome = may_edit(service);
+        outcome.inspect_err(|error| note_refusal(service, &request, error))
+    });
+    if let Err(error) = refused {
+        return request.respond(Response::error(&error));
+    }
+    let shared = service.clone();
+    service.spawn(request, move |request| answer(&shared, request));
+}
+
+fn may_edit(service: &Service) -> Result<(), ApiError> {
+    if !service.options.readonly {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(
+        "read-only mode: rows cannot be edited, and nothing was sent (layer: server gate)",
+    )
+    .with("statement", "UPDATE")
+    .with("layer", "gate"))
+}
+
+/// The statements themselves were not even read.
+fn note_refusal(service: &Service, request: &Request, error: &ApiError) {
+    if let Some(statements) = service.statements() {
+        let since = (SystemTime::now(), Instant::now());
+        let visitor = service.label(request);
+        note(
+            &statements,
+            &visitor,
+            "UPDATE /* rows in the grid */",
+            since,
+            verdict(error),
+            0,
+        );
+    }
+}
+
+fn answer(service: &Arc<Service>, mut request: Request) {
+    let Some(body) = request.take_stream() else {
+        return; // answers itself
+    };
+    let reader = reader(service, &request);
+    let client = request.client().clone();
+    let read = match read(service, &reader, body) {
+        Ok(read) => read,
+        Err(error) => return log::debug!("an edit was broken off: {error}"),
+    };
+    // The room is held until the edit has ended.
+    let outcome = read.and_then(|(bytes, _room)| {
+        let job = job(service, &request, bytes, reader.clone())?;
+        edit::edit(service, job, &client)
+    });
+    let response = match outcome {
+        Ok(body) => {
+            Response::new(200, "application/json", body).header("Cache-Control", "no-store")
+        }
+        Err(error) => Response::error(&error),
+    };
+    request.respond(response);
+}
+
+/// A body, with its room among the large rows where it is large.
+type Body<'a> = (Vec<u8>, Option<RowPermit<'a>>);
+
+/// Reads a body of at most [`MAX_EDIT`]; fails where its client has gone.
+fn read<'a>(
+    service: &'a Service,
+    reader: &'a str,
+    mut body: impl Read,
+) -> io::Result<Result<Body<'a>, ApiError>> {
+    let mut bytes = Vec::new();
+    if !is_longer(&mut body, &mut bytes, LARGE_EDIT)? {
+        return Ok(Ok((bytes, None)));
+    }
+    let room = match service.rows.acquire(reader, EDIT_COUNTS, &|| true) {
+        Ok(room) => room,
+        Err(error) => return Ok(Err(api_error(&error))),
+    };
+    if is_longer(&mut body, &mut bytes, MAX_EDIT)? {
+        return Ok(Err(too_large()));
+    }
+    Ok(Ok((bytes, Some(room))))
+}
+
+/// Reads on up to one byte more than `most` in all; whether there is one.
+fn is_longer(body: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+    let room = u64::try_from(most + 1 - bytes.len()).expect("a size in memory");
+    body.take(room).read_to_end(bytes)?;
+    Ok(bytes.len() > most)
+}
+
+fn too_large() -> ApiError {
+    ApiError::too_large(format!(
+        "the changes take more than {} MiB, the most at once: apply fewer, or load a larger file with a statement",
+        MAX_EDIT >> 20
+    ))
+}
+
+fn reader(service: &Service, request: &Request) -> String {
+    let visitor = service.visitor(request);
+    if visitor.is_empty() {
+        request.peer().to_string()
+    } else {
+        visitor
+    }
+}
+
+fn job(
+    service: &Service,
+    request: &Request,
+    bytes: Vec<u8>,
+    reader: String,
+) -> Result<EditJob, ApiError> {
+    let body: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| ApiError::bad_request(format!("malformed JSON: {error}")))?;
+    drop(bytes);
+    let Value::Object(members) = body else {
+        return Err(ApiError::bad_request("the body must be a JSON object"));
+    };
+    let mut fields = Fields::from_members(members);
+    let changes = changes_of(fields.take("changes"));
+    let (db, table) = (fields.required("db"), fields.required("table"));
+    let (time_zone, query_id) = (
+        fields.time_zone("time_zone"),
+        fields.short("query_id", MAX_ID),
+    );
+    let is_review = fields.flag("review", false);
+    let changes = changes.or_else(|(change, what)| match change {
+        None => {
+            fields.refuse(&what);
+            Ok(Vec::new())
+        }
+        Some(change) => Err(wrong_change(change, &what)),
+    })?;
+    fields.done()?;
+    Ok(EditJob {
+        db,
+        table,
+        changes,
+        time_zone,
+        query_id,
+        is_review,
+        cookie: service.visitor(request),
+        counted: service.counted(request),
+        visitor: service.label(request),
+        reader,
+        uses: service.use_of(request),
+    })
+}
+
+fn wrong_change(change: usize, what: &str) -> ApiError {
+    ApiError::bad_request(format!("change {change}: {what}; nothing was written"))
+        .with("error", json!({"kind": "request", "change": change}))
+        .with("applied", 0)
+}

@@ -1,0 +1,206 @@
+//! Which connection a statement runs on: one of its own session, or any that was made clean.
+
+use std::time::Duration;
+
+use super::db_conn::DbConn;
+use super::driver::call_driver;
+use super::lease::Lease;
+use super::owner::Owner;
+use super::running::RunningStatement;
+use super::session_pool::{CheckoutError, SessionPool, SessionTurn};
+use super::wire::LastTold;
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::limits::CONNECTIONS_OF_ONE;
+use crate::sync::{Permit, Permits};
+
+/// Connections that give way to a new one before that is refused: others may be quicker to take their places.
+const MAX_EVICTIONS: usize = 4;
+
+/// Pause before a server is asked again that has too many connections, how often it is, and for how many of those turns
+/// one that has given way may still be counted: a second in all.
+const LIMIT_PAUSE: Duration = Duration::from_millis(10);
+const LIMIT_TURNS: usize = 100;
+const LIMIT_TURNS_OF_ONE: usize = 25;
+
+/// What a request wants of its connection.
+pub(crate) struct CheckoutRequest<'a> {
+    /// The session and visitor; an empty session is none.
+    pub(crate) owner: &'a Owner,
+    /// The database to be in.
+    pub(crate) database: Option<&'a str>,
+    /// The database that the statement itself enters, and does nothing else: it leaves the one the session was in.
+    pub(crate) enters: Option<&'a str>,
+    /// The statement, which holds the connection from the first word on it.
+    pub(crate) running: &'a RunningStatement,
+    /// The connections of the visitor, where they are counted.
+    pub(crate) of_visitor: Option<&'a Permits>,
+}
+
+impl SessionPool {
+    /// A connection as `wanted`, alive, speaking UTF-8, in the wanted database.
+    pub(crate) fn check_out(
+        &self,
+        wanted: &CheckoutRequest<'_>,
+    ) -> Result<Lease<'_>, CheckoutError> {
+        let mut lease = if wanted.owner.session.is_empty() {
+            self.spare(wanted)?
+        } else {
+            self.session(wanted)?
+        };
+        let Some(database) = wanted.database else {
+            return Ok(lease);
+        };
+        match lease.enter(database) {
+            Ok(()) => Ok(lease),
+            Err(error) => {
+                let error = lease.explain(error);
+                // An unknown database must not cost the session its connection.
+                lease.give_back_after(Some(&error), wanted.running);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn spare(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
+        let mut permit = self.of_visitor(wanted)?;
+        loop {
+            let idle = self.take_spare(|conn| wanted.database.is_some() || !conn.moved);
+            let mut lease = Lease::new(self, None);
+            let Some(mut idle) = idle else {
+                lease.take(self.fresh()?, wanted.running);
+                lease.conn().of_visitor = permit;
+                return Ok(lease);
+            };
+            wanted.running.hold(&idle.conn.socket);
+            // In read-only mode it was made as new when it came back.
+            if self.is_current(&idle.conn)
+                && idle.is_alive()
+                && (self.stateless || self.renew(&mut idle.conn).is_ok())
+            {
+                lease.take(idle.conn, wanted.running);
+                lease.conn().of_visitor = permit.take();
+                return Ok(lease);
+            }
+        }
+    }
+
+    /// Whether it is of the account as that is called now.
+    fn is_current(&self, conn: &DbConn) -> bool {
+        conn.user == self.connector.user()
+    }
+
+    /// One more connection of the visitor's; at the cap an idle one of their own, with nothing at stake, gives way.
+    fn of_visitor(&self, wanted: &CheckoutRequest<'_>) -> Result<Option<Permit>, DbError> {
+        let Some(permits) = wanted.of_visitor else {
+            return Ok(None);
+        };
+        for _ in 0..MAX_EVICTIONS {
+            if let Some(permit) = permits.take(CONNECTIONS_OF_ONE) {
+                return Ok(Some(permit));
+            }
+            let is_theirs = |conn: &DbConn| {
+                let permit = conn.of_visitor.as_ref();
+                permit.is_some_and(|permit| permit.is_of(permits))
+            };
+            if !self.evict_session(is_theirs) {
+                break;
+            }
+        }
+        Err(DbError::VisitorBusy)
+    }
+
+    /// A connection as new; where sessions hold nothing it was made so when it came back.
+    fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
+        call_driver(|| conn.driver.reset())?;
+        conn.has_state = false;
+        conn.told = LastTold::ByDriver;
+        self.connector.make_clean(conn)
+    }
+
+    /// A new connection; where the cap is reached, one that nobody misses gives way.
+    fn fresh(&self) -> Result<DbConn, DbError> {
+        for _ in 0..MAX_EVICTIONS {
+            match self.connector.connect() {
+                Err(DbError::Busy) if self.evict_one() => {}
+                Err(error) if error.is_of_limit() => return self.fresh_at_limit(error),
+                made => return made,
+            }
+        }
+        Err(DbError::Busy)
+    }
+
+    /// The same where the server has refused one more: an account that may have few shares one between the sessions and
+    /// the catalogue. A server counts one for a moment after it was closed.
+    fn fresh_at_limit(&self, mut refusal: DbError) -> Result<DbConn, DbError> {
+        for turn in 0..LIMIT_TURNS {
+            if turn % LIMIT_TURNS_OF_ONE == 0 {
+                self.evict_one();
+            }
+            std::thread::sleep(LIMIT_PAUSE);
+            match self.connector.connect() {
+                Err(error) if error.is_of_limit() => refusal = error,
+                made => return made,
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Closes a spare connection, or else that of the session which was idle for longest and has nothing at stake.
+    fn evict_one(&self) -> bool {
+        self.take_spare(|_| true).is_some() || self.evict_session(|_| true)
+    }
+
+    fn session(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, CheckoutError> {
+        let turn = self.take_turn(wanted.owner)?;
+        let mut lease = Lease::new(self, Some(wanted.owner.clone()));
+        match turn {
+            // Remembered where no connection can be had.
+            SessionTurn::New(database) => lease.database = database,
+            SessionTurn::Idle(mut idle) => {
+                lease.database = idle.database.take();
+                wanted.running.hold(&idle.conn.socket);
+                if self.is_current(&idle.conn) && idle.is_alive() {
+                    lease.take(idle.conn, wanted.running);
+                    return Ok(lease);
+                }
+                if idle.conn.has_state {
+                    self.connector.miss();
+                    return Err(CheckoutError::Db(DbError::SessionLost));
+                }
+                log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
+            }
+        }
+        let permit = self.of_visitor(wanted)?;
+        lease.take(self.fresh()?, wanted.running);
+        lease.conn().of_visitor = permit;
+        let Some(was_in) = lease.database.take() else {
+            return Ok(lease);
+        };
+        let entered = wanted.database.or(wanted.enters).unwrap_or(&was_in);
+        if let Err(error) = lease.enter(entered) {
+            let error = if entered == was_in {
+                no_more(&was_in, error)
+            } else {
+                error
+            };
+            // The new connection is in another database than the session, so it is not kept.
+            lease.database = Some(was_in);
+            return Err(error.into());
+        }
+        Ok(lease)
+    }
+}
+
+/// The database that a session was in cannot be entered any more. Elsewhere its statement would mean something else.
+fn no_more(database: &str, error: DbError) -> DbError {
+    match error {
+        DbError::Statement(mut error) => {
+            error.message = format!(
+                "the session's database '{database}' cannot be entered any more: {}; nothing was run: choose another one",
+                error.message
+            );
+            DbError::Statement(error)
+        }
+        other => other,
+    }
+}

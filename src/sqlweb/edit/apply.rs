@@ -1,0 +1,426 @@
+//! One edit: looked up, planned, and shown or written.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::change::{Change, Op};
+use super::compare::is_same;
+use super::failure::{Failure, Trouble};
+use super::one_row::OneRow;
+use super::plan::{MAX_CELL, Planned, Reading, plan};
+use super::session::prepare;
+use super::table::{Found, Table, look_up};
+use crate::http::{ApiError, CancelToken};
+use crate::plugin::Verdict;
+use crate::sqlweb::api::{api_error, checkout_error};
+use crate::sqlweb::conn::{
+    CheckoutRequest, DbConn, Entry, Owner, run_silently, stoppable, stopped_when_gone,
+};
+use crate::sqlweb::error::DbError;
+use crate::sqlweb::output::duration;
+use crate::sqlweb::query::{RunContext, TimeZone, note, run, verdict};
+use crate::sqlweb::service::Service;
+use crate::sqlweb::visitors::Use;
+
+/// All rows that are told of after an edit, in bytes of JSON.
+const MAX_ROWS: usize = 8 << 20;
+
+/// `ER_DBACCESS_DENIED_ERROR`, `ER_TABLEACCESS_DENIED_ERROR`, `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
+const DENIED: [u16; 3] = [1044, 1142, 1227];
+
+/// An edit as a request has it.
+pub(crate) struct EditJob {
+    pub(crate) db: String,
+    pub(crate) table: String,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) time_zone: Option<TimeZone>,
+    /// The id by which it can be cancelled.
+    pub(crate) query_id: Option<String>,
+    /// Whether the statements are only shown.
+    pub(crate) is_review: bool,
+    /// The visitor's cookie, or nothing.
+    pub(crate) cookie: String,
+    /// Who counts as one visitor.
+    pub(crate) counted: String,
+    /// The visitor as a log names them.
+    pub(crate) visitor: String,
+    /// Who reads the rows, for their budget.
+    pub(crate) reader: String,
+    /// What they use, where that is counted.
+    pub(crate) uses: Option<Use>,
+}
+
+/// Does `job` and answers the body of the 200. While `client` is there: once it has gone, all is rolled back.
+pub(crate) fn edit(
+    service: &Arc<Service>,
+    mut job: EditJob,
+    client: &CancelToken,
+) -> Result<Vec<u8>, ApiError> {
+    let started = Instant::now();
+    let entry = enter(service, &job)?;
+    let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
+    let nobody = Owner::default();
+    let wanted = CheckoutRequest {
+        owner: &nobody,
+        database: None,
+        enters: None,
+        running: &entry.running,
+        of_visitor: job.uses.as_ref().map(|uses| &uses.connections),
+    };
+    let mut lease = service
+        .sessions
+        .check_out(&wanted)
+        .map_err(checkout_error)?;
+    let changes = std::mem::take(&mut job.changes);
+    let count = changes.len();
+    let conn = lease.conn();
+    // It is reset before its next use, whatever becomes of the edit.
+    conn.has_state = true;
+    let mut editor = Editor {
+        service,
+        job: &job,
+        entry: &entry,
+        conn,
+        started,
+    };
+    let outcome = editor.all(changes);
+    let told = outcome.as_ref().map_err(Failure::told).err();
+    let error = outcome.as_ref().err().and_then(Failure::db_error);
+    service.ask_whether_it_writes(job.is_review, error);
+    let age = entry.running.age();
+    let status = told.as_ref().map_or(200, |told| told.status);
+    log::debug!("an edit of {count} changes: {status} after {age:.3?}");
+    match outcome {
+        Ok(body) => {
+            lease.give_back(&Ok::<(), DbError>(()), &entry.running);
+            Ok(body)
+        }
+        Err(failure) => {
+            lease.give_back(&failure.of_connection(), &entry.running);
+            Err(told.expect("a failure is told"))
+        }
+    }
+}
+
+/// The edit's place among what runs; one of a visitor's at a time.
+fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiError> {
+    // A session that no request can name.
+    let owner = Owner {
+        visitor: job.cookie.clone(),
+        session: format!("\0edit {}", job.counted),
+    };
+    let entry = match &job.query_id {
+        None => service.running.enter_unnamed(owner.clone()),
+        Some(id) => service.running.enter(owner.clone(), id).ok_or_else(|| {
+            ApiError::conflict(format!(
+                "query_id '{id}' is in use by a statement that still runs; choose another"
+            ))
+        })?,
+    };
+    let mine = service.running.filter(|other, _| *other == owner);
+    if mine.len() > 1 {
+        return Err(ApiError::conflict(
+            "another edit of yours is being applied; wait for it, or cancel it",
+        ));
+    }
+    Ok(entry)
+}
+
+struct Editor<'a> {
+    service: &'a Arc<Service>,
+    job: &'a EditJob,
+    entry: &'a Entry<'a>,
+    conn: &'a mut DbConn,
+    started: Instant,
+}
+
+impl Editor<'_> {
+    fn all(&mut self, changes: Vec<Change>) -> Result<Vec<u8>, Failure> {
+        let job = self.job;
+        let look = |conn: &mut DbConn| look_up(&mut conn.driver, &job.db, &job.table);
+        let table = match stoppable(&self.entry.running, self.conn, look)? {
+            Found::Table(table) => table,
+            Found::Unfit(why) => return Err(Failure::request(why)),
+        };
+        let planned = all_planned(&table, changes)?;
+        let note = (!table.rolls_back).then(|| cannot_roll_back(&table));
+        if job.is_review {
+            let statement = |planned: &Planned| planned.statement(&table, true);
+            let statements: Vec<String> = planned.iter().map(statement).collect();
+            let data =
+                json!({"statements": statements, "transaction": table.rolls_back, "note": note});
+            return Ok(json!({"code": 200, "data": data}).to_string().into_bytes());
+        }
+        let written = self.written(&table, &planned)?;
+        Ok(written.answer(&json!({
+            "applied": written.changes, "transaction": table.rolls_back, "note": note,
+            "duration": duration(self.started),
+        })))
+    }
+
+    /// Writes all, or nothing where the table's engine can roll back.
+    fn written(&mut self, table: &Table, planned: &[Planned]) -> Result<Written, Failure> {
+        let zone = self.job.time_zone.as_ref();
+        let prepare = |conn: &mut DbConn| prepare(&mut conn.driver, zone);
+        let max_packet = stoppable(&self.entry.running, self.conn, prepare)?;
+        let mut written = Written::default();
+        let outcome = self.write(table, max_packet, planned, &mut written);
+        outcome.map_err(|failure| {
+            if table.rolls_back && !matches!(*failure.trouble, Trouble::Unknown(_)) {
+                self.roll_back();
+            }
+            let applied = if table.rolls_back { 0 } else { written.changes };
+            Failure { applied, ..failure }
+        })?;
+        Ok(written)
+    }
+
+    fn write(
+        &mut self,
+        table: &Table,
+        max_packet: usize,
+        planned: &[Planned],
+        written: &mut Written,
+    ) -> Result<(), Failure> {
+        if table.rolls_back {
+            self.send("START TRANSACTION", true)?;
+        } else {
+            self.lock(table)?;
+        }
+        for (i, planned) in planned.iter().enumerate() {
+            self.one(table, max_packet, planned, written)
+                .map_err(|failure| Failure {
+                    at: Some((i, planned.row_in_words(table))),
+                    ..failure
+                })?;
+            written.changes += 1;
+        }
+        if table.rolls_back {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        table: &Table,
+        max_packet: usize,
+        planned: &Planned,
+        written: &mut Written,
+    ) -> Result<(), Failure> {
+        if planned.op != Op::Insert {
+            self.compare(table, planned)?;
+        }
+        let answer = self.write_one(table, max_packet, planned)?;
+        let row = match planned.after(table, answer.done.last_insert_id) {
+            _ if planned.op == Op::Delete => b"null".to_vec(),
+            Some(reading) if written.has_room() => self
+                .read(table, &reading)?
+                .unwrap_or_else(|| b"{}".to_vec()),
+            _ => b"{}".to_vec(),
+        };
+        written.push(&row);
+        Ok(())
+    }
+
+    fn write_one(
+        &mut self,
+        table: &Table,
+        max_packet: usize,
+        planned: &Planned,
+    ) -> Result<OneRow, Failure> {
+        let sql = planned.statement(table, false);
+        if sql.len() >= max_packet {
+            return Err(Trouble::Request(413, too_large(sql.len(), max_packet)).into());
+        }
+        let shown = planned.statement(table, true);
+        let answer = self.noted(&sql, &shown).map_err(|error| {
+            if table.rolls_back || error.leaves_connection_usable() {
+                Trouble::Db(error)
+            } else {
+                Trouble::Unknown(error)
+            }
+        })?;
+        match answer.found() {
+            1 => Ok(answer),
+            n => Err(Failure::request(format!(
+                "the server wrote {n} rows where it was to be one"
+            ))),
+        }
+    }
+
+    /// Locks the row and holds it to what was shown of it.
+    fn compare(&mut self, table: &Table, planned: &Planned) -> Result<(), Failure> {
+        let answer = self.send(&planned.comparison(table), true)?;
+        if answer.count != 1 {
+            return Err(Trouble::Changed(None, Vec::new()).into());
+        }
+        let keys = planned.keys();
+        let mut columns = Vec::new();
+        for (i, ((at, shown), (kind, cell))) in planned.shown.iter().zip(answer.cells()).enumerate()
+        {
+            if is_same(kind, cell, shown) {
+                continue;
+            }
+            // The server takes other texts for the same key: this is another row.
+            if i < keys {
+                return Err(Trouble::Changed(None, Vec::new()).into());
+            }
+            columns.push(table.column(*at).name.clone());
+        }
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let row = self.read(table, &planned.before(table))?;
+        let row = row.and_then(|row| serde_json::from_slice(&row).ok());
+        Err(Trouble::Changed(row, columns).into())
+    }
+
+    /// The row as JSON; none where it is not there.
+    fn read(&mut self, table: &Table, reading: &Reading) -> Result<Option<Vec<u8>>, Failure> {
+        let answer = self.send(&reading.sql, true)?;
+        if answer.count != 1 {
+            return Ok(None);
+        }
+        let mut row = vec![b'{'];
+        for (at, (kind, cell)) in reading.columns.iter().zip(answer.cells()) {
+            if cell.is_some_and(|cell| cell.len() > MAX_CELL) {
+                continue;
+            }
+            if row.len() > 1 {
+                row.push(b',');
+            }
+            row.extend_from_slice(json!(table.column(*at).name).to_string().as_bytes());
+            row.push(b':');
+            rows::push_json(&mut row, kind, cell);
+        }
+        row.push(b'}');
+        Ok(Some(row))
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        if self.entry.running.is_stopped() {
+            // Says why, and sends nothing.
+            self.send("COMMIT", false)?;
+        }
+        match self.noted("COMMIT", "COMMIT") {
+            Ok(_) => Ok(()),
+            Err(error @ DbError::Statement(_)) if error.leaves_connection_usable() => {
+                Err(Trouble::Db(error).into())
+            }
+            Err(error) => Err(Trouble::Unknown(error).into()),
+        }
+    }
+
+    /// The connection is reset, or closed, where this fails, and the server does the same then.
+    fn roll_back(&mut self) {
+        let since = (SystemTime::now(), Instant::now());
+        // A stop of the edit is not meant for this.
+        let outcome = run_silently(&mut self.conn.driver, "ROLLBACK");
+        if let Err(error) = &outcome {
+            log::debug!("a ROLLBACK was not answered: {error}");
+        }
+        self.note("ROLLBACK", since, outcome.as_ref().err());
+    }
+
+    /// Nobody writes between the comparison and the write of a row then. An account that may not lock goes without.
+    fn lock(&mut self, table: &Table) -> Result<(), Failure> {
+        match self.send(&format!("LOCK TABLES {} WRITE", table.name), true) {
+            Err(DbError::Statement(error)) if DENIED.contains(&error.code) => Ok(()),
+            outcome => Ok(outcome.map(drop)?),
+        }
+    }
+
+    /// Sends a statement that writes, and notes it as it is `shown`.
+    fn noted(&mut self, sql: &str, shown: &str) -> Result<OneRow, DbError> {
+        let since = (SystemTime::now(), Instant::now());
+        let outcome = self.send(sql, false);
+        self.note(shown, since, outcome.as_ref().err());
+        outcome
+    }
+
+    fn note(&self, shown: &str, since: (SystemTime, Instant), error: Option<&DbError>) {
+        if let Some(statements) = self.service.statements() {
+            let verdict = error.map_or(Verdict::Ok, |error| verdict(&api_error(error)));
+            note(&statements, &self.job.visitor, shown, since, verdict, 0);
+        }
+    }
+
+    fn send(&mut self, sql: &str, only_reads: bool) -> Result<OneRow, DbError> {
+        let context = RunContext {
+            guard: None,
+            database: None,
+            connector: &self.service.connector,
+            running: &self.entry.running,
+            harmless: only_reads,
+            rows: &self.service.rows,
+            reader: &self.job.reader,
+        };
+        let mut answer = OneRow::default();
+        run(self.conn, sql, &mut answer, &context)?;
+        Ok(answer)
+    }
+}
+
+fn all_planned(table: &Table, changes: Vec<Change>) -> Result<Vec<Planned>, Failure> {
+    let one = |(i, change)| {
+        plan(table, change).map_err(|what| Failure {
+            at: Some((i, String::new())),
+            ..Failure::request(what)
+        })
+    };
+    changes.into_iter().enumerate().map(one).collect()
+}
+
+fn cannot_roll_back(table: &Table) -> String {
+    format!(
+        "{} cannot roll back: the changes are made one by one, and if one fails those before it stay",
+        if table.engine.is_empty() {
+            "the table's engine"
+        } else {
+            table.engine.as_str()
+        }
+    )
+}
+
+fn too_large(bytes: usize, most: usize) -> String {
+    format!(
+        "its statement takes {} KiB, and the server takes {} KiB at once: raise max_allowed_packet on the server, or write a \
+         smaller value",
+        bytes >> 10,
+        most >> 10
+    )
+}
+
+/// What has been written so far.
+#[derive(Default)]
+struct Written {
+    changes: usize,
+    /// The rows as JSON, with commas between.
+    rows: Vec<u8>,
+}
+
+impl Written {
+    fn has_room(&self) -> bool {
+        self.rows.len() < MAX_ROWS
+    }
+
+    fn push(&mut self, row: &[u8]) {
+        if !self.rows.is_empty() {
+            self.rows.push(b',');
+        }
+        self.rows.extend_from_slice(row);
+    }
+
+    /// The whole answer, with the other members of `tail`.
+    fn answer(&self, tail: &Value) -> Vec<u8> {
+        let tail = tail.to_string();
+        let members = tail.strip_suffix('}').expect("it was made as an object");
+        let mut body = format!("{{\"code\":200,\"data\":{members},\"rows\":[").into_bytes();
+        body.extend_from_slice(&self.rows);
+        body.extend_from_slice(b"]}}");
+        body
+    }
+}

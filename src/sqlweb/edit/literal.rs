@@ -1,0 +1,222 @@
+//! Values as SQL has them, in a session that takes a backslash for an escape.
+//!
+//! In one that does not, a text would have its backslashes twice and still end where it ends here: no value can leave its
+//! quotes, whatever the mode.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::Value;
+
+use super::table::{Form, TableColumn};
+
+/// A value, ready to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Literal {
+    Null,
+    /// The column's default.
+    Default,
+    /// Digits.
+    Number(String),
+    Text(String),
+    /// Hexadecimal digits, two a byte.
+    Hex(String),
+    Bytes(Vec<u8>),
+}
+
+/// Bytes of a value that a review shows; of a longer one the beginning and the size.
+const SHOWN: usize = 4 << 10;
+
+/// Characters of that beginning.
+const BEGINNING: usize = 64;
+
+/// Longest number that is written without quotes, in bytes: what is longer is none.
+const MAX_NUMBER: usize = 400;
+
+/// Longest BIT, in hexadecimal digits.
+const MAX_BITS: usize = 16;
+
+/// The literal of `value` in `column`; else what is wrong with it.
+pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal, String> {
+    match value {
+        Value::Null => Ok(Literal::Null),
+        Value::String(text) => text_literal(column, text),
+        Value::Number(number) if column.form == Form::Text => Ok(Literal::Text(number.to_string())),
+        Value::Number(_) if column.is_binary() => Err(not_hex(column)),
+        Value::Number(number) => Ok(Literal::Number(number.to_string())),
+        Value::Object(members) => {
+            let only = members.iter().next().filter(|_| members.len() == 1);
+            match only {
+                Some((name, Value::Bool(true))) if name == "default" => Ok(Literal::Default),
+                Some((name, Value::String(text))) if name == "base64" => file(column, text),
+                _ => Err(told(
+                    column,
+                    "takes {\"default\": true} or {\"base64\": …} where it takes an object",
+                )),
+            }
+        }
+        Value::Bool(_) | Value::Array(_) => Err(told(column, "takes null, a string or a number")),
+    }
+}
+
+fn told(column: &TableColumn, what: &str) -> String {
+    format!("column '{}' {what}", column.name)
+}
+
+fn not_hex(column: &TableColumn) -> String {
+    told(
+        column,
+        "is binary and takes 0x and two hexadecimal digits a byte, or {\"base64\": …}",
+    )
+}
+
+fn text_literal(column: &TableColumn, text: &str) -> Result<Literal, String> {
+    match column.form {
+        Form::Number | Form::Rounded if is_number(text) => Ok(Literal::Number(text.to_owned())),
+        Form::Bits if is_number(text) && !text.starts_with("0x") => {
+            Ok(Literal::Number(text.to_owned()))
+        }
+        Form::Bits => {
+            let digits = hex_digits(text).filter(|digits| digits.len() <= MAX_BITS);
+            let number = match digits {
+                Some("") => Some(0),
+                digits => digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()),
+            };
+            let number = number.ok_or_else(|| not_hex(column))?;
+            Ok(Literal::Number(number.to_string()))
+        }
+        Form::Binary => {
+            let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
+            Ok(Literal::Hex(digits.to_owned()))
+        }
+        // In hexadecimal digits it would be a member's number (MySQL).
+        Form::BinaryName => {
+            let digits = hex_digits(text).ok_or_else(|| not_hex(column))?;
+            let name = bytes_of(digits).and_then(|bytes| String::from_utf8(bytes).ok());
+            Ok(name.map_or_else(|| Literal::Hex(digits.to_owned()), Literal::Text))
+        }
+        // The server says what is wrong with a number that is none.
+        Form::Number | Form::Rounded | Form::Text => Ok(Literal::Text(text.to_owned())),
+    }
+}
+
+fn hex_digits(text: &str) -> Option<&str> {
+    let digits = text
+        .strip_prefix("0x")
+        .or_else(|| text.strip_prefix("0X"))?;
+    let are_pairs = digits.len() % 2 == 0 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    are_pairs.then_some(digits)
+}
+
+fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.as_bytes().chunks(2).map(pair).collect()
+}
+
+fn file(column: &TableColumn, text: &str) -> Result<Literal, String> {
+    let bytes = BASE64
+        .decode(text)
+        .map_err(|error| told(column, &format!("has base64 that cannot be read: {error}")))?;
+    match column.form {
+        Form::Binary => Ok(Literal::Bytes(bytes)),
+        Form::Text => {
+            let text = String::from_utf8(bytes);
+            let not_text = |_| told(column, "holds text, and the file is not UTF-8");
+            text.map(Literal::Text).map_err(not_text)
+        }
+        _ => Err(told(column, "holds a number, and takes no file")),
+    }
+}
+
+/// Whether `text` is a number wherever SQL is read: `-12`, `0.50`, `1e-7`.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    text.len() <= MAX_NUMBER
+        && digits(whole)
+        && fraction.is_none_or(digits)
+        && exponent
+            .is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}
+
+impl Literal {
+    /// Appends it; a long one not whole where the text `is_shown` and not run.
+    pub(super) fn push(&self, out: &mut String, is_shown: bool) {
+        match self {
+            Self::Null => out.push_str("NULL"),
+            Self::Default => out.push_str("DEFAULT"),
+            Self::Number(digits) => out.push_str(digits),
+            Self::Text(text) if is_shown && text.len() > SHOWN => {
+                push_text(out, &beginning(text));
+                push_size(out, text.len());
+            }
+            Self::Text(text) => push_text(out, text),
+            Self::Hex(digits) if is_shown && digits.len() > 2 * SHOWN => {
+                let (beginning, _) = digits.split_at(BEGINNING);
+                push_hex_literal(out, |out| out.push_str(beginning));
+                push_size(out, digits.len() / 2);
+            }
+            Self::Hex(digits) => push_hex_literal(out, |out| out.push_str(digits)),
+            Self::Bytes(bytes) if is_shown && bytes.len() > SHOWN => {
+                let (beginning, _) = bytes.split_at(BEGINNING / 2);
+                push_hex_literal(out, |out| push_hex(out, beginning));
+                push_size(out, bytes.len());
+            }
+            Self::Bytes(bytes) => push_hex_literal(out, |out| push_hex(out, bytes)),
+        }
+    }
+}
+
+fn beginning(text: &str) -> String {
+    let mut beginning: String = text.chars().take(BEGINNING).collect();
+    beginning.push('…');
+    beginning
+}
+
+fn push_size(out: &mut String, bytes: usize) {
+    out.push_str(&format!(" /* {bytes} bytes */"));
+}
+
+fn push_hex_literal(out: &mut String, digits: impl FnOnce(&mut String)) {
+    out.push_str("X'");
+    digits(out);
+    out.push('\'');
+}
+
+fn push_hex(out: &mut String, bytes: &[u8]) {
+    out.reserve(2 * bytes.len());
+    let digit = |n: u8| char::from_digit(n.into(), 16).expect("half a byte is a digit");
+    for byte in bytes {
+        out.push(digit(byte >> 4).to_ascii_uppercase());
+        out.push(digit(byte & 15).to_ascii_uppercase());
+    }
+}
+
+/// In quotes; by its bytes where it has what a reader would not see.
+fn push_text(out: &mut String, text: &str) {
+    let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if text.chars().any(is_hidden) {
+        out.push_str("_utf8mb4 ");
+        return push_hex_literal(out, |out| push_hex(out, text.as_bytes()));
+    }
+    out.reserve(text.len() + 2);
+    out.push('\'');
+    for part in text.split_inclusive(['\'', '\\']) {
+        out.push_str(part);
+        if let Some(special) = part
+            .chars()
+            .next_back()
+            .filter(|c| matches!(c, '\'' | '\\'))
+        {
+            out.push(special);
+        }
+    }
+    out.push('\'');
+}

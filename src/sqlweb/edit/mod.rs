@@ -1,0 +1,24 @@
+//! Rows of one table that a person has changed, made or deleted in the grid, written in one transaction.
+//!
+//! ```text
+//! change   what the request says, its shape alone
+//! table    what the catalogue says: columns, keys, whether the engine can roll back
+//! plan     both together: columns found, values as literals, the statements' texts
+//! apply    the transaction: read again FOR UPDATE ─> compared byte by byte (compare) ─> written by key ─> read again
+//! failure  how that may end, as it is told
+//! ```
+//!
+//! What the server calls equal is not what was shown (`'a' = 'A'`, spaces at an end), so what counts is compared here.
+
+mod apply;
+mod change;
+mod compare;
+mod failure;
+mod literal;
+mod one_row;
+mod plan;
+mod session;
+mod table;
+
+pub(super) use apply::{EditJob, edit};
+pub(super) use change::changes_of;

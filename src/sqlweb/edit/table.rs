@@ -1,0 +1,223 @@
+//! What the catalogue says of the table whose rows are edited.
+
+use mysql::{Conn, Row};
+
+use crate::sqlweb::catalogue::{identifier, literal, text};
+use crate::sqlweb::conn::rows;
+use crate::sqlweb::error::DbError;
+
+/// How the values of a column are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Digits.
+    Number,
+    /// The same, of which the server shows fewer digits than it holds (FLOAT).
+    Rounded,
+    /// `0x…` that stands for a number (BIT).
+    Bits,
+    /// `0x…`.
+    Binary,
+    /// `0x…` that stands for a member's name (ENUM and SET of binary characters).
+    BinaryName,
+    /// Anything else, in quotes.
+    Text,
+}
+
+/// A column.
+pub(super) struct TableColumn {
+    pub(super) name: String,
+    pub(super) form: Form,
+    /// Whether its cells may be longer than what is told of a row.
+    pub(super) is_long: bool,
+    pub(super) is_generated: bool,
+    /// Whether `SELECT *` is without it.
+    pub(super) is_invisible: bool,
+    pub(super) is_auto_increment: bool,
+}
+
+/// A table whose rows can be told apart.
+pub(super) struct Table {
+    /// Database and table as SQL has them.
+    pub(super) name: String,
+    /// The same for a sentence.
+    pub(super) shown: String,
+    pub(super) engine: String,
+    /// Whether its engine can roll back.
+    pub(super) rolls_back: bool,
+    pub(super) columns: Vec<TableColumn>,
+    /// Each PRIMARY or UNIQUE NOT NULL key by its columns' places.
+    pub(super) keys: Vec<Vec<usize>>,
+}
+
+/// What a look at the catalogue found.
+pub(super) enum Found {
+    Table(Table),
+    /// Its rows cannot be edited; why, and what to do.
+    Unfit(String),
+}
+
+/// Looks `table` of `db` up; an unknown one is the server's error.
+pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<Found, DbError> {
+    let (db_name, table_name) = (identifier(db), identifier(table));
+    let columns = rows(
+        conn,
+        &format!("SHOW FULL COLUMNS FROM {table_name} FROM {db_name}"),
+    )?;
+    let listed = rows(
+        conn,
+        &format!(
+            "SELECT TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            literal(db),
+            literal(table)
+        ),
+    )?;
+    // Names may compare without case there, so that two are listed.
+    let is_exact = |row: &&Row| text(row, 0).as_deref() == Some(table);
+    let listed = listed.iter().find(is_exact).or(listed.first());
+    let cell = |i| listed.and_then(|row| text(row, i)).unwrap_or_default();
+    let (kind, engine) = (cell(1), cell(2));
+    let shown = format!("{db}.{table}");
+    if let Some(unfit) = unfit(&shown, &kind) {
+        return Ok(Found::Unfit(unfit));
+    }
+    let indexes = rows(
+        conn,
+        &format!("SHOW INDEX FROM {table_name} FROM {db_name}"),
+    )?;
+    let columns: Vec<TableColumn> = columns.iter().map(column).collect();
+    let keys = keys(&columns, &indexes);
+    if keys.is_empty() {
+        return Ok(Found::Unfit(without_key(&shown)));
+    }
+    Ok(Found::Table(Table {
+        name: format!("{db_name}.{table_name}"),
+        shown,
+        rolls_back: rolls_back(conn, &engine)?,
+        engine,
+        columns,
+        keys,
+    }))
+}
+
+fn unfit(shown: &str, kind: &str) -> Option<String> {
+    match kind {
+        "VIEW" | "SYSTEM VIEW" => Some(format!(
+            "{shown} is a view, and its rows are those of other tables: edit them there, or write with a statement"
+        )),
+        "SEQUENCE" => Some(format!(
+            "{shown} is a sequence: set it with ALTER SEQUENCE or SETVAL()"
+        )),
+        _ => None,
+    }
+}
+
+fn without_key(shown: &str) -> String {
+    format!(
+        "{shown} has neither a PRIMARY KEY nor a UNIQUE key of NOT NULL columns, so its rows cannot be told apart: add one \
+         (ALTER TABLE … ADD COLUMN id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY), or write with a statement"
+    )
+}
+
+fn rolls_back(conn: &mut Conn, engine: &str) -> Result<bool, DbError> {
+    let told = rows(
+        conn,
+        &format!(
+            "SELECT TRANSACTIONS FROM information_schema.ENGINES WHERE ENGINE = {}",
+            literal(engine)
+        ),
+    )?;
+    let told = told.first().and_then(|row| text(row, 0));
+    Ok(told.as_deref() == Some("YES"))
+}
+
+/// Field, Type, Collation, Null, Key, Default, Extra.
+fn column(row: &Row) -> TableColumn {
+    let (kind, extra) = (
+        text(row, 1).unwrap_or_default().to_ascii_lowercase(),
+        text(row, 6).unwrap_or_default().to_ascii_uppercase(),
+    );
+    let word = kind.split(|c: char| !c.is_ascii_alphanumeric()).next();
+    let word = word.unwrap_or_default();
+    // Other types of characters are called otherwise then.
+    let has_bytes = matches!(word, "enum" | "set") && text(row, 2).is_none_or(|c| c == "binary");
+    TableColumn {
+        name: text(row, 0).unwrap_or_default(),
+        form: if has_bytes {
+            Form::BinaryName
+        } else {
+            form(word)
+        },
+        is_long: matches!(
+            word,
+            "mediumtext" | "longtext" | "mediumblob" | "longblob" | "json"
+        ),
+        // `DEFAULT_GENERATED` is a default.
+        is_generated: extra.contains(" GENERATED"),
+        is_invisible: extra.contains("INVISIBLE"),
+        is_auto_increment: extra.contains("AUTO_INCREMENT"),
+    }
+}
+
+fn form(word: &str) -> Form {
+    match word {
+        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "double" => {
+            Form::Number
+        }
+        "float" => Form::Rounded,
+        "bit" => Form::Bits,
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector"
+        | "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
+        | "multipolygon" | "geometrycollection" | "geomcollection" => Form::Binary,
+        _ => Form::Text,
+    }
+}
+
+/// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null. What is unique
+/// in a part of a column, or in an expression, is no key of the row.
+fn keys(columns: &[TableColumn], indexes: &[Row]) -> Vec<Vec<usize>> {
+    let mut found: Vec<(String, Option<Vec<usize>>)> = Vec::new();
+    for row in indexes {
+        if text(row, 1).as_deref() != Some("0") {
+            continue;
+        }
+        let name = text(row, 2).unwrap_or_default();
+        let at = text(row, 4).and_then(|name| columns.iter().position(|c| c.name == name));
+        let is_whole = text(row, 7).is_none() && text(row, 9).as_deref() != Some("YES");
+        let at = at.filter(|_| is_whole);
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, parts)) => {
+                *parts = parts.take().zip(at).map(|(mut parts, at)| {
+                    parts.push(at);
+                    parts
+                });
+            }
+            None => found.push((name, at.map(|at| vec![at]))),
+        }
+    }
+    found.into_iter().filter_map(|(_, parts)| parts).collect()
+}
+
+impl TableColumn {
+    /// Whether its values are bytes and neither text nor numbers.
+    pub(super) fn is_binary(&self) -> bool {
+        matches!(self.form, Form::Binary | Form::BinaryName)
+    }
+}
+
+impl Table {
+    /// The place of a column; servers tell names apart without case.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        let exact = self.columns.iter().position(|c| c.name == name);
+        exact.or_else(|| {
+            let lower = name.to_lowercase();
+            let same = |c: &TableColumn| c.name.to_lowercase() == lower;
+            self.columns.iter().position(same)
+        })
+    }
+
+    /// The column of a place that [`Table::place`] gave.
+    pub(super) fn column(&self, at: usize) -> &TableColumn {
+        let column = self.columns.get(at);
+        column.expect("places are of this table's columns")
+    }
+}

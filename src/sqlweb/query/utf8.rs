@@ -1,0 +1,54 @@
+//! Texts go to and fro in UTF-8, whatever a statement says: what `SET NAMES latin1` would spoil is more than what it shows.
+
+use serde_json::{Value, json};
+
+use crate::sqlweb::conn::{CLEAN, DbConn, rows, run_silently};
+use crate::sqlweb::error::DbError;
+
+/// Longest text that is looked through, in bytes: what sets a character set is short.
+const LONGEST: usize = 4096;
+
+/// Whether a statement of that kind may set the character set of what is sent or answered. What else has these words in
+/// it is left alone: a question of ours would change `ROW_COUNT()`.
+pub(super) fn may_leave(kind: &str, sql: &str) -> bool {
+    if sql.len() > LONGEST || !["SET", "executable comment"].contains(&kind) {
+        return false;
+    }
+    let text = sql.to_ascii_uppercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    has(&["NAMES", "CHARSET", "CHARACTER"]) && !has(&["STATEMENT"])
+}
+
+/// Sets it back where it is another now, and says so. A collation of UTF-8 stays as it was set.
+pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Value>) -> Result<Vec<Value>, DbError> {
+    let asked = "SELECT CONCAT_WS(' ', @@character_set_client, @@character_set_connection, IFNULL(@@character_set_results, '-'))";
+    let told = rows(&mut conn.driver, asked)?;
+    let told = told.first().and_then(|row| row.get_opt::<String, _>(0));
+    if told.is_some_and(|told| told.is_ok_and(|told| told == "utf8mb4 utf8mb4 utf8mb4")) {
+        return Ok(warnings);
+    }
+    run_silently(&mut conn.driver, CLEAN)?;
+    warnings.push(json!({"level": "Note", "code": null, "message": STAYED}));
+    Ok(warnings)
+}
+
+const STAYED: &str = "the session's character sets stay utf8mb4: this page sends and reads UTF-8, and texts would be spoiled otherwise";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sets_a_character_set_is_noticed() {
+        let of_set = [
+            "SET NAMES latin1",
+            "set @a = 1, Character_Set_Results = null",
+            "SET CHARSET 'cp1250'",
+        ];
+        assert!(of_set.iter().all(|sql| may_leave("SET", sql)));
+        let comment = "/*!40101 SET NAMES utf8 */";
+        assert!(may_leave("executable comment", comment));
+        assert!(!may_leave("SET", "SET @a = 1"));
+        assert!(!may_leave("UPDATE", "UPDATE t SET names = 1"));
+    }
+}

@@ -1,0 +1,220 @@
+import { Changes, Default, FileValue } from '../../html/sql/edit/changes.js';
+import { Copied, cellsOf, spotsOf } from '../../html/sql/edit/clipboard.js';
+import { bitsOf, choicesOf, dateIn, fieldOf, needsPanel, read, refusal, textOf, withDate } from '../../html/sql/edit/fields.js';
+import { reviewAndApply } from '../../html/sql/edit/applying.js';
+import { whyFixed } from '../../html/sql/data/reason.js';
+import { Pager } from '../../html/sql/data/pager.js';
+import { assert, test } from './shim.mjs';
+
+const field = (type, more = {}, schema = {}) => fieldOf({ name: 'c', type, nullable: true, default: null, extra: '', generated: null, ...more }, schema);
+const made = () => new Changes({ columns: ['id', 'name', 'n'], key: ['id'] });
+const rows = [[1, 'a', null], [2, 'b', '5'], [3, 'c', '6']];
+const set = (changes, row, column, value) => changes.set([{ target: changes.target(row), column, value }]);
+
+test('changes of cells are collected by the key of their row, and what is as it was is none', () => {
+  const changes = made();
+  set(changes, rows[0], 'name', 'x');
+  set(changes, rows[0], 'n', '7');
+  set(changes, [2, 'b', '5'], 'n', 5);
+  assert.equal(changes.size, 1);
+  assert.deepEqual(changes.shown(rows[0]), [1, 'x', '7']);
+  assert.deepEqual(changes.shown([1, 'a', null]), [1, 'x', '7'], 'the same row read again');
+  assert.deepEqual(changes.shown(rows[1]), rows[1]);
+  set(changes, rows[0], 'name', 'a');
+  assert.deepEqual(changes.requests().changes, [{ op: 'update', key: { id: 1 }, old: { id: 1, name: 'a', n: null }, new: { n: '7' } }]);
+  set(changes, rows[0], 'n', null);
+  assert.equal(changes.size, 0);
+});
+
+test('what goes makes room for what comes: deleted, changed, then new rows', () => {
+  const changes = made();
+  changes.add([new Map([['name', 'new']]), new Map()]);
+  set(changes, rows[1], 'id', '1');
+  changes.remove([changes.target(rows[0])]);
+  assert.deepEqual(JSON.parse(JSON.stringify(changes.requests().changes)), [
+    { op: 'delete', key: { id: 1 }, old: { id: 1, name: 'a', n: null } },
+    { op: 'update', key: { id: 2 }, old: { id: 2, name: 'b', n: '5' }, new: { id: '1' } },
+    { op: 'insert', new: { name: 'new' } }, { op: 'insert', new: {} }]);
+  assert.equal(changes.extraCount, 2);
+  assert.equal(String(changes.extra(1)[1]), 'DEFAULT');
+});
+
+test('a column called __proto__ is one like any other', () => {
+  const changes = new Changes({ columns: ['id', '__proto__'], key: ['id'] });
+  set(changes, [1, 'a'], '__proto__', 'b');
+  assert.equal(JSON.stringify(changes.requests().changes[0].new), '{"__proto__":"b"}');
+  assert.equal(JSON.stringify(changes.requests().changes[0].old), '{"id":1,"__proto__":"a"}');
+});
+
+test('each step is undone whole, also a discard, and what was applied is not', () => {
+  const changes = made();
+  set(changes, rows[0], 'name', 'x');
+  changes.set(rows.map((row) => ({ target: changes.target(row), column: 'n', value: '9' })));
+  changes.remove([changes.target(rows[0])]);
+  assert.equal(changes.get('[1]').op, 'delete');
+  changes.discard();
+  assert.equal(changes.size, 0);
+  for (const size of [3, 3, 1, 0]) {
+    changes.undo();
+    assert.equal(changes.size, size);
+  }
+  assert.equal(changes.canUndo, false);
+  set(changes, rows[0], 'name', 'x');
+  changes.applied(['[1]'], [[1, 'x', null]]);
+  assert.equal(changes.canUndo, false);
+});
+
+test('a new row that is deleted is gone, one that is saved stays in sight until the rows are read again', () => {
+  const changes = made();
+  const [first, second] = changes.add([new Map([['name', 'x']]), new Map([['name', 'y']])]);
+  changes.remove([{ id: first, base: null }]);
+  assert.equal(changes.extraCount, 1);
+  changes.applied([second], [[7, 'y', null]]);
+  assert.equal(changes.size, 0);
+  assert.deepEqual(changes.extra(0), [7, 'y', null]);
+  set(changes, changes.extraTarget(0).base, 'name', 'z');
+  assert.deepEqual(changes.extra(0), [7, 'z', null]);
+  changes.applied(['[7]'], [null]);
+  assert.equal(changes.extraCount, 0, 'deleted');
+  changes.add([new Map()]);
+  changes.applied(changes.requests().ids, [[8, 'q', null]]);
+  changes.reread();
+  assert.equal(changes.extraCount, 0);
+});
+
+test('mine is kept against a row that is another one now, or added anew where it is gone', () => {
+  const changes = made();
+  set(changes, rows[0], 'name', 'x');
+  changes.rebase('[1]', [1, 'theirs', '4']);
+  assert.deepEqual(changes.requests().changes, [{ op: 'update', key: { id: 1 }, old: { id: 1, name: 'theirs', n: '4' }, new: { name: 'x' } }]);
+  changes.rebase('[1]', [1, 'x', '4']);
+  assert.equal(changes.size, 0, 'they wrote the same');
+  changes.remove([changes.target(rows[1])]);
+  changes.rebase('[2]', [2, 'b2', '5']);
+  assert.deepEqual(changes.requests().changes[0].old, { id: 2, name: 'b2', n: '5' });
+  set(changes, rows[2], 'name', 'z');
+  changes.rebase('[3]', null);
+  assert.deepEqual(changes.requests().changes[1], { op: 'insert', new: { id: 3, name: 'z', n: '6' } });
+});
+
+test('changes outlive a column that comes and one that goes', () => {
+  const old = made();
+  set(old, rows[1], 'name', 'x');
+  set(old, rows[1], 'n', '1');
+  set(old, rows[2], 'n', '1');
+  old.add([new Map([['name', 'new'], ['n', '2']])]);
+  const changes = new Changes({ columns: ['id', 'more', 'name'], key: ['id'] });
+  changes.adopt(old);
+  assert.deepEqual(changes.requests().changes, [
+    { op: 'update', key: { id: 2 }, old: { id: 2, more: null, name: 'b' }, new: { name: 'x' } }, { op: 'insert', new: { name: 'new' } }]);
+});
+
+test('what stands for a value goes to the server as such', () => {
+  const changes = made();
+  set(changes, rows[0], 'name', new Default());
+  set(changes, rows[0], 'n', new FileValue({ name: 'f', size: '1 B', base64: 'QQ==' }));
+  assert.equal(JSON.stringify(changes.requests().changes[0].new), '{"name":{"default":true},"n":{"base64":"QQ=="}}');
+});
+
+test('columns say what may be put into them', () => {
+  assert.deepEqual(choicesOf("enum('a','it''s','b,c','')"), ['a', "it's", 'b,c', '']);
+  assert.equal(field('tinyint(1)').kind, 'boolean');
+  assert.equal(field('bit(1)').kind, 'boolean');
+  assert.equal(field('tinyint(4)').kind, 'number');
+  assert.equal(field('timestamp(6)').kind, 'datetime');
+  assert.equal(field("set('json')").kind, 'choices');
+  assert.equal(field('longtext', {}, { create_statement: 'CREATE TABLE t (`c` longtext CHECK (json_valid(`c`)))' }).kind, 'json');
+  assert.equal(field('int', { extra: 'STORED GENERATED' }).fixed, 'c is computed by the server');
+  assert.equal(field('timestamp', { extra: 'DEFAULT_GENERATED', default: 'now()' }).fixed, '');
+  assert.equal(field('int', { nullable: false, extra: 'auto_increment' }).required, false);
+  assert.equal(field('int', { nullable: false }).required, true);
+  assert.equal(refusal(field('int', { nullable: false }), null), 'c is NOT NULL');
+  assert.ok(refusal(field('int', { nullable: false }), new Default()).includes('no default'));
+  assert.equal(refusal(field('int'), null), '');
+});
+
+test('what is typed is read by the type, and what the server would round, cut or refuse is told before', () => {
+  const value = (type, text) => { const { value: found, problem } = read(field(type), text); assert.equal(problem, '', `${type} ${text}`); return found; };
+  const problem = (type, text) => read(field(type), text).problem;
+  assert.equal(value('int(11)', ' 42 '), '42');
+  assert.equal(value('bigint(20) unsigned', '18446744073709551615'), '18446744073709551615');
+  assert.equal(value('varchar(5)', ' a  '), ' a  ');
+  assert.equal(value('varchar(2)', '👍👍'), '👍👍');
+  assert.equal(value('decimal(8,2)', '1.50000'), '1.50000');
+  assert.equal(value('bit(10)', "b'101'"), '0x0005');
+  assert.equal(value('bit(64)', '18446744073709551615'), '0xFFFFFFFFFFFFFFFF');
+  assert.equal(value("enum('Small','x')", 'small'), 'Small');
+  assert.equal(value('datetime(6)', '2024-05-06 07:08:09.123456'), '2024-05-06 07:08:09.123456');
+  assert.equal(value('time', '-838:59:59'), '-838:59:59');
+  assert.equal(value('varbinary(2)', '0xFF00'), '0xFF00');
+  for (const [type, text] of [['int', '1.5'], ['int', 'x'], ['int', ''], ['tinyint(4)', '128'], ['tinyint(3) unsigned', '-1'], ['bigint', '9223372036854775808'],
+    ['varchar(2)', 'abc'], ['decimal(8,2)', '1.555'], ['bit(3)', '8'], ['bit(3)', 'x'], ["enum('a')", 'b'], ["set('a','b')", 'a,c'], ['date', '2024-05'],
+    ['datetime', '2024-05-06 07:08:09.5'], ['time', 'noon'], ['json', '{'], ['varbinary(2)', '0x010203'], ['blob', 'abc'], ['year', 'x']]) {
+    assert.ok(problem(type, text) !== '', `${type} ${text}`);
+  }
+  assert.ok(problem('tinyint(4)', '128').includes('-128 to 127'), problem('tinyint(4)', '128'));
+});
+
+test('a value is edited as it can be typed again', () => {
+  assert.equal(textOf(field('bit(6)'), '0x05'), "b'101'");
+  assert.equal(bitsOf('0x'), 0n);
+  assert.equal(textOf(field('int'), null), '');
+  assert.equal(needsPanel(field('text'), 'a\nb'), true);
+  assert.equal(needsPanel(field('text'), 'a\tb'), false);
+  assert.equal(needsPanel(field('text'), 'x'.repeat(400)), true);
+  assert.equal(needsPanel(field('blob'), null), true);
+  assert.equal(dateIn('2024-05-06 07:08:09'), '2024-05-06');
+  assert.equal(dateIn('0000-00-00'), '');
+  assert.equal(withDate(field('datetime(6)'), '2024-05-06 07:08:09.123456', '2025-01-01'), '2025-01-01 07:08:09.123456');
+  assert.equal(withDate(field('datetime'), '', '2025-01-01'), '2025-01-01 00:00:00');
+  assert.equal(withDate(field('date'), '2024-05-06', '2025-01-01'), '2025-01-01');
+});
+
+test('cells come from the clipboard as they went into it', () => {
+  assert.deepEqual(cellsOf('a\tb\r\n"c\nd"\t"e""f"\n'), [['a', 'b'], ['c\nd', 'e"f']]);
+  assert.deepEqual(cellsOf(''), [['']]);
+  const copied = new Copied();
+  copied.keep('NULL\t1\n', [[null, '1']]);
+  assert.deepEqual(copied.of('NULL\t1\r\n'), [[null, '1']]);
+  assert.equal(copied.of('NULL\t2\n'), null);
+  const one = { places: [4], columns: [2] };
+  assert.deepEqual(spotsOf('a\nb\n', null, one), [{ place: 4, column: 2, value: 'a\nb' }]);
+  assert.deepEqual(spotsOf('a\tb', null, one).map(({ column }) => column), [2, 3]);
+  assert.equal(spotsOf('x', null, { places: [1, 2], columns: [0, 1] }).length, 4);
+});
+
+test('rows say why they cannot be changed', () => {
+  const columns = [{ name: 'id', type: 'int', nullable: false }, { name: 'f', type: 'float', nullable: false }];
+  const key = (name) => [{ name: 'PRIMARY', unique: true, columns: [name] }];
+  assert.equal(whyFixed({ columns, indexes: key('id'), create_statement: 'CREATE TABLE `t` ()' }, false), '');
+  assert.ok(whyFixed({ columns, indexes: key('id') }, true).startsWith('Read-only'));
+  assert.ok(whyFixed({ columns, indexes: [] }, false).includes('no PRIMARY'));
+  assert.ok(whyFixed({ columns, indexes: key('f') }, false).includes('FLOAT'));
+  assert.ok(whyFixed({ columns, indexes: [], create_statement: 'CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW `v` AS select 1' }, false).startsWith('A view'));
+});
+
+test('rows that are held are replaced and taken out in place', async () => {
+  const pager = new Pager(async ({ after }) => ({ rows: after ? [] : rows, last: after ? null : [3] }), { byCursor: true });
+  await pager.need(0, 10);
+  pager.edit((row) => (row[0] === 2 ? null : row[0] === 3 ? [3, 'z', null] : row));
+  assert.equal(pager.rowCount, 2);
+  assert.deepEqual(pager.row(1), [3, 'z', null]);
+  assert.equal(pager.placeOf((row) => row[0] === 3), 1);
+  assert.equal(pager.placeOf((row) => row[0] === 2), -1);
+});
+
+test('nothing is sent for good without a review, and too many changes are told before', async () => {
+  const changes = made();
+  const sent = [];
+  const api = { edit: async (body) => { sent.push(body); throw Object.assign(new Error('no'), { status: 400, body: { error: { kind: 'server', change: 0 } } }); } };
+  const job = { changes, of: { db: 'd', table: 't', timeZone: '+00:00' }, nameOf: (id) => id, showReview: () => undefined, showConflict: () => undefined };
+  const on = { changed() {}, took() {}, applying() {}, refused() {} };
+  const run = () => reviewAndApply(api, job, on).then(() => null, (refusal) => refusal);
+  set(changes, rows[0], 'name', 'x');
+  const refusal = await run();
+  assert.equal(refusal.id, '[1]');
+  assert.ok(sent.length === 1 && sent[0].review === true && sent[0].time_zone === '+00:00');
+  changes.add(Array.from({ length: 5001 }, () => new Map()));
+  assert.ok((await run()).message.includes('5,000'));
+  assert.equal(sent.length, 1);
+});

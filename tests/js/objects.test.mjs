@@ -1,0 +1,81 @@
+import { createText, dropSql, qualified, showCreateSql, truncateSql } from '../../html/sql/objects/kinds.js';
+import { readGrants, reach } from '../../html/sql/objects/privileges.js';
+import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTemplate } from '../../html/sql/objects/templates.js';
+import { parametersOf } from '../../html/sql/core/parameters.js';
+import { isSystem, lasting, ownFirst, rowsText } from '../../html/sql/core/entries.js';
+import { assert, test } from './shim.mjs';
+
+const table = { kind: 'table', db: 'my shop', name: 'or`der' };
+
+test('statements about an object name it so that it is read as one name', () => {
+  assert.equal(qualified(table), '`my shop`.`or``der`');
+  assert.equal(dropSql(table), 'DROP TABLE `my shop`.`or``der`');
+  assert.equal(truncateSql({ kind: 'table', db: 'a', name: 'b' }), 'TRUNCATE TABLE a.b');
+  assert.equal(dropSql({ kind: 'database', db: 'select', name: 'select' }), 'DROP DATABASE `select`');
+  assert.equal(showCreateSql({ kind: 'package body', db: 'a', name: 'b' }), 'SHOW CREATE PACKAGE BODY a.b');
+});
+
+test('the text of an object is found in whichever column it comes', () => {
+  const of = (columns, row) => createText({ columns, rows: [row] });
+  assert.equal(of(['Procedure', 'sql_mode', 'Create Procedure', 'character_set_client'], ['p', '', 'CREATE p', 'utf8']), 'CREATE p');
+  assert.equal(of(['Trigger', 'sql_mode', 'SQL Original Statement', 'Created'], ['t', '', 'CREATE t', '2024']), 'CREATE t');
+  assert.equal(of(['Procedure', 'sql_mode', 'Create Procedure'], ['p', '', null]), null);
+  assert.equal(createText({ columns: ['Create View'], rows: [] }), null);
+});
+
+const column = (name, more = {}) => ({ name, type: 'int', nullable: true, extra: '', ...more });
+const schema = {
+  columns: [column('id', { nullable: false, extra: 'auto_increment' }), column('first name'), column('first_name'), column('made', { extra: 'STORED GENERATED', generated: 'a' }), column('at', { extra: 'DEFAULT_GENERATED on update CURRENT_TIMESTAMP' })],
+  indexes: [{ name: 'PRIMARY', unique: true, columns: ['id'] }, { name: 'u', unique: true, columns: ['first name'] }],
+};
+
+test('templates leave out what the server fills in, and tell rows apart by a key', () => {
+  const of = { kind: 'table', db: 'd', name: 't' };
+  assert.equal(insertTemplate(of, schema), 'INSERT INTO d.t (`first name`, first_name, at)\nVALUES (:first_name, :first_name_2, :at)');
+  assert.equal(updateTemplate(of, schema), 'UPDATE d.t\nSET `first name` = :first_name,\n    first_name = :first_name_2,\n    at = :at\nWHERE id = :id');
+  assert.equal(deleteTemplate(of, schema), 'DELETE FROM d.t\nWHERE id = :id');
+  assert.equal(selectTemplate(of, schema), 'SELECT id, `first name`, first_name, made, at\nFROM d.t\nLIMIT 100');
+});
+
+test('without a key a template changes no row by itself', () => {
+  const keyless = { columns: [column('a')], indexes: [{ name: 'u', unique: true, columns: ['a'] }] };
+  assert.ok(deleteTemplate({ kind: 'table', db: 'd', name: 't' }, keyless).includes('WHERE FALSE'));
+  assert.ok(updateTemplate({ kind: 'table', db: 'd', name: 't' }, keyless).includes('WHERE FALSE'));
+});
+
+test('a call asks for what goes in and shows what comes out', () => {
+  const list = [{ mode: 'IN', name: 'percent', type: 'int' }, { mode: 'INOUT', name: 'so far', type: 'int' }, { mode: 'OUT', name: 'n', type: 'int' }];
+  const sql = callTemplate({ kind: 'procedure', db: 'd', name: 'p' }, list);
+  assert.equal(sql, 'SET @so_far = :so_far;\nCALL d.p(:percent, @so_far, @n);\nSELECT @so_far, @n');
+  assert.deepEqual(parametersOf('CALL d.p(:percent, @so_far, @n)').map(({ name }) => name), ['percent']);
+  assert.equal(callTemplate({ kind: 'function', db: 'd', name: 'f' }, [{ mode: 'IN', name: 'a', type: 'int' }]), 'SELECT d.f(:a)');
+  assert.equal(callTemplate({ kind: 'procedure', db: 'd', name: 'p' }, []), 'CALL d.p()');
+});
+
+test('what an account may do is read from its grants', () => {
+  const grants = readGrants([
+    'GRANT USAGE ON *.* TO `r`@`%` IDENTIFIED BY PASSWORD \'*A\'', 'GRANT SELECT, TRIGGER ON `my\\_shop`.* TO `r`@`%`', 'GRANT EVENT ON `sh%`.* TO `r`@`%`',
+    'GRANT SELECT (`a`, `b`), INSERT ON `other`.`t` TO `r`@`%`', 'GRANT `role` TO `r`@`%`', 'GRANT EXECUTE ON PROCEDURE `other`.`p` TO `r`@`%`',
+  ]);
+  assert.equal(reach(grants, 'TRIGGER', 'my_shop'), 'all');
+  assert.equal(reach(grants, 'TRIGGER', 'myXshop'), 'none');
+  assert.equal(reach(grants, 'EVENT', 'shop'), 'all');
+  assert.equal(reach(grants, 'EVENT', 'a.shop'), 'none');
+  assert.equal(reach(grants, 'SELECT', 'other'), 'some');
+  assert.equal(reach(grants, 'INSERT', 'other'), 'some');
+  assert.equal(reach(grants, 'EXECUTE', 'other'), 'some');
+  assert.equal(reach(grants, 'PROCESS'), 'none');
+  assert.equal(reach(readGrants(['GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION']), 'PROCESS'), 'all');
+});
+
+test('own databases come before the server’s, and guesses are marked', () => {
+  assert.deepEqual(ownFirst(['alpha', 'information_schema', 'mysql', 'shop', 'sys']), ['alpha', 'shop', 'information_schema', 'mysql', 'sys']);
+  assert.ok(isSystem('Performance_Schema') && !isSystem('mysql2'));
+  assert.equal(rowsText({ kind: 'table', engine: 'InnoDB', rows_estimate: 2100 }), '≈ 2,100');
+  assert.equal(rowsText({ kind: 'table', engine: 'MyISAM', rows_estimate: 7 }), '7');
+  assert.equal(rowsText({ kind: 'view', engine: null, rows_estimate: null }), '');
+});
+
+test('times of a process are told in two units', () => {
+  assert.deepEqual([5, 182, 7500, 273_600].map(lasting), ['5 s', '3 min 2 s', '2 h 5 min', '3 d 4 h']);
+});

@@ -1,0 +1,140 @@
+import { assert, test } from './shim.mjs';
+import { CsvParser, lineOf, recordsOf } from '../../html/sql/transfer/csv.js';
+import { columnNames, guessDialect, guessEncoding, guessHeader, guessNull, guessType } from '../../html/sql/transfer/guess.js';
+import { createSql, dateOf, insertFrame, tupleWriter, withPoint } from '../../html/sql/transfer/tuples.js';
+
+const COMMA = { delimiter: ',', quote: '"' };
+const fields = (text, dialect = COMMA) => recordsOf(text, dialect).map((record) => record.fields);
+
+test('CSV: quotes, line ends, empty fields', () => {
+  assert.deepEqual(fields('a,b\r\n1,"x, ""y""\nz"\n,\r"",'), [['a', 'b'], ['1', 'x, "y"\nz'], ['', ''], ['', '']]);
+  assert.deepEqual(fields('a,b\n'), [['a', 'b']]);
+  assert.deepEqual(fields('a,b'), [['a', 'b']]);
+  assert.deepEqual(fields('a,'), [['a', '']]);
+  assert.deepEqual(fields('""'), [['']]);
+  assert.deepEqual(fields(''), []);
+  assert.deepEqual(fields('a\n\nb'), [['a'], [''], ['b']]);
+  assert.deepEqual(fields('5" disk,"a"b"c'), [['5" disk', 'ab"c']], 'a quote within a field is one of the text');
+  assert.deepEqual(fields("'a;b';c", { delimiter: ';', quote: "'" }), [['a;b', 'c']]);
+  assert.deepEqual(fields('"a\tb', { delimiter: '\t', quote: '' }), [['"a', 'b']]);
+  assert.deepEqual(fields('a]b]c', { delimiter: ']', quote: '"' }), [['a', 'b', 'c']]);
+});
+
+test('CSV: a field in quotes is known, and so is the line where a record begins', () => {
+  const [one, two, three] = recordsOf('"",\r\n"two\nlines",x\r\n,z', COMMA);
+  assert.deepEqual([one.quoted?.[0], one.quoted?.[1], one.line], [true, undefined, 1]);
+  assert.deepEqual([two.quoted?.[0], two.line], [true, 2]);
+  assert.deepEqual([three.quoted, three.line], [null, 4]);
+});
+
+test('CSV in pieces of any length is the same', () => {
+  const text = 'id,"na""me"\r\n1,"two\r\nlines"\r2,"",x\n"a"b",3\r\n\r\nlast';
+  const whole = JSON.stringify(recordsOf(text, COMMA));
+  for (let size = 1; size < text.length; size += 1) {
+    const records = [];
+    const parser = new CsvParser(COMMA, (record) => records.push(record));
+    for (let at = 0; at < text.length; at += size) parser.push(text.slice(at, at + size));
+    parser.end();
+    assert.equal(JSON.stringify(records), whole, `pieces of ${size}`);
+  }
+});
+
+test('CSV: a quote that is not closed is told with its line', () => {
+  const parser = new CsvParser(COMMA, () => {});
+  parser.push('a,b\n1,"open\nand on');
+  let message = '';
+  try { parser.end(); } catch (cause) { message = cause.message; }
+  assert.equal(message, 'The quote that opens in line 2 is not closed.');
+});
+
+test('CSV: what was read is written the same', () => {
+  const text = 'a,"b,c","","x ""y"""\r\n,"two\r\nlines",d,e\r\n';
+  assert.equal(recordsOf(text, COMMA).map((record) => lineOf(record, COMMA)).join(''), text);
+});
+
+test('guesses: encoding', () => {
+  const bytes = (...list) => new Uint8Array(list);
+  assert.equal(guessEncoding(new TextEncoder().encode('größe;1')), 'utf-8');
+  assert.equal(guessEncoding(new TextEncoder().encode('größe').slice(0, -3)), 'utf-8');
+  assert.equal(guessEncoding(bytes(0xef, 0xbb, 0xbf, 0x61)), 'utf-8');
+  assert.equal(guessEncoding(bytes(0x67, 0x72, 0xf6, 0xdf, 0x65)), 'windows-1252');
+  assert.equal(guessEncoding(bytes(0xff, 0xfe, 0x61, 0)), 'utf-16le');
+  assert.equal(guessEncoding(bytes(0x61, 0, 0x2c, 0, 0x62, 0)), 'utf-16le');
+  assert.equal(guessEncoding(bytes(0, 0x61, 0, 0x2c, 0, 0x62)), 'utf-16be');
+});
+
+test('guesses: delimiter and quote', () => {
+  assert.deepEqual(guessDialect('a;b;c\n1,5;2;3\n1,7;2;3\n'), { delimiter: ';', quote: '"' });
+  assert.deepEqual(guessDialect('a,b\n1,"x;y;z"\n2,"u;v"\n'), COMMA);
+  assert.deepEqual(guessDialect('a\tb\n1\t2,3\n'), { delimiter: '\t', quote: '"' });
+  assert.deepEqual(guessDialect("'a'|'b'\n'1'|'2'\n"), { delimiter: '|', quote: "'" });
+  assert.deepEqual(guessDialect('only\none\n'), COMMA);
+  assert.deepEqual(guessDialect('only\none\n', 'x.tsv'), { delimiter: '\t', quote: '"' });
+});
+
+test('guesses: names in the first line, and NULL', () => {
+  const records = (text) => recordsOf(text, COMMA);
+  assert.equal(guessHeader(records('id,name\n1,x\n')), true);
+  assert.equal(guessHeader(records('1,x\n2,y\n')), false);
+  assert.equal(guessHeader(records('name,city\nx,y\n')), true);
+  assert.equal(guessHeader(records('Order ID,x\n1,y\n'), ['order_id', 'other']), true);
+  assert.equal(guessHeader(records('ann,oslo\nbob,rome\n'), ['name', 'city']), false);
+  assert.equal(guessHeader(records('a,a\n1,2\n')), false);
+  assert.equal(guessNull(records('1,\\N\n2,"NULL"')), '\\N');
+  assert.equal(guessNull(records('1,NULL\n')), 'NULL');
+  assert.equal(guessNull(records('1,"NULL"\n2,\n')), '');
+  assert.equal(guessNull(records('1,null\n2,x')), 'null');
+  assert.equal(guessNull(records('1,null\n2,')), '');
+});
+
+test('guesses: types', () => {
+  const cases = [
+    [['1', '-20'], 'INT'], [['1', '9999999999'], 'BIGINT'], [['18446744073709551615', '1'], 'BIGINT UNSIGNED'],
+    [['007', '1'], 'VARCHAR(20)'], [['1.50', '20'], 'DECIMAL(10,2)'], [['123456789.125'], 'DECIMAL(16,3)'], [['1e5', '2.5'], 'DOUBLE'],
+    [['2024-02-29'], 'DATE'], [['2024-02-29', '2024-02-29 10:00:00.125'], 'DATETIME(3)'], [['10:00:00'], 'TIME'],
+    [['0xFF00'], 'VARBINARY(255)'], [['x'], 'VARCHAR(20)'], [['x'.repeat(300)], 'VARCHAR(1000)'], [['x'.repeat(9000)], 'TEXT'], [['x'.repeat(90000)], 'LONGTEXT'],
+    [[], 'VARCHAR(255)'], [['1,5'], 'VARCHAR(20)'],
+  ];
+  for (const [values, type] of cases) assert.equal(guessType(values), type, values[0]);
+  assert.deepEqual(['1.234,50', '-0,5', 'a,b', '12'].map((text) => withPoint(text, true)), ['1234.50', '-0.5', 'a,b', '12']);
+  assert.deepEqual(columnNames(['a', 'A', '', ' x  y ']), ['a', 'A_2', 'column_3', 'x y']);
+});
+
+test('rows: NULL, numbers, dates, bytes by the column they go to', () => {
+  const target = (type, nullable = true) => [{ at: 0, name: 'c', type, nullable }];
+  const reading = { nullText: '', comma: false, dates: 'iso' };
+  const written = (text, type, { quoted = false, nullable = true, ...how } = {}) =>
+    tupleWriter(target(type, nullable), { ...reading, ...how })({ fields: [text], quoted: quoted ? [true] : null, line: 1 });
+  assert.equal(written('', 'varchar(9)'), '(NULL)');
+  assert.equal(written('', 'varchar(9)', { quoted: true }), "('')");
+  assert.equal(written('', 'varchar(9)', { nullable: false }), "('')");
+  assert.equal(written('', 'int(11)', { nullable: false }), '(DEFAULT)');
+  assert.equal(written('', 'int(11)', { quoted: true }), '(NULL)');
+  assert.equal(written('', 'varchar(9)', { nullText: '\\N' }), "('')");
+  assert.equal(written('\\N', 'int', { nullText: '\\N' }), '(NULL)');
+  assert.equal(written('\\N', 'text', { nullText: '\\N', quoted: true }), "(_utf8mb4 X'5c4e')");
+  assert.equal(written('', 'text', { nullText: null }), "('')");
+  assert.equal(written("it's", 'text'), "('it''s')");
+  assert.equal(written('18446744073709551615', 'bigint(20) unsigned'), '(18446744073709551615)');
+  assert.equal(written('1.234,50', 'decimal(10,2)', { comma: true }), '(1234.50)');
+  assert.equal(written('1); DROP TABLE t', 'int'), "('1); DROP TABLE t')");
+  assert.equal(written('TRUE', 'tinyint(1)'), '(1)');
+  assert.equal(written('0xFF00', 'blob'), "(X'FF00')");
+  assert.equal(written('0x05', 'bit(8)'), '(5)');
+  assert.equal(written('POINT(1 2)', 'point'), "(ST_GeomFromText('POINT(1 2)'))");
+  assert.equal(written('31.12.2024', 'date', { dates: 'dmy' }), "('2024-12-31')");
+  assert.equal(dateOf('12/31/2024 10:00', 'mdy'), '2024-12-31 10:00');
+  assert.equal(dateOf('2024-12-31T10:00:00', 'iso'), '2024-12-31 10:00:00');
+  assert.equal(dateOf('2024-12-31', 'dmy'), '2024-12-31');
+});
+
+test('statements: what becomes of a key that is there already', () => {
+  const targets = [{ at: 0, name: 'id', type: 'int', nullable: false }, { at: 1, name: 'a`b', type: 'text', nullable: true }];
+  const frame = (duplicates) => insertFrame({ db: 'd', table: 't', targets, keys: ['id'], duplicates });
+  assert.deepEqual(frame('error'), { before: 'INSERT INTO `d`.`t` (`id`, `a``b`) VALUES\n', after: '' });
+  assert.equal(frame('skip').after, '\nON DUPLICATE KEY UPDATE `id` = `id`');
+  assert.equal(frame('replace').before.slice(0, 8), 'REPLACE ');
+  assert.equal(frame('update').after, '\nON DUPLICATE KEY UPDATE `a``b` = VALUES(`a``b`)');
+  assert.equal(createSql({ db: 'd', table: 't', columns: [{ name: 'id', type: 'INT', key: true }, { name: 'x', type: 'DATE' }] }),
+    'CREATE TABLE `d`.`t` (\n  `id` INT NOT NULL,\n  `x` DATE,\n  PRIMARY KEY (`id`)\n)');
+});
