@@ -77,7 +77,7 @@ fn the_data_of_a_table_is_exported_with_its_condition_order_and_time_zone() {
     let client = Client::open("exp_data", &setup("exp_data"));
     let page = &client.page;
     client.show_tables();
-    page.wait_for("eyes.first('.row-data')");
+    page.wait_for("document.querySelector('.row-data[data-rows=orders]')");
     page.eval("document.querySelector('.row-data[data-rows=orders]').click()");
     page.wait_for("eyes.first('.data-table')?.textContent === 'exp_data.orders' && !eyes.first('.data[aria-busy]')");
     page.fill(".data-where", "id IN (3, 5, 7)");
