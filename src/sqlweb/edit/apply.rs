@@ -109,7 +109,11 @@ fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiE
     // A session that no request can name.
     let owner = Owner {
         visitor: job.cookie.clone(),
-        session: format!("\0edit {}", job.counted),
+        session: if job.is_review {
+            "\0review".into()
+        } else {
+            format!("\0edit {}", job.counted)
+        },
     };
     let entry = match &job.query_id {
         None => service.running.enter_unnamed(owner.clone()),
@@ -120,7 +124,7 @@ fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiE
         })?,
     };
     let mine = service.running.filter(|other, _| *other == owner);
-    if mine.len() > 1 {
+    if mine.len() > 1 && !job.is_review {
         return Err(ApiError::conflict(
             "another edit of yours is being applied; wait for it, or cancel it",
         ));
