@@ -86,22 +86,16 @@ pub(crate) fn edit(
         started,
     };
     let outcome = editor.all(changes);
-    let told = outcome.as_ref().map_err(Failure::told).err();
-    let error = outcome.as_ref().err().and_then(Failure::db_error);
-    service.ask_whether_it_writes(job.is_review, error);
+    let (told, left) = match outcome {
+        Ok(body) => (Ok(body), Ok(())),
+        Err(failure) => (Err(failure.told()), failure.of_connection()),
+    };
+    service.ask_whether_it_writes(job.is_review, left.as_ref().err());
+    let status = told.as_ref().map_or_else(|error| error.status, |_| 200);
     let age = entry.running.age();
-    let status = told.as_ref().map_or(200, |told| told.status);
     log::debug!("an edit of {count} changes: {status} after {age:.3?}");
-    match outcome {
-        Ok(body) => {
-            lease.give_back(&Ok::<(), DbError>(()), &entry.running);
-            Ok(body)
-        }
-        Err(failure) => {
-            lease.give_back(&failure.of_connection(), &entry.running);
-            Err(told.expect("a failure is told"))
-        }
-    }
+    lease.give_back(&left, &entry.running);
+    told
 }
 
 /// The edit's place among what runs; one of a visitor's at a time.
@@ -109,7 +103,11 @@ fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiE
     // A session that no request can name.
     let owner = Owner {
         visitor: job.cookie.clone(),
-        session: format!("\0edit {}", job.counted),
+        session: if job.is_review {
+            "\0review".into()
+        } else {
+            format!("\0edit {}", job.counted)
+        },
     };
     let entry = match &job.query_id {
         None => service.running.enter_unnamed(owner.clone()),
@@ -120,7 +118,7 @@ fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiE
         })?,
     };
     let mine = service.running.filter(|other, _| *other == owner);
-    if mine.len() > 1 {
+    if mine.len() > 1 && !job.is_review {
         return Err(ApiError::conflict(
             "another edit of yours is being applied; wait for it, or cancel it",
         ));

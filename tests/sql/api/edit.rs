@@ -633,6 +633,12 @@ fn nothing_leaves_its_quotes_in_any_mode() {
                 "{mode}"
             );
         }
+        let long = json!({"op": "insert", "new": {key: "long", "c\u{2603}": "too long"}});
+        let (_, _, message) = failed(&postern, name, table, long);
+        assert!(
+            message.contains("too long"),
+            "{mode}: nothing is cut to fit: {message}"
+        );
         let update = |row: &Value| {
             let twice = row[key].as_str().unwrap().repeat(2);
             json!({"op": "update", "key": {key: row[key]}, "old": row, "new": {value: twice, "b": "0x2700"}})
@@ -649,6 +655,38 @@ fn nothing_leaves_its_quotes_in_any_mode() {
         let (status, answer) = edit(&postern, name, table, all);
         assert_eq!(status, 200, "{mode}: {answer}");
     }
+}
+
+#[test]
+fn what_is_larger_than_the_server_takes_is_not_sent() {
+    let db = Database::start(Options {
+        args: vec!["--max-allowed-packet=1M".into()],
+        ..Options::default()
+    });
+    db.exec("CREATE DATABASE packet; CREATE TABLE packet.t (id INT PRIMARY KEY, b LONGBLOB); INSERT INTO packet.t VALUES (1, NULL)");
+    let postern = Postern::on(&db, &[]);
+    let file = |size: usize| json!({"op": "update", "key": {"id": 1}, "old": {"b": null}, "new": {"b": {"base64": "A".repeat(size)}}});
+    let insert = json!({"op": "insert", "new": {"id": 2}});
+    let (status, answer) = edit(&postern, "packet", "t", json!([insert, file(800 << 10)]));
+    assert_eq!(
+        (status, &answer["error"]["change"]),
+        (413, &json!(1)),
+        "{answer}"
+    );
+    assert!(
+        answer["message"]
+            .as_str()
+            .unwrap()
+            .contains("max_allowed_packet"),
+        "{answer}"
+    );
+    assert_eq!(count(&db, "SELECT COUNT(*) FROM packet.t"), 1);
+    let (status, answer) = edit(&postern, "packet", "t", json!([insert, file(600 << 10)]));
+    assert_eq!(status, 200, "{}", answer["message"]);
+    assert_eq!(
+        count(&db, "SELECT LENGTH(b) FROM packet.t WHERE id = 1"),
+        450 << 10
+    );
 }
 
 /// The driver reads the answers then, and sends the statements.

@@ -162,6 +162,9 @@ fn an_edit_that_is_cancelled_or_left_writes_nothing() {
             .contains("another edit of yours"),
         "{answer}"
     );
+    let review =
+        json!({"db": "edit_left", "table": "t", "review": true, "changes": [set(3, 3, 9)]});
+    assert_eq!(post(&mut postern.client(), "/api/edit", review).0, 200);
     let cancelled = post(
         &mut postern.client(),
         "/api/cancel",
