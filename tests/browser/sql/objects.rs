@@ -1,12 +1,13 @@
 //! What a database has beside its tables: the groups of the sidebar, panes, menus, and what is destroyed only when its
 //! name was typed.
 
+use mysql::prelude::Queryable;
 use serde_json::json;
 
 use crate::sql::client::{Client, make_database, row, strings};
 use crate::sql::looks::look;
 use support::database::{Kind, Options, PASSWORD};
-use support::{Browser, Database, Postern};
+use support::{Browser, Database, Postern, TIMEOUT, wait_until};
 
 const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'nobody', \
       upper_name VARCHAR(40) AS (UPPER(name)) STORED, CONSTRAINT named CHECK (name <> ''), KEY latest (id DESC)) COMMENT 'People who buy'; \
@@ -351,6 +352,35 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     page.press("Enter");
     page.wait_for("!document.querySelector('.row-main[data-name=notes]')");
     assert!(!tables().contains(&"notes".to_owned()));
+}
+
+#[test]
+fn a_drop_that_waits_for_a_lock_ends_with_its_dialog() {
+    let client = Client::open("objects_lock", "CREATE TABLE held (id INT PRIMARY KEY)");
+    let page = &client.page;
+    let server = Database::shared();
+    let mut holder = server.conn();
+    holder
+        .query_drop("BEGIN; SELECT * FROM objects_lock.held")
+        .unwrap();
+    client.show_tables();
+    open_menu(&client, "held");
+    choose(&client, "Drop …");
+    page.wait_for("eyes.first('dialog input')");
+    page.fill("dialog input", "held");
+    page.press("Enter");
+    wait_until(TIMEOUT, "it waits", || {
+        server.running("DROP TABLE objects_lock") > 0
+    });
+    page.wait_for("eyes.first('.destroy-status')?.innerText.includes('waits while others use it')");
+    page.click("dialog text=Cancel");
+    wait_until(TIMEOUT, "it ends", || {
+        server.running("DROP TABLE objects_lock") == 0
+    });
+    holder.query_drop("ROLLBACK").unwrap();
+    assert_eq!(server.column("SHOW TABLES FROM objects_lock"), ["held"]);
+    page.wait_for("!document.querySelector('dialog')");
+    page.expect_error("400");
 }
 
 #[test]
