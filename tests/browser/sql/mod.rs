@@ -18,6 +18,7 @@ mod looks;
 mod mode;
 mod modules;
 mod objects;
+mod objects_drop;
 mod on_mysql;
 mod outage;
 mod outcomes;

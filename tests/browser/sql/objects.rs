@@ -1,5 +1,4 @@
-//! What a database has beside its tables: the groups of the sidebar, panes, menus, and what is destroyed only when its
-//! name was typed.
+//! What a database has beside its tables: the groups of the sidebar, panes, menus.
 
 use serde_json::json;
 
@@ -8,7 +7,7 @@ use crate::sql::looks::look;
 use support::database::{Kind, Options, PASSWORD};
 use support::{Browser, Database, Postern};
 
-const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'nobody', \
+pub(super) const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'nobody', \
       upper_name VARCHAR(40) AS (UPPER(name)) STORED, CONSTRAINT named CHECK (name <> ''), KEY latest (id DESC)) COMMENT 'People who buy'; \
     INSERT INTO customers (name) VALUES ('Alice'), ('Bob'), ('Carol'); \
     CREATE TABLE orders (id INT PRIMARY KEY, customer INT NOT NULL, total DECIMAL(9,2), \
@@ -23,7 +22,7 @@ const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY AUTO_INCREMENT, n
 
 /// Opens a group of the sidebar and waits for its entries.
 #[track_caller]
-fn open_group(client: &Client, group: &str) {
+pub(super) fn open_group(client: &Client, group: &str) {
     client
         .page
         .click(&format!(".group-head[data-group={group}]"));
@@ -34,18 +33,18 @@ fn open_group(client: &Client, group: &str) {
 
 /// Opens the menu of an entry by the right button of the mouse.
 #[track_caller]
-fn open_menu(client: &Client, name: &str) {
+pub(super) fn open_menu(client: &Client, name: &str) {
     client.page.right_click(&row(name));
     client.page.wait_for("eyes.first('.menu')");
 }
 
 #[track_caller]
-fn choose(client: &Client, label: &str) {
+pub(super) fn choose(client: &Client, label: &str) {
     client.page.click(&format!(".menu text={label}"));
 }
 
 #[track_caller]
-fn menu(client: &Client) -> Vec<String> {
+pub(super) fn menu(client: &Client) -> Vec<String> {
     strings(client.page.eval(
         "eyes.all('.menu [role=menuitem]').map((item) => item.querySelector('span').textContent)",
     ))
@@ -301,92 +300,6 @@ fn a_routine_is_called_with_what_it_asks_for() {
     page.fill("dialog .parameter textarea", "10");
     client.until_ended(|| page.click("dialog .button.primary"));
     assert_eq!(client.cells(), [["2.00"]]);
-}
-
-#[test]
-fn a_table_is_dropped_only_when_its_name_was_typed() {
-    let client = Client::open("objects_drop", SHOP);
-    let page = &client.page;
-    let tables = || Database::shared().column("SHOW TABLES FROM objects_drop");
-    client.show_tables();
-    open_menu(&client, "customers");
-    choose(&client, "Drop …");
-    page.wait_for("eyes.first('dialog .consequences li')");
-    let told = client.text("dialog");
-    for part in [
-        "DROP TABLE objects_drop.customers",
-        "orders (foreign key buyer)",
-        "type its name",
-    ] {
-        assert!(told.contains(part), "no {part} in {told}");
-    }
-    let disabled = "document.querySelector('dialog .button.danger').disabled";
-    assert_eq!(page.eval(disabled), true);
-    page.fill("dialog input", "customer");
-    assert_eq!(page.eval(disabled), true);
-    look(&client, "drop");
-    // The server's refusal stands in the dialog, and nothing is lost.
-    page.expect_error("400");
-    page.fill("dialog input", "customers");
-    page.click("dialog .button.danger");
-    page.wait_for("/foreign key/i.test(eyes.first('.destroy-status .bad')?.innerText)");
-    assert!(tables().contains(&"customers".to_owned()));
-    page.press("Escape");
-    page.wait_for("!document.querySelector('dialog')");
-
-    open_menu(&client, "notes");
-    choose(&client, "Truncate …");
-    page.wait_for("eyes.first('dialog input')");
-    page.fill("dialog input", "notes");
-    page.press("Enter");
-    page.wait_for_text("notes is empty now");
-    assert_eq!(
-        Database::shared().value("SELECT COUNT(*) FROM objects_drop.notes"),
-        "0"
-    );
-    open_menu(&client, "notes");
-    choose(&client, "Drop …");
-    page.wait_for("eyes.first('dialog input')");
-    page.fill("dialog input", "notes");
-    page.press("Enter");
-    page.wait_for("!document.querySelector('.row-main[data-name=notes]')");
-    assert!(!tables().contains(&"notes".to_owned()));
-}
-
-#[test]
-fn every_kind_of_object_can_be_dropped() {
-    let client = Client::open("objects_drop_all", SHOP);
-    let page = &client.page;
-    client.show_tables();
-    for group in ["routines", "triggers", "events"] {
-        open_group(&client, group);
-    }
-    for name in ["raise_prices", "vat", "fill_total", "nightly", "totals"] {
-        open_menu(&client, name);
-        choose(&client, "Drop …");
-        page.wait_for("eyes.first('dialog input')");
-        page.fill("dialog input", name);
-        page.press("Enter");
-        page.wait_for(&format!("!document.querySelector('dialog') && !document.querySelector('.row-main[data-name={name}]')"));
-    }
-    page.click(".sidebar-head .back");
-    page.wait_for("eyes.first('.row-main[data-name=objects_drop_all]')");
-    open_menu(&client, "objects_drop_all");
-    choose(&client, "Drop …");
-    page.wait_for("eyes.first('dialog .consequences li')");
-    assert!(
-        client
-            .text("dialog")
-            .contains("4 tables, 0 views and 0 routines"),
-        "{}",
-        client.text("dialog")
-    );
-    page.fill("dialog input", "objects_drop_all");
-    page.press("Enter");
-    page.wait_for("!document.querySelector('.row-main[data-name=objects_drop_all]')");
-    // The server's own databases offer nothing of the kind.
-    open_menu(&client, "mysql");
-    assert_eq!(menu(&client), ["Open", "Use in this tab", "Copy name"]);
 }
 
 #[test]

@@ -78,6 +78,15 @@ fn a_menu_leads_to_the_pages_and_a_key_back() {
     page.wait_for("location.hash === '#server=variables' && eyes.first('.server-table tbody tr')");
     assert!(loaded("server/page"));
     assert_eq!(page.eval("eyes.first('#main')"), json!(null));
+    // A statement that is out of sight is not run.
+    page.press("Ctrl+Enter");
+    client.settle();
+    assert!(
+        !page
+            .requests()
+            .iter()
+            .any(|r| r.body.contains("\"session\""))
+    );
     // The page is found again after a reload, and by the way back.
     page.reload();
     page.wait_for("eyes.first('.server-table tbody tr')");

@@ -1,0 +1,123 @@
+//! What is destroyed only when its name was typed.
+
+use mysql::prelude::Queryable;
+
+use crate::sql::client::Client;
+use crate::sql::looks::look;
+use crate::sql::objects::{SHOP, choose, menu, open_group, open_menu};
+use support::{Database, TIMEOUT, wait_until};
+
+#[test]
+fn a_table_is_dropped_only_when_its_name_was_typed() {
+    let client = Client::open("objects_drop", SHOP);
+    let page = &client.page;
+    let tables = || Database::shared().column("SHOW TABLES FROM objects_drop");
+    client.show_tables();
+    open_menu(&client, "customers");
+    choose(&client, "Drop …");
+    page.wait_for("eyes.first('dialog .consequences li')");
+    let told = client.text("dialog");
+    for part in [
+        "DROP TABLE objects_drop.customers",
+        "orders (foreign key buyer)",
+        "type its name",
+    ] {
+        assert!(told.contains(part), "no {part} in {told}");
+    }
+    let disabled = "document.querySelector('dialog .button.danger').disabled";
+    assert_eq!(page.eval(disabled), true);
+    page.fill("dialog input", "customer");
+    assert_eq!(page.eval(disabled), true);
+    look(&client, "drop");
+    // The server's refusal stands in the dialog, and nothing is lost.
+    page.expect_error("400");
+    page.fill("dialog input", "customers");
+    page.click("dialog .button.danger");
+    page.wait_for("/foreign key/i.test(eyes.first('.destroy-status .bad')?.innerText)");
+    assert!(tables().contains(&"customers".to_owned()));
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog')");
+
+    open_menu(&client, "notes");
+    choose(&client, "Truncate …");
+    page.wait_for("eyes.first('dialog input')");
+    page.fill("dialog input", "notes");
+    page.press("Enter");
+    page.wait_for_text("notes is empty now");
+    assert_eq!(
+        Database::shared().value("SELECT COUNT(*) FROM objects_drop.notes"),
+        "0"
+    );
+    open_menu(&client, "notes");
+    choose(&client, "Drop …");
+    page.wait_for("eyes.first('dialog input')");
+    page.fill("dialog input", "notes");
+    page.press("Enter");
+    page.wait_for("!document.querySelector('.row-main[data-name=notes]')");
+    assert!(!tables().contains(&"notes".to_owned()));
+}
+
+#[test]
+fn a_drop_that_waits_for_a_lock_ends_with_its_dialog() {
+    let client = Client::open("objects_lock", "CREATE TABLE held (id INT PRIMARY KEY)");
+    let page = &client.page;
+    let server = Database::shared();
+    let mut holder = server.conn();
+    holder
+        .query_drop("BEGIN; SELECT * FROM objects_lock.held")
+        .unwrap();
+    client.show_tables();
+    open_menu(&client, "held");
+    choose(&client, "Drop …");
+    page.wait_for("eyes.first('dialog input')");
+    page.fill("dialog input", "held");
+    page.press("Enter");
+    wait_until(TIMEOUT, "it waits", || {
+        server.running("DROP TABLE objects_lock") > 0
+    });
+    page.wait_for("eyes.first('.destroy-status')?.innerText.includes('waits while others use it')");
+    page.click("dialog text=Cancel");
+    wait_until(TIMEOUT, "it ends", || {
+        server.running("DROP TABLE objects_lock") == 0
+    });
+    holder.query_drop("ROLLBACK").unwrap();
+    assert_eq!(server.column("SHOW TABLES FROM objects_lock"), ["held"]);
+    page.wait_for("!document.querySelector('dialog')");
+    page.expect_error("400");
+}
+
+#[test]
+fn every_kind_of_object_can_be_dropped() {
+    let client = Client::open("objects_drop_all", SHOP);
+    let page = &client.page;
+    client.show_tables();
+    for group in ["routines", "triggers", "events"] {
+        open_group(&client, group);
+    }
+    for name in ["raise_prices", "vat", "fill_total", "nightly", "totals"] {
+        open_menu(&client, name);
+        choose(&client, "Drop …");
+        page.wait_for("eyes.first('dialog input')");
+        page.fill("dialog input", name);
+        page.press("Enter");
+        page.wait_for(&format!("!document.querySelector('dialog') && !document.querySelector('.row-main[data-name={name}]')"));
+    }
+    page.click(".sidebar-head .back");
+    page.wait_for("eyes.first('.row-main[data-name=objects_drop_all]')");
+    open_menu(&client, "objects_drop_all");
+    choose(&client, "Drop …");
+    page.wait_for("eyes.first('dialog .consequences li')");
+    assert!(
+        client
+            .text("dialog")
+            .contains("4 tables, 0 views and 0 routines"),
+        "{}",
+        client.text("dialog")
+    );
+    page.fill("dialog input", "objects_drop_all");
+    page.press("Enter");
+    page.wait_for("!document.querySelector('.row-main[data-name=objects_drop_all]')");
+    // The server's own databases offer nothing of the kind.
+    open_menu(&client, "mysql");
+    assert_eq!(menu(&client), ["Open", "Use in this tab", "Copy name"]);
+}
