@@ -215,6 +215,28 @@ test('rows that are held are replaced and taken out in place', async () => {
   assert.equal(pager.placeOf((row) => row[0] === 2), -1);
 });
 
+test('rows behind a gap are still found when one before them was deleted', async () => {
+  const numbers = Array.from({ length: 9000 }, (_, i) => i + 1);
+  const pager = new Pager(async ({ after, until, limit, offset }) => {
+    const found = numbers.filter((n) => (!after || n > after[0]) && (!until || n <= until[0])).slice(offset, offset + limit).map((n) => [n]);
+    return { rows: found, last: found.length ? [found.at(-1)[0]] : null };
+  }, { byCursor: true });
+  await pager.need(0, 10);
+  await pager.jump(9000);
+  await pager.need(4000, 4040);
+  const deleted = pager.row(4010)[0];
+  numbers.splice(numbers.indexOf(deleted), 1);
+  pager.edit((row) => (row[0] === deleted ? null : row));
+  assert.equal(pager.rowCount, 8999);
+  pager.release();
+  const seen = [];
+  for (let place = 0; place < pager.rowCount; place += 40) {
+    await pager.need(place, place + 39);
+    for (let i = place; i < Math.min(place + 40, pager.rowCount); i += 1) seen.push(pager.row(i)?.[0]);
+  }
+  assert.deepEqual(seen, numbers);
+});
+
 test('nothing is sent for good without a review, and too many changes are told before', async () => {
   const changes = made();
   const sent = [];

@@ -79,10 +79,13 @@ export class Pager {
 
   /** Puts others in place of the rows that are held. @param {(row: any[]) => any[]|null} change null where a row is gone */
   edit(change) {
-    for (const page of this.#pages) {
+    for (const [at, page] of this.#pages.entries()) {
       if (!page.rows) continue;
       page.rows = page.rows.flatMap((row) => { const next = change(row); return next ? [next] : []; });
+      const gone = page.count - page.rows.length;
       page.count = page.rows.length;
+      // Those that are found by what is skipped behind the same cursor come earlier now.
+      for (const later of gone ? this.#pages.slice(at + 1) : []) if (later.after === page.after && later.skip > page.skip) later.skip -= gone;
     }
     this.#measure();
   }
