@@ -90,7 +90,9 @@ const PICKER: &str = "(() => { globalThis.file = { name: '', parts: [], state: '
 
 #[test]
 fn a_dump_goes_into_a_picked_file_and_can_be_cancelled() {
-    let client = Client::open("dump_pick", SHOP);
+    // More than the lines between would hold.
+    let large = "CREATE TABLE large (id INT PRIMARY KEY, v TEXT); INSERT INTO large SELECT seq, REPEAT('x', 2000) FROM seq_1_to_15000";
+    let client = Client::open("dump_pick", large);
     let page = &client.page;
     page.eval(PICKER);
     client.show_tables();

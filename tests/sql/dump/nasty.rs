@@ -150,6 +150,11 @@ pub(super) fn make(db: &Database, name: &str) {
     match db.kind() {
         Kind::MariaDb => {
             run(MARIADB);
+            if db.version() >= (11, 7, 0) {
+                run(
+                    "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3) NOT NULL, VECTOR INDEX (v)); INSERT INTO vectors VALUES (1, VEC_FromText('[1,-2.5,3e10]'))",
+                );
+            }
             run("DO NEXTVAL(s), NEXTVAL(s), NEXTVAL(used_up), NEXTVAL(used_up), NEXTVAL(down)");
         }
         Kind::MySql => run(MYSQL),
