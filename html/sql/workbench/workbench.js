@@ -2,14 +2,14 @@
 import { byId } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { promptDialog } from '../../common/dialog.js';
-import { selectAll } from '../core/identifiers.js';
 import { mayClose } from './closing.js';
 import { Execution } from './execution.js';
-import { chooseFile, hasValues, readScript, saveScript } from './files.js';
+import { chooseFile, hasValues, saveScript } from './files.js';
 import { FillIns } from './fillins.js';
 import { Keeping } from './keeping.js';
 import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
+import { openScriptIn, runFirstRows } from './opening.js';
 import { Objects } from './objects.js';
 import { mayLose, showSettings } from './panels.js';
 import { QueryTab, later } from './querytab.js';
@@ -22,8 +22,6 @@ import { welcome } from './welcome.js';
 
 /** The most query tabs; each holds a database session while it is used, and the server has 32. */
 const MAX_TABS = 24;
-/** Errors of an account that may not read all columns: `ER_TABLEACCESS_DENIED_ERROR`, `ER_COLUMNACCESS_DENIED_ERROR`. */
-const COLUMNS_DENIED = new Set([1142, 1143]);
 /** Closed tabs that can be opened again. */
 const MAX_CLOSED = 10;
 
@@ -91,8 +89,16 @@ export class Workbench {
     const { sidebar } = this.workspace.tabs();
     this.#begun = true;
     this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
-    const db = this.#linked || (sidebar ?? this.info.database);
+    const db = await this.#known(this.#linked) || (sidebar ?? this.info.database);
     await (db ? this.sidebar.showTables(db) : sidebar === '' ? this.sidebar.showDatabases() : this.sidebar.showFirst());
+  }
+
+  /** A database of a link, where there is one of that name. @param {string} db */
+  async #known(db) {
+    if (!db) return '';
+    /** @type {string[]} */
+    const names = await this.catalogue.databases().catch(() => []);
+    return names.length === 0 || names.includes(db) ? db : '';
   }
 
   /** The server answers again: what could not be had is asked for. */
@@ -444,26 +450,15 @@ export class Workbench {
   }
 
   /** A double click: fills in the first 100 rows and executes. @param {string} db @param {string} table */
-  async runTable(db, table) {
-    const sql = selectAll(table);
+  runTable(db, table) {
     const tab = this.tabFor(db);
     if (!tab) return;
     this.server.close();
     // The drawer makes what is behind it inert: close it before the editor takes the focus.
     this.layout.closeDrawer();
-    tab.fillIn(sql, db);
     tab.nameAfter(table);
+    runFirstRows(tab, db, table, { execution: this.execution, catalogue: this.catalogue, isOpen: () => this.tabs.includes(tab) });
     this.drawTabs();
-    const end = await this.execution.run(tab, [{ start: 0, end: sql.length, sql }]);
-    if (!COLUMNS_DENIED.has(end?.errno ?? 0) || tab.editor.text !== sql || !this.tabs.includes(tab)) return;
-    // An account that may read some columns alone may not ask for all.
-    const schema = await this.catalogue.schema(db, table).catch(() => null);
-    const { columns } = /** @type {any} */ (schema ?? {});
-    const names = columns?.map(({ name }) => name) ?? [];
-    if (!names.length || tab.editor.text !== sql || tab.run) return;
-    const some = selectAll(table, names);
-    tab.fillIn(some, db);
-    await this.execution.run(tab, [{ start: 0, end: some.length, sql: some }]);
   }
 
   /** The tab for a statement that belongs in `db`: the active one, unless something typed or an open transaction is in the way. */
@@ -479,21 +474,10 @@ export class Workbench {
   async openFile(file) {
     if (!file) return;
     if (hasValues(file)) return void this.openImport({ db: this.active.db, file });
-    try {
-      const script = await readScript(file);
-      if (!script) return;
-      const tab = this.active.isEmpty && !this.active.run ? this.active : this.newTab();
-      if (!tab) return;
-      tab.rename(script.name.slice(0, 60));
-      if (script.file) tab.setScript({ ...script, file: script.file });
-      else tab.editor.setText(script.text);
-      tab.generated = false;
-      this.drawTabs();
-      this.tabChanged(tab);
-      notify(script.file ? `${script.name} opened; Run executes the whole file` : `${script.name} opened`, 'good');
-    } catch (error) {
-      notify(error.message, 'bad');
-    }
+    const tab = await openScriptIn(file, () => (this.active.isEmpty && !this.active.run ? this.active : this.newTab()));
+    if (!tab) return;
+    this.drawTabs();
+    this.tabChanged(tab);
   }
 
   /** Runs the file that a tab has open. @param {QueryTab} tab */
@@ -503,7 +487,7 @@ export class Workbench {
 
   /** The sidebar shows the database of a link. @param {string} db */
   showLinked(db) {
-    if (this.#begun) this.sidebar.showTables(db);
+    if (this.#begun) this.#known(db).then((known) => { if (known) this.sidebar.showTables(known); });
     else this.#linked = db;
   }
 }

@@ -100,6 +100,10 @@ fn a_query_can_be_made_without_a_mouse() {
     let client = Client::open("keyboard_walk", TABLES);
     let page = &client.page;
     // The sidebar: filter the databases, open one, open a table's schema, select from it.
+    client.show_tables();
+    page.eval("eyes.first('.row-main').focus()");
+    page.press("Backspace");
+    page.wait_for("eyes.first('#sidebar-title').innerText === 'Databases'");
     page.eval("document.activeElement.blur()");
     page.press("/");
     page.type_text("keyboard_walk");
