@@ -64,7 +64,7 @@ class ImportForm {
     this.hint = h('p', { class: 'import-hint dim', text: 'A file of values with a delimiter between them: CSV, TSV and the like. Drop it here, or choose it. Nothing is written before you press Import.' });
     this.form = h('fieldset', { class: 'import-form' }, this.file.element, this.hint, this.into.element, this.preview.element, this.rules, this.note);
     this.buttons = h('div', { class: 'export-buttons' });
-    this.element = h('div', { class: 'import' }, this.form, this.report.element, this.buttons);
+    this.element = h('div', { class: 'import' }, this.form, this.report.element, h('div', { class: 'import-foot' }, this.report.running, this.buttons));
     this.#adapt();
   }
 

@@ -134,15 +134,17 @@ export class Import {
       under = this.#insert(full).then(() => { this.#now.bytes = bytes; });
       under.catch(() => {}); // told where it is awaited
     };
+    let before = 0;
     try {
       for await (const { text, bytes } of piecesOf(file, encoding)) {
-        for (const part of inParts(text)) {
+        for (const { part, share } of inParts(text)) {
           parser.push(part);
-          if (isFull(batch)) await flush(bytes);
+          if (isFull(batch)) await flush(before + share * (bytes - before));
           if (slicer.due) await slicer.rest();
           this.#guard();
           if (this.#isOver) return;
         }
+        before = bytes;
       }
       parser.end();
       if (!this.#isOver) await flush(file.size);
@@ -289,10 +291,10 @@ const newBatch = () => ({ records: [], tuples: [], size: 0 });
 
 const isFull = ({ tuples, size }) => tuples.length >= BATCH.rows || size >= BATCH.size;
 
-/** A piece of the file in parts that make no more than about a batch. */
+/** A piece of the file in parts that make no more than about a batch, with how much of it is done after each. */
 function* inParts(text) {
   const step = 64 << 10;
-  for (let at = 0; at < text.length; at += step) yield text.slice(at, at + step);
+  for (let at = 0; at < text.length; at += step) yield { part: text.slice(at, at + step), share: Math.min(1, (at + step) / text.length) };
 }
 
 /** What the server said of a row, and of which column. @returns {{column: string, reason: string}} */

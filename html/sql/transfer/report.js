@@ -13,15 +13,16 @@ const SHOWN = { lines: 200, text: 160 };
 
 /** @typedef {import('./importing.js').Outcome} Outcome */
 
-/** The lower part of the form. */
+/** What is told below the form. */
 export class Report {
   constructor() {
     this.bar = h('progress', { class: 'import-bar', max: 1, 'aria-label': 'Part of the file that is written' });
     this.figures = h('p', { class: 'import-figures' });
     this.summary = h('div', { class: 'import-summary', role: 'status' });
     this.list = h('div', { class: 'import-bad', role: 'region', tabindex: 0, 'aria-label': 'Bad lines', hidden: true });
-    this.running = h('div', { hidden: true }, this.bar, this.figures);
-    this.element = h('div', { class: 'import-report' }, this.running, this.summary, this.list);
+    /** Always in view, while it runs. */
+    this.running = h('div', { class: 'import-running', hidden: true }, this.bar, this.figures);
+    this.element = h('div', { class: 'import-report' }, this.summary, this.list);
   }
 
   clear() {
@@ -35,7 +36,7 @@ export class Report {
     this.running.hidden = false;
     this.bar.value = size ? bytes / size : 1;
     const speed = ms > 500 ? `${Math.round((written / ms) * 1000).toLocaleString('en')} rows/s` : '';
-    this.figures.textContent = [cancelling ? 'Cancelling' : '', `${formatBytes(bytes)} of ${formatBytes(size)}`, `${counted(read, 'line')} read`, `${counted(written, 'row')} written`, bad && `${counted(bad, 'bad line')}`, formatMs(ms), speed].filter(Boolean).join(' · ');
+    this.figures.textContent = [cancelling ? 'Cancelling' : '', `${formatBytes(Math.round(bytes))} of ${formatBytes(size)}`, `${counted(read, 'line')} read`, `${counted(written, 'row')} written`, bad && `${counted(bad, 'bad line')}`, formatMs(ms), speed].filter(Boolean).join(' · ');
   }
 
   /** @param {Outcome} outcome @param {{db: string, table: string, duplicates: string, isNew: boolean}} into */
