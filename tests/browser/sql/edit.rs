@@ -503,7 +503,7 @@ fn changes_survive_sorting_filtering_links_tabs_and_scrolling() {
     client.settle();
     page.wait_for("eyes.first('.edit-count')?.innerText === '3 changes'");
     // The × asks, and so does that of the query tab.
-    page.click("[aria-label='Close many data •']");
+    page.click("[title^='Close many data •']");
     page.wait_for_text("3 changes in many, 1 change in kinds");
     page.click("dialog [aria-label=Close]");
     page.eval("document.querySelector('.grid').focus()");
@@ -514,7 +514,7 @@ fn changes_survive_sorting_filtering_links_tabs_and_scrolling() {
     page.wait_for("!document.querySelector('dialog[open]')");
     assert_eq!(pending(&client), "3 changes");
     assert!(edits(&client).is_empty());
-    page.click("[aria-label='Close many data •']");
+    page.click("[title^='Close many data •']");
     page.click("dialog text=Close and lose them");
     page.wait_for("!eyes.first('.data')");
 }

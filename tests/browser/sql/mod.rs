@@ -6,8 +6,8 @@
 mod client;
 mod completing;
 mod data;
-mod edit;
 mod dumps;
+mod edit;
 mod editor;
 mod exports;
 mod first_rows;
