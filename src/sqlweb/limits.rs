@@ -26,12 +26,12 @@ pub(crate) const OF_ONE_READER: usize = ROWS_IN_FLIGHT / 2;
 /// Changes of one edit.
 pub(crate) const MAX_CHANGES: usize = 5_000;
 
-/// Longest body of an edit, in bytes: a file of 24 MB for a blob, as base64. It is held several times over while it is
-/// read and written.
+/// Longest body of an edit, in bytes: a file of 24 MB for a blob, as base64. It is held about five times over while it is
+/// written.
 pub(crate) const MAX_EDIT: usize = 32 << 20;
 
-/// From this size on, in bytes, an edit is counted with the large rows, as [`EDIT_COUNTS`] bytes.
+/// From this size on, in bytes, the body of an edit is counted with the large rows, as [`MAX_EDIT`].
 pub(crate) const LARGE_EDIT: usize = 1 << 20;
 
-/// What a large edit counts, in bytes: the rows that it reads have room beside it.
-pub(crate) const EDIT_COUNTS: usize = OF_ONE_READER - MAX_EDIT;
+/// What is counted besides while such an edit is written, in bytes: the rows that it reads have room beside it.
+pub(crate) const EDIT_WORK: usize = OF_ONE_READER - 2 * MAX_EDIT;

@@ -5,6 +5,7 @@
 //!                 │               ├──── conn: sessions ── connector   (one connection a session, 32 in all)
 //!                 │               ├──── conn: readonly ── stored_functions     (layer 3)
 //!                 │               └──── query: statement ── output    (rows as they come)
+//!                 ├── edit: table ── plan ── apply        (rows compared and written in one transaction)
 //!                 └── catalogue, info, auth
 //! ```
 //!

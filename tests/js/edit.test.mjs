@@ -97,6 +97,16 @@ test('mine is kept against a row that is another one now, or added anew where it
   assert.deepEqual(changes.requests().changes[1], { op: 'insert', new: { id: 3, name: 'z', n: '6' } });
 });
 
+test('what is too large or not known is not compared, and that is told', () => {
+  const changes = made();
+  const row = [1, 'x'.repeat(5_000_000), null];
+  set(changes, row, 'n', '1');
+  assert.deepEqual(changes.requests().changes[0].old, { id: 1, n: null });
+  assert.ok(changes.hasUncompared);
+  changes.rebase('[1]', [1, undefined, '2']);
+  assert.deepEqual(changes.requests().changes[0], { op: 'update', key: { id: 1 }, old: { id: 1, n: '2' }, new: { n: '1' } });
+});
+
 test('changes outlive a column that comes and one that goes', () => {
   const old = made();
   set(old, rows[1], 'name', 'x');
@@ -137,6 +147,8 @@ test('what is typed is read by the type, and what the server would round, cut or
   const value = (type, text) => { const { value: found, problem } = read(field(type), text); assert.equal(problem, '', `${type} ${text}`); return found; };
   const problem = (type, text) => read(field(type), text).problem;
   assert.equal(value('int(11)', ' 42 '), '42');
+  assert.equal(value('tinyint(1)', 'TRUE'), '1');
+  assert.equal(value('bit(1)', 'false'), '0x00');
   assert.equal(value('bigint(20) unsigned', '18446744073709551615'), '18446744073709551615');
   assert.equal(value('varchar(5)', ' a  '), ' a  ');
   assert.equal(value('varchar(2)', '👍👍'), '👍👍');

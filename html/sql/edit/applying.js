@@ -49,7 +49,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
     const body = { db: of.db, table: of.table, changes: list, time_zone: of.timeZone };
     let written = false;
     try {
-      const choice = await showReview(await api.edit({ ...body, review: true }), of.table);
+      const choice = await showReview({ ...await api.edit({ ...body, review: true }), uncompared: changes.hasUncompared }, of.table);
       if (typeof choice === 'number') {
         changes.revert([ids[choice]]);
         on.changed();
@@ -75,7 +75,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
     const outcome = done > 0 ? { applied: done, ids: ids.slice(0, done), rows: null } : null;
     const known = id === null ? undefined : changes.get(id);
     if (kind !== 'changed' || !known?.base || outcome) throw new Refusal(written && isLost(error) ? lostText(error.message) : error.message, id, outcome);
-    const now = row && asRow(row, changes.columns, known.base);
+    const now = row && asRow(row, changes.columns);
     const choice = await showConflict({ change: known, columns: changes.columns, now, name: nameOf(known.id) });
     if (!choice) throw new Refusal(error.message, id, null);
     if (choice === 'theirs') changes.drop([known.id]);
@@ -96,7 +96,7 @@ function rowsOf(rows, columns) {
   return whole ? rows.map((row) => row && columns.map((name) => row[name] ?? null)) : null;
 }
 
-/** A row as it is now; what was left out for its size is taken as it was. */
-function asRow(row, columns, base) {
-  return columns.map((name, i) => (Object.hasOwn(row, name) ? row[name] : base[i]));
+/** A row as it is now; what was left out for its size is undefined. */
+function asRow(row, columns) {
+  return columns.map((name) => (Object.hasOwn(row, name) ? row[name] : undefined));
 }

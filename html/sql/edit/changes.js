@@ -38,13 +38,16 @@ export class FileValue {
   }
 }
 
+/** Characters of a value up to which it is sent to be compared: a change has to fit in what the server takes. */
+const COMPARED = 4_000_000;
+
 /** Whether a value stands for another: a default, a file. @param {any} value */
 export const standsFor = (value) => value instanceof Default || value instanceof FileValue;
 
 /**
  * @typedef {null|string|number|boolean|Default|FileValue} Value
  * @typedef {{id: string, op: 'update'|'delete'|'insert', base: any[]|null, set: Map<string, Value>, row: any[], error: string}} Change
- *   `base`: the row as it was read; `set`: new values by column; `row`: what is shown
+ *   `base`: the row as it was read, undefined where it is not known; `set`: new values by column; `row`: what is shown
  * @typedef {{id: string, base: any[]|null}} Target a row that is there, by what was read of it, or a new one
  */
 
@@ -232,9 +235,14 @@ export class Changes {
 
   #request({ op, base, set }) {
     if (!base) return { op, new: Object.fromEntries(set) };
-    const old = Object.fromEntries(this.columns.map((name, i) => [name, base[i]]));
+    const old = Object.fromEntries(this.columns.map((name, i) => [name, base[i]]).filter(([, value]) => isCompared(value)));
     const key = Object.fromEntries(this.key.map((name) => [name, base[this.columns.indexOf(name)]]));
     return op === 'delete' ? { op, key, old } : { op, key, old, new: Object.fromEntries(set) };
+  }
+
+  /** Whether a value of a row that is to be written is too large to be compared. */
+  get hasUncompared() {
+    return this.list.some(({ base }) => base?.some((value) => !isCompared(value)));
   }
 
   /** Why a change was refused. @param {string} id @param {string} message */
@@ -307,6 +315,8 @@ export class Changes {
     this.#steps = [];
   }
 }
+
+const isCompared = (value) => value !== undefined && !(typeof value === 'string' && value.length > COMPARED);
 
 const serial = ({ id }) => Number(id.slice(4));
 

@@ -419,7 +419,7 @@ export class Editing {
       const outcome = await reviewAndApply(this.#host.api, {
         changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${this.#sheet.nameOf(id)}`, showReview, showConflict,
       }, {
-        changed: () => this.#changed(), took: (id, row) => { rows.pager.edit((one) => (changes.idOf(one) === id ? row : one)); this.#changed(); },
+        changed: () => this.#changed(), took: (id, row) => this.#took(table, rows, id, row),
         applying: (id) => { this.#applying = id; this.#draw(); }, refused: () => { this.#applying = ''; this.#draw(); },
       });
       if (outcome) this.#applied(table, rows, outcome);
@@ -432,6 +432,14 @@ export class Editing {
       if (document.activeElement === document.body) grid.focus();
     }
     return undefined;
+  }
+
+  /** A row is another one now. */
+  #took({ changes }, shown, id, row) {
+    const whole = row === null || !row.includes(undefined);
+    if (whole) shown.pager.edit((one) => (changes.idOf(one) === id ? row : one));
+    this.#changed();
+    if (!whole) this.#host.reload();
   }
 
   #applied({ changes }, shown, { ids, rows }) {

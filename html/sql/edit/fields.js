@@ -95,6 +95,9 @@ export function textOf({ base }, value) {
 /** The number that a BIT stands for. @param {any} value as the API gives it */
 export const bitsOf = (value) => BigInt(/^0x[0-9a-f]+$/i.test(String(value)) ? value : 0);
 
+/** Words for what is true or not. */
+const TRUTH = { true: '1', false: '0' };
+
 /**
  * What a person typed as a value of the column.
  * @param {Field} field
@@ -103,7 +106,8 @@ export const bitsOf = (value) => BigInt(/^0x[0-9a-f]+$/i.test(String(value)) ? v
  */
 export function read(field, text) {
   const { kind, base } = field;
-  const value = kind === 'text' || kind === 'json' || kind === 'choice' || kind === 'choices' ? text : text.trim();
+  const typed = kind === 'text' || kind === 'json' || kind === 'choice' || kind === 'choices' ? text : text.trim();
+  const value = kind === 'boolean' ? TRUTH[typed.toLowerCase()] ?? typed : typed;
   if (base === 'bit') return readBits(field, value);
   if (kind === 'choice') return readChoice(field, value);
   if (value === '' && kind !== 'text' && kind !== 'choices' && kind !== 'binary') return { value, problem: emptyProblem(field) };

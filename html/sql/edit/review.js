@@ -16,11 +16,11 @@ const SHOWN = 2000;
 
 /**
  * Shows what would run; resolves with `'apply'`, with the number of a change that is to be taken back, or with nothing.
- * @param {{statements: string[], transaction: boolean, note?: string|null}} review
+ * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean}} review `uncompared`: large values are not compared
  * @param {string} table
  * @returns {Promise<'apply'|number|undefined>}
  */
-export function showReview({ statements, transaction, note }, table) {
+export function showReview({ statements, transaction, note, uncompared }, table) {
   const count = statements.length;
   const list = h('ol', { class: 'review-list', 'aria-label': 'Statements' });
   const copy = h('button', { type: 'button', class: 'button', text: 'Copy all', on: { click: () => copyText(statements.map((sql) => `${sql};\n`).join('')) } });
@@ -31,6 +31,7 @@ export function showReview({ statements, transaction, note }, table) {
     body: [
       h('p', { class: transaction ? 'review-how' : 'review-how warn', text: howText(transaction, count) }),
       note && h('p', { class: 'review-how', text: note }),
+      uncompared && h('p', { class: 'review-how', text: 'Values of more than 4 million characters are not compared with what they are now.' }),
       list,
       count > MOST && h('p', { class: 'dim', text: `… and ${(count - MOST).toLocaleString('en')} more; Copy all has them.` }),
     ],
@@ -71,11 +72,11 @@ export function showConflict({ change, columns, now, name }) {
   const { op, base, set } = change;
   const was = (i) => base?.[i] ?? null;
   const told = columns.flatMap((column, i) => {
-    const changed = now !== null && String(now[i]) !== String(was(i));
+    const changed = now !== null && (now[i] === undefined || String(now[i]) !== String(was(i)));
     if (!changed && !set.has(column)) return [];
     const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : textOf(was(i));
     return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: textOf(was(i)) }), h('td', { text: mine }),
-      h('td', { text: now === null ? '–' : textOf(now[i]) }, changed && h('b', { class: 'warn', text: ' changed' })))];
+      h('td', { text: now === null ? '–' : now[i] === undefined ? '(too large to be shown)' : textOf(now[i]) }, changed && now[i] !== undefined && h('b', { class: 'warn', text: ' changed' })))];
   });
   const head = h('tr', {}, ['Column', 'As you saw it', 'Yours', 'Now'].map((text) => h('th', { scope: 'col', text })));
   const gone = now === null;

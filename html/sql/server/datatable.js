@@ -26,6 +26,9 @@ export class DataTable {
   /** @type {(row: any) => boolean} */ #only = () => true;
   #sort;
   #unit;
+  #pressed = false;
+  /** Whether rows came while it was pressed. */
+  #due = false;
 
   /** @param {{label: string, unit: string, columns: Column[], sort?: {key: string, down: boolean}}} options `unit`: what a row is */
   constructor({ label, unit, columns, sort = { key: '', down: false } }) {
@@ -37,12 +40,22 @@ export class DataTable {
     this.count = h('p', { class: 'server-count dim', role: 'status' });
     this.element = h('div', { class: 'server-table', tabindex: '0', role: 'region', 'aria-label': label }, h('table', { 'aria-label': label }, h('thead', {}, this.head), this.body));
     this.#drawHead();
+    // What is pressed must still be there when it is let go.
+    this.element.addEventListener('pointerdown', () => {
+      this.#pressed = true;
+      const released = () => setTimeout(() => {
+        this.#pressed = false;
+        if (this.#due) this.#draw();
+      });
+      for (const type of ['pointerup', 'pointercancel']) addEventListener(type, released, { once: true });
+    });
   }
 
   /** @param {any[]} rows */
   set(rows) {
     this.#rows = rows;
-    this.#draw();
+    if (this.#pressed) this.#due = true;
+    else this.#draw();
   }
 
   /** Shows rows that hold all words. @param {string} text */
@@ -92,6 +105,7 @@ export class DataTable {
   }
 
   #draw() {
+    this.#due = false;
     const focused = this.body.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement) : null;
     const { row, act } = focused?.dataset ?? {};
     const found = this.#shown();

@@ -89,8 +89,16 @@ export class Workbench {
     const { sidebar } = this.workspace.tabs();
     this.#begun = true;
     this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
-    const db = this.#linked || (sidebar ?? this.info.database);
+    const db = await this.#known(this.#linked) || (sidebar ?? this.info.database);
     await (db ? this.sidebar.showTables(db) : sidebar === '' ? this.sidebar.showDatabases() : this.sidebar.showFirst());
+  }
+
+  /** A database of a link, where there is one of that name. @param {string} db */
+  async #known(db) {
+    if (!db) return '';
+    /** @type {string[]} */
+    const names = await this.catalogue.databases().catch(() => []);
+    return names.length === 0 || names.includes(db) ? db : '';
   }
 
   /** The server answers again: what could not be had is asked for. */
@@ -479,7 +487,7 @@ export class Workbench {
 
   /** The sidebar shows the database of a link. @param {string} db */
   showLinked(db) {
-    if (this.#begun) this.sidebar.showTables(db);
+    if (this.#begun) this.#known(db).then((known) => { if (known) this.sidebar.showTables(known); });
     else this.#linked = db;
   }
 }

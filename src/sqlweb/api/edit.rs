@@ -11,7 +11,7 @@ use super::params::Fields;
 use crate::http::{ApiError, Request, Response};
 use crate::sqlweb::conn::MAX_ID;
 use crate::sqlweb::edit::{self, EditJob, changes_of};
-use crate::sqlweb::limits::{EDIT_COUNTS, LARGE_EDIT, MAX_EDIT};
+use crate::sqlweb::limits::{EDIT_WORK, LARGE_EDIT, MAX_EDIT};
 use crate::sqlweb::query::{RowPermit, note, verdict};
 use crate::sqlweb::service::Service;
 
@@ -61,12 +61,16 @@ fn answer(service: &Arc<Service>, mut request: Request) {
     };
     let reader = reader(service, &request);
     let client = request.client().clone();
-    let read = match read(service, &reader, body) {
+    let declared = request.header("content-length");
+    let declared = declared.and_then(|length| length.parse().ok());
+    let read = match read(service, &reader, body, declared.unwrap_or(0)) {
         Ok(read) => read,
         Err(error) => return log::debug!("an edit was broken off: {error}"),
     };
     // The room is held until the edit has ended.
-    let outcome = read.and_then(|(bytes, _room)| {
+    let outcome = read.and_then(|(bytes, room)| {
+        let work = room.as_ref().map(|_| room_for(service, &reader, EDIT_WORK));
+        let _work = work.transpose()?;
         let job = job(service, &request, bytes, reader.clone())?;
         edit::edit(service, job, &client)
     });
@@ -82,24 +86,38 @@ fn answer(service: &Arc<Service>, mut request: Request) {
 /// A body, with its room among the large rows where it is large.
 type Body<'a> = (Vec<u8>, Option<RowPermit<'a>>);
 
-/// Reads a body of at most [`MAX_EDIT`]; fails where its client has gone.
+/// Reads a body of at most [`MAX_EDIT`], of which a length was `declared`; fails where its client has gone.
 fn read<'a>(
     service: &'a Service,
     reader: &'a str,
     mut body: impl Read,
+    declared: usize,
 ) -> io::Result<Result<Body<'a>, ApiError>> {
     let mut bytes = Vec::new();
+    if declared > MAX_EDIT {
+        return Ok(Err(too_large()));
+    }
     if !is_longer(&mut body, &mut bytes, LARGE_EDIT)? {
         return Ok(Ok((bytes, None)));
     }
-    let room = match service.rows.acquire(reader, EDIT_COUNTS, &|| true) {
+    let room = match room_for(service, reader, MAX_EDIT) {
         Ok(room) => room,
-        Err(error) => return Ok(Err(api_error(&error))),
+        Err(error) => return Ok(Err(error)),
     };
+    bytes.reserve_exact(declared.saturating_sub(bytes.len()) + 1);
     if is_longer(&mut body, &mut bytes, MAX_EDIT)? {
         return Ok(Err(too_large()));
     }
     Ok(Ok((bytes, Some(room))))
+}
+
+fn room_for<'a>(
+    service: &'a Service,
+    reader: &'a str,
+    bytes: usize,
+) -> Result<RowPermit<'a>, ApiError> {
+    let room = service.rows.acquire(reader, bytes, &|| true);
+    room.map_err(|error| api_error(&error))
 }
 
 /// Reads on up to one byte more than `most` in all; whether there is one.

@@ -16,6 +16,8 @@ pub(super) enum Way {
     Text,
     /// Bytes.
     Bytes,
+    /// Text in latin1: in quotes, but by its bytes where it is long.
+    Latin1,
     /// Text of another character set than the file's: in quotes where it is ASCII, else by its bytes.
     Foreign,
 }
@@ -26,10 +28,27 @@ impl Way {
         match self {
             Self::Number | Self::Real => (Kind::Integer, true),
             Self::Text if std::str::from_utf8(bytes).is_ok() => (Kind::Text, false),
-            Self::Foreign if bytes.is_ascii() => (Kind::Text, false),
-            Self::Text | Self::Bytes | Self::Foreign => (Kind::Hex, false),
+            Self::Latin1 | Self::Foreign if bytes.is_ascii() => (Kind::Text, false),
+            Self::Text | Self::Bytes | Self::Latin1 | Self::Foreign => (Kind::Hex, false),
         }
     }
+}
+
+/// What the bytes 0x80 to 0x9f are in the servers' latin1, which is Windows' (MariaDB and MySQL, "West European Character
+/// Sets"); the five that Windows leaves free are control characters.
+#[rustfmt::skip]
+const LATIN1_80: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// A text in the servers' latin1.
+pub(super) fn latin1(bytes: &[u8]) -> String {
+    let read = |byte: &u8| match byte {
+        0x80..=0x9f => LATIN1_80.get(usize::from(byte & 0x1f)).copied(),
+        byte => Some(char::from(*byte)),
+    };
+    bytes.iter().filter_map(read).collect()
 }
 
 /// What of a table is read and written.
@@ -105,6 +124,7 @@ fn way(name: &str, data_type: &str, charset: Option<&str>, declared: &str) -> (S
             // Their bytes may be ASCII, and mean something else.
             Some("ucs2" | "utf16" | "utf16le" | "utf32" | "swe7") => Way::Bytes,
             Some("binary") => Way::Bytes,
+            Some("latin1") => Way::Latin1,
             Some(_) => Way::Foreign,
         }),
     }

@@ -3,8 +3,9 @@
 use std::io;
 
 use mysql::Column;
+use rows::{Kind, PIECE};
 
-use super::columns::{Columns, Way};
+use super::columns::{Columns, Way, latin1};
 use crate::sqlweb::output::{Flow, OutputBuffer, RowSink, sql};
 use crate::sqlweb::results::{Done, TextRow};
 
@@ -43,6 +44,10 @@ impl<'a, 'b> InsertSink<'a, 'b> {
             self.out.push(b"NULL");
             return Ok(());
         };
+        if way == Way::Latin1 && !bytes.is_ascii() && bytes.len() <= PIECE {
+            let text = latin1(bytes);
+            return sql(self.out, Kind::Text, false, Some(text.as_bytes()));
+        }
         let (kind, is_number) = way.kind(bytes);
         sql(self.out, kind, is_number, cell)?;
         if way == Way::Real && is_negative_zero(bytes) {

@@ -38,6 +38,27 @@ pub(super) struct Table {
     pub(super) columns: Option<Columns>,
 }
 
+/// A table or view as the catalogue lists it.
+struct Listed {
+    name: String,
+    /// `BASE TABLE`, `VIEW`, `SEQUENCE`, `SYSTEM VERSIONED`.
+    kind: String,
+    engine: String,
+    comment: String,
+}
+
+impl Listed {
+    fn of(row: &Row) -> Self {
+        let field = |i: usize| text(row, i).unwrap_or_default();
+        Self {
+            name: field(0),
+            kind: field(1),
+            engine: field(2),
+            comment: field(3),
+        }
+    }
+}
+
 /// Engines whose tables show rows that lie elsewhere.
 const ELSEWHERE: [&str; 5] = ["MRG_MYISAM", "MRG_MyISAM", "FEDERATED", "CONNECT", "SPIDER"];
 
@@ -100,29 +121,20 @@ impl Inventory {
             "SELECT TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT, CREATE_TIME FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = {db} AND TABLE_TYPE <> 'TEMPORARY' ORDER BY TABLE_NAME"
         ))?;
-        let chosen = chosen(&listed, reader.dump)?;
         let mut outside = Vec::new();
-        for row in chosen {
-            let field = |i: usize| text(row, i).unwrap_or_default();
-            let (name, kind, engine) = (field(0), field(1), field(2));
-            if kind.contains("VIEW") {
-                self.read_view(reader, &name, &field(3))?;
+        for listed in chosen(&listed, reader.dump)? {
+            if listed.kind.contains("VIEW") {
+                self.read_view(reader, &listed)?;
                 continue;
             }
-            if kind == "SYSTEM VERSIONED" {
-                self.note(format!(
-                    "table {}: its rows are kept as they are now, their history is left out.",
-                    identifier(&name)
-                ));
+            if !safe.contains(&listed.engine) && !listed.engine.is_empty() {
+                outside.push(format!("{} ({})", identifier(&listed.name), listed.engine));
             }
-            if !safe.contains(&engine) && !engine.is_empty() {
-                outside.push(format!("{} ({engine})", identifier(&name)));
-            }
-            self.read_table(reader, db, name, &kind, &engine)?;
+            self.read_table(reader, db, listed)?;
         }
         if !outside.is_empty() && reader.dump.data {
             self.note(format!(
-                "outside the snapshot, since their engines have none: {}.",
+                "not as of the same moment as the rest, since their engines have no snapshots: {}.",
                 outside.join(", ")
             ));
         }
@@ -133,61 +145,69 @@ impl Inventory {
         &mut self,
         reader: &mut Reader<'_>,
         db: &str,
-        name: String,
-        kind: &str,
-        engine: &str,
+        listed: Listed,
     ) -> Result<(), DbError> {
-        let quoted = identifier(&name);
+        let quoted = identifier(&listed.name);
         if reader.dump.structure
             && let Err(why) = reader.try_ask(&format!("SHOW CREATE TABLE {quoted}"))?
         {
             self.note(format!("table {quoted} is left out: {why}."));
             return Ok(());
         }
-        let mut columns = Columns::of(&reader.ask(&format!(
+        let columns = Columns::of(&reader.ask(&format!(
             "SELECT {ASKED} FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {db} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
-            literal(&name)
+            literal(&listed.name)
         ))?);
-        if !columns.doubtful.is_empty() {
+        if !columns.doubtful.is_empty() && reader.dump.structure {
             self.note(format!(
                 "table {quoted}, column {}: the server shows a ? in its default or labels, which may stand for a character \
                  outside its own character set, such as an emoji; compare them.",
-                std::mem::take(&mut columns.doubtful).join(", ")
+                columns.doubtful.join(", ")
             ));
         }
-        let mut kept = None;
-        if reader.dump.data {
-            if ELSEWHERE.contains(&engine) {
-                self.note(format!(
-                    "the rows of table {quoted} are left out: they lie elsewhere ({engine})."
-                ));
-            } else if let Err(why) = reader.try_ask(&format!(
-                "SELECT {} FROM {quoted} LIMIT 0",
-                columns.selected
-            ))? {
-                self.note(format!("the rows of table {quoted} are left out: {why}."));
-            } else {
-                kept = Some(columns);
-            }
-        }
+        let is_read = reader.dump.data && self.can_read(reader, &listed, &columns)?;
         self.tables.push(Table {
-            name,
-            is_sequence: kind == "SEQUENCE",
-            columns: kept,
+            name: listed.name,
+            is_sequence: listed.kind == "SEQUENCE",
+            columns: is_read.then_some(columns),
         });
         Ok(())
     }
 
-    /// A view's comment is the word VIEW, or says what is wrong with it.
-    fn read_view(
+    /// Whether the rows of a table can be read; what becomes of them otherwise is noted.
+    fn can_read(
         &mut self,
         reader: &mut Reader<'_>,
-        name: &str,
-        comment: &str,
-    ) -> Result<(), DbError> {
+        listed: &Listed,
+        columns: &Columns,
+    ) -> Result<bool, DbError> {
+        let quoted = identifier(&listed.name);
+        if ELSEWHERE.contains(&listed.engine.as_str()) {
+            let engine = &listed.engine;
+            self.note(format!(
+                "the rows of table {quoted} are left out: they lie elsewhere ({engine})."
+            ));
+            return Ok(false);
+        }
+        let read = format!("SELECT {} FROM {quoted} LIMIT 0", columns.selected);
+        if let Err(why) = reader.try_ask(&read)? {
+            self.note(format!("the rows of table {quoted} are left out: {why}."));
+            return Ok(false);
+        }
+        if listed.kind == "SYSTEM VERSIONED" {
+            self.note(format!(
+                "table {quoted}: its rows are kept as they are now, their history is left out."
+            ));
+        }
+        Ok(true)
+    }
+
+    /// A view's comment is the word VIEW, or says what is wrong with it.
+    fn read_view(&mut self, reader: &mut Reader<'_>, listed: &Listed) -> Result<(), DbError> {
         if !reader.dump.structure {
             return Ok(());
         }
+        let Listed { name, comment, .. } = listed;
         if comment != "VIEW" && !comment.is_empty() {
             self.note(format!(
                 "view {} is left out, since it does not work: {comment}.",
@@ -230,23 +250,7 @@ impl Inventory {
             }
         }
         if dump.triggers {
-            let listed = reader.ask(&format!(
-                "SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = {db} \
-                 ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER"
-            ))?;
-            let mut last = String::new();
-            for (table, name) in listed.iter().filter_map(two) {
-                // One of several events is listed once for each.
-                if !self.tables.iter().any(|known| known.name == table) || name == last {
-                    continue;
-                }
-                let mut trigger = self.program(reader, "TRIGGER", &name)?;
-                if let Some(trigger) = &mut trigger {
-                    trigger.without_database(dump.db());
-                }
-                self.triggers.extend(trigger);
-                last = name;
-            }
+            self.read_triggers(reader, db)?;
         }
         if dump.events {
             let listed = reader.ask(&format!(
@@ -256,6 +260,28 @@ impl Inventory {
                 let event = self.program(reader, "EVENT", &name)?;
                 self.events.extend(event);
             }
+        }
+        Ok(())
+    }
+
+    /// In the order in which they fire.
+    fn read_triggers(&mut self, reader: &mut Reader<'_>, db: &str) -> Result<(), DbError> {
+        let listed = reader.ask(&format!(
+            "SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = {db} \
+             ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER"
+        ))?;
+        for (table, name) in listed.iter().filter_map(two) {
+            let is_wanted = self.tables.iter().any(|known| known.name == table);
+            // One of several events is listed once for each.
+            let is_known = self.triggers.iter().any(|known| known.name == name);
+            if !is_wanted || is_known {
+                continue;
+            }
+            let mut trigger = self.program(reader, "TRIGGER", &name)?;
+            if let Some(trigger) = &mut trigger {
+                trigger.without_database(reader.dump.db());
+            }
+            self.triggers.extend(trigger);
         }
         Ok(())
     }
@@ -308,20 +334,21 @@ fn two(row: &Row) -> Option<(String, String)> {
 }
 
 /// The tables that are wanted; fails where one is not there.
-fn chosen<'a>(listed: &'a [Row], dump: &DumpJob) -> Result<Vec<&'a Row>, DbError> {
+fn chosen(listed: &[Row], dump: &DumpJob) -> Result<Vec<Listed>, DbError> {
+    let mut listed: Vec<Listed> = listed.iter().map(Listed::of).collect();
     if dump.tables.is_empty() {
-        return Ok(listed.iter().collect());
+        return Ok(listed);
     }
-    let find = |name: &String| {
-        let found = listed
-            .iter()
-            .find(|row| text(row, 0).as_ref() == Some(name));
-        found.ok_or_else(|| {
-            DbError::Request(format!(
-                "there is no table, view or sequence '{name}' in '{}' that this account may see; load the list again",
-                dump.db()
-            ))
-        })
-    };
-    dump.tables.iter().map(find).collect()
+    if let Some(name) = dump
+        .tables
+        .iter()
+        .find(|name| !listed.iter().any(|one| one.name == **name))
+    {
+        return Err(DbError::Request(format!(
+            "there is no table, view or sequence '{name}' in '{}' that this account may see; load the list again",
+            dump.db()
+        )));
+    }
+    listed.retain(|one| dump.tables.contains(&one.name));
+    Ok(listed)
 }

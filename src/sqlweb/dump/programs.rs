@@ -25,6 +25,13 @@ pub(super) struct Program {
     pub(super) has_stand_in: bool,
 }
 
+/// What makes a view from a text on every server.
+const PREPARED: &str = "\
+PREPARE postern_view FROM @postern_text;
+EXECUTE postern_view;
+DEALLOCATE PREPARE postern_view;
+";
+
 /// What a file and its server are like, as far as a program's statement hangs on it.
 pub(super) struct Frame {
     /// The database's collation.
@@ -110,9 +117,7 @@ impl Program {
         if let Some(collation) = other {
             out += &format!("ALTER DATABASE COLLATE {};\n", quoted(collation));
         }
-        let is_view = self.kind == "VIEW";
-        let as_text = !self.create.is_ascii() && !self.is_utf8() || !is_view;
-        let as_text = as_text && (frame.runs_texts || is_view);
+        let as_text = self.goes_as_text(frame);
         if as_text {
             out += &format!("SET @postern_text = {};\n", quoted(&self.create));
         }
@@ -122,8 +127,8 @@ impl Program {
             let name = identifier(&self.name);
             out += &format!("DROP {} IF EXISTS {name};\n", self.kind);
         }
-        out += &match (as_text, is_view) {
-            (true, true) => "PREPARE postern_view FROM @postern_text;\nEXECUTE postern_view;\nDEALLOCATE PREPARE postern_view;\n".to_owned(),
+        out += &match (as_text, self.is_view()) {
+            (true, true) => PREPARED.to_owned(),
             (true, false) => "EXECUTE IMMEDIATE @postern_text;\n".to_owned(),
             (false, true) => format!("{};\n", self.create),
             (false, false) => delimited(&self.create),
@@ -134,6 +139,19 @@ impl Program {
         }
         out.push('\n');
         out
+    }
+
+    fn is_view(&self) -> bool {
+        self.kind == "VIEW"
+    }
+
+    /// Whether the server is to run it from a text: what a console would change on its way, and a view of a client that
+    /// spoke another character set than the file.
+    fn goes_as_text(&self, frame: &Frame) -> bool {
+        if self.is_view() {
+            return !self.create.is_ascii() && !self.is_utf8();
+        }
+        frame.runs_texts
     }
 
     /// Whether it was made by a client that spoke UTF-8.
@@ -156,7 +174,7 @@ impl Program {
 
     /// What of it a restored one will not have, in words.
     pub(super) fn losses(&self, frame: &Frame) -> Option<&'static str> {
-        if frame.runs_texts || self.kind == "VIEW" {
+        if frame.runs_texts || self.is_view() {
             return None;
         }
         if self.create.contains("\r\n") {
@@ -233,15 +251,21 @@ fn after_word(text: &str, at: usize, word: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn trigger(create: &str) -> Program {
-        Program {
-            kind: "TRIGGER".to_owned(),
-            name: "t".to_owned(),
-            create: create.to_owned(),
-            session: Vec::new(),
-            collation: None,
-            has_stand_in: false,
+    impl Program {
+        pub(in crate::sqlweb::dump) fn view(name: &str, create: String) -> Self {
+            Self {
+                kind: "VIEW".to_owned(),
+                name: name.to_owned(),
+                create,
+                session: Vec::new(),
+                collation: None,
+                has_stand_in: false,
+            }
         }
+    }
+
+    fn trigger(create: &str) -> Program {
+        Program::view("t", create.to_owned())
     }
 
     #[test]

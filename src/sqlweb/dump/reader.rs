@@ -10,7 +10,7 @@ use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Owner, readonly, rows, stoppable, stopped_when_gone,
 };
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{DbError, INTERRUPTED};
 use crate::sqlweb::gate::Calls;
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::query::{DumpJob, RunContext, enter, run};
@@ -89,7 +89,7 @@ impl Reader<'_> {
         self.conn.info().version.clone()
     }
 
-    /// The answer to a small question. In `sql` a `{}` stands for nothing: names go in by [`identifier`].
+    /// The answer to a question whose rows are few.
     pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Row>, DbError> {
         stoppable(&self.entry.running, self.conn, |conn| {
             rows(&mut conn.driver, sql)
@@ -100,9 +100,7 @@ impl Reader<'_> {
     pub(super) fn try_ask(&mut self, sql: &str) -> Result<Result<Vec<Row>, String>, DbError> {
         match self.ask(sql) {
             Ok(answer) => Ok(Ok(answer)),
-            Err(DbError::Statement(error)) if error.code != crate::sqlweb::error::INTERRUPTED => {
-                Ok(Err(error.message))
-            }
+            Err(DbError::Statement(error)) if error.code != INTERRUPTED => Ok(Err(error.message)),
             Err(error) => Err(error),
         }
     }

@@ -41,3 +41,48 @@ fn is_same_number(kind: Kind, bytes: &[u8], number: &Number) -> bool {
         Kind::Hex | Kind::BitDigits(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_cell_is_the_same_by_its_bytes_and_a_number_by_its_value() {
+        for (kind, cell, shown, is) in [
+            (Kind::Text, Some(&b"a"[..]), json!("a"), true),
+            (Kind::Text, Some(b"a"), json!("A"), false),
+            (Kind::Text, Some(b"a"), json!("a "), false),
+            (Kind::Text, Some(b"a\xff"), json!("a\u{fffd}"), true),
+            (Kind::Text, Some(b""), json!(null), false),
+            (Kind::Text, None, json!(""), false),
+            (Kind::Text, None, json!(null), true),
+            (Kind::Text, Some(b"1.50"), json!("1.5"), false),
+            (Kind::Integer, Some(b"7"), json!(7), true),
+            (Kind::Integer, Some(b"7"), json!("7"), true),
+            (Kind::Integer, Some(b"7"), json!(8), false),
+            (
+                Kind::Integer,
+                Some(b"9007199254740993"),
+                json!("9007199254740993"),
+                true,
+            ),
+            (
+                Kind::Integer,
+                Some(b"9007199254740993"),
+                json!(9_007_199_254_740_992_u64),
+                false,
+            ),
+            (Kind::Float, Some(b"1e21"), json!(1e21), true),
+            (Kind::Float, Some(b"100"), json!(100), true),
+            (Kind::Float, Some(b"0.30000000000000004"), json!(0.3), false),
+            (Kind::Hex, Some(b"\xab"), json!("0xAB"), true),
+            (Kind::Hex, Some(b"\xab"), json!("0xab"), true),
+            (Kind::Hex, Some(b"\xab"), json!("AB"), false),
+            (Kind::Hex, Some(b""), json!("0x"), true),
+            (Kind::BitDigits(2), Some(b"257"), json!("0x0101"), true),
+        ] {
+            assert_eq!(is_same(kind, cell, &shown), is, "{kind:?} {cell:?} {shown}");
+        }
+    }
+}

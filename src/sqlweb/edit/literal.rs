@@ -220,3 +220,90 @@ fn push_text(out: &mut String, text: &str) {
     }
     out.push('\'');
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn written(form: Form, value: &Value) -> Result<String, String> {
+        let column = TableColumn {
+            name: "c".into(),
+            form,
+            is_long: false,
+            is_generated: false,
+            is_invisible: false,
+            is_auto_increment: false,
+            is_readable: true,
+        };
+        literal_of(&column, value).map(|literal| {
+            let mut out = String::new();
+            literal.push(&mut out, false);
+            out
+        })
+    }
+
+    #[test]
+    fn values_are_literals_of_their_columns_form() {
+        for (form, value, literal) in [
+            (Form::Number, json!("-12.50"), "-12.50"),
+            (Form::Number, json!("1e-7"), "1e-7"),
+            (Form::Number, json!(1e21), "1e+21"),
+            (
+                Form::Number,
+                json!(0.300_000_000_000_000_04),
+                "0.30000000000000004",
+            ),
+            (Form::Number, json!("00042"), "00042"),
+            (Form::Number, json!("1 OR 1"), "'1 OR 1'"),
+            (Form::Number, json!("1e"), "'1e'"),
+            (Form::Number, json!("--1"), "'--1'"),
+            (Form::Number, json!("0x41"), "'0x41'"),
+            (Form::Number, json!(""), "''"),
+            (Form::Text, json!(7), "'7'"),
+            (Form::Text, json!("it's \\"), r"'it''s \\'"),
+            (Form::Text, json!("a\0"), "_utf8mb4 X'6100'"),
+            (Form::Text, json!(null), "NULL"),
+            (Form::Text, json!({"default": true}), "DEFAULT"),
+            (Form::Text, json!({"base64": "ZMOp"}), "'d\u{e9}'"),
+            (Form::Bits, json!("0x0101"), "257"),
+            (Form::Bits, json!("0x"), "0"),
+            (Form::Bits, json!(1), "1"),
+            (Form::Binary, json!("0x"), "X''"),
+            (Form::Binary, json!("0xfF"), "X'fF'"),
+            (Form::Binary, json!({"base64": "/w=="}), "X'FF'"),
+            (Form::BinaryName, json!("0x61"), "'a'"),
+            (Form::BinaryName, json!("0xFF"), "X'FF'"),
+        ] {
+            assert_eq!(written(form, &value).as_deref(), Ok(literal), "{value}");
+        }
+        for (form, value) in [
+            (Form::Binary, json!("0x1")),
+            (Form::Binary, json!("0x4G")),
+            (Form::Binary, json!("0x\u{e9}")),
+            (Form::Binary, json!(1)),
+            (Form::Bits, json!("0x010101010101010101")),
+            (Form::Bits, json!("1'")),
+            (Form::Number, json!(true)),
+            (Form::Text, json!({"default": true, "base64": ""})),
+            (Form::Text, json!({})),
+        ] {
+            assert!(written(form, &value).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_value_a_review_shows_the_beginning_and_the_size() {
+        let shown = |literal: Literal| {
+            let mut out = String::new();
+            literal.push(&mut out, true);
+            out
+        };
+        let told = shown(Literal::Text(format!("'*/ DROP{}", "x".repeat(SHOWN))));
+        assert!(told.starts_with("'''*/ DROPxx"), "{told}");
+        assert!(told.ends_with("\u{2026}' /* 4104 bytes */"), "{told}");
+        let told = shown(Literal::Bytes(vec![0xab; SHOWN + 1]));
+        assert_eq!(told, format!("X'{}' /* 4097 bytes */", "AB".repeat(32)));
+        assert_eq!(told, shown(Literal::Hex("AB".repeat(SHOWN + 1))));
+    }
+}

@@ -61,3 +61,33 @@ impl OneRow {
             .unwrap_or(self.done.affected_rows)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn found_rows_are_the_first_number_in_any_language() {
+        for (info, affected_rows, found) in [
+            ("Rows matched: 1  Changed: 0  Warnings: 2", 0, 1),
+            (
+                "Datens\u{e4}tze gefunden: 3  Ge\u{e4}ndert: 1  Warnungen: 0",
+                1,
+                3,
+            ),
+            ("", 1, 1),
+            ("no number", 0, 0),
+        ] {
+            let done = Done {
+                affected_rows,
+                info: Some(info.into()),
+                ..Done::default()
+            };
+            let answer = OneRow {
+                done,
+                ..OneRow::default()
+            };
+            assert_eq!(answer.found(), found, "{info}");
+        }
+    }
+}

@@ -220,7 +220,10 @@ impl Planned {
         let is_named = |at: usize| {
             self.shown.iter().any(|(shown, _)| *shown == at) || self.written(at).is_some()
         };
-        let is_read = |at: &usize| !table.column(*at).is_invisible || is_named(*at);
+        let is_read = |at: &usize| {
+            let column = table.column(*at);
+            column.is_readable && (!column.is_invisible || is_named(*at))
+        };
         let columns: Vec<usize> = (0..table.columns.len()).filter(is_read).collect();
         let cell = |at: &usize| {
             let name = column_name(table, *at);

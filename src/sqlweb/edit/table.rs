@@ -33,6 +33,8 @@ pub(super) struct TableColumn {
     /// Whether `SELECT *` is without it.
     pub(super) is_invisible: bool,
     pub(super) is_auto_increment: bool,
+    /// Whether the account may read it.
+    pub(super) is_readable: bool,
 }
 
 /// A table whose rows can be told apart.
@@ -85,7 +87,10 @@ pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<Found, D
         &format!("SHOW INDEX FROM {table_name} FROM {db_name}"),
     )?;
     let columns: Vec<TableColumn> = columns.iter().map(column).collect();
-    let keys = keys(&columns, &indexes);
+    let mut keys = keys(&columns, &indexes);
+    if kind == "SYSTEM VERSIONED" {
+        keys.extend(without_row_end(&columns, &keys));
+    }
     if keys.is_empty() {
         return Ok(Found::Unfit(without_key(&shown)));
     }
@@ -130,7 +135,7 @@ fn rolls_back(conn: &mut Conn, engine: &str) -> Result<bool, DbError> {
     Ok(told.as_deref() == Some("YES"))
 }
 
-/// Field, Type, Collation, Null, Key, Default, Extra.
+/// Field, Type, Collation, Null, Key, Default, Extra, Privileges.
 fn column(row: &Row) -> TableColumn {
     let (kind, extra) = (
         text(row, 1).unwrap_or_default().to_ascii_lowercase(),
@@ -155,6 +160,7 @@ fn column(row: &Row) -> TableColumn {
         is_generated: extra.contains(" GENERATED"),
         is_invisible: extra.contains("INVISIBLE"),
         is_auto_increment: extra.contains("AUTO_INCREMENT"),
+        is_readable: text(row, 7).is_none_or(|rights| rights.contains("select")),
     }
 }
 
@@ -195,6 +201,15 @@ fn keys(columns: &[TableColumn], indexes: &[Row]) -> Vec<Vec<usize>> {
         }
     }
     found.into_iter().filter_map(|(_, parts)| parts).collect()
+}
+
+/// Where MariaDB keeps a row's history, its keys have the time of the row's end, which the rows of now have in common.
+fn without_row_end(columns: &[TableColumn], keys: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let is_given = |at: &usize| columns.get(*at).is_some_and(|column| !column.is_generated);
+    let shorter = |key: &Vec<usize>| key.iter().copied().filter(is_given).collect();
+    let all = keys.iter().map(shorter);
+    all.filter(|key: &Vec<usize>| !key.is_empty() && !keys.contains(key))
+        .collect()
 }
 
 impl TableColumn {

@@ -1,7 +1,7 @@
 //! All rows as a file: INSERT statements and JSON, named after their table, from a statement and from the data view.
 
-use crate::sql::client::Client;
-use support::Database;
+use crate::sql::client::{Client, make_database};
+use support::{Browser, Database, Postern};
 
 const TABLE: &str = "CREATE TABLE {t} (id INT PRIMARY KEY, name VARCHAR(40), twice INT AS (id * 2) STORED, doc JSON, bits BIT(4), raw VARBINARY(4), at TIMESTAMP NULL)";
 
@@ -77,7 +77,7 @@ fn the_data_of_a_table_is_exported_with_its_condition_order_and_time_zone() {
     let client = Client::open("exp_data", &setup("exp_data"));
     let page = &client.page;
     client.show_tables();
-    page.wait_for("eyes.first('.row-data')");
+    page.wait_for("document.querySelector('.row-data[data-rows=orders]')");
     page.eval("document.querySelector('.row-data[data-rows=orders]').click()");
     page.wait_for("eyes.first('.data-table')?.textContent === 'exp_data.orders' && !eyes.first('.data[aria-busy]')");
     page.fill(".data-where", "id IN (3, 5, 7)");
@@ -118,5 +118,35 @@ fn a_statement_of_no_one_table_gives_the_name_that_was_typed() {
     assert!(
         sql.contains("INSERT INTO `my ``t``` (`a`, `b`) VALUES\n(1, 'x');\n"),
         "{sql}"
+    );
+}
+
+#[test]
+fn a_copied_insert_leaves_generated_columns_out_and_copied_json_has_json_in_it() {
+    make_database(
+        "exp_copy",
+        "CREATE TABLE t (id INT PRIMARY KEY, twice INT AS (id * 2), doc JSON, path VARCHAR(20)); INSERT INTO t (id, doc, path) VALUES (1, '{\"a\": [1]}', 'c:\\\\x')",
+    );
+    let postern = Postern::on(Database::shared(), &[]);
+    let browser = Browser::start();
+    let client = Client::of(&browser, postern, "exp_copy", "#db=exp_copy");
+    let page = &client.page;
+    page.grant_clipboard(client.postern.url());
+    client.run("SELECT * FROM t");
+    let copied = |format: &str, expected: &str| {
+        page.click(".results-tools text=Copy");
+        page.click(&format!(".panel [data-format={format}]"));
+        page.wait_for(&format!(
+            "navigator.clipboard.readText().then((text) => text === {})",
+            serde_json::json!(expected)
+        ));
+    };
+    copied(
+        "insert",
+        "INSERT INTO t (`id`, `doc`, `path`) VALUES\n  (1, '{\"a\": [1]}', _utf8mb4 X'633a5c78');\n",
+    );
+    copied(
+        "json",
+        "[\n  {\"id\": 1, \"twice\": 2, \"doc\": {\"a\": [1]}, \"path\": \"c:\\\\x\"}\n]\n",
     );
 }

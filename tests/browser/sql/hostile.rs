@@ -62,6 +62,8 @@ fn hostile_names_and_cells_are_shown_as_text_and_nothing_runs() {
         ),
     );
 
+    // The only database would be open at once.
+    server.exec("CREATE DATABASE IF NOT EXISTS hostile_other");
     let postern = Postern::on(server, &[]);
     let client = Client::of(Browser::shared(), postern, "hostile<b>'\"", "");
     let page = &client.page;

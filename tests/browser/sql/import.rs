@@ -455,3 +455,29 @@ fn the_form_fits_a_phone_and_the_dark() {
         page.assert_accessible(name);
     }
 }
+
+#[test]
+fn the_data_of_a_table_is_filled_and_shows_what_came() {
+    let client = Client::open(
+        "imp_data",
+        "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9))",
+    );
+    let page = &client.page;
+    client.show_tables();
+    page.wait_for("document.querySelector('.row-data[data-rows=t]')");
+    page.eval("document.querySelector('.row-data[data-rows=t]').click()");
+    page.wait_for(
+        "eyes.first('.data-figures')?.textContent === '0 rows' && !eyes.first('.data[aria-busy]')",
+    );
+    page.click(".data-bar [aria-label='Import a CSV file into this table']");
+    page.wait_for("document.querySelector('.import-hint')");
+    page.eval(
+        "(() => { const t = new DataTransfer(); t.items.add(new File(['s;id\\nx;5\\ny;6\\n'], 'values.csv')); document.querySelector('dialog').dispatchEvent(new DragEvent('drop', { dataTransfer: t, bubbles: true, cancelable: true })); })()",
+    );
+    page.wait_for("document.querySelectorAll('.import-map select').length === 2");
+    ready(&client);
+    assert_eq!(mapping(&client), ["=s", "=id"]);
+    import(&client);
+    page.click("dialog [data-action=close]");
+    page.wait_for("eyes.first('.data-figures')?.textContent === '2 rows'");
+}

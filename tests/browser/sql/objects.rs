@@ -395,19 +395,14 @@ fn read_only_menus_offer_nothing_that_writes() {
     client.show_tables();
     open_menu(&client, "customers");
     let labels = menu(&client);
-    assert_eq!(
-        labels,
-        [
-            "Open data",
-            "Schema",
-            "Select rows",
-            "Count rows",
-            "Show CREATE",
-            "Copy name",
-            "Copy qualified name",
-            "SELECT template"
-        ]
-    );
+    let writes = ["INSERT", "UPDATE", "DELETE", "Truncate", "Drop", "Import"];
+    assert!(labels.contains(&"SELECT template".to_owned()));
+    for word in writes {
+        assert!(
+            !labels.iter().any(|label| label.starts_with(word)),
+            "{labels:?}"
+        );
+    }
     client.page.press("Escape");
     open_group(&client, "routines");
     client.page.click(&row("raise_prices"));

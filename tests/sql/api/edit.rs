@@ -621,28 +621,140 @@ fn nothing_leaves_its_quotes_in_any_mode() {
     for mode in modes {
         db.exec(&format!("SET GLOBAL sql_mode = '{mode}'; DELETE FROM `d``b'\"\u{2603}`.`t``; DROP TABLE x -- '\"`"));
         let postern = Postern::on(&db, &[]);
-        for text in evil {
-            let change =
-                json!([{"op": "insert", "new": {key: text, value: text, "C\u{2603}": "c"}}]);
-            let (status, answer) = edit(&postern, name, table, change);
-            assert_eq!(status, 200, "{mode}: {text:?}: {answer}");
-            let row = &answer["data"]["rows"][0];
+        let insert = |text: &&str| json!({"op": "insert", "new": {key: text, value: text, "C\u{2603}": "c"}});
+        let all = Value::Array(evil.iter().map(insert).collect());
+        let (status, answer) = edit(&postern, name, table, all);
+        assert_eq!(status, 200, "{mode}: {answer}");
+        let rows = answer["data"]["rows"].as_array().unwrap().clone();
+        for (text, row) in evil.iter().zip(&rows) {
             assert_eq!(
                 (&row[key], &row[value]),
                 (&json!(text), &json!(text)),
                 "{mode}"
             );
-            let change = json!([{"op": "update", "key": {key: text}, "old": row, "new": {value: format!("{text}{text}"), "b": "0x2700"}}]);
-            let (status, answer) = edit(&postern, name, table, change);
-            assert_eq!(status, 200, "{mode}: {text:?}: {answer}");
         }
-        let shown = format!("SELECT * FROM `d``b'\"\u{2603}`.`t``; DROP TABLE x -- '\"`");
-        let rows = postern.client().query_ok("", &shown)["rows"].clone();
+        let update = |row: &Value| {
+            let twice = row[key].as_str().unwrap().repeat(2);
+            json!({"op": "update", "key": {key: row[key]}, "old": row, "new": {value: twice, "b": "0x2700"}})
+        };
+        let all = Value::Array(rows.iter().map(update).collect());
+        let (status, answer) = edit(&postern, name, table, all);
+        assert_eq!(status, 200, "{mode}: {answer}");
+        let shown = "SELECT * FROM `d``b'\"\u{2603}`.`t``; DROP TABLE x -- '\"`";
+        let rows = postern.client().query_ok("", shown)["rows"].clone();
         let rows = rows.as_array().unwrap();
         assert_eq!(rows.len(), evil.len(), "{mode}");
         let delete = |row: &Value| json!({"op": "delete", "key": {key: row[key]}, "old": row});
         let all = Value::Array(rows.iter().map(delete).collect());
         let (status, answer) = edit(&postern, name, table, all);
         assert_eq!(status, 200, "{mode}: {answer}");
+    }
+}
+
+/// The driver reads the answers then, and sends the statements.
+#[test]
+fn rows_are_edited_by_tls_too() {
+    let db = Database::start(Options {
+        tls: true,
+        ..Options::default()
+    });
+    db.exec("CREATE DATABASE tls; CREATE TABLE tls.t (id INT PRIMARY KEY, v LONGTEXT); INSERT INTO tls.t VALUES (1, 'one')");
+    let postern = Postern::on(&db, &["--tls", "require"]);
+    let large = "\u{e9}'".repeat(6 << 20);
+    let change = |old: &str, new: &str| json!([{"op": "update", "key": {"id": 1}, "old": {"v": old}, "new": {"v": new}}]);
+    for (old, new) in [("one", "one"), ("one", large.as_str())] {
+        let (status, answer) = edit(&postern, "tls", "t", change(old, new));
+        assert_eq!(
+            (status, &answer["data"]["applied"]),
+            (200, &json!(1)),
+            "{}",
+            answer["message"]
+        );
+    }
+    let (status, answer) = edit(&postern, "tls", "t", change("one", "two"));
+    assert_eq!(
+        (status, &answer["error"]["row"]),
+        (409, &json!({"id": 1})),
+        "a long cell is left out"
+    );
+    let delete = json!([{"op": "delete", "key": {"id": 1}, "old": {"v": large}}]);
+    let (status, answer) = edit(&postern, "tls", "t", delete);
+    assert_eq!(status, 200, "{}", answer["message"]);
+}
+
+#[test]
+fn an_account_with_rights_to_some_columns_edits_those() {
+    let db = made(
+        "edit_grants",
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT, hidden INT, fixed INT); INSERT INTO t VALUES (1, 1, 1, 1); \
+         CREATE USER edit_some@'%' IDENTIFIED BY 'secret'; \
+         GRANT SELECT (id, v, fixed), UPDATE (v, hidden) ON t TO edit_some@'%'",
+    );
+    let postern = Postern::start(
+        &[
+            &db.target(),
+            "--db-user",
+            "edit_some",
+            "--db-pass",
+            PASSWORD,
+        ],
+        &[],
+    );
+    let change = |new: Value| json!({"op": "update", "key": {"id": 1}, "old": {"v": 1, "fixed": 1}, "new": new});
+    let (status, kind, message) = failed(&postern, "edit_grants", "t", change(json!({"fixed": 2})));
+    assert_eq!((status, kind.as_str()), (403, "server"), "{message}");
+    let (status, answer) = edit(
+        &postern,
+        "edit_grants",
+        "t",
+        json!([change(json!({"v": 2, "hidden": 2}))]),
+    );
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(
+        answer["data"]["rows"],
+        json!([{"id": 1, "v": 2, "fixed": 1}])
+    );
+    db.exec("DROP USER edit_some@'%'");
+}
+
+mod on_mariadb {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_table_that_keeps_its_history_are_edited() {
+        let db = made(
+            "edit_versioned",
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH SYSTEM VERSIONING; INSERT INTO t VALUES (1, 1), (2, 2); \
+             CREATE TABLE s (id INT, v INT, a TIMESTAMP(6) GENERATED ALWAYS AS ROW START, b TIMESTAMP(6) GENERATED ALWAYS AS ROW END, \
+             PERIOD FOR SYSTEM_TIME (a, b), PRIMARY KEY (id)) WITH SYSTEM VERSIONING; INSERT INTO s (id, v) VALUES (1, 1), (2, 2)",
+        );
+        let postern = Postern::on(db, &[]);
+        for table in ["t", "s"] {
+            let changes = json!([
+                {"op": "update", "key": {"id": 1}, "old": {"v": 1}, "new": {"v": 2}},
+                {"op": "update", "key": {"id": 1}, "old": {"v": 2}, "new": {"v": 3}},
+                {"op": "delete", "key": {"id": 2}, "old": {"v": 2}},
+                {"op": "insert", "new": {"id": 2, "v": 9}},
+            ]);
+            let (status, answer) = edit(&postern, "edit_versioned", table, changes);
+            assert_eq!(status, 200, "{table}: {answer}");
+            assert_eq!(answer["data"]["rows"][1]["v"], 3);
+            assert_eq!(answer["data"]["rows"][3]["v"], 9);
+        }
+        let now = postern
+            .client()
+            .query_ok("edit_versioned", "SELECT * FROM s WHERE id = 1")["rows"][0]
+            .clone();
+        let change =
+            json!([{"op": "update", "key": {"id": 1, "b": now["b"]}, "old": now, "new": {"v": 4}}]);
+        let (status, answer) = edit(&postern, "edit_versioned", "s", change);
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(
+            count(
+                db,
+                "SELECT COUNT(*) FROM edit_versioned.s FOR SYSTEM_TIME ALL WHERE id = 1"
+            ),
+            4
+        );
     }
 }

@@ -24,3 +24,29 @@ fn a_database_of_everything_is_restored_identically_by_the_servers_own_client() 
         assert_same(&before, &everything(db, "dump_nasty_again"));
     }
 }
+
+#[test]
+fn what_the_server_cannot_show_is_named_and_the_rows_keep_their_label() {
+    let db = Database::shared();
+    db.exec("DROP DATABASE IF EXISTS dump_emoji; CREATE DATABASE dump_emoji CHARACTER SET utf8mb4; SET NAMES utf8mb4; USE dump_emoji; \
+             CREATE TABLE t (id INT PRIMARY KEY, e ENUM('😀', 'a'), v VARCHAR(9) DEFAULT '😀'); INSERT INTO t VALUES (1, 1, 'x'), (2, 2, 'x')");
+    let postern = Postern::on(db, &[]);
+    let file = dump(&mut postern.client(), &whole("dump_emoji"));
+    let text = String::from_utf8_lossy(&file);
+    assert!(text.contains("-- Table `t`, column e"), "{text}");
+    restore(db, &file, "dump_emoji_again", "");
+    let labels = db.column("SELECT e + 0 FROM dump_emoji_again.t ORDER BY id");
+    assert_eq!(labels, ["1", "2"]);
+}
+
+#[test]
+fn a_dump_can_be_read_by_people() {
+    let db = Database::shared();
+    db.exec("DROP DATABASE IF EXISTS dump_plain; CREATE DATABASE dump_plain CHARACTER SET latin1; SET NAMES utf8mb4; USE dump_plain; \
+             CREATE TABLE t (id INT, f FLOAT, n VARCHAR(20), b VARBINARY(4), d DATE); INSERT INTO t VALUES (1, 0.5, 'Größe 5 €', X'00FF', '2024-02-29'), (2, NULL, 'it''s', '', NULL)");
+    let postern = Postern::on(db, &[]);
+    let file = dump(&mut postern.client(), &whole("dump_plain"));
+    let text = String::from_utf8(file).unwrap();
+    let rows = "INSERT INTO `t` (`id`, `f`, `n`, `b`, `d`) VALUES\n(1,0.5,'Größe 5 €',0x00FF,'2024-02-29'),\n(2,NULL,'it''s','',NULL);\n";
+    assert!(text.contains(rows), "{text}");
+}
