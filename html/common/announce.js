@@ -51,7 +51,7 @@ export function stackToasts() {
 }
 
 function host() {
-  stack ??= h('div', { class: 'toasts' });
+  stack ??= h('div', { class: 'toasts', role: 'region', 'aria-label': 'Notices' });
   stackToasts();
   return stack;
 }

@@ -19,7 +19,8 @@ export function openPopup(button, element, side = 'left') {
   const again = current?.button === button;
   closePopup();
   if (again) return false;
-  (button.closest('dialog') ?? document.body).append(element);
+  // Within the landmark of its button, which a reader of screens is in.
+  (button.closest('dialog') ?? button.closest('main, nav, header') ?? document.body).append(element);
   current = { button, element };
   button.setAttribute('aria-expanded', 'true');
   place(element, button.getBoundingClientRect(), side);

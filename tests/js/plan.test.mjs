@@ -1,4 +1,4 @@
-import { greatestCost, inTabularForm, isPlanRefused, planOf, unknownSteps } from '../../html/sql/core/plan.js';
+import { greatestCost, greatestTime, inTabularForm, isPlanRefused, planOf, timeOf, unknownSteps } from '../../html/sql/core/plan.js';
 import { assert, test } from './shim.mjs';
 
 const asResult = (plan) => ({ columns: ['EXPLAIN'], rows: [[typeof plan === 'string' ? plan : JSON.stringify(plan)]] });
@@ -74,6 +74,12 @@ test('MySQL: version 2 and the outline of EXPLAIN ANALYZE', () => {
   const measured = { query: 'x', operation: 'Filter: (t.a > 1)', condition: '(t.a > 1)', actual_last_row_ms: 1.5, actual_loops: 3 };
   const [filter] = planOf(asResult(measured));
   assert.deepEqual([filter.ms, filter.loops, filter.notes], [1.5, 3, []]);
+});
+
+test('the time of a step is that of all its loops', () => {
+  const tree = planOf(asResult('-> Nested loop  (actual time=0.1..89.2 rows=9 loops=1)\n    -> Index lookup on t  (actual time=0.001..0.002 rows=1 loops=37500)\n'));
+  assert.equal(greatestTime(tree), 89.2);
+  assert.equal(timeOf(tree[0].children[0]), 75);
 });
 
 test('tabular EXPLAIN', () => {

@@ -3,6 +3,7 @@
  * @module
  */
 
+import { h } from '../../common/dom.js';
 import { standsFor } from './changes.js';
 
 /** What a row is, with the sign beside its number. */
@@ -53,4 +54,5 @@ export function drawRow(row, number, { state, text, error }) {
   number.dataset.sign = SIGNS[state];
   number.setAttribute('aria-label', [text && `Row ${text}`, WORDS[state], error].filter(Boolean).join(', '));
   number.title = error || WORDS[state];
+  if (!text) number.append(h('span', { class: 'visually-hidden', text: WORDS[state] }));
 }

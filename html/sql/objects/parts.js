@@ -15,7 +15,7 @@ export function section(title, count, ...content) {
 /** @param {string} label @param {string[]} names @param {HTMLElement[]} rows */
 export function table(label, names, rows) {
   const head = h('tr', {}, names.map((name) => h('th', { scope: 'col', text: name })));
-  return h('div', { class: 'schema-scroll' }, h('table', { 'aria-label': label }, h('thead', {}, head), h('tbody', {}, rows)));
+  return h('div', { class: 'schema-scroll', tabindex: 0, role: 'group', 'aria-label': label }, h('table', { 'aria-label': label }, h('thead', {}, head), h('tbody', {}, rows)));
 }
 
 /** @param {...any} cells nodes, or what becomes text */

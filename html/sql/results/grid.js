@@ -49,7 +49,7 @@ export class Grid {
     this.needle = '';
     const { model } = this;
     this.head = h('div', { class: 'grid-head', role: 'row', 'aria-rowindex': 1 });
-    this.corner = h('div', { class: 'grid-corner', role: 'columnheader', 'aria-colindex': 1, 'aria-label': 'Row number' });
+    this.corner = h('div', { class: 'grid-corner', role: 'columnheader', 'aria-colindex': 1 }, h('span', { class: 'visually-hidden', text: 'Row number' }));
     this.head.append(this.corner);
     this.body = h('div', { class: 'grid-body', role: 'rowgroup' });
     this.canvas = h('div', { class: 'grid-canvas', role: 'presentation' }, this.head, this.body);

@@ -129,7 +129,10 @@ export class DataTable {
   }
 }
 
+/** What is read is what is seen, where that is a text. @param {Node|string} content */
+const isText = (content) => typeof content === 'string' || (content.textContent ?? '').trim() !== '';
+
 /** A button in a row; the focus comes back to it. @param {string} act @param {any} row @param {string} label @param {() => void} run @param {Node|string} content @param {string} [look] */
 export function rowButton(act, row, label, run, content, look = 'link') {
-  return h('button', { type: 'button', class: look, 'aria-label': label || null, title: label || null, data: { row: String(row.id), act }, on: { click: run } }, content);
+  return h('button', { type: 'button', class: look, 'aria-label': (isText(content) ? null : label) || null, title: label || null, data: { row: String(row.id), act }, on: { click: run } }, content);
 }

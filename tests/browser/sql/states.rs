@@ -194,6 +194,25 @@ fn menus_lists_and_the_sidebar_are_accessible() {
 }
 
 #[test]
+fn pages_of_the_server_and_dialogs_of_objects_are_accessible() {
+    let client = Client::open("states_server", SHOP);
+    let page = &client.page;
+    client.show_tables();
+    page.click("[aria-label^='Dump ']");
+    page.wait_for("document.querySelector('dialog .dump-found p')");
+    page.assert_accessible("dump");
+    page.press("Escape");
+    for name in ["processes", "status", "variables", "accounts", "sizes"] {
+        page.eval(&format!("location.hash = 'server={name}'"));
+        page.wait_for(&format!(
+            "eyes.first('.server-head a[aria-current]')?.dataset.page === '{name}' && (eyes.first('.server-table tbody tr') || eyes.first('.server-note'))"
+        ));
+        client.settle();
+        page.assert_accessible(name);
+    }
+}
+
+#[test]
 fn nothing_moves_for_those_who_want_less_motion() {
     let client = Client::open("states_motion", "");
     let page = &client.page;
