@@ -9,7 +9,7 @@
 //!   └── reader                         one connection, one read-only snapshot
 //! ```
 //!
-//! The first look ([`Inventory`]) opens everything once, so that what cannot be read is known before the first byte, and
+//! The first look (`Inventory`) opens everything once, so that what cannot be read is known before the first byte, and
 //! is said on top of the file and in the page. Names and rows come from the server as they are: no statement calls a
 //! function, which somebody could have made.
 
