@@ -39,7 +39,8 @@ impl<R> SharedBody<'_, R> {
         let wanted = [(Some(self.scripts), SCRIPTS), (own, SCRIPTS_OF_ONE)];
         for (permits, most) in wanted {
             let Some(permits) = permits else { continue };
-            let busy = "too many large scripts are read at this moment; try again when they have ended";
+            let busy =
+                "too many large scripts are read at this moment; try again when they have ended";
             let busy = || io::Error::new(ErrorKind::ResourceBusy, busy);
             self.permits.push(permits.take(most).ok_or_else(busy)?);
         }

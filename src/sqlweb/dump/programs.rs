@@ -172,6 +172,11 @@ impl Program {
         format!("SET {};\n", all.join(", "))
     }
 
+    /// Whether a console that restores it may take a part of it for a command to itself.
+    pub(super) fn may_command(&self, frame: &Frame) -> bool {
+        !self.goes_as_text(frame) && self.create.contains('\\')
+    }
+
     /// What of it a restored one will not have, in words.
     pub(super) fn losses(&self, frame: &Frame) -> Option<&'static str> {
         if frame.runs_texts || self.is_view() {

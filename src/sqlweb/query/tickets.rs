@@ -99,7 +99,10 @@ impl Tickets {
                 waiting.len()
             )));
         }
-        waiting.insert(ticket.clone(), (download, Instant::now(), of_visitor.flatten()));
+        waiting.insert(
+            ticket.clone(),
+            (download, Instant::now(), of_visitor.flatten()),
+        );
         Ok(ticket)
     }
 
