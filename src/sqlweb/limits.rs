@@ -17,6 +17,19 @@ pub(crate) const MAX_PACKET: usize = 256 << 20;
 /// The same in read-only and invisible mode, where visitors may be many.
 pub(crate) const MAX_PACKET_SHARED: usize = 64 << 20;
 
+/// Longest statement of a script there, in bytes: what one request may hold. A server takes the 200-fold in memory for
+/// some.
+pub(crate) const MAX_STATEMENT_SHARED: usize = 4 << 20;
+
+/// Scripts there that are more than small and read at once: each may hold about three of the longest statements.
+pub(crate) const SCRIPTS: usize = 16;
+
+/// The most of them of one visitor.
+pub(crate) const SCRIPTS_OF_ONE: usize = 4;
+
+/// Downloads of one visitor that wait to be fetched.
+pub(crate) const DOWNLOADS_OF_ONE: usize = 10;
+
 /// Bytes that all large rows which are being sent may hold together. One row that is larger is sent alone.
 pub(crate) const ROWS_IN_FLIGHT: usize = 256 << 20;
 

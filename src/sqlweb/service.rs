@@ -43,6 +43,8 @@ pub(crate) struct Service {
     pub(crate) tickets: Tickets,
     pub(crate) access: Option<Auth>,
     pub(crate) threads: Permits,
+    /// Large scripts that are read, where others than its owner may be here or may not write.
+    pub(crate) scripts: Permits,
     pub(crate) visitors: Visitors,
     /// Where visitors and their statements are noted.
     statements: Mutex<Option<Arc<StatementLog>>>,
@@ -73,6 +75,7 @@ impl Service {
             guest,
             visitors,
             threads: Permits::default(),
+            scripts: Permits::default(),
             is_asking: AtomicBool::new(false),
         }
     }
@@ -139,6 +142,11 @@ impl Service {
     /// The sender of a request as a log names them.
     pub(crate) fn label(&self, request: &Request) -> String {
         self.visitors.source(request).label(&self.visitor(request))
+    }
+
+    /// Whether strangers may be here, or nobody is to write.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.options.readonly || self.options.is_shared || self.access.is_some()
     }
 
     /// Who the sender of a request counts as, where visitors are counted.

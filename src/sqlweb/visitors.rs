@@ -44,6 +44,10 @@ pub(crate) struct Use {
     pub(crate) connections: Permits,
     /// Requests that are at work.
     pub(crate) requests: Permits,
+    /// Large scripts that are read.
+    pub(crate) scripts: Permits,
+    /// Downloads that wait to be fetched.
+    pub(crate) downloads: Permits,
 }
 
 impl Visitors {
@@ -93,7 +97,10 @@ impl Visitors {
 
 impl Use {
     fn is_idle(&self) -> bool {
-        self.connections.out() == 0 && self.requests.out() == 0
+        // A large script is a request, too.
+        [&self.connections, &self.requests, &self.downloads]
+            .iter()
+            .all(|permits| permits.out() == 0)
     }
 }
 

@@ -239,7 +239,9 @@ function contents(review) {
   const parts = [['tables', 'table'], ['sequences', 'sequence'], ['views', 'view'], ['routines', 'routine'], ['triggers', 'trigger'], ['events', 'event']]
     .map(([member, word]) => ({ count: review[member], word })).filter(({ count }) => count > 0)
     .map(({ count, word }) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`);
-  return parts.length ? `In the file: ${parts.join(', ')}.` : 'There is nothing to dump that this account may read.';
+  const code = review.views + review.routines + review.triggers + review.events > 0
+    ? ' Views, routines, triggers and events are code of who wrote them: read those of others before you restore them.' : '';
+  return parts.length ? `In the file: ${parts.join(', ')}.${code}` : 'There is nothing to dump that this account may read.';
 }
 
 /** @param {string[]} list */

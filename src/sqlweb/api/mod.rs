@@ -8,6 +8,7 @@ mod params;
 mod query;
 mod routes;
 mod script;
+mod shared_body;
 
 pub(super) use error::{api_error, checkout_error};
 pub(super) use routes::Routes;

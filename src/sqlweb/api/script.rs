@@ -1,6 +1,8 @@
 //! `POST /api/script`: the statements of a body of any size, one after another in a session, and how each ended.
 
-use std::io::{self, Read, Write};
+use std::cell::Cell;
+use std::io::{self, ErrorKind, Read, Write};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,11 +13,12 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use super::query;
+use super::shared_body::{SharedBody, Since};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
 use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
-use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
+use crate::sqlweb::limits::{MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
 use crate::sqlweb::query::{Job, enter, execute_as};
 use crate::sqlweb::record_sql;
@@ -147,9 +150,22 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         failed: 0,
         is_over: false,
         packet: None,
+        since: Rc::new(Cell::new(Instant::now())),
     };
     entry.running.is_one_of_many(true);
-    let ended = run.all(body, options);
+    let ended = if service.is_shared() {
+        let body = SharedBody {
+            body,
+            since: Rc::clone(&run.since),
+            scripts: &service.scripts,
+            uses: run.job.uses.clone(),
+            read: 0,
+            permits: Vec::new(),
+        };
+        run.all(body, options, MAX_STATEMENT_SHARED)
+    } else {
+        run.all(body, options, MAX_PACKET)
+    };
     entry.running.is_one_of_many(false);
     entry.running.end();
     match ended.and_then(|()| run.send()) {
@@ -176,18 +192,14 @@ struct ScriptRun<'a> {
     is_over: bool,
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
+    /// When the one before the next statement ended.
+    since: Since,
 }
 
 impl ScriptRun<'_> {
-    /// Runs all; fails where the client has gone.
-    fn all(&mut self, body: impl Read, options: &ScriptOptions) -> io::Result<()> {
-        let service = self.service;
-        let most = if service.options.readonly || service.access.is_some() {
-            MAX_PACKET_SHARED
-        } else {
-            MAX_PACKET
-        };
-        let dialect = service.info().dialect.clone();
+    /// Runs all, statements of at most `most` bytes; fails where the client has gone.
+    fn all(&mut self, body: impl Read, options: &ScriptOptions, most: usize) -> io::Result<()> {
+        let dialect = self.service.info().dialect.clone();
         let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
         let mut trouble = None;
         while !self.is_over
@@ -195,10 +207,13 @@ impl ScriptRun<'_> {
             && (self.failed == 0 || options.goes_on)
         {
             match script.next(options.is_part) {
-                Ok(Some(statement)) => self.one(statement)?,
+                Ok(Some(statement)) => {
+                    self.one(statement)?;
+                    self.since.set(Instant::now());
+                }
                 Ok(None) => break,
                 Err(error) => {
-                    trouble = Some(error.to_string());
+                    trouble = Some(error);
                     break;
                 }
             }
@@ -208,8 +223,9 @@ impl ScriptRun<'_> {
             "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
             "delimiter": script.delimiter(), "cancelled": self.entry.running.is_stopped(),
         });
-        if let (Some(message), Some(members)) = (trouble, end.as_object_mut()) {
-            members.insert("message".into(), json!(message));
+        if let (Some(error), Some(members)) = (trouble, end.as_object_mut()) {
+            members.insert("code".into(), json!(status(&error)));
+            members.insert("message".into(), json!(error.to_string()));
         }
         self.tell(&end)
     }
@@ -315,6 +331,16 @@ impl ScriptRun<'_> {
         self.lines.clear();
         self.sent_at = Instant::now();
         Ok(())
+    }
+}
+
+/// The status of a script that cannot be read on.
+fn status(error: &io::Error) -> u16 {
+    match error.kind() {
+        ErrorKind::FileTooLarge => 413,
+        ErrorKind::TimedOut => 408,
+        ErrorKind::ResourceBusy => 429,
+        _ => 400,
     }
 }
 

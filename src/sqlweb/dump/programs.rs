@@ -172,6 +172,11 @@ impl Program {
         format!("SET {};\n", all.join(", "))
     }
 
+    /// Whether a console that restores it may take a part of it for a command to itself.
+    pub(super) fn may_command(&self, frame: &Frame) -> bool {
+        !self.goes_as_text(frame) && self.create.contains('\\')
+    }
+
     /// What of it a restored one will not have, in words.
     pub(super) fn losses(&self, frame: &Frame) -> Option<&'static str> {
         if frame.runs_texts || self.is_view() {
@@ -189,9 +194,12 @@ impl Program {
 
 /// A statement that holds semicolons, ended by a sign that it does not hold.
 fn delimited(create: &str) -> String {
-    let signs = ["$$", "//", ";;", "||", "~~", "@@", "^^", "$postern$"];
-    let sign = signs.into_iter().find(|sign| !create.contains(sign));
-    let sign = sign.unwrap_or("$end of postern's text$");
+    let signs = ["$$", "//", ";;", "||", "~~", "@@", "^^"].map(str::to_owned);
+    // A console takes no more than a word for it, and nothing in quotes.
+    let words = (1..).map(|n: u64| format!("$postern{n}$"));
+    let mut signs = signs.into_iter().chain(words);
+    let sign = signs.find(|sign| !create.contains(sign.as_str()));
+    let sign = sign.expect("no text holds all numbers");
     // On a line of its own: the last one may be a comment.
     format!("DELIMITER {sign}\n{create}\n{sign}\nDELIMITER ;\n")
 }
@@ -321,5 +329,11 @@ mod tests {
     fn a_delimiter_is_none_that_the_text_holds() {
         let text = delimited("SELECT '$$', ';;', 8 // 2");
         assert!(text.starts_with("DELIMITER ||\n"), "{text}");
+        let all = "SELECT '$$ // ;; || ~~ @@ ^^ $postern$ $postern1$'";
+        let text = delimited(all);
+        assert_eq!(
+            text,
+            format!("DELIMITER $postern2$\n{all}\n$postern2$\nDELIMITER ;\n")
+        );
     }
 }

@@ -108,7 +108,23 @@ impl Writer<'_> {
 
     fn head(&mut self, reader: &Reader<'_>, found: &Inventory) -> Result<(), DbError> {
         let dump = reader.dump;
-        let mut head = comment(&format!(
+        let programs = [
+            &found.routines,
+            &found.views,
+            &found.triggers,
+            &found.events,
+        ];
+        let is_mysql = !reader.is_mariadb((5, 0, 0));
+        let mut head = String::new();
+        if is_mysql
+            && programs
+                .into_iter()
+                .flatten()
+                .any(|p| p.may_command(&found.frame))
+        {
+            head += SANDBOX;
+        }
+        head += &comment(&format!(
             "Dump of {} from {} at {} UTC, by postern {}",
             identifier(dump.db()),
             reader.version(),
@@ -199,6 +215,11 @@ impl Writer<'_> {
         self.out.flush().map_err(DbError::Client)
     }
 }
+
+/// Tells MariaDB's console to run no commands of its own that it may find in a program's text, such as those of the
+/// shell. Others take it for a comment, but for MariaDB's of before May 2024, which stop here: it stands only where MySQL
+/// has written a backslash in such a text.
+const SANDBOX: &str = "/*M!999999\\- enable the sandbox mode */\n";
 
 /// What the session that restores has, kept, and what it needs.
 const BEFORE: &str = "\

@@ -41,6 +41,7 @@ mod nesting;
 mod query;
 mod rollup;
 mod script;
+mod select_list;
 mod spatial;
 mod split;
 mod sys;

@@ -3,7 +3,7 @@
 //! Beside what the server takes, `DELIMITER` lines work as in the client programs: up to the next one a statement ends at
 //! that sign, wherever it stands outside quotes and comments.
 
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 use super::dialect::Dialect;
 use super::split::split;
@@ -17,6 +17,9 @@ const PIECE: usize = 64 << 10;
 
 /// Bytes of statements that are done with, after which they are let go.
 const DONE: usize = 1 << 20;
+
+/// What some editors begin a file with.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Longest sign that may end statements, in bytes.
 const MAX_DELIMITER: usize = 32;
@@ -112,6 +115,9 @@ impl<R: Read> Script<R> {
     pub(crate) fn next(&mut self, part: bool) -> io::Result<Option<ScriptStatement>> {
         if self.offset == 0 && self.text.is_empty() {
             self.fill(AHEAD)?;
+            if self.form == ScriptForm::Sql && self.text.starts_with(BYTE_ORDER_MARK) {
+                self.take(BYTE_ORDER_MARK.len_utf8());
+            }
         }
         loop {
             let (start, end, taken) = match self.find() {
@@ -137,7 +143,8 @@ impl<R: Read> Script<R> {
                     if open > self.most {
                         return Err(self.too_long());
                     }
-                    self.fill(open.max(PIECE))?;
+                    let more = open.min(self.most - open);
+                    self.fill(more.max(PIECE))?;
                     continue;
                 }
                 Found::Open(..) if part => return Ok(None),
@@ -169,10 +176,13 @@ impl<R: Read> Script<R> {
 
     fn too_long(&self) -> io::Error {
         let most = self.most >> 20;
-        io::Error::other(format!(
-            "the statement that begins in line {} is longer than {most} MiB, the most that is sent; split it",
-            self.line
-        ))
+        io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!(
+                "the statement that begins in line {} is longer than {most} MiB, the most that is sent here; split it",
+                self.line
+            ),
+        )
     }
 
     fn left(&self) -> &str {
@@ -470,6 +480,16 @@ mod tests {
         for piece in 1..20 {
             assert_eq!(all(text, piece), found, "{piece} bytes at once");
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out() {
+        let found = all("\u{feff}SELECT 1;\nSELECT '\u{feff}'", 2);
+        let one = |offset, line, sql: &str| (offset, line, sql.to_owned());
+        assert_eq!(
+            found,
+            [one(3, 1, "SELECT 1"), one(13, 2, "SELECT '\u{feff}'")]
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::geometry::Geometry;
 use super::lexer::{Lexer, Token, TokenKind};
 use super::nesting::Nesting;
 use super::rollup::Rollups;
+use super::select_list::SelectLists;
 use super::verdict::{Calls, Refusal};
 
 /// Longest piece of a statement that an error names, in characters: enough to find it again.
@@ -28,6 +29,7 @@ pub(super) struct Walk<'a> {
     nesting: Nesting,
     pub(super) geometry: Geometry,
     rollups: Rollups,
+    select_lists: SelectLists,
     /// Whether only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
     /// Whether only names and commas stand between `MATCH` and here.
@@ -79,6 +81,7 @@ impl<'a> Walk<'a> {
             nesting: Nesting::new(),
             geometry: Geometry::default(),
             rollups: Rollups::default(),
+            select_lists: SelectLists::default(),
             select_options: false,
             match_list: false,
             paths: Vec::new(),
@@ -113,6 +116,11 @@ impl<'a> Walk<'a> {
         if !self.rollups.take(token, text, self.depth, opens) {
             let reason = "more than 64 expressions take hours, and the server cannot interrupt it; group by fewer";
             return Err(refusal("ROLLUP", reason, token.start));
+        }
+        if !self.select_lists.take(token, text, self.depth) {
+            let reason =
+                "a server takes 4,096 at most, and needs much memory to say so; name fewer";
+            return Err(refusal("columns", reason, token.start));
         }
         if self.dialect.mariadb {
             self.geometry.take(token, text, self.depth, opens);

@@ -8,9 +8,10 @@ use serde_json::json;
 use super::dump_job::DumpJob;
 use super::job::Job;
 use crate::http::{ApiError, Response};
+use crate::sqlweb::limits::DOWNLOADS_OF_ONE;
 use crate::sqlweb::output::Layout;
 use crate::store::random;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, Permit};
 
 /// How long a ticket can be redeemed.
 const TICKET_TIME: Duration = Duration::from_secs(60);
@@ -56,7 +57,10 @@ impl Download {
 
 /// What waits for its download.
 #[derive(Default)]
-pub(crate) struct Tickets(Mutex<HashMap<String, (Download, Instant)>>);
+pub(crate) struct Tickets(Mutex<HashMap<String, Waiting>>);
+
+/// A download that waits, since when, and that it is counted where visitors are.
+type Waiting = (Download, Instant, Option<Permit>);
 
 impl Export {
     fn size(&self) -> usize {
@@ -80,15 +84,25 @@ impl Tickets {
     fn issue(&self, download: Download) -> Result<String, ApiError> {
         let ticket = random::token();
         self.expire();
+        let uses = download.job().uses.as_ref();
+        let of_visitor = uses.map(|uses| uses.downloads.take(DOWNLOADS_OF_ONE));
+        if matches!(of_visitor, Some(None)) {
+            return Err(ApiError::too_many(format!(
+                "{DOWNLOADS_OF_ONE} downloads of yours wait to be fetched already; fetch them, or try again in a minute"
+            )));
+        }
         let mut waiting = self.lock();
-        let bytes: usize = waiting.values().map(|(waiting, _)| waiting.size()).sum();
+        let bytes: usize = waiting.values().map(|(waiting, ..)| waiting.size()).sum();
         if waiting.len() >= MAX_TICKETS || bytes.saturating_add(download.size()) > MAX_WAITING {
             return Err(ApiError::too_many(format!(
                 "{} downloads wait to be fetched already; try again in a minute",
                 waiting.len()
             )));
         }
-        waiting.insert(ticket.clone(), (download, Instant::now()));
+        waiting.insert(
+            ticket.clone(),
+            (download, Instant::now(), of_visitor.flatten()),
+        );
         Ok(ticket)
     }
 
@@ -103,20 +117,20 @@ impl Tickets {
     /// What a ticket is for, once, for the visitor it was given to.
     pub(crate) fn take(&self, ticket: &str, visitor: &str) -> Option<Download> {
         let mut waiting = self.lock();
-        let (download, since) = waiting.get(ticket)?;
+        let (download, since, _) = waiting.get(ticket)?;
         if download.job().owner.visitor != visitor || since.elapsed() >= TICKET_TIME {
             return None;
         }
-        waiting.remove(ticket).map(|(download, _)| download)
+        waiting.remove(ticket).map(|(download, ..)| download)
     }
 
     /// Forgets what nobody came for.
     pub(crate) fn expire(&self) {
         self.lock()
-            .retain(|_, (_, since)| since.elapsed() < TICKET_TIME);
+            .retain(|_, (_, since, _)| since.elapsed() < TICKET_TIME);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Download, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
         self.0.lock()
     }
 }
@@ -126,6 +140,7 @@ mod tests {
     use super::*;
     use crate::sqlweb::conn::Owner;
     use crate::sqlweb::output::Format;
+    use crate::sqlweb::visitors::Use;
 
     fn export(sql: usize) -> Download {
         Download::Export(Export {
@@ -164,6 +179,27 @@ mod tests {
         assert!(tickets.take(&first, "").is_none());
         let more = (0..MAX_TICKETS).filter(|_| tickets.issue(export(1)).is_ok());
         assert_eq!(more.count(), MAX_TICKETS - 1);
+    }
+
+    #[test]
+    fn one_visitor_leaves_downloads_to_the_others() {
+        let tickets = Tickets::default();
+        let of = |uses: &Use| {
+            let mut download = export(1);
+            if let Download::Export(export) = &mut download {
+                export.job.uses = Some(uses.clone());
+            }
+            tickets.issue(download)
+        };
+        let (one, other) = (Use::default(), Use::default());
+        let first = of(&one).unwrap();
+        for _ in 1..DOWNLOADS_OF_ONE {
+            assert!(of(&one).is_ok());
+        }
+        assert_eq!(of(&one).unwrap_err().status, 429);
+        assert!(of(&other).is_ok());
+        assert!(tickets.take(&first, "").is_some());
+        assert!(of(&one).is_ok());
     }
 
     #[test]

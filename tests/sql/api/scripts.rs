@@ -134,6 +134,37 @@ fn a_body_of_any_size_is_run_in_flat_memory_and_what_the_server_does_not_take_is
 }
 
 #[test]
+fn a_read_only_script_takes_statements_as_long_as_a_query_may_be() {
+    let db = database("script_shared");
+    let postern = Postern::on(db, &["--readonly"]);
+    let mut client = postern.client();
+    let fits = format!("\u{feff}SELECT 1;\nSELECT '{}';\n", "x".repeat(3 << 20));
+    let (_, lines) = script(&mut client, "", SQL, "s", &fits);
+    assert_eq!(lines[0]["offset"], 3, "{lines:?}");
+    assert_eq!(
+        (&lines[1]["code"], &lines[2]["failed"]),
+        (&json!(200), &json!(0))
+    );
+    for over in [
+        format!("SELECT 1;\nSELECT '{}'", "x".repeat(6 << 20)),
+        format!("SELECT 1;\nSELECT '{}';\nSELECT 2", "x".repeat(5 << 20)),
+    ] {
+        let (_, lines) = script(&mut client, "", SQL, "s", &over);
+        let end = lines.last().unwrap();
+        assert_eq!((lines.len(), &end["code"]), (2, &json!(413)), "{lines:?}");
+        assert_eq!((&end["statements"], &end["line"]), (&json!(1), &json!(2)));
+        let told = end["message"].as_str().unwrap();
+        assert!(
+            told.contains("begins in line 2 is longer than 4 MiB"),
+            "{told}"
+        );
+    }
+    let columns = format!("SELECT 1{}", ",1".repeat(4_096));
+    let (_, lines) = script(&mut client, "", SQL, "s", &columns);
+    assert_eq!(lines[0]["code"], 403, "{lines:?}");
+}
+
+#[test]
 fn cancel_ends_the_statement_under_way_and_the_script() {
     let db = database("script_cancel");
     let postern = Postern::on(db, &[]);

@@ -1,7 +1,8 @@
 //! What was dumped is there again.
 
 use super::{assert_same, dump, everything, nasty, restore, whole};
-use support::database::Database;
+use mysql::prelude::Queryable;
+use support::database::{Database, Kind};
 use support::postern::Postern;
 
 #[test]
@@ -20,6 +21,29 @@ fn a_database_of_everything_is_restored_identically_by_the_servers_own_client() 
         assert_eq!(super::client(db, "dump_nasty_again", &file), Ok(()));
         assert_same(&before, &everything(db, "dump_nasty_again"));
     }
+}
+
+#[test]
+fn a_console_finds_no_command_of_its_own_in_a_text_and_no_sign_in_it_ends_it() {
+    let db = Database::shared();
+    db.exec("DROP DATABASE IF EXISTS dump_signs; CREATE DATABASE dump_signs");
+    let mut conn = db.conn();
+    conn.select_db("dump_signs").unwrap();
+    let text = "SELECT '$$ // ;; || ~~ @@ ^^ $postern1$ \\\\'";
+    conn.query_drop(format!("CREATE PROCEDURE p() {text}"))
+        .unwrap();
+    conn.query_drop("CREATE PROCEDURE z() SELECT 1").unwrap();
+    let postern = Postern::on(db, &[]);
+    let file = dump(&mut postern.client(), &whole("dump_signs"));
+    let starts = file.starts_with(b"/*M!999999\\- enable the sandbox mode */\n-- Dump of");
+    assert_eq!(
+        starts,
+        db.kind() == Kind::MySql,
+        "MariaDB's texts are in quotes"
+    );
+    restore(db, &file, "dump_signs_again", "");
+    let before = everything(db, "dump_signs");
+    assert_same(&before, &everything(db, "dump_signs_again"));
 }
 
 #[test]
