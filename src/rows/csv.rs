@@ -3,14 +3,14 @@
 use crate::{Kind, in_valid_parts, push_binary, words};
 
 /// Appends one value: a text is quoted where it holds a comma, a quote or a line end. An empty one is quoted too, and one
-/// that says `null`, which stands for NULL, so that they stay apart from it.
+/// that says `null`, which stands for NULL, or what does so elsewhere, so that they stay apart from it.
 pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
     if kind.is_binary() {
         return push_binary(out, kind, bytes);
     }
     // Most fields are short and plain: one pass, one copy.
     let is_plain = words::before(bytes, |word| quoted(word) | word) == bytes.len();
-    if is_plain && !bytes.is_empty() && bytes != null.as_bytes() {
+    if is_plain && !may_be_null(bytes, null) {
         return out.extend_from_slice(bytes);
     }
     let has_quotes = csv_needs_quotes(bytes, null);
@@ -22,7 +22,15 @@ pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
 
 /// Whether a text stands in quotes; see [`push_csv`].
 pub fn csv_needs_quotes(bytes: &[u8], null: &str) -> bool {
-    bytes.is_empty() || bytes == null.as_bytes() || words::before(bytes, quoted) < bytes.len()
+    may_be_null(bytes, null) || words::before(bytes, quoted) < bytes.len()
+}
+
+/// Whether a reader may take a text for NULL: nothing, `null`, or what programs write for it.
+fn may_be_null(bytes: &[u8], null: &str) -> bool {
+    bytes.is_empty()
+        || bytes == null.as_bytes()
+        || bytes == b"\\N"
+        || bytes.eq_ignore_ascii_case(b"null")
 }
 
 /// Appends a piece of a text that is UTF-8, with its quotes doubled; one that needs none has none.

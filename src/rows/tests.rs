@@ -102,3 +102,12 @@ fn what_is_no_number_in_json_is_a_text() {
         assert_eq!(String::from_utf8(out).unwrap(), digits);
     }
 }
+
+#[test]
+fn what_other_programs_write_for_null_is_quoted_where_it_is_a_text() {
+    for text in ["", r"\N", "NULL", "null"] {
+        assert_eq!(csv(text.as_bytes()), format!("\"{text}\""));
+    }
+    assert_eq!(csv(b"nullable"), "nullable");
+    assert_eq!(csv(br"\Na"), r"\Na");
+}

@@ -98,7 +98,7 @@ test('CSV is RFC 4180; NULL and the empty text differ; formulas are left alone u
   assert.equal(await written('csv', table), 'a,"b,c"\r\n-1,\r\n2,""\r\n3,"x""y\r\n"\r\n4,=1+1\r\n');
   assert.equal(await written('csv', { ...table, rows: [[-1, '=1+1'], ['-5', '@x']], header: false, safeFormulas: true }),
     "-1,'=1+1\r\n-5,'@x\r\n");
-  assert.equal(await written('csv', { ...table, rows: [[1, null], [2, '']], header: false, nullText: '\\N' }), '1,\\N\r\n2,\r\n');
+  assert.equal(await written('csv', { ...table, rows: [[1, null], [2, '']], header: false, nullText: '\\N' }), '1,\\N\r\n2,""\r\n');
   assert.equal(await written('csv', { ...table, rows: [[1, null], [2, 'NULL']], header: false, nullText: 'NULL' }), '1,NULL\r\n2,"NULL"\r\n');
 });
 

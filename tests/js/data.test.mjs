@@ -98,8 +98,10 @@ test('filters of each kind are conditions by the type of their column', () => {
   assert.equal(sql('NULL', 'ignored'), '`c``` IS NULL');
   assert.equal(sql('NOT NULL', ''), '`c``` IS NOT NULL');
   assert.equal(sql('=', '{}', 'json'), "CAST(`c``` AS CHAR) = '{}'");
-  assert.equal(sql('=', '0.1', 'float'), "CAST(`c``` AS CHAR) = '0.1'");
-  assert.equal(sql('>', '0.1', 'float'), '`c``` > 0.1');
+  assert.equal(sql('=', '0.1', 'float'), '`c``` = 0.10000000149011612');
+  assert.equal(sql('=', '1234567.9', 'float'), '`c``` = 1234567.875');
+  assert.equal(sql('>', '0.1', 'float unsigned'), '`c``` > 0.10000000149011612');
+  assert.equal(sql('>', '0.1', 'double'), '`c``` > 0.1');
   assert.equal(sql('=', '0x00ff', 'varbinary(2)'), "`c``` = X'00ff'");
   assert.equal(sql('<', '2024-01-01', 'datetime'), "`c``` < '2024-01-01'");
   fails(() => sql('=', '5; DROP', 'int'), /numbers/);
@@ -228,4 +230,13 @@ test('wide rows come in smaller pages', async () => {
 
 test('all columns are named in the statement that is shown', () => {
   assert.equal(wholeSql(sourceOf(ids, [], 'id > 1')), 'SELECT `id`, `name`\nFROM `d`.`t`\nWHERE id > 1\nORDER BY `id`');
+});
+
+test('pages: a FLOAT is read with all its digits, and sorted by its own index', () => {
+  const columns = [{ name: 'id', type: 'int', nullable: false }, { name: 'f', type: 'float', nullable: true }, { name: 'd', type: 'double', nullable: true }];
+  const order = orderOf({ columns, indexes: [{ name: 'PRIMARY', unique: true, columns: ['id'] }] }, [{ name: 'f', descending: true }]);
+  const source = { db: 's', table: 't', columns, order };
+  const expected = 'SELECT `id`, `f` * 1e0 AS `f`, `d`\nFROM `s`.`t`\nORDER BY `t`.`f` DESC, `id` DESC';
+  assert.equal(wholeSql(source), expected);
+  assert.equal(pageSql(source, { limit: 2 }), `${expected} LIMIT 2`);
 });

@@ -1,7 +1,8 @@
 import { assert, test } from './shim.mjs';
+import { writeTable } from '../../html/sql/core/format.js';
 import { CsvParser, lineOf, recordsOf } from '../../html/sql/transfer/csv.js';
 import { columnNames, guessDialect, guessEncoding, guessHeader, guessNull, guessType } from '../../html/sql/transfer/guess.js';
-import { createSql, dateOf, insertFrame, tupleWriter, withPoint } from '../../html/sql/transfer/tuples.js';
+import { createSql, dateOf, insertFrame, Misfit, tupleWriter, withPoint } from '../../html/sql/transfer/tuples.js';
 
 const COMMA = { delimiter: ',', quote: '"' };
 const fields = (text, dialect = COMMA) => recordsOf(text, dialect).map((record) => record.fields);
@@ -14,7 +15,7 @@ test('CSV: quotes, line ends, empty fields', () => {
   assert.deepEqual(fields('""'), [['']]);
   assert.deepEqual(fields(''), []);
   assert.deepEqual(fields('a\n\nb'), [['a'], [''], ['b']]);
-  assert.deepEqual(fields('5" disk,"a"b"c'), [['5" disk', 'ab"c']], 'a quote within a field is one of the text');
+  assert.deepEqual(fields('5" disk,"a"b"c'), [['5" disk', '"a"b"c']], 'a quote within a field is one of the text');
   assert.deepEqual(fields("'a;b';c", { delimiter: ';', quote: "'" }), [['a;b', 'c']]);
   assert.deepEqual(fields('"a\tb', { delimiter: '\t', quote: '' }), [['"a', 'b']]);
   assert.deepEqual(fields('a]b]c', { delimiter: ']', quote: '"' }), [['a', 'b', 'c']]);
@@ -108,7 +109,6 @@ test('rows: NULL, numbers, dates, bytes by the column they go to', () => {
   assert.equal(written('', 'varchar(9)'), '(NULL)');
   assert.equal(written('', 'varchar(9)', { quoted: true }), "('')");
   assert.equal(written('', 'varchar(9)', { nullable: false }), "('')");
-  assert.equal(written('', 'int(11)', { nullable: false }), '(DEFAULT)');
   assert.equal(written('', 'int(11)', { quoted: true }), '(NULL)');
   assert.equal(written('', 'varchar(9)', { nullText: '\\N' }), "('')");
   assert.equal(written('\\N', 'int', { nullText: '\\N' }), '(NULL)');
@@ -126,6 +126,56 @@ test('rows: NULL, numbers, dates, bytes by the column they go to', () => {
   assert.equal(dateOf('12/31/2024 10:00', 'mdy'), '2024-12-31 10:00');
   assert.equal(dateOf('2024-12-31T10:00:00', 'iso'), '2024-12-31 10:00:00');
   assert.equal(dateOf('2024-12-31', 'dmy'), '2024-12-31');
+});
+
+test('rows: what a column would not keep as it is, is bad', () => {
+  const reading = { nullText: '', comma: false, dates: 'iso' };
+  const tried = (text, type, { nullable = true, auto = false, ...how } = {}) => {
+    try {
+      return tupleWriter([{ at: 0, name: 'c', type, nullable, auto }], { ...reading, ...how })({ fields: [text], quoted: null, line: 1 });
+    } catch (cause) {
+      assert.ok(cause instanceof Misfit, String(cause));
+      return `${cause.column}: ${cause.message}`;
+    }
+  };
+  for (const type of ['int(11)', 'decimal(8,2)', 'datetime', "enum('a')"]) assert.equal(tried('', type, { nullable: false }), 'c: empty, and the column is NOT NULL');
+  assert.equal(tried('\\N', 'varchar(9)', { nullable: false, nullText: '\\N' }), 'c: NULL, and the column is NOT NULL');
+  assert.equal(tried('', 'int(11)', { nullable: false, auto: true }), '(NULL)');
+  const bad = [
+    ['1.7', 'tinyint(4)'], ['1e-1', 'int'], ['1.7', 'bit(8)'], ['1.7', 'year(4)'], ['24', 'year(4)'], ['1.005', 'decimal(10,2)'], ['5e-3', 'decimal(10,2) unsigned'],
+    ['1.5', 'decimal(10,0)'], ['1.255', 'float(7,2)'], ['2024-12-31 10:00:00', 'date'], ['20241231100000', 'date'], ['24-12-31', 'date'], ['31.12.2024', 'date'], ['2024-12-31 10:00:00.5', 'datetime'],
+    ['2024-12-31 10:00:00.1234', 'timestamp(3)'], ['2024-12-31 10:00:00Z', 'datetime'], ['10:00:00.5', 'time'], ['2024-12-31 10:00:00', 'time'], ['ab   ', 'varchar(3)'], ['2', "enum('a','b')"], ['3', "set('a','b')"],
+  ];
+  for (const [text, type] of bad) assert.ok(tried(text, type).startsWith('c: '), `${text} into ${type}`);
+  const good = [
+    ['1.0', 'tinyint(4)'], ['1e2', 'int'], ['-7', 'bigint(20)'], ['1.50', 'decimal(10,1)'], ['0.00', 'decimal(10,0)'], ['1.7', 'double'], ['1.23456789', 'float'], ['2024', 'year(4)'],
+    ['2024-12-31 00:00:00', 'date'], ['2024-12-31', 'datetime'], ['0000-00-00', 'date'], ['2024-12-31T10:00:00.500', 'datetime(1)'], ['2024.12.31', 'datetime'], ['10:00', 'time'], ['-838:59:59', 'time'],
+    ['ab ', 'varchar(3)'], ['\u{1f9c0}\u{1f9c0}', 'varchar(2)'], ['2', "enum('a','2')"], ['a', "enum('a','b')"], ['a,b', "set('a','b')"],
+  ];
+  for (const [text, type] of good) assert.ok(tried(text, type).startsWith('('), `${text} into ${type}: ${tried(text, type)}`);
+});
+
+test('CSV: text behind a closing quote is kept as it stands, and is bad', () => {
+  const text = 'id,s\r\n8,"a ""x"""b\r\n9,"z"\r\n';
+  const [names, stray, good] = recordsOf(text, COMMA);
+  assert.deepEqual(stray.fields, ['8', '"a ""x"""b']);
+  assert.equal([names, stray, good].map((record) => lineOf(record, COMMA)).join(''), text);
+  const write = tupleWriter([{ at: 0, name: 'id', type: 'int', nullable: false }, { at: 1, name: 's', type: 'text', nullable: true }], { nullText: '', comma: false, dates: 'iso' });
+  assert.equal(write(good), "(9, 'z')");
+  let told = '';
+  try { write(stray); } catch (cause) { told = `${cause.column}: ${cause.message}`; }
+  assert.equal(told, 's: text behind the closing quote');
+});
+
+test('CSV: what is exported is read as it was, whatever stands for NULL', async () => {
+  const rows = [['1', '\\N'], ['2', null], ['3', ''], ['4', 'NULL'], ['5', 'null'], ['6', 'x']];
+  for (const nullText of ['', '\\N', 'NULL', 'null']) {
+    const pieces = await writeTable('csv', { columns: ['id', 's'], types: ['INT', 'TEXT'], rows, header: true, nullText });
+    const records = recordsOf(pieces.join(''), COMMA).slice(1);
+    const guessed = guessNull(records);
+    assert.equal(guessed, nullText);
+    assert.deepEqual(records.map(({ fields, quoted }) => fields.map((text, i) => (text === guessed && !quoted?.[i] ? null : text))), rows);
+  }
 });
 
 test('statements: what becomes of a key that is there already', () => {

@@ -106,8 +106,8 @@ export function vectorText(bytes) {
   return `[${numbers.join(',')}]`;
 }
 
-/** The fewest digits that are this number of 32 bits again. */
-function shortest(number) {
+/** The fewest digits that are this number of 32 bits again. @param {number} number */
+export function shortest(number) {
   if (Number.isInteger(number)) return String(number);
   for (let digits = 1; digits < FLOAT_DIGITS; digits += 1) {
     const text = number.toPrecision(digits);

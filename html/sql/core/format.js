@@ -79,7 +79,7 @@ function* writeCsv({ columns, types, rows, header = true, nullText = '', safeFor
   const cell = (value, column) => {
     if (value === null) return csvField(nullText);
     const text = String(value);
-    if (text === nullText) return quoted(text); // unlike NULL
+    if (text === nullText || text === '' || /^(?:\\N|null)$/i.test(text)) return quoted(text); // unlike NULL, whatever stands for it where it is read
     return csvField(safeFormulas && !numeric[column] ? defused(text) : text);
   };
   if (header) yield `${columns.map(csvField).join(',')}\r\n`;

@@ -113,6 +113,14 @@ function freeName(names, number) {
   return name;
 }
 
+/** Whether the server shows fewer digits of the type's values than they have. @param {string} type */
+export const isShortened = (type) => /^float\b(?!.*zerofill)/i.test(type);
+
+/** A column as it is read: of a FLOAT the server shows six digits, and as a DOUBLE all. @param {Column} column */
+function readAs({ name, type }) {
+  return isShortened(type) ? `${quoteName(name)} * 1e0 AS ${quoteName(name)}` : quoteName(name);
+}
+
 /**
  * One page of rows.
  * @param {Source} source
@@ -120,16 +128,16 @@ function freeName(names, number) {
  * @returns {string}
  */
 export function pageSql(source, { after = null, until = null, limit, offset = 0 }) {
-  const { names, hidden } = selection(source);
+  const { hidden } = selection(source);
   const { terms } = source.order;
   const conditions = [source.where, after && behind(terms, after), until && upTo(terms, until)];
-  return `SELECT ${[...names.map(quoteName), ...hidden.map(({ sql }) => sql)].join(', ')}${from(source)}`
-    + `${whereOf(conditions)}${orderBy(terms)} LIMIT ${limit}${offset ? ` OFFSET ${offset}` : ''}`;
+  return `SELECT ${[...source.columns.map(readAs), ...hidden.map(({ sql }) => sql)].join(', ')}${from(source)}`
+    + `${whereOf(conditions)}${orderBy(source)} LIMIT ${limit}${offset ? ` OFFSET ${offset}` : ''}`;
 }
 
 /** All rows in the order shown, for an export and to be seen. @param {Source} source */
 export function wholeSql(source) {
-  return `SELECT ${source.columns.map(({ name }) => quoteName(name)).join(', ')}${from(source)}${whereOf([source.where])}${orderBy(source.order.terms)}`;
+  return `SELECT ${source.columns.map(readAs).join(', ')}${from(source)}${whereOf([source.where])}${orderBy(source)}`;
 }
 
 /** @param {Source} source */
@@ -144,10 +152,11 @@ function whereOf(conditions) {
   return all.length ? `\nWHERE ${all.map((one) => (all.length > 1 ? `(${one})` : one)).join(' AND ')}` : '';
 }
 
-// An ENUM and a SET are sorted by their number anyway, and by name an index is used.
-function orderBy(terms) {
+// An ENUM and a SET are sorted by their number anyway, and by name an index is used: that of the column, not of what is read.
+function orderBy({ table, order: { terms } }) {
   if (!terms.length) return '';
-  return `\nORDER BY ${terms.map(({ name, descending }) => `${quoteName(name)}${descending ? ' DESC' : ''}`).join(', ')}`;
+  const named = ({ name, type }) => (isShortened(type) ? `${quoteName(table)}.${quoteName(name)}` : quoteName(name));
+  return `\nORDER BY ${terms.map((term) => `${named(term)}${term.descending ? ' DESC' : ''}`).join(', ')}`;
 }
 
 /** Rows behind the cursor, written out so that an index is used: `a > x OR a = x AND b > y`. @param {Term[]} terms @param {Cursor} cursor */

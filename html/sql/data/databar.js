@@ -31,7 +31,7 @@ export class DataBar {
     this.element = h('div', { class: 'data-bar' },
       h('div', { class: 'data-line' }, this.trail,
         h('div', { class: 'data-condition' }, h('span', { class: 'dim', 'aria-hidden': 'true', text: 'WHERE' }), this.field, apply),
-        iconButton('upload', 'Import a CSV file into this table', on.fill),
+        this.filling = iconButton('upload', 'Import a CSV file into this table', on.fill),
         iconButton('refresh', 'Load the rows again', on.refresh)),
       this.error, this.chips);
     this.figures = h('span', { class: 'data-figures' });

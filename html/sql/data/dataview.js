@@ -60,6 +60,7 @@ export class DataView {
       fill: () => this.#fill(),
       toEnd: () => this.#toEnd(),
     });
+    this.#bar.filling.hidden = deps.readOnly();
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
     this.opened = this.#open(this.#place);

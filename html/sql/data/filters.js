@@ -29,22 +29,25 @@ export function filterSql({ column, op, value }, type) {
   const name = quoteName(column);
   if (op === 'NULL') return `${name} IS NULL`;
   if (op === 'NOT NULL') return `${name} IS NOT NULL`;
-  const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
+  const compared = asText(type) ? `CAST(${name} AS CHAR)` : name;
   if (op === 'IN') return listSql(name, compared, value, type);
-  return `${compared} ${op === '!=' ? '<>' : op} ${op === 'LIKE' ? quoteText(value) : operand(value, column, type, asText(type, op))}`;
+  return `${compared} ${op === '!=' ? '<>' : op} ${op === 'LIKE' ? quoteText(value) : operand(value, column, type)}`;
 }
 
-/** A FLOAT is rarely what its digits say, a JSON value no text. */
-function asText(type, op) {
-  if (classOf(type) === 'json') return true;
-  return /^float\b/i.test(type) && (op === '=' || op === '!=' || op === 'IN');
+/** A JSON value is no text. */
+const asText = (type) => classOf(type) === 'json';
+
+/** The number of 32 bits that digits stand for, as the server compares it. */
+function exactFloat(digits) {
+  const exact = Math.fround(Number(digits));
+  return Number.isFinite(exact) ? String(exact) : digits;
 }
 
-function operand(value, column, type, isText = false) {
+function operand(value, column, type) {
   const kind = classOf(type);
   if (kind === 'number' || kind === 'float') {
     if (!isNumber(value.trim())) throw new Error(`${column} holds numbers; “${value}” is none`);
-    return isText ? quoteText(value.trim()) : literal(value.trim(), type);
+    return literal(/^float\b/i.test(type) ? exactFloat(value.trim()) : value.trim(), type);
   }
   if (kind === 'json' || kind === 'choice') return quoteText(value);
   return literal(kind === 'text' || kind === 'binary' ? value : value.trim(), type);
@@ -53,7 +56,7 @@ function operand(value, column, type, isText = false) {
 function listSql(name, compared, text, type) {
   const items = listOf(text);
   const values = items.filter((item) => item !== null);
-  const some = values.length ? `${compared} IN (${values.map((item) => operand(item, name, type, compared !== name)).join(', ')})` : '';
+  const some = values.length ? `${compared} IN (${values.map((item) => operand(item, name, type)).join(', ')})` : '';
   const none = items.length > values.length ? `${name} IS NULL` : '';
   if (!some && !none) throw new Error('IN takes values with commas between them, such as 1, 2, 3');
   return [some, none].filter(Boolean).join(' OR ');

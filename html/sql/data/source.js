@@ -4,8 +4,9 @@
  */
 
 import { ask } from '../ask.js';
+import { shortest } from '../core/binary.js';
 import { ResultSet } from '../core/resultset.js';
-import { countSql, orderOf, pageSql, selection, wholeSql } from './browse.js';
+import { countSql, isShortened, orderOf, pageSql, selection, wholeSql } from './browse.js';
 import { whereSql } from './filters.js';
 import { Pager } from './pager.js';
 import { quoteText } from './values.js';
@@ -45,6 +46,9 @@ export function offsetText(minutes) {
   const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
   return `${minutes < 0 ? '-' : '+'}${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`;
 }
+
+/** A FLOAT that was read as a DOUBLE, by as many digits as it has. */
+const float = (value) => (typeof value === 'number' ? Number(shortest(value)) : value);
 
 /** The rows of a table in an order, under a condition, as a result that the grid shows. */
 export class TableRows extends ResultSet {
@@ -114,10 +118,11 @@ export class TableRows extends ResultSet {
     const { db } = this.source;
     const result = await ask(this.#api, { sql, db, timeZone: this.timeZone, signal: this.#abort.signal });
     const at = this.all.map((name) => result.columns.indexOf(name));
-    if (result.types.length) this.types = at.slice(0, this.#width).map((i) => result.types[i] ?? '');
+    const floats = this.source.columns.map(({ type }) => isShortened(type));
+    if (result.types.length) this.types = at.slice(0, this.#width).map((i, column) => (floats[column] ? 'FLOAT' : result.types[i] ?? ''));
     const end = result.rows.at(-1);
     const last = end && this.source.order.byCursor ? this.#places.map((place) => end[at[place]]) : null;
-    return { rows: result.rows.map((row) => this.columns.map((_, i) => row[at[i]])), last };
+    return { rows: result.rows.map((row) => this.columns.map((_, i) => (floats[i] ? float(row[at[i]]) : row[at[i]]))), last };
   }
 
   /** Counts the rows. @param {AbortSignal} [signal] @returns {Promise<string>} */

@@ -74,6 +74,8 @@ class ExportForm {
       this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
       this.safeLine = this.#label(this.safe, 'Defuse formulas: put \u2019 before texts that begin with =, +, - or @'),
       h('label', { class: 'export-line' }, h('span', { text: 'NULL is written as' }), this.nullText));
+    const floats = !result.source && result.types.some((type) => /^FLOAT\b/.test(type));
+    const rounded = floats && h('p', { class: 'dim', text: 'FLOAT columns are written as the server shows them, with 6 digits. The export of the table’s data has all of them, and so has column * 1e0.' });
     this.progress = h('div', { class: 'export-progress' });
     this.buttons = h('div', { class: 'export-buttons' });
     this.element = h('div', { class: 'export' },
@@ -82,7 +84,7 @@ class ExportForm {
         this.#model.holds(this.#model.everything) && this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'as here, in this order')),
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
-      this.csvOptions, this.insertOptions, this.jsonOptions, this.progress, this.buttons);
+      this.csvOptions, this.insertOptions, this.jsonOptions, rounded, this.progress, this.buttons);
     this.#adapt();
   }
 

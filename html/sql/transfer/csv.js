@@ -8,8 +8,8 @@ const MAX_FIELD = 64 << 20;
 
 /**
  * @typedef {{delimiter: string, quote: string}} Dialect one character each; no quote: ''
- * @typedef {{fields: string[], quoted: boolean[]|null, line: number}} Record `quoted`: which fields stood in quotes; null where
- *   none did; `line`: where it begins, from 1
+ * @typedef {{fields: string[], quoted: boolean[]|null, line: number, stray?: boolean[]}} Record `quoted`: which fields stood in quotes; null where
+ *   none did; `line`: where it begins, from 1; `stray`: which fields go on behind their quotes, and are kept as they stand
  */
 
 /** A record of a line without anything: what stands between records, or the NULL of a single column. @param {Record} record */
@@ -23,6 +23,7 @@ export class CsvParser {
   #plainEnd;
   /** @type {string[]} */ #fields = [];
   /** @type {boolean[]|null} */ #quoted = null;
+  /** @type {boolean[]|undefined} */ #stray;
   #field = '';
   /** @type {'start'|'plain'|'quoted'|'closed'} */ #state = 'start';
   /** The last piece ended with a CR, whose LF may begin the next one. */
@@ -70,6 +71,7 @@ export class CsvParser {
     const found = this.#plainEnd.exec(text);
     const end = found ? found.index : text.length;
     if (end > at) {
+      if (this.#state === 'closed') this.#keep();
       this.#add(text.slice(at, end));
       this.#state = 'plain';
     }
@@ -77,6 +79,14 @@ export class CsvParser {
     if (found[0] === this.#delimiter) this.#endField();
     else return this.#endRecord(text, end);
     return end + 1;
+  }
+
+  /** A field that goes on behind its quotes is what stands there, quotes and all. */
+  #keep() {
+    const at = this.#fields.length;
+    this.#field = this.#quote + this.#field.replaceAll(this.#quote, this.#quote + this.#quote) + this.#quote;
+    (this.#stray ??= [])[at] = true;
+    if (this.#quoted) this.#quoted[at] = false;
   }
 
   #inQuotes(text, at) {
@@ -103,9 +113,12 @@ export class CsvParser {
 
   #endRecord(text, at) {
     this.#endField();
+    /** @type {Record} */
     const record = { fields: this.#fields, quoted: this.#quoted, line: this.#begins };
+    if (this.#stray) record.stray = this.#stray;
     this.#fields = [];
     this.#quoted = null;
+    this.#stray = undefined;
     this.#line += 1;
     this.#begins = this.#line;
     const isCr = text[at] === '\r';
@@ -155,7 +168,7 @@ function fieldText(text, wasQuoted, { delimiter, quote }) {
   return quote && needs ? quote + text.replaceAll(quote, quote + quote) + quote : text;
 }
 
-/** A record as a line of a file. @param {{fields: string[], quoted?: boolean[]|null}} record @param {Dialect} dialect */
-export function lineOf({ fields, quoted = null }, dialect) {
-  return `${fields.map((text, i) => fieldText(text, Boolean(quoted?.[i]), dialect)).join(dialect.delimiter)}\r\n`;
+/** A record as a line of a file. @param {{fields: string[], quoted?: boolean[]|null, stray?: boolean[]}} record @param {Dialect} dialect */
+export function lineOf({ fields, quoted = null, stray }, dialect) {
+  return `${fields.map((text, i) => stray?.[i] ? text : fieldText(text, Boolean(quoted?.[i]), dialect)).join(dialect.delimiter)}\r\n`;
 }

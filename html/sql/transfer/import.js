@@ -62,7 +62,7 @@ class ImportForm {
       h('div', { class: 'import-fields' }, field('A row whose key is there already', this.duplicates), field('A bad line', this.bad), this.zoneField));
     this.note = h('p', { class: 'import-note', role: 'note' });
     this.hint = h('p', { class: 'import-hint dim', text: 'A file of values with a delimiter between them: CSV, TSV and the like. Drop it here, or choose it. Nothing is written before you press Import.' });
-    this.form = h('fieldset', { class: 'import-form' }, this.file.element, this.hint, this.into.element, this.preview.element, this.rules, this.note);
+    this.form = h('fieldset', { class: 'import-form' }, this.file.element, this.hint, this.into.element, this.preview.element, this.preview.told, this.rules, this.note);
     this.buttons = h('div', { class: 'export-buttons' });
     this.element = h('div', { class: 'import' }, this.form, this.report.element, h('div', { class: 'import-foot' }, this.report.running, this.buttons));
     this.#adapt();
@@ -115,7 +115,7 @@ class ImportForm {
     const { file, into } = this;
     const isOpen = file.file !== null;
     this.hint.hidden = isOpen;
-    for (const part of [into.element, this.rules, this.note]) part.hidden = !isOpen;
+    for (const part of [into.element, this.preview.told, this.rules, this.note]) part.hidden = !isOpen;
     const targets = into.targetsOf(this.preview.chosen);
     this.zoneField.hidden = !(into.isNew ? /\bTIMESTAMP\b/i.test(into.create.value) : targets.some(({ type }) => /^timestamp/i.test(type)));
     const trouble = this.#trouble(targets);

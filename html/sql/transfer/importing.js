@@ -11,7 +11,7 @@ import { Slicer } from '../core/slices.js';
 import { randomId } from '../workbench/store.js';
 import { CsvParser, isBlank } from './csv.js';
 import { piecesOf } from './filetext.js';
-import { insertFrame, tupleWriter } from './tuples.js';
+import { insertFrame, Misfit, tupleWriter } from './tuples.js';
 
 /** Rows of one statement at most, and the characters from where on the next one begins: small servers take 1 MiB. */
 const BATCH = { rows: 2000, size: 250_000 };
@@ -168,10 +168,22 @@ export class Import {
       this.#bad.push({ record, column: '', reason: `${length} ${length === 1 ? 'field' : 'fields'} instead of ${width}` });
       return;
     }
-    const tuple = write(record);
+    const tuple = this.#tuple(record, write);
+    if (tuple === null) return;
     batch.records.push(record);
     batch.tuples.push(tuple);
     batch.size += tuple.length;
+  }
+
+  /** A record as it is written; null where it is bad. */
+  #tuple(record, write) {
+    try {
+      return write(record);
+    } catch (cause) {
+      if (!(cause instanceof Misfit)) throw cause;
+      this.#bad.push({ record, column: cause.column, reason: cause.message });
+      return null;
+    }
   }
 
   /** Writes a batch in one statement; where a row of it is bad, row by row. */

@@ -15,7 +15,7 @@ const TRANSACTIONAL = /^(?:innodb|rocksdb|tokudb|ndbcluster|ndb)$/i;
 const VALUES = 5000;
 
 /** @typedef {{databases: () => Promise<string[]>, tables: (db: string, fresh?: boolean) => Promise<any[]>, schema: (db: string, table: string, fresh?: boolean) => Promise<any>}} Known */
-/** @typedef {{name: string, type: string, nullable: boolean, hasDefault: boolean}} Column */
+/** @typedef {{name: string, type: string, nullable: boolean, auto: boolean, hasDefault: boolean}} Column */
 
 /** The table of an import. */
 export class Into {
@@ -93,7 +93,7 @@ export class Into {
 
   #learn(schema) {
     const own = (schema?.columns ?? []).filter(({ generated, extra }) => !generated && !/ GENERATED/.test(extra ?? ''));
-    this.columns = own.map(({ name, type, nullable, default: value, extra }) => ({ name, type, nullable, hasDefault: nullable || (value ?? null) !== null || /auto_increment|DEFAULT_GENERATED/i.test(extra ?? '') }));
+    this.columns = own.map(({ name, type, nullable, default: value, extra }) => ({ name, type, nullable, auto: /auto_increment/i.test(extra ?? ''), hasDefault: nullable || (value ?? null) !== null || /auto_increment|DEFAULT_GENERATED/i.test(extra ?? '') }));
     const unique = (schema?.indexes ?? []).filter((index) => index.unique);
     const primary = unique.filter(({ name }) => name === 'PRIMARY');
     this.keys = (primary.length ? primary : unique).flatMap(({ columns }) => columns.map((part) => part.replace(/(?:\(\d+\))?(?: DESC)?$/, '')));

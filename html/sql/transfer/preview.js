@@ -4,11 +4,12 @@
  */
 
 import { fill, h } from '../../common/dom.js';
-import { choice } from './controls.js';
+import { choice, counted } from './controls.js';
 import { plain } from './guess.js';
+import { fieldWriter, Misfit, STRAY } from './tuples.js';
 
-/** Records shown, and characters of a value. */
-const SHOWN = { records: 6, text: 60 };
+/** Records shown, those looked at, and characters of a value. */
+const SHOWN = { records: 6, looked: 500, text: 60 };
 
 /** The table of fields. */
 export class Preview {
@@ -16,10 +17,14 @@ export class Preview {
   /** @type {HTMLSelectElement[]} */ #selects = [];
   /** What the choices were made for. */
   #made = '';
+  #body = h('tbody');
+  /** Shows the records again. */ #draw = () => {};
 
   /** @param {() => void} onChange */
   constructor(onChange) {
-    this.#onChange = onChange;
+    this.#onChange = () => { this.#draw(); onChange(); };
+    /** What is made of fields that are NULL, empty or do not fit. */
+    this.told = h('p', { class: 'import-hint dim' });
     this.element = h('div', { class: 'import-preview', role: 'region', tabindex: 0, 'aria-label': 'First lines of the file', hidden: true });
   }
 
@@ -32,9 +37,24 @@ export class Preview {
     this.#made = made;
     const head = h('tr', {}, h('td', { class: 'import-line' }), names.map((name) => h('th', { scope: 'col', text: name || '(no name)' })));
     const to = this.#selects.length > 0 && h('tr', { class: 'import-map' }, h('td', { class: 'import-line', text: '→' }), this.#selects.map((select) => h('td', {}, select)));
-    const { nullText } = file.reading;
-    const rows = file.records.slice(0, SHOWN.records).map((record) => h('tr', {}, h('td', { class: 'import-line dim', text: String(record.line) }), names.map((_, i) => cell(record, i, nullText))));
-    fill(this.element, h('table', {}, h('thead', {}, head, to), h('tbody', {}, rows)));
+    fill(this.element, h('table', {}, h('thead', {}, head, to), this.#body));
+    this.#draw = () => this.#records(file, into);
+    this.#draw();
+  }
+
+  #records({ reading, records, names }, into) {
+    const { chosen } = this;
+    const targets = names.map((_, at) => into.columns.find(({ name }) => name === chosen[at]));
+    const writers = targets.map((target) => target && fieldWriter(target, reading));
+    const become = (record) => names.map((_, i) => outcomeOf(record, i, reading.nullText, writers[i]));
+    const looked = records.slice(0, SHOWN.looked);
+    const all = looked.map(become);
+    fill(this.#body, looked.slice(0, SHOWN.records).map((record, at) => h('tr', {}, h('td', { class: 'import-line dim', text: String(record.line) }), names.map((_, i) => cell(record.fields[i], all[at][i])))));
+    const count = (wanted) => all.reduce((sum, row) => sum + row.filter(({ as, bare }, i) => (into.isNew || targets[i]) && wanted(as, bare)).length, 0);
+    const [nulls, instead, bad] = [count((as) => as === 'null'), count((as, bare) => as === 'empty' && bare && reading.nullText === ''), count((as) => as === 'bad')];
+    const rule = reading.nullText === null ? 'Nothing is NULL' : reading.nullText === '' ? 'Empty fields are NULL' : `${reading.nullText} out of quotes is NULL, and an empty field an empty text`;
+    const more = [instead && `${counted(instead, 'field')} an empty text, since the column takes no NULL`, bad && `${counted(bad, 'field')} that do${bad === 1 ? 'es' : ''} not fit`].filter(Boolean);
+    this.told.textContent = `${rule}. In the first ${counted(looked.length, 'line')}: ${[`${counted(nulls, 'field')} NULL`, ...more].join(', ')}.`;
   }
 
   /** Fields go to the columns of their names; where none is called so, in their order. */
@@ -71,10 +91,32 @@ export class Preview {
   }
 }
 
-function cell({ fields, quoted }, i, nullText) {
+/**
+ * What becomes of a field.
+ * @returns {{as: 'value'|'null'|'empty'|'bad', bare: boolean, reason: string}}
+ */
+function outcomeOf({ fields, quoted, stray }, i, nullText, write) {
   const text = fields[i];
-  if (text === undefined) return h('td', { class: 'bad', text: 'missing' });
-  if (text === nullText && !quoted?.[i]) return h('td', { class: 'null', text: 'NULL' });
-  if (text === '') return h('td', { class: 'null', text: 'empty' });
-  return h('td', { text: text.length > SHOWN.text ? `${text.slice(0, SHOWN.text)}…` : text, title: text.length > SHOWN.text ? text.slice(0, 1000) : null });
+  const bare = !quoted?.[i];
+  const out = (as, reason = '') => ({ as, bare, reason });
+  if (text === undefined) return out('bad', 'missing');
+  if (stray?.[i]) return out('bad', STRAY);
+  try {
+    const sql = write?.(text, !bare);
+    if (sql === 'NULL' || (!write && text === nullText && bare)) return out('null');
+  } catch (cause) {
+    if (!(cause instanceof Misfit)) throw cause;
+    return out('bad', cause.message);
+  }
+  return out(text === '' ? 'empty' : 'value');
 }
+
+function cell(text, { as, reason }) {
+  if (text === undefined) return h('td', { class: 'bad', text: 'missing' });
+  if (as === 'bad') return h('td', { class: 'bad', text: shortened(text) || 'empty', title: reason });
+  if (as === 'null') return h('td', { class: 'null', text: 'NULL' });
+  if (as === 'empty') return h('td', { class: 'null', text: 'empty' });
+  return h('td', { text: shortened(text), title: text.length > SHOWN.text ? text.slice(0, 1000) : null });
+}
+
+const shortened = (text) => (text.length > SHOWN.text ? `${text.slice(0, SHOWN.text)}…` : text);

@@ -4,9 +4,11 @@
  */
 
 import { classOf, isNumber, literal, quoteName, quoteText } from '../data/values.js';
+import { objectionOf } from './fitting.js';
 
 /**
- * @typedef {{at: number, name: string, type: string, nullable: boolean}} Target a field of the file and the column that it goes to
+ * @typedef {{at: number, name: string, type: string, nullable: boolean, auto?: boolean}} Target a field of the file and the column that it goes to;
+ *   `auto`: the server counts it up where there is NULL
  * @typedef {'iso'|'dmy'|'mdy'} DateForm
  * @typedef {{nullText: string|null, comma: boolean, dates: DateForm}} Reading `nullText`: what stands for NULL, out of quotes; `comma`:
  *   decimals are written with one
@@ -15,41 +17,71 @@ import { classOf, isNumber, literal, quoteName, quoteText } from '../data/values
 
 /** @typedef {(text: string) => string} Writer */
 
+/** What a column does not take as it is. */
+export class Misfit extends Error {
+  /** @param {string} column @param {string} reason */
+  constructor(column, reason) {
+    super(reason);
+    this.column = column;
+  }
+}
+
 /**
- * What writes a record as the row of an INSERT.
+ * What writes a record as the row of an INSERT; throws a Misfit.
  * @param {Target[]} targets @param {Reading} reading
  * @returns {(record: import('./csv.js').Record) => string}
  */
 export function tupleWriter(targets, reading) {
-  const columns = targets.map((target) => ({ ...target, write: writerOf(target.type, reading), empty: emptyOf(target) }));
-  const { nullText } = reading;
-  return ({ fields, quoted }) => {
+  const columns = targets.map((target) => ({ ...target, write: fieldWriter(target, reading) }));
+  return ({ fields, quoted, stray }) => {
+    if (stray) throw new Misfit(targets.find(({ at }) => stray[at])?.name ?? '', STRAY);
     let tuple = '(';
-    for (const { at, nullable, write, empty } of columns) {
-      const text = fields[at];
+    for (const { at, write } of columns) {
       if (tuple.length > 1) tuple += ', ';
-      if (text === nullText && !quoted?.[at]) tuple += text === '' && !nullable ? empty : 'NULL';
-      else if (text === '' && nullText === '' && empty !== "''") tuple += nullable ? 'NULL' : empty; // nothing, though in quotes
-      else tuple += write(text);
+      tuple += write(fields[at], Boolean(quoted?.[at]));
     }
     return `${tuple})`;
   };
 }
 
-/** What an empty field is to a column that takes no NULL. */
-function emptyOf({ type }) {
-  const kind = classOf(type);
-  return kind === 'text' || kind === 'binary' ? "''" : 'DEFAULT';
+/** What is wrong with a field that goes on behind its quotes. */
+export const STRAY = 'text behind the closing quote';
+
+/**
+ * What writes a field into its column; throws a Misfit.
+ * @param {Target} target @param {Reading} reading
+ * @returns {(text: string, wasQuoted: boolean) => string}
+ */
+export function fieldWriter(target, reading) {
+  const { name, type, nullable, auto = false } = target;
+  const { nullText } = reading;
+  const write = writerOf(target, reading);
+  const takesEmpty = ['text', 'binary'].includes(classOf(type));
+  return (text, wasQuoted) => {
+    const isNull = text === nullText && !wasQuoted;
+    // Nothing, though in quotes, is no number and no date.
+    if (!isNull && !(text === '' && nullText === '' && !takesEmpty)) return write(text);
+    if (nullable || auto) return 'NULL';
+    // Servers put 0 or an empty text there, where there are several rows.
+    if (text !== '' || !takesEmpty) throw new Misfit(name, text === '' ? 'empty, and the column is NOT NULL' : 'NULL, and the column is NOT NULL');
+    return "''";
+  };
 }
 
-/** @param {string} type @param {Reading} reading @returns {Writer} */
-function writerOf(type, { comma, dates }) {
+/** @param {Target} target @param {Reading} reading @returns {Writer} */
+function writerOf({ name, type }, { comma, dates }) {
   const kind = classOf(type);
-  if (kind === 'number' || kind === 'float') return numberWriter(type, comma);
-  if (kind === 'date') return (text) => quoteText(dateOf(text, dates));
+  const objection = objectionOf(type);
+  const fit = (text) => {
+    const reason = objection(text);
+    if (reason) throw new Misfit(name, reason);
+    return text;
+  };
+  if (kind === 'number' || kind === 'float') return numberWriter(type, comma, fit);
+  if (kind === 'date') return (text) => quoteText(fit(dateOf(text, dates)));
   if (kind === 'shape') return shapeText;
-  if (kind === 'text' || kind === 'json' || kind === 'choice') return quoteText;
-  return (text) => literal(text, type);
+  if (kind === 'text' || kind === 'json' || kind === 'choice') return (text) => quoteText(fit(text));
+  return (text) => literal(fit(text), type);
 }
 
 /** A number with a point before its decimals, and nothing between its digits. @param {string} text @param {boolean} comma whether it has a comma there */
@@ -61,11 +93,11 @@ export function withPoint(text, comma) {
 
 const TRUTH = { true: '1', yes: '1', false: '0', no: '0' };
 
-function numberWriter(type, comma) {
+function numberWriter(type, comma, fit) {
   const isFlag = /^tinyint\(1\)/i.test(type);
   return (text) => {
     const digits = withPoint(text, comma);
-    if (isNumber(digits)) return digits;
+    if (isNumber(digits)) return fit(digits);
     return (isFlag && TRUTH[digits.toLowerCase()]) || quoteText(text);
   };
 }

@@ -33,7 +33,7 @@ export class Objects {
     const bench = this.#bench;
     const object = (kind) => ({ kind, db, name: table });
     const view = schemaView({
-      db, table, notify,
+      db, table, notify, readOnly: bench.readOnly,
       load: (fresh) => bench.catalogue.schema(db, table, fresh),
       jump: (toDb, toTable) => bench.openSchema(toDb, toTable),
       run: () => bench.runTable(db, table),

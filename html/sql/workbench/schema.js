@@ -7,7 +7,7 @@ import { rowsText } from '../core/entries.js';
 export { highlighted } from '../objects/parts.js';
 
 /**
- * @typedef {{db: string, table: string, load: (fresh: boolean) => Promise<any>, jump: (db: string, table: string) => void,
+ * @typedef {{db: string, table: string, readOnly: boolean, load: (fresh: boolean) => Promise<any>, jump: (db: string, table: string) => void,
  *   run: () => void, data: () => void, fill: () => void, dump: () => void, menu: (button: HTMLElement, kind: string) => void, more: (schema: any) => Promise<Node[]>, notify: Notify}} SchemaOptions
  *   `more`: what is asked for when the rest is shown already
  */
@@ -47,7 +47,7 @@ function header(host, options, kind) {
   const { db, table: name } = options;
   const run = h('button', { type: 'button', class: 'button', on: { click: options.run } }, icon('play'), 'Select rows');
   const data = h('button', { type: 'button', class: 'button', on: { click: options.data } }, icon('rows'), 'Data');
-  const filling = kind === 'table' && h('button', { type: 'button', class: 'button', title: 'Import a CSV file into this table', on: { click: options.fill } }, icon('upload'), 'Import');
+  const filling = kind === 'table' && !options.readOnly && h('button', { type: 'button', class: 'button', title: 'Import a CSV file into this table', on: { click: options.fill } }, icon('upload'), 'Import');
   const dump = h('button', { type: 'button', class: 'button', title: `Dump ${name} as SQL`, on: { click: options.dump } }, icon('download'), 'Dump …');
   const refresh = iconButton('refresh', 'Load the schema again', () => load(host, options, true));
   const menu = iconButton('dots', `More for ${name}`, (event) => options.menu(event.currentTarget, kind), { 'aria-haspopup': 'menu', 'aria-expanded': 'false' });

@@ -162,7 +162,7 @@ export class Workbench {
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
       null,
       { label: 'Open file …', icon: 'upload', key: keyText('open'), run: c.open },
-      { label: 'Import CSV …', icon: 'upload', run: c.importCsv },
+      ...(this.readOnly ? [] : [{ label: 'Import CSV …', icon: 'upload', run: c.importCsv }]),
       { label: 'Save as file', icon: 'download', key: keyText('save'), run: c.save },
       { label: 'Copy link to this statement', icon: 'link', disabled: script !== null, run: () => this.fillIns.copyLink() },
       null,

@@ -6,12 +6,12 @@ use std::time::{Instant, SystemTime};
 use serde_json::{Value, json};
 
 use super::change::{Change, Op};
-use super::compare::is_same;
+use super::compare::{is_same, is_same_float, shortest_float};
 use super::failure::{Failure, Trouble};
 use super::one_row::OneRow;
 use super::plan::{MAX_CELL, Planned, Reading, plan};
 use super::session::prepare;
-use super::table::{Found, Table, look_up};
+use super::table::{Form, Found, Table, look_up};
 use crate::http::{ApiError, CancelToken};
 use crate::plugin::Verdict;
 use crate::sqlweb::api::{api_error, checkout_error};
@@ -259,7 +259,8 @@ impl Editor<'_> {
         let mut columns = Vec::new();
         for (i, ((at, shown), (kind, cell))) in planned.shown.iter().zip(answer.cells()).enumerate()
         {
-            if is_same(kind, cell, shown) {
+            let is_float = table.column(*at).form == Form::Rounded;
+            if is_same(kind, cell, shown) || (is_float && is_same_float(cell, shown)) {
                 continue;
             }
             // The server takes other texts for the same key: this is another row.
@@ -290,9 +291,12 @@ impl Editor<'_> {
             if row.len() > 1 {
                 row.push(b',');
             }
-            row.extend_from_slice(json!(table.column(*at).name).to_string().as_bytes());
+            let column = table.column(*at);
+            let is_float = column.form == Form::Rounded;
+            let float = is_float.then(|| shortest_float(cell)).flatten();
+            row.extend_from_slice(json!(column.name).to_string().as_bytes());
             row.push(b':');
-            rows::push_json(&mut row, kind, cell);
+            rows::push_json(&mut row, kind, float.as_deref().or(cell));
         }
         row.push(b'}');
         Ok(Some(row))

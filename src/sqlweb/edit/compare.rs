@@ -13,6 +13,23 @@ pub(super) fn is_same(kind: Kind, cell: Option<&[u8]>, shown: &Value) -> bool {
     }
 }
 
+/// The same of a FLOAT, of which the server shows six digits, and `shown` may have all or as many.
+pub(super) fn is_same_float(cell: Option<&[u8]>, shown: &Value) -> bool {
+    let number = |text: &str| text.parse::<f32>().ok();
+    let cell = cell.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let shown = number(&shown.to_string());
+    let (Some(cell), Some(shown)) = (cell.and_then(number), shown) else {
+        return false;
+    };
+    cell == shown || number(&format!("{shown:.5e}")) == Some(cell)
+}
+
+/// The fewest digits that are the FLOAT of `cell`, all of whose digits are there.
+pub(super) fn shortest_float(cell: Option<&[u8]>) -> Option<Vec<u8>> {
+    let number: f32 = std::str::from_utf8(cell?).ok()?.parse().ok()?;
+    Some(number.to_string().into_bytes())
+}
+
 fn is_same_text(kind: Kind, bytes: &[u8], text: &str) -> bool {
     if !kind.is_binary() {
         // As the answer's text has it: what is not UTF-8 is U+FFFD there.
@@ -83,6 +100,23 @@ mod tests {
             (Kind::BitDigits(2), Some(b"257"), json!("0x0101"), true),
         ] {
             assert_eq!(is_same(kind, cell, &shown), is, "{kind:?} {cell:?} {shown}");
+        }
+    }
+
+    #[test]
+    fn a_float_is_the_same_by_all_its_digits_or_those_that_the_server_shows() {
+        for (cell, shown, is) in [
+            (Some(&b"1234570"[..]), json!(1_234_567.9), true),
+            (Some(b"1234570"), json!(1_234_570), true),
+            (Some(b"1234570"), json!(1_234_577.9), false),
+            (Some(b"123456"), json!(123_456.5), true),
+            (Some(b"1234567.88"), json!(1_234_567.9), true),
+            (Some(b"0.1"), json!(0.100_000_001_490_116_12), true),
+            (Some(b"0.1"), json!(0.100_001), false),
+            (Some(b"0.1"), json!(null), false),
+            (None, json!(0.1), false),
+        ] {
+            assert_eq!(is_same_float(cell, &shown), is, "{cell:?} {shown}");
         }
     }
 }

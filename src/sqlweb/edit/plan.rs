@@ -227,8 +227,12 @@ impl Planned {
         let columns: Vec<usize> = (0..table.columns.len()).filter(is_read).collect();
         let cell = |at: &usize| {
             let name = column_name(table, *at);
-            if table.column(*at).is_long {
+            let column = table.column(*at);
+            if column.is_long {
                 format!("LEFT({name}, {})", MAX_CELL + 1)
+            } else if column.form == Form::Rounded {
+                // All its digits, as a DOUBLE.
+                name + " * 1e0"
             } else {
                 name
             }

@@ -327,6 +327,32 @@ fn rows_are_added_duplicated_and_deleted_and_stay_in_sight() {
 }
 
 #[test]
+fn a_float_keeps_all_its_digits_when_its_row_is_edited_or_duplicated() {
+    let client = on_data(
+        "edit_float",
+        "CREATE TABLE floats (id INT AUTO_INCREMENT PRIMARY KEY, f FLOAT, n INT); INSERT INTO floats (f) VALUES (1234567.875), (0.1), (NULL)",
+        "floats",
+    );
+    assert_eq!(client.column(1)[..2], ["1234567.9", "0.1"]);
+    client.click_cell(0, 1);
+    client.page.press("Ctrl+d");
+    client.settle();
+    for n in ["5", "6"] {
+        // Once as it was read, once as the edit told it.
+        type_into(&client, 1, 2, n, "Enter");
+        review(&client);
+        apply(&client);
+    }
+    assert_eq!(
+        server(
+            "SELECT CONCAT_WS(' ', id, f = 1234567.875, n) FROM edit_float.floats WHERE id IN (1, 4) ORDER BY id"
+        ),
+        "1 1 6\n4 1"
+    );
+    assert_eq!(client.column(1)[..2], ["1234567.9", "1234567.9"]);
+}
+
+#[test]
 fn steps_are_undone_one_by_one_a_row_at_a_time_or_all_at_once() {
     let client = on_data("edit_undo", ITEMS, "items");
     let page = &client.page;

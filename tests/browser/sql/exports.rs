@@ -150,3 +150,25 @@ fn a_copied_insert_leaves_generated_columns_out_and_copied_json_has_json_in_it()
         "[\n  {\"id\": 1, \"twice\": 2, \"doc\": {\"a\": [1]}, \"path\": \"c:\\\\x\"}\n]\n",
     );
 }
+
+#[test]
+fn the_data_of_a_table_is_exported_with_all_digits_of_a_float() {
+    let client = Client::open(
+        "exp_float",
+        "CREATE TABLE floats (id INT PRIMARY KEY, f FLOAT); INSERT INTO floats VALUES (1, 1234567.875), (2, 16777216)",
+    );
+    client.show_tables();
+    super::edit::open_data(&client, "floats");
+    let (_, csv) = download(&client, 0, "csv");
+    assert_eq!(csv, "id,f\r\n1,1234567.875\r\n2,16777216\r\n");
+    let (_, sql) = download(&client, 1, "insert");
+    assert!(
+        sql.contains("INSERT INTO `floats` (`id`, `f`) VALUES\n(1, 1234567.875),\n(2, 16777216);"),
+        "{sql}"
+    );
+    client.run("SELECT f FROM floats");
+    client.page.click(".results-tools text=Export");
+    client
+        .page
+        .wait_for("document.querySelector('dialog .export')?.innerText.includes('with 6 digits')");
+}

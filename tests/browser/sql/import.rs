@@ -208,6 +208,47 @@ fn bad_lines_are_told_and_nothing_is_written_or_all_but_them() {
 }
 
 #[test]
+fn what_a_column_would_change_silently_is_a_bad_line_and_an_own_export_comes_back() {
+    let client = Client::open(
+        "imp_silent",
+        "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9), n TINYINT NOT NULL, note VARCHAR(9) NOT NULL)",
+    );
+    drop_file(
+        &client,
+        "t.csv",
+        r#"'id,s,n,note\r\n1,"\\N",1,a\r\n2,,2,\r\n3,"",3,c\r\n4,x,1.7,d\r\n5,"a"b,5,e\r\n6,y,,f\r\n'"#,
+    );
+    let told = client
+        .page
+        .eval("[...document.querySelectorAll('.import-hint')].map((p) => p.textContent).join(' ')");
+    let told = told.as_str().unwrap();
+    assert!(
+        told.contains("Empty fields are NULL. In the first 6 lines: 1 field NULL, 1 field an empty text, since the column takes no NULL, 3 fields that do not fit."),
+        "{told}"
+    );
+    client.page.assert_accessible("a preview with bad fields");
+    client.page.screenshot("import-silent");
+    import(&client);
+    assert_eq!(value("SELECT COUNT(*) FROM imp_silent.t"), "0");
+    import_by(&client, "without");
+    let rows = Database::shared().column(
+        "SELECT CONCAT_WS('|', id, IFNULL(HEX(s), '-'), n, note) FROM imp_silent.t ORDER BY id",
+    );
+    assert_eq!(rows, ["1|5C4E|1|a", "2|-|2|", "3||3|c"]);
+    let bad: Vec<String> = strings(client.page.eval(
+        "[...document.querySelectorAll('.import-bad tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent).join('|'))",
+    ));
+    assert_eq!(
+        bad,
+        [
+            "5|n|not a whole number, and would be rounded|4,x,1.7,d",
+            "6|s|text behind the closing quote|5,\"a\"b,5,e",
+            "7|n|empty, and the column is NOT NULL|6,y,,f"
+        ]
+    );
+}
+
+#[test]
 fn what_failed_or_was_cancelled_leaves_no_new_table_behind() {
     let client = Client::open("imp_undo", "");
     let page = &client.page;

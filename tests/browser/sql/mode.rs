@@ -172,6 +172,13 @@ fn reading_works_in_read_only_mode() {
     client.until_ended(|| client.page.click("#explain"));
     client.run("SHOW CREATE TABLE t");
     assert_eq!(client.headers(), ["Table", "Create Table"]);
+    super::edit::open_data(&client, "t");
+    assert_eq!(
+        client
+            .page
+            .eval("eyes.all('[aria-label^=\"Import\"], [title^=\"Import\"]').length"),
+        0
+    );
 }
 
 #[test]
