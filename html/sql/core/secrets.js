@@ -46,7 +46,8 @@ export function errorWithoutSecrets(sql, kept, error) {
 }
 
 function* secretParts(sql) {
-  let armed = false;
+  /** What the statement has told so far. @type {''|'account'|'secret'} */
+  let armed = '';
   let masked = false; // whether the token before was
   let previous = '';
   let before = '';
@@ -65,7 +66,7 @@ function* secretParts(sql) {
     const literal = type === 'string' || (type === 'number' && /^0X/.test(text));
     if (literal) {
       const isAccount = sql[end] === '@' || (armed === 'account' && BEFORE_ACCOUNT.has(previous));
-      const isSecret = masked || (armed && !isAccount && !PLUGIN.test(source)) || (previous === 'BY' && !OTHER_BY.has(before));
+      const isSecret = masked || (armed !== '' && !isAccount && !PLUGIN.test(source)) || (previous === 'BY' && !OTHER_BY.has(before));
       masked = false;
       if (isSecret && /^[\w$\u0080-\uffff]/.test(sql.slice(end, end + 1))) {
         // A quote too many or too few: what seems to be outside may be the secret.
@@ -87,9 +88,9 @@ function* secretParts(sql) {
     // A character set before a text says nothing of it.
     if (/^_[A-Z0-9]+$/.test(text) && list[i + 1]?.type === 'string') continue;
     masked = false;
-    if (text === ';') armed = false;
+    if (text === ';') armed = '';
     else if (SECRET_WORD.test(text.replaceAll('`', ''))) armed = 'secret';
-    else if (!armed && text === 'USER' && (previous === 'CREATE' || previous === 'ALTER' || previous === 'REPLACE')) armed = 'account';
+    else if (armed === '' && text === 'USER' && (previous === 'CREATE' || previous === 'ALTER' || previous === 'REPLACE')) armed = 'account';
     [before, previous] = [previous, text];
   }
 }
