@@ -222,7 +222,7 @@ fn a_tab_that_is_opened_again_has_a_name_of_its_own() {
     client.write("SELECT 1");
     page.press("Alt+w");
     page.wait_for("eyes.editor() === ''");
-    page.press("Alt+Shift+t");
+    page.press("Alt+z");
     page.wait_for("eyes.editor() === 'SELECT 1'");
     let names = page
         .eval("[...document.querySelectorAll('.query-tab-name')].map((e) => e.textContent).join()");
@@ -238,6 +238,8 @@ fn a_cancelled_statement_has_not_found_nothing() {
     page.wait_for(
         "eyes.first('#cancel') && eyes.first('.results-status').textContent.includes('Running')",
     );
-    client.until_ended(|| page.eval("document.querySelector('#cancel').click()"));
+    client.until_ended(|| {
+        page.eval("document.querySelector('#cancel').click()");
+    });
     assert!(!client.text(".results").contains("found nothing"));
 }
