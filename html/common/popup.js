@@ -5,7 +5,7 @@ import { h, query } from './dom.js';
 const EDGE = 8;
 const GAP = 4;
 
-/** @type {{button: HTMLElement, element: HTMLElement}|null} */
+/** @type {{button: HTMLElement, element: HTMLElement, back: HTMLElement}|null} */
 let current = null;
 
 /**
@@ -13,15 +13,16 @@ let current = null;
  * @param {HTMLElement} button
  * @param {HTMLElement} element
  * @param {'left'|'right'} [side] of the button, with which it is aligned
+ * @param {HTMLElement} [back] gets the focus back
  * @returns {boolean} whether it was opened
  */
-export function openPopup(button, element, side = 'left') {
+export function openPopup(button, element, side = 'left', back = button) {
   const again = current?.button === button;
   closePopup();
   if (again) return false;
   // Within the landmark of its button, which a reader of screens is in.
   (button.closest('dialog') ?? button.closest('main, nav, header') ?? document.body).append(element);
-  current = { button, element };
+  current = { button, element, back };
   button.setAttribute('aria-expanded', 'true');
   place(element, button.getBoundingClientRect(), side);
   element.addEventListener('keydown', onKey);
@@ -35,21 +36,22 @@ export function openPopup(button, element, side = 'left') {
  * @param {HTMLElement} button
  * @param {string} label
  * @param {(close: () => void) => Node[]} build gets the function that closes the panel
+ * @param {HTMLElement} [back] gets the focus back
  */
-export function openPanel(button, label, build) {
+export function openPanel(button, label, build, back = button) {
   const panel = h('div', { class: 'menu panel', role: 'dialog', 'aria-modal': 'false', 'aria-label': label }, build(() => closePopup(true)));
-  if (openPopup(button, panel, 'right')) (query(panel, '[data-first]') ?? query(panel, 'button, input, select'))?.focus();
+  if (openPopup(button, panel, 'right', back)) (query(panel, '[data-first]') ?? query(panel, 'button, input, select'))?.focus();
 }
 
 /** Closes what is open, if anything. @param {boolean} [refocus] whether the focus goes back to its button */
 export function closePopup(refocus = false) {
   if (!current) return;
-  const { button, element } = current;
+  const { button, element, back } = current;
   current = null;
   removeEventListener('pointerdown', onPress, true);
   button.setAttribute('aria-expanded', 'false');
   element.remove();
-  if (refocus) button.focus();
+  if (refocus) (back.isConnected ? back : button).focus();
 }
 
 function place(element, box, side) {

@@ -72,40 +72,35 @@ pub(super) fn text(sql: &str) -> String {
     }
 }
 
-/// Without anything in quotes, and without hexadecimal texts. Where it hangs on a server's mode, or on comments, what is
-/// in quotes, everything between the first and the last of them goes.
+/// Without anything in quotes, and without hexadecimal texts. Where it hangs on a server's mode, on comments or on a quote
+/// too few or too many what is in quotes, all from the first of them on goes.
 fn masked(sql: &str) -> String {
-    let is_ambiguous = sql.contains('\\')
-        || sql.contains('#')
-        || sql.contains("--")
-        || sql.contains("/*")
-        || sql.contains('`');
+    let is_ambiguous = ["\\", "#", "--", "/*", "`"]
+        .iter()
+        .any(|sign| sql.contains(sign));
     let plain = if is_ambiguous {
-        between_quotes_masked(sql)
+        None
     } else {
         each_quoted_masked(sql)
     };
-    without_hexadecimals(&plain)
+    without_hexadecimals(&plain.unwrap_or_else(|| from_first_quote_masked(sql)))
 }
 
-fn between_quotes_masked(sql: &str) -> String {
-    const QUOTES: [char; 2] = ['\'', '"'];
-    let (Some(first), Some(last)) = (sql.find(QUOTES), sql.rfind(QUOTES)) else {
-        return sql.to_owned();
-    };
-    // One alone is open to the end.
-    let after = if first == last {
-        ""
-    } else {
-        sql.get(last + 1..).unwrap_or_default()
-    };
-    let before = sql.get(..first).unwrap_or_default();
-    format!("{before}'{MASK}'{after}")
+fn from_first_quote_masked(sql: &str) -> String {
+    match sql.split_once(['\'', '"']) {
+        Some((before, _)) => format!("{before}'{MASK}'"),
+        None => sql.to_owned(),
+    }
 }
 
-fn each_quoted_masked(sql: &str) -> String {
-    let (mut shown, mut open) = (String::new(), None);
+/// None where a text is open to the end, or goes on behind its end as in `'it's x'`.
+fn each_quoted_masked(sql: &str) -> Option<String> {
+    let (mut shown, mut open, mut has_ended) = (String::new(), None, false);
     for c in sql.chars() {
+        if has_ended && c.is_alphanumeric() {
+            return None;
+        }
+        has_ended = open == Some(c);
         match open {
             None if c == '\'' || c == '"' => {
                 open = Some(c);
@@ -113,14 +108,14 @@ fn each_quoted_masked(sql: &str) -> String {
                 shown.push_str(MASK);
             }
             None => shown.push(c),
-            Some(quote) if c == quote => {
+            Some(_) if has_ended => {
                 open = None;
                 shown.push(c);
             }
             Some(_) => {}
         }
     }
-    shown
+    open.is_none().then_some(shown)
 }
 
 fn without_hexadecimals(sql: &str) -> String {
@@ -206,6 +201,14 @@ mod tests {
             "CREATE USER `a'b` IDENTIFIED BY 'hunter2'",
             "CREATE USER a IDENTIFIED /* ' */ BY 'hunter2'",
             "CREATE USER a IDENTIFIED BY 'hunter2",
+            "CREATE USER a IDENTIFIED BY 'it's hunter2'",
+            "CREATE USER a IDENTIFIED BY 'it's hunter2' REPLACE 'x",
+            "-- it's\nCREATE USER a IDENTIFIED BY 'hunter2",
+            "CREATE USER 'a' IDENTIFIED BY \"it's\" REPLACE 'hunter2",
+            "create usr a identified by _utf8mb4'hunter2'",
+            "SET PASSWORD = 'x' REPLACE 'hunter2'",
+            "CREATE TABLE t ENGINE=CONNECT OPTION_LIST='user=u,password=hunter2'",
+            "EXECUTE IMMEDIATE 'CREATE USER a IDENTIFIED BY ''hunter2'''",
             "SET @api_token = 'hunter2'",
         ] {
             let shown = text(sql);

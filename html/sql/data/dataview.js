@@ -312,11 +312,11 @@ export class DataView {
     fill(button, icon('filter'), filter && h('span', { text: filterText(filter) }));
   }
 
-  #openFilter(button) {
+  #openFilter(button, back = button) {
     const column = this.#schema.columns[Number(button.dataset.column)];
     const { filters } = this.#place;
     const others = filters.filter((one) => one.column !== column.name);
-    openFilter(button, column, filters.find((one) => one.column === column.name), (filter) => this.#change({ filters: filter ? [...others, filter] : others }));
+    openFilter(button, column, filters.find((one) => one.column === column.name), (filter) => this.#change({ filters: filter ? [...others, filter] : others }), back);
   }
 
   // Foreign keys.
@@ -402,6 +402,6 @@ export class DataView {
 
   #filterOfActive(column) {
     const button = this.grid?.element.querySelector(`.grid-filter[data-column="${column}"]`);
-    if (button) this.#openFilter(button);
+    if (button) this.#openFilter(button, this.grid?.activeElement);
   }
 }

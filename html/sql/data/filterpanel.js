@@ -18,9 +18,10 @@ const HINTS = { LIKE: '% and _ stand for any', IN: "a, 'b, c', NULL" };
  * @param {{name: string, type: string}} column
  * @param {import('./filters.js').Filter|undefined} filter the one there is
  * @param {(filter: import('./filters.js').Filter|null) => void} apply gets null where there is to be none
+ * @param {HTMLElement} [back] gets the focus back
  */
-export function openFilter(button, column, filter, apply) {
-  openPanel(button, `Filter ${column.name}`, (close) => panel(column, filter, (chosen) => { close(); apply(chosen); }));
+export function openFilter(button, column, filter, apply, back = button) {
+  openPanel(button, `Filter ${column.name}`, (close) => panel(column, filter, (chosen) => { close(); apply(chosen); }), back);
 }
 
 function panel(column, filter, done) {

@@ -57,7 +57,7 @@ export class Grid {
       class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true',
       'aria-rowcount': model.rowCount + 1, 'aria-colcount': model.columnCount + 1,
     }, this.canvas);
-    this.empty = h('p', { class: 'grid-empty', text: options.empty ?? 'No rows: the statement ran and found nothing.', hidden: model.rowCount > 0 });
+    this.empty = h('p', { class: 'grid-empty', text: options.empty ?? emptyText(result), hidden: model.rowCount > 0 });
     this.body.append(this.empty);
     this.#resized();
     this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
@@ -104,6 +104,7 @@ export class Grid {
   /** The result has all its rows. @param {string} label */
   finish(label) {
     this.model.widen();
+    this.empty.textContent = this.options.empty ?? emptyText(this.model.result);
     this.element.setAttribute('aria-label', label);
     this.grow();
     if (this.model.sortKeys.length) this.#sort(this.model.sortKeys);
@@ -488,4 +489,9 @@ function characterWidth() {
   measured = probe.getBoundingClientRect().width / 50 || 7.25;
   probe.remove();
   return measured;
+}
+
+/** What stands where there are no rows. @param {any} result */
+function emptyText({ cancelled }) {
+  return cancelled ? 'Cancelled before a row came.' : 'No rows: the statement ran and found nothing.';
 }

@@ -399,8 +399,8 @@ class ResultArea {
   }
 
   focus() {
-    if (this.#view?.grid) this.#view.grid.focus();
-    else query(this.tabs.list, '[aria-selected="true"]')?.focus();
+    this.#view?.grid?.focus();
+    if (!this.tabs.panels.contains(document.activeElement)) query(this.tabs.list, '[aria-selected="true"]')?.focus();
   }
 
   /** Frees what outlives the elements. */
@@ -426,6 +426,7 @@ class ResultArea {
   #showStatus(lead = '') {
     if (!this.busy.hidden) return;
     const { active } = this.tabs;
+    this.line.isElsewhere = (active ?? '').startsWith('other-');
     this.line.show(lead, isOfRun(active) ? this.#view?.result : null, this.#isOfRun(active));
   }
 }

@@ -22,6 +22,9 @@ export class StatusLine {
   /** How the last statement ended, where what is shown is of the one before. */
   former = '';
 
+  /** Whether what is shown is not of a statement: the data or the schema of a table. */
+  isElsewhere = false;
+
   /** @param {{toWarnings: () => void, toExport: () => void}} deps what its buttons do */
   constructor(deps) {
     this.#deps = deps;
@@ -77,7 +80,7 @@ export class StatusLine {
     const took = result ? parseFloat(result.duration) || 0 : this.#took;
     const late = this.elapsed - took >= MIN_LATE_MS ? `, shown after ${formatMs(this.elapsed)}` : '';
     const said = result ? summary(result, false) : this.#last;
-    const text = [lead, ...(result?.notes ?? []), said && said + late].filter(Boolean).join(' · ');
+    const text = [lead, ...(result?.notes ?? []), said && `${this.isElsewhere ? 'last statement: ' : ''}${said}${late}`].filter(Boolean).join(' · ');
     const count = (result ? result.warnings : this.#warned).filter(({ code }) => code !== null).length;
     fill(this.main, text, ...(count ? [text && ' · ', this.#warningsButton(count)] : []), ...(result?.truncated ? this.#truncated(result) : []), this.#server && (text || count) ? ` · ${this.#server}` : this.#server);
   }

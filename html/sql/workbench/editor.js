@@ -33,6 +33,8 @@ export class Editor {
   #found = [];
   #frame = 0;
   #tabLeaves = false;
+  /** Times that Tab was pressed in a row. */
+  #tabs = 0;
   #replacing = false;
   #index = new StatementIndex();
   /** What would run: the selection, or the statement at the caret. @type {{start: number, end: number}|null} */
@@ -43,12 +45,13 @@ export class Editor {
   /** The last change that was too long for the browser's own undo. @type {{before: string, after: string}|null} */
   #leap = null;
 
-  /** @param {{onChange?: (typed: boolean) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, onFind?: (replace: boolean) => void, label: string}} options */
-  constructor({ onChange = () => {}, onCaret = () => {}, onKey = () => {}, onFind = () => {}, label }) {
+  /** @param {{onChange?: (typed: boolean) => void, onCaret?: () => void, onKey?: (event: KeyboardEvent) => void, onFind?: (replace: boolean) => void, onStuck?: () => void, label: string}} options `onStuck`: Tab was pressed again where only blanks are */
+  constructor({ onChange = () => {}, onCaret = () => {}, onKey = () => {}, onFind = () => {}, onStuck = () => {}, label }) {
     this.onChange = onChange;
     this.onCaret = onCaret;
     this.onKey = onKey;
     this.onFind = onFind;
+    this.onStuck = onStuck;
     this.area = h('textarea', {
       class: 'editor-area', 'aria-label': label, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', autocorrect: 'off',
       wrap: 'off', 'aria-describedby': 'editor-keys', 'aria-autocomplete': 'list', id: `editor-${++serial}`,
@@ -249,6 +252,7 @@ export class Editor {
     if (event.defaultPrevented || event.isComposing) return;
     const { key } = event;
     const chord = event.ctrlKey || event.metaKey || event.altKey;
+    if (!['Tab', 'Shift'].includes(key)) this.#tabs = 0;
     if (key === 'Escape') this.#tabLeaves = true;
     else if (key === 'Tab' && !chord) this.#tab(event);
     else if (key === '/' && (event.ctrlKey || event.metaKey)) {
@@ -269,6 +273,8 @@ export class Editor {
     }
     event.preventDefault();
     indent(this, event.shiftKey);
+    this.#tabs += 1;
+    if (this.#tabs > 1 && /(?:^|\n)[ \t]*$/.test(this.#text.slice(0, this.selection.start))) this.onStuck();
   }
 
   /** Takes back a change that the browser has forgotten, or makes it again. */

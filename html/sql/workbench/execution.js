@@ -149,9 +149,9 @@ export class Execution {
       onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
-      onError: (statement, message, bare, offset) => {
+      onError: (statement, message, bare, offset, unreached) => {
         const written = this.#unexplained(statement);
-        tab.showError(written, message, bare, offset === undefined ? undefined : Math.max(0, offset - statement.sql.length + written.sql.length));
+        tab.showError(written, message, bare, offset === undefined ? undefined : Math.max(0, offset - statement.sql.length + written.sql.length), unreached);
       },
     }), statements.length);
   }

@@ -2,7 +2,7 @@
 import { notify } from '../../common/announce.js';
 import { copyText } from '../../common/dom.js';
 import { addEntry } from '../core/history.js';
-import { withoutSecrets } from '../core/secrets.js';
+import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 import { readLink, writeLink } from './deeplink.js';
 import { showHistory } from './panels.js';
 import { Queries } from './queries.js';
@@ -37,7 +37,8 @@ export class FillIns {
 
   /** Keeps a statement in the history. @param {import('./querytab.js').QueryTab} tab @param {import('./runner.js').Outcome} outcome */
   remember(tab, { sql, ms, rows, error }) {
-    this.history = addEntry(this.history, { sql: withoutSecrets(sql.length > MAX_ENTRY ? sql.slice(0, MAX_ENTRY) : sql), db: tab.db, at: Date.now(), ms: Math.round(ms), rows, error });
+    const kept = withoutSecrets(sql.length > MAX_ENTRY ? sql.slice(0, MAX_ENTRY) : sql);
+    this.history = addEntry(this.history, { sql: kept, db: tab.db, at: Date.now(), ms: Math.round(ms), rows, error: errorWithoutSecrets(sql, kept, error) });
   }
 
   /** Fills in what the address asks for, if anything. */

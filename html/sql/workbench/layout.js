@@ -115,7 +115,8 @@ export class Layout {
     if (next === 0) this.openDrawer();
     else if (this.isNarrow) this.closeDrawer();
     if (next === 1) tab.editor.area.focus();
-    else (query(areas[next], next === 0 ? '.row-main[tabindex="0"], #filter' : '[tabindex="0"], button:not([tabindex="-1"])') ?? areas[next]).focus();
+    else if (next === 2) tab.results.focus();
+    else (query(areas[0], '.row-main[tabindex="0"], #filter') ?? areas[0]).focus();
   }
 }
 

@@ -47,7 +47,7 @@ export class Objects {
         return module ? module.tableSections(schema, of) : [];
       },
     });
-    this.#show(`schema:${db}.${table}`, table, view, 'table');
+    this.#show(`schema:${db}.${table}`, table, view, 'table', () => bench.sidebar.mark(db, table));
   }
 
   /** The pane of an object; of a table its schema, of a database its tables. @param {Named} object */
@@ -68,9 +68,9 @@ export class Objects {
     return this.#show(`${kind}:${db}.${name}`, name, view, kind === 'procedure' || kind === 'function' ? 'function' : kind);
   }
 
-  #show(id, title, view, icon) {
+  #show(id, title, view, icon, onShow = () => {}) {
     const { results } = this.#bench.active;
-    results.openTab(id, title, view, { closable: true, icon: icon.startsWith('package') ? 'function' : icon });
+    results.openTab(id, title, view, { closable: true, icon: icon.startsWith('package') ? 'function' : icon, onShow });
     results.activate(id);
     if (this.#bench.layout.isNarrow) this.#bench.layout.closeDrawer();
   }

@@ -2,6 +2,7 @@
 import { h } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { parametersOf, withParameters, wrongWith } from '../core/parameters.js';
+import { withoutSecrets } from '../core/secrets.js';
 
 const TYPES = { text: 'Text', number: 'Number', list: 'List', null: 'NULL' };
 /** Names whose values are not remembered. */
@@ -41,8 +42,11 @@ export async function fillParameters(statements, store) {
     },
   });
   if (!values) return null;
-  store.write({ ...before, ...Object.fromEntries(Object.entries(values).filter(([name]) => !SECRET.test(name))) });
-  return statements.map((statement) => ({ ...statement, sql: withParameters(statement.sql, values) }));
+  const filled = statements.map((statement) => ({ ...statement, sql: withParameters(statement.sql, values) }));
+  // What stands where a password stands is one, whatever it is called.
+  const secret = new Set(filled.flatMap(({ sql }, at) => (withoutSecrets(sql) === sql ? [] : parametersOf(statements[at].sql).map(({ name }) => name))));
+  store.write({ ...before, ...Object.fromEntries(Object.entries(values).filter(([name]) => !SECRET.test(name) && !secret.has(name))) });
+  return filled;
 }
 
 function row(name, { type: lastType = 'text', value: last = '' } = {}) {

@@ -79,6 +79,7 @@ export class QueryTab {
       onCaret: () => this.app.caretMoved(this),
       onKey: (event) => { if (this.completion.key(event)) event.preventDefault(); },
       onFind: (replace) => this.find(replace),
+      onStuck: () => { if (!this.run) byId('progress-text').textContent = 'Press Esc, then Tab to leave the editor'; },
     });
     this.editor.wrap(app.settings.wrap);
     this.completion = new Completion(this.editor, {
@@ -142,6 +143,11 @@ export class QueryTab {
 
   get isEmpty() {
     return !this.script && this.editor.text.trim() === '';
+  }
+
+  /** Whether nothing was ever done in it. */
+  get isUntouched() {
+    return this.isEmpty && !this.run && !this.sessionUsed && !this.browses;
   }
 
   /** Whether a generated statement may replace the text; what was typed is never replaced. */
@@ -224,9 +230,13 @@ export class QueryTab {
       iconButton('close', 'Dismiss', () => { this.showMessage(null); this.editor.mark([]); this.editor.area.focus(); }));
   }
 
-  /** Marks the place of a server error in a statement. @param {{start: number, end: number, sql: string}} statement @param {string} text @param {string} [bare] the server's own words */
-  showError(statement, text, bare = text, offset = undefined) {
-    if (this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
+  /**
+   * Marks the place of a server error in a statement.
+   * @param {{start: number, end: number, sql: string}} statement @param {string} text @param {string} [bare] the server's own words
+   * @param {number} [offset] @param {boolean} [unreached] whether it is no fault of the statement
+   */
+  showError(statement, text, bare = text, offset = undefined, unreached = false) {
+    if (unreached || this.script || this.editor.text.slice(statement.start, statement.end) !== statement.sql) {
       this.showMessage({ text });
       return;
     }

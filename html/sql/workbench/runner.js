@@ -51,7 +51,7 @@ export class Run {
    * @param {ReturnType<typeof import('../api.js').createApi>} api
    * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
    *   stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
-   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string, bare: string, offset?: number) => void}} options
+   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string, bare: string, offset?: number, unreached?: boolean) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
@@ -138,7 +138,7 @@ export class Run {
     }
     if (!trouble && !ended.done && !this.#cancelled) trouble = 'the server ran nothing of it; run it again';
     if (trouble && ended.done < count) {
-      this.#fail(from + ended.done, statements[ended.done], trouble, null, 0);
+      this.#fail(from + ended.done, statements[ended.done], trouble, null, 0, undefined, 0);
       ended.failed += 1;
       ended.done = count;
     }
@@ -150,7 +150,7 @@ export class Run {
     const { code, message = '', error = null, in_transaction: inTransaction = null } = outcome;
     this.#tellTransaction({ code, inTransaction });
     const ms = parseFloat(outcome.duration);
-    if (code !== 200) return this.#fail(index, statement, message, error, ms);
+    if (code !== 200) return this.#fail(index, statement, message, error, ms, undefined, code);
     const result = new ResultSet({ sql: statement.sql, db: this.db });
     for (const [name, value] of Object.entries(outcome)) result.set(name, value);
     this.#options.results.addResult(this, index, result);
@@ -174,7 +174,7 @@ export class Run {
     const ms = performance.now() - from;
     this.#tellTransaction(answer);
     for (const result of answer.results) this.#add(index, result, sql, answer.code);
-    if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms, offsetOf(sql, answer.offset));
+    if (answer.code !== 200) return this.#fail(index, statement, answer.message, answer.error, ms, offsetOf(sql, answer.offset), answer.code);
     this.#succeeded(statement.sql, answer.results[0], ms);
     return true;
   }
@@ -230,12 +230,13 @@ export class Run {
     this.#options.results.addResult(this, index, result);
   }
 
-  #fail(index, statement, message, error, ms, offset) {
+  /** @param {number} index @param {Statement} statement @param {string} message @param {any} error @param {number} ms @param {number} [offset] @param {number} [code] of the answer, 0 where none came */
+  #fail(index, statement, message, error, ms, offset, code = 400) {
     this.#errno = error?.errno ?? 0;
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
     this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text, offset)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
-    if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text, offset);
+    if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text, offset, code === 0 || code >= CONNECTION_LOST);
     return false;
   }
 

@@ -3,6 +3,7 @@ import { fill, h, iconButton } from '../../common/dom.js';
 import { notify } from '../../common/announce.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { MAX_SAVED, MAX_SAVED_SQL, foldersOf, merged, readSaved, withQuery } from '../core/savedqueries.js';
+import { withoutSecrets } from '../core/secrets.js';
 import { highlighted } from './schema.js';
 
 /** @typedef {import('../core/savedqueries.js').SavedQuery} SavedQuery */
@@ -114,7 +115,7 @@ async function importFile(store) {
     input.click();
   });
   if (!file) return false;
-  const others = readSaved(await file.text().then(JSON.parse).catch(() => null));
+  const others = readSaved(await file.text().then(JSON.parse).catch(() => null)).map((one) => ({ ...one, sql: withoutSecrets(one.sql) }));
   if (!others.length) return notify(`${file.name} holds no saved queries; choose a file that “Export” wrote.`, 'bad');
   const { list, added } = merged(readSaved(store.read()), others);
   return told(store.write(list), `${added.toLocaleString('en')} of ${others.length.toLocaleString('en')} queries added; the others are here already`);

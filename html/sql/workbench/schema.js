@@ -34,6 +34,8 @@ async function load(host, options, fresh) {
     more.append(...await options.more(schema));
   } catch (error) {
     const again = h('button', { type: 'button', class: 'button', text: 'Try again', on: { click: () => load(host, options, true) } });
+    // It is pressed by itself when the server answers again.
+    if (error.unreachable || error.status >= 502) again.dataset.unreached = '';
     fill(host, h('p', { class: 'schema-note bad', role: 'alert', text: error.message }), again);
   }
 }

@@ -87,9 +87,12 @@ export class ServerPages {
 
   #leave() {
     this.#turn += 1;
+    const hadFocus = byId('server').contains(document.activeElement);
     this.#shown?.close();
     this.#shown = null;
     byId('server').hidden = true;
     byId('main').hidden = false;
+    // In the editor a phone would show its keyboard.
+    if (hadFocus) (this.#bench.layout.isNarrow ? byId('server-menu') : query(byId('editors'), '.tab-editor:not([hidden]) textarea') ?? byId('server-menu')).focus();
   }
 }

@@ -45,7 +45,7 @@ export class Sidebar {
     this.pager = h('div', { class: 'pager', role: 'group', 'aria-label': 'Pages' });
     this.#groups = new SidebarGroups((db, group) => this.#on.loadGroup(db, group), () => this.#oneTabStop());
     this.body = h('div', { class: 'sidebar-body' }, this.list, this.note, this.#groups.element);
-    fill(this.host, this.head, h('div', { class: 'sidebar-filter' }, icon('search'), this.filter), this.body, this.pager);
+    fill(this.host, this.head, h('div', { class: 'sidebar-filter' }, icon('search'), this.filter), this.body, this.pager, h('p', { class: 'sidebar-where', id: 'where' }));
     this.#listen();
   }
 
@@ -292,6 +292,11 @@ export class Sidebar {
       this.#select(name);
       this.#on.openTable(this.#db, name);
     }
+  }
+
+  /** Marks the table that is shown beside it. @param {string} db @param {string} table */
+  mark(db, table) {
+    if (db === this.#db) this.#select(table);
   }
 
   #select(name) {

@@ -1,7 +1,7 @@
 // What the page keeps in the browser's storage: settings for all servers, open tabs and history for each server and user.
 // Passwords never get here: literals that hold one are masked before anything is written.
 import { readHistory } from '../core/history.js';
-import { withoutSecrets } from '../core/secrets.js';
+import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 
 /** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string}} StoredTab */
 
@@ -147,7 +147,11 @@ export class Workspace {
 
   /** @returns {import('../core/history.js').Entry[]} */
   history() {
-    return readHistory(read(`${this.#key}.history`));
+    // What a page of before has kept is masked as it would be now; its errors are of statements with secrets where there is a mask.
+    return readHistory(read(`${this.#key}.history`)).map((entry) => {
+      const sql = withoutSecrets(entry.sql);
+      return { ...entry, sql, error: errorWithoutSecrets(sql.includes('***') ? '' : entry.sql, sql, entry.error) };
+    });
   }
 
   /** Saves the history; drops its older half until it fits. @param {import('../core/history.js').Entry[]} list */

@@ -1,5 +1,5 @@
 // The workbench: query tabs and the commands that act on them.
-import { byId } from '../../common/dom.js';
+import { byId, queryAll } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { promptDialog } from '../../common/dialog.js';
 import { mayClose } from './closing.js';
@@ -65,6 +65,7 @@ export class Workbench {
 
   /** Wires the page and restores what was open. */
   open() {
+    this.#showWhere();
     wireToolbar(this.#commands(), this.settings, { setDatabase: (db) => this.setDatabase(db), setLimit: (limit) => this.#setLimit(limit), menu: () => this.#menu() });
     listenForKeys(Object.fromEntries(Object.entries(this.#commands()).map(([name, act]) => [name, (event) => (this.server.blocks(name) ? undefined : act(event))])));
     this.#restore();
@@ -104,6 +105,7 @@ export class Workbench {
   /** The server answers again: what could not be had is asked for. */
   #recover() {
     if (this.sidebar.unreached) this.sidebar.refresh();
+    for (const again of queryAll(byId('results'), '[data-unreached]')) again.click();
     if (!this.catalogue.databaseNames.length) this.catalogue.databases().then(() => this.#drawDatabases(), () => {});
   }
 
@@ -115,7 +117,13 @@ export class Workbench {
       location.reload();
     }
     this.info = info;
+    this.#showWhere();
     this.#recover();
+  }
+
+  /** On a phone the top bar has no room for all of it. */
+  #showWhere() {
+    byId('where').textContent = byId('connection').title;
   }
 
   get readOnly() {
@@ -278,7 +286,15 @@ export class Workbench {
 
   #reopen() {
     const stored = this.#closed.pop();
-    if (stored) this.newTab(stored);
+    if (!stored) return;
+    const twin = this.tabs.find(({ name }) => name === stored.name);
+    const tab = this.newTab(stored);
+    if (!tab || !twin) return;
+    if (twin.isUntouched) this.closeTab(twin);
+    else if (/^query \d+$/.test(tab.name)) {
+      tab.rename(this.#freeName());
+      this.drawTabs();
+    }
   }
 
   /** @param {QueryTab} tab */
@@ -425,14 +441,20 @@ export class Workbench {
     }
     const id = `data:${db}.${table}`;
     // What is changed there is not to be lost by opening it once more.
-    if (results.unsavedIn(id)) return results.activate(id);
+    if (results.unsavedIn(id)) {
+      results.activate(id);
+      return hasLostFocus() && results.focus();
+    }
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
       readOnly: () => this.readOnly,
       fill: (ofDb, ofTable) => this.openImport({ db: ofDb, table: ofTable }),
     });
-    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => view.grid?.schedule(), onClose: () => view.dispose() });
-    return view.opened;
+    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => { view.grid?.schedule(); this.sidebar.mark(db, table); }, onClose: () => view.dispose() });
+    await view.opened;
+    // What was pressed in the pane before is out of sight.
+    if (hasLostFocus()) results.focus();
+    return undefined;
   }
 
   /** Imports a file of values into a table; true where rows were written. @param {{db: string, table?: string, file?: File}} place */
@@ -490,4 +512,10 @@ export class Workbench {
     if (this.#begun) this.#known(db).then((known) => { if (known) this.sidebar.showTables(known); });
     else this.#linked = db;
   }
+}
+
+/** Whether what had the focus is out of sight. */
+function hasLostFocus() {
+  const { activeElement } = document;
+  return !activeElement || activeElement === document.body || !activeElement.checkVisibility();
 }

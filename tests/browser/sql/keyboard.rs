@@ -1,6 +1,6 @@
 //! Everything by keyboard: order, overview, dialogs, the grid.
 
-use crate::sql::client::Client;
+use crate::sql::client::{Client, row};
 
 const TABLES: &str = "CREATE TABLE a (id INT PRIMARY KEY, v INT); INSERT INTO a VALUES (1, 2), (3, 4); CREATE TABLE b (id INT)";
 
@@ -149,4 +149,97 @@ fn a_query_can_be_made_without_a_mouse() {
     page.eval("document.querySelector('.results-tab [role=tab][id*=\"schema:\"]').focus()");
     page.press("Delete");
     page.wait_for("!document.querySelector('.results-tab [id*=\"schema:\"]')");
+}
+
+/// What has the focus, in few words.
+fn focused(client: &Client) -> String {
+    let what = client.page.eval(
+        "(() => { const { className, id } = document.activeElement; return `${id} ${className}`; })()",
+    );
+    what.as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn the_focus_goes_on_from_what_goes_out_of_sight() {
+    let client = Client::open("keyboard_focus", TABLES);
+    let page = &client.page;
+    client.show_tables();
+    client.run("SELECT 1 UNION SELECT 2");
+    page.click(&row("a"));
+    page.wait_for("eyes.first('.schema-head')");
+    page.eval("[...document.querySelectorAll('.schema-head button')].find((b) => b.textContent === 'Data').focus()");
+    page.press("Enter");
+    page.wait_for("document.activeElement.matches('.data .grid-cell')");
+    assert!(
+        client
+            .text(".results-status")
+            .contains("last statement: 2 rows"),
+        "the rows of the statement are not those of the table"
+    );
+    page.press("Alt+ArrowDown");
+    page.wait_for("eyes.first('.filter-fields')");
+    page.press("Escape");
+    page.wait_for("document.activeElement.matches('.data .grid-cell')");
+    page.eval("document.querySelector('textarea').focus()");
+    client.press_function_key(6, false);
+    assert!(
+        focused(&client).contains("grid-cell"),
+        "{}",
+        focused(&client)
+    );
+    page.eval("location.hash = 'server=status'");
+    page.wait_for("document.activeElement.matches('#server a')");
+    page.press("Escape");
+    assert!(
+        focused(&client).contains("editor-area"),
+        "{}",
+        focused(&client)
+    );
+    // Another table's data: the list marks what is shown.
+    page.eval(
+        "[...document.querySelectorAll('.row-data')].find((b) => b.dataset.rows === 'b').click()",
+    );
+    page.wait_for("eyes.first('.row-main[aria-current]')?.dataset.name === 'b'");
+}
+
+#[test]
+fn tab_pressed_again_and_again_tells_how_to_leave_the_editor() {
+    let client = Client::open("keyboard_stuck", TABLES);
+    let page = &client.page;
+    page.click("textarea.editor-area");
+    page.press("Tab");
+    assert!(!client.text("#progress-text").contains("Esc"));
+    page.press("Tab");
+    assert!(client.text("#progress-text").contains("Esc, then Tab"));
+    page.type_text("s");
+    assert!(!client.text("#progress-text").contains("Esc"));
+}
+
+#[test]
+fn a_tab_that_is_opened_again_has_a_name_of_its_own() {
+    let client = Client::open("keyboard_reopen", TABLES);
+    let page = &client.page;
+    client.write("SELECT 1");
+    page.press("Alt+w");
+    page.wait_for("eyes.editor() === ''");
+    page.press("Alt+z");
+    page.wait_for("eyes.editor() === 'SELECT 1'");
+    let names = page
+        .eval("[...document.querySelectorAll('.query-tab-name')].map((e) => e.textContent).join()");
+    assert_eq!(names.as_str(), Some("query 1"));
+}
+
+#[test]
+fn a_cancelled_statement_has_not_found_nothing() {
+    let client = Client::open("keyboard_cancelled", TABLES);
+    let page = &client.page;
+    client.write("SELECT SLEEP(30) FROM a");
+    page.press("Control+Enter");
+    page.wait_for(
+        "eyes.first('#cancel') && eyes.first('.results-status').textContent.includes('Running')",
+    );
+    client.until_ended(|| {
+        page.eval("document.querySelector('#cancel').click()");
+    });
+    assert!(!client.text(".results").contains("found nothing"));
 }

@@ -25,6 +25,12 @@ fn a_restart_of_the_database_is_told_and_survived() {
         client.text(".editor-message").len() > 10,
         "the failure is explained"
     );
+    assert!(
+        page.eval("eyes.first('.editor-message .link') === null || eyes.first('.editor-message .link') === undefined")
+            .as_bool()
+            .unwrap_or(false),
+        "it is no fault of the statement"
+    );
     page.wait_for("eyes.first('.outage')?.innerText.includes('The database does not answer')");
     assert_eq!(
         client.editor(),
@@ -68,6 +74,30 @@ fn the_sidebar_comes_back_by_itself_after_an_outage() {
         "eyes.first('#health.connected') && !eyes.first('.sidebar-note .bad') && eyes.all('.row-main').length > 3",
     );
     page.wait_for("document.querySelector('#db').options.length > 3");
+}
+
+#[test]
+fn a_schema_comes_back_by_itself_after_an_outage() {
+    let mut first = Database::start(Options::default());
+    let port = first.port();
+    let postern = Postern::on(&first, &[]);
+    let client = Client::of(Browser::shared(), postern, "", "");
+    let page = &client.page;
+    page.click(&row("mysql"));
+    page.wait_for("eyes.first('.row-main[data-name=db]')");
+    page.expect_error("502");
+    first.crash();
+    page.click(&row("db"));
+    page.wait_for("eyes.first('.schema-note.bad')");
+    let again = Options {
+        args: vec![format!("--port={port}")],
+        ..Options::default()
+    };
+    let _second = Database::start(again);
+    page.wait_for_within(
+        RECOVERY,
+        "eyes.first('.schema-head') && !eyes.first('.schema-note.bad')",
+    );
 }
 
 #[test]
