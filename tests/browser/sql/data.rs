@@ -742,8 +742,8 @@ fn four_rows_are_seen_in_a_low_window_and_the_editor_comes_back_with_the_focus()
     page.wait_for("document.querySelector('#editors').offsetHeight >= 60");
     page.click(".results-tab [aria-selected=true]");
     page.wait_for("document.querySelector('#editors').offsetHeight === 0");
-    page.press("F6");
-    page.press("F6");
+    client.press_function_key(6, false);
+    client.press_function_key(6, false);
     page.wait_for("document.activeElement.closest('#editors')?.offsetHeight >= 60");
     assert_eq!(client.editor(), "SELECT 'mine'");
     // A window made wider: the rows are those of a pointer again.
