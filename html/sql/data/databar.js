@@ -143,3 +143,9 @@ export class DataBar {
 }
 
 const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;
+
+/** What stands where no rows do: whether there are none, or none that meet what was asked for. @param {import('./source.js').Place} place */
+export function emptyText({ filters, free }) {
+  const by = [filters.length > 0 && (filters.length === 1 ? 'the filter' : 'the filters'), free.trim() && 'the condition'].filter(Boolean).join(' and ');
+  return by ? `No row meets ${by} above; without there may be some.` : 'No rows.';
+}

@@ -5,8 +5,9 @@
 
 import { fill, h, icon } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
+import { rowHeight } from '../results/grid.js';
 import { ResultView } from '../results/resultview.js';
-import { DataBar } from './databar.js';
+import { DataBar, emptyText } from './databar.js';
 import { openFilter } from './filterpanel.js';
 import { filterText } from './filters.js';
 import { linkBack, linksOf } from './links.js';
@@ -19,6 +20,7 @@ const MAX_TRAIL = 50;
 /** Where fingers may touch, and how high a row with links is there, in pixels. */
 const TOUCHED = '(max-width: 760px), (pointer: coarse)';
 const TOUCHED_ROW = 41;
+const LOW = '(max-height: 420px)';
 
 /**
  * @typedef {import('./source.js').Place} Place
@@ -191,6 +193,7 @@ export class DataView {
     this.#bar.reason = reason;
     const { grid } = same ? /** @type {ResultView} */ (this.#view) : this.#makeView();
     grid.model.result = rows;
+    grid.empty.textContent = emptyText(place);
     grid.model.sortKeys = place.sort.map(({ name, descending }) => ({ column: rows.columns.indexOf(name), descending }));
     this.#editing?.show(rows.edits ? { grid, rows, schema, place } : null);
     if (place.at) grid.model.moveTo(place.at);
@@ -211,9 +214,8 @@ export class DataView {
       title: this.#place.table, run: {}, notify, announce, schemaOf: this.#deps.schema, menu: (at) => this.#menu(at),
       grid: {
         label: `Rows of ${this.#place.table}`,
-        empty: 'No rows.',
         // A finger hits a link only in a row that is high enough.
-        ...(this.#schema.foreign_keys?.length && matchMedia(TOUCHED).matches && { rowHeight: TOUCHED_ROW }),
+        ...(this.#schema.foreign_keys?.length && { rowHeight: () => (matchMedia(TOUCHED).matches && !matchMedia(LOW).matches ? TOUCHED_ROW : rowHeight()) }),
         toEnd: () => this.#toEnd(),
         sort: (keys) => this.#change({ sort: keys.map(({ column, descending }) => ({ name: this.#schema.columns[column].name, descending })) }),
         onSight: (first, last) => this.#onSight(first, last),

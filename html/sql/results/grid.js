@@ -14,7 +14,13 @@ const SPARE_ROWS = 6;
 const SPARE_COLUMNS = 2;
 
 /** How large a cell is, by the pointer: fingers need more. In pixels. */
-const ROW_HEIGHT = { fine: 24, coarse: 36 };
+const ROW_HEIGHT = { fine: 24, coarse: 36, low: 32 };
+
+/** As high as a row of text is in this window; in a low one fingers get by with less, so that some rows are seen. */
+export function rowHeight() {
+  if (!matchMedia('(pointer: coarse)').matches) return ROW_HEIGHT.fine;
+  return matchMedia('(max-height: 420px)').matches ? ROW_HEIGHT.low : ROW_HEIGHT.coarse;
+}
 
 /** @typedef {import('./gridmodel.js').Position} Position */
 
@@ -34,18 +40,17 @@ export class Grid {
    * @param {import('../core/resultset.js').ResultSet} result
    * @param {{label: string, onActive?: (at: Position) => void,
    *   onOpen?: (at: Position, byKey?: boolean, byClick?: boolean) => void, onCopy?: (event: ClipboardEvent) => void,
-   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: number,
+   *   onMenu?: (cell: HTMLElement) => void, onSorted?: (text: string) => void, empty?: string, rowHeight?: () => number,
    *   toEnd?: () => void, sort?: (keys: {column: number, descending: boolean}[]) => Promise<any>, onSight?: (first: number, last: number) => void,
    *   onHeader?: (header: HTMLElement, column: number) => void, onCell?: (cell: HTMLElement, at: Position) => void,
    *   onRow?: (row: HTMLElement, number: HTMLElement, place: number) => void, onMove?: () => void,
    *   onKey?: (event: KeyboardEvent, at: Position) => boolean}} options
-   *   `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
+   *   `rowHeight`: of now, in pixels; asked again when the size of the grid changes; `toEnd`: who finds the last row, where not all are known; `sort`: who sorts, where it is not the grid itself; `onHeader`, `onCell`, `onRow`: add to what was drawn; `onMove`: the active
    *   cell is about to be another; `onKey`: takes a key in a cell before the grid does
    */
   constructor(result, options) {
     this.options = options;
-    const rowHeight = options.rowHeight ?? (matchMedia('(pointer: coarse)').matches ? ROW_HEIGHT.coarse : ROW_HEIGHT.fine);
-    this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight });
+    this.model = new GridModel(result, { charWidth: characterWidth(), rowHeight: this.#rowHeight() });
     this.needle = '';
     const { model } = this;
     this.head = h('div', { class: 'grid-head', role: 'row', 'aria-rowindex': 1 });
@@ -61,12 +66,31 @@ export class Grid {
     this.body.append(this.empty);
     this.#resized();
     this.element.addEventListener('scroll', () => this.schedule(), { passive: true });
-    this.#observer = new ResizeObserver(() => this.schedule());
+    this.#observer = new ResizeObserver(() => this.#fit());
     this.#observer.observe(this.element);
+  }
+
+  #rowHeight() {
+    return this.options.rowHeight?.() ?? rowHeight();
+  }
+
+  /** The window may be another now: turned, enlarged, without a finger. What stands at the top stays there. */
+  #fit() {
+    const { model } = this;
+    const height = this.#rowHeight();
+    if (height === model.rowHeight) return this.schedule();
+    const top = this.offset / model.rowHeight;
+    model.rowHeight = height;
+    for (const { element } of this.#rows.values()) element.style.height = `${height}px`;
+    this.#resized();
+    this.offset = top * height;
+    this.render(true);
+    return undefined;
   }
 
   #resized() {
     const { model } = this;
+    this.element.style.setProperty('--row', `${model.rowHeight}px`);
     this.canvas.style.width = `${model.width}px`;
     this.body.style.height = `${Math.max(model.height, model.rowCount ? 0 : 80)}px`;
     this.corner.style.width = `${model.numberWidth}px`;

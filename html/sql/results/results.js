@@ -420,6 +420,7 @@ class ResultArea {
   #tabChanged() {
     for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
+    this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
     if (!this.#stale) this.#showStatus();
   }
 

@@ -15,6 +15,8 @@ const DRAWN = 1000;
  * @property {boolean} [number] sorted and aligned as numbers
  * @property {boolean} [plain] not sorted by
  * @property {boolean} [wide] its texts may take several lines
+ * @property {boolean} [rest] takes what the others leave, in one line
+ * @property {string} [stays] in sight, however far one scrolls: at the `start` or the `end`
  * @property {(row: any) => any} [cell] a node or text; the member itself where there is none
  */
 
@@ -77,11 +79,11 @@ export class DataTable {
   }
 
   #drawHead() {
-    fill(this.head, this.#columns.map(({ key, title, number, plain }) => {
+    fill(this.head, this.#columns.map(({ key, title, number, plain, stays }) => {
       const sorted = this.#sort.key === key;
       const order = sorted ? (this.#sort.down ? 'descending' : 'ascending') : plain ? null : 'none';
       const button = h('button', { type: 'button', data: { sort: key }, on: { click: () => this.#sortBy(key, number) } }, title, sorted && icon(this.#sort.down ? 'sort-desc' : 'sort-asc'));
-      return h('th', { scope: 'col', class: number ? 'number' : null, 'aria-sort': order }, plain ? h('span', { text: title }) : button);
+      return h('th', { scope: 'col', class: look({ number, stays }), 'aria-sort': order }, plain ? h('span', { text: title }) : button);
     }));
   }
 
@@ -120,13 +122,18 @@ export class DataTable {
   }
 
   #row(row) {
-    return h('tr', { class: row.look }, this.#columns.map(({ key, number, wide, cell }) => {
+    return h('tr', { class: row.look }, this.#columns.map(({ key, number, wide, rest, stays, cell }) => {
       const changed = row.changed?.has(key);
       const content = cell ? cell(row) : row[key];
-      return h('td', { class: [number && 'number', wide && 'wide', changed && 'changed'].filter(Boolean).join(' ') || null },
+      return h('td', { class: look({ number, wide, rest, changed, stays }) },
         content instanceof Node ? content : String(content ?? ''), changed && h('span', { class: 'visually-hidden', text: ' (changed)' }));
     }));
   }
+}
+
+/** The classes of a cell. @param {Record<string, any>} is */
+function look({ stays, ...is }) {
+  return [...Object.keys(is).filter((name) => is[name]), stays && `stays-${stays}`].filter(Boolean).join(' ') || null;
 }
 
 /** What is read is what is seen, where that is a text. @param {Node|string} content */

@@ -14,6 +14,11 @@ import { frame, textOfRow } from './parts.js';
 
 const LIST = (from) => `SELECT ID AS id, USER AS user, HOST AS host, DB AS db, COMMAND AS command, TIME AS time, STATE AS state, INFO AS info, ID = CONNECTION_ID() AS own FROM ${from}`;
 
+/** Transactions that are open, by connection; the account needs PROCESS. */
+const OPEN = 'SELECT trx_mysql_thread_id AS id, TIMESTAMPDIFF(SECOND, trx_started, NOW()) AS seconds FROM information_schema.INNODB_TRX';
+/** Where little is seen at once, what runs stands beside whose it is. */
+const NARROW = '(max-width: 760px)';
+
 /** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
 export function processesPage(deps) {
   const { api } = deps;
@@ -21,11 +26,13 @@ export function processesPage(deps) {
   const query = (row) => (row.info ? rowButton('query', row, 'Show the whole query', () => details(row, deps), h('code', { text: row.info.replace(/\s+/g, ' ').slice(0, 240) })) : '');
   const table = new DataTable({
     label: 'Processes', unit: 'connection', sort: { key: 'seconds', down: true },
-    columns: [
-      { key: 'id', title: 'Id', number: true }, { key: 'user', title: 'User', cell: whose }, { key: 'host', title: 'Host' }, { key: 'db', title: 'Database' },
-      { key: 'command', title: 'Command' }, { key: 'seconds', title: 'Time', number: true, cell: ({ seconds }) => (Number.isFinite(seconds) ? lasting(seconds) : '') }, { key: 'state', title: 'State' }, { key: 'info', title: 'Query', wide: true, cell: query },
-      ...(deps.readOnly() ? [] : [{ key: 'kill', title: 'Kill', plain: true, cell: (row) => kills(row, deps, () => page.refresh()) }]),
-    ],
+    columns: inOrder([
+      { key: 'id', title: 'Id', number: true, stays: 'start', cell: ({ id, user }) => h('span', {}, String(id), h('span', { class: 'of-narrow dim', 'aria-hidden': 'true', text: user })) },
+      { key: 'user', title: 'User', cell: whose }, { key: 'db', title: 'Database' },
+      { key: 'command', title: 'Command' }, { key: 'seconds', title: 'Time', number: true, cell: ({ seconds }) => (Number.isFinite(seconds) ? lasting(seconds) : '') }, { key: 'info', title: 'Query', rest: true, cell: query },
+      { key: 'state', title: 'State' }, { key: 'host', title: 'Host' },
+      ...(deps.readOnly() ? [] : [{ key: 'kill', title: 'Kill', plain: true, stays: 'end', cell: (row) => kills(row, deps, () => page.refresh()) }]),
+    ]),
   });
   const load = async (signal) => {
     const rows = await askRows(api, { sql: LIST(from), limit: 10_000, signal }).catch((error) => {
@@ -34,7 +41,8 @@ export function processesPage(deps) {
       from = 'information_schema.PROCESSLIST';
       return askRows(api, { sql: LIST(from), limit: 10_000, signal });
     });
-    table.set(rows.map((row) => toRow(row, deps.user())));
+    const open = await transactions(api, signal);
+    table.set(rows.map((row) => toRow(row, deps.user(), open.get(Number(row.id)))));
     const grants = await ownGrants(api);
     page.say(grants.length > 0 && reach(grants, 'PROCESS') !== 'all' && 'Only connections of this account are shown: to see those of others it needs the PROCESS privilege.',
       deps.readOnly() && 'Read-only mode: nothing can be killed from here.');
@@ -43,14 +51,29 @@ export function processesPage(deps) {
   return page;
 }
 
-function toRow(row, user) {
-  const seconds = row.time === null || row.command === 'Daemon' ? NaN : Number(row.time);
-  const own = Number(row.own) === 1 ? 'this page' : row.user === user ? 'your account' : '';
-  return { ...row, id: Number(row.id), seconds, own, look: row.command === 'Sleep' ? 'resting' : null, text: textOfRow(row.id, row.user, row.host, row.db, row.command, row.state, row.info, own) };
+/** @param {import('./datatable.js').Column[]} columns */
+function inOrder(columns) {
+  if (!matchMedia(NARROW).matches) return columns;
+  const place = ({ key }) => ['id', 'info', 'command', 'seconds'].indexOf(key) >>> 0;
+  return columns.toSorted((a, b) => place(a) - place(b));
 }
 
-function whose({ user, own }) {
-  return own ? h('span', {}, user, ' ', h('span', { class: 'tag', text: own })) : user;
+/** How long each has been open, in seconds; none where the account may not know. */
+async function transactions(api, signal) {
+  const rows = await askRows(api, { sql: OPEN, limit: 10_000, signal }).catch(() => /** @type {Record<string, any>[]} */ ([]));
+  return new Map(rows.map(({ id, seconds }) => [Number(id), Number(seconds)]));
+}
+
+function toRow(row, user, open) {
+  const seconds = row.time === null || row.command === 'Daemon' ? NaN : Number(row.time);
+  const own = Number(row.own) === 1 ? 'this page' : row.user === user ? 'your account' : '';
+  // One of a statement that runs is no news; one that waits holds its locks.
+  const held = open !== undefined && row.command === 'Sleep' ? `transaction open ${lasting(Math.max(0, open))}` : '';
+  return { ...row, id: Number(row.id), seconds, own, held, look: row.command === 'Sleep' ? 'resting' : null, text: textOfRow(row.id, row.user, row.host, row.db, row.command, row.state, row.info, own, held) };
+}
+
+function whose({ user, own, held }) {
+  return h('span', {}, user, own && [' ', h('span', { class: 'tag', text: own })], held && [' ', h('span', { class: 'tag warn-text', title: 'It may hold locks that others wait for', text: held })]);
 }
 
 /** Threads of the server's own cannot be killed. */

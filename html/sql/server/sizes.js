@@ -32,18 +32,17 @@ function figureColumns() {
   ];
 }
 
-function bar({ total, most, whole }) {
+function bar({ total, whole }) {
   const inner = h('span', {});
-  inner.style.width = `${most ? Math.max(0, (100 * (total ?? 0)) / most) : 0}%`;
-  const percent = whole ? `${((100 * (total ?? 0)) / whole).toFixed(1)} %` : '';
-  return h('span', { class: 'share' }, h('span', { class: 'share-bar', 'aria-hidden': 'true' }, inner), percent);
+  const percent = whole ? (100 * (total ?? 0)) / whole : 0;
+  inner.style.width = `${percent}%`;
+  return h('span', { class: 'share' }, h('span', { class: 'share-bar', 'aria-hidden': 'true' }, inner), whole ? `${percent.toFixed(1)} %` : '');
 }
 
-/** With what a bar is compared to. */
+/** With what a bar is a share of. */
 function compared(rows) {
-  const totals = rows.map(({ total }) => total ?? 0);
-  const [most, whole] = [Math.max(0, ...totals), totals.reduce((sum, one) => sum + one, 0)];
-  return rows.map((row) => ({ ...row, most, whole }));
+  const whole = sum(rows, 'total');
+  return rows.map((row) => ({ ...row, whole }));
 }
 
 const sum = (list, key) => list.reduce((total, one) => total + (one[key] ?? 0), 0);

@@ -16,7 +16,7 @@ export function statusPage({ api }) {
   const table = new DataTable({
     label: 'Status', unit: 'counter', sort: { key: 'name', down: false },
     columns: [
-      { key: 'name', title: 'Name', cell: ({ name }) => h('code', { text: name }) }, { key: 'number', title: 'Value', number: true, cell: ({ value, number }) => (Number.isFinite(number) ? number.toLocaleString('en', { maximumFractionDigits: 6 }) : value) },
+      { key: 'name', title: 'Name', stays: 'start', cell: ({ name }) => h('code', { text: name }) }, { key: 'number', title: 'Value', number: true, cell: ({ value, number }) => (Number.isFinite(number) ? number.toLocaleString('en', { maximumFractionDigits: 6 }) : value) },
       { key: 'rate', title: 'Per second, since the last look', number: true, cell: ({ rate }) => signed(rate) }, { key: 'since', title: 'Since this page was opened', number: true, cell: ({ since }) => signed(since) },
     ],
   });
@@ -53,7 +53,7 @@ export function variablesPage({ api, mariadb }) {
   const table = new DataTable({
     label: 'Variables', unit: 'variable', sort: { key: 'name', down: false },
     columns: [
-      { key: 'name', title: 'Name', cell: ({ name, comment }) => h('code', { text: name, title: comment }) }, { key: 'value', title: 'Value', wide: true, cell: ({ value }) => h('code', { text: value }) },
+      { key: 'name', title: 'Name', stays: 'start', cell: ({ name, comment }) => h('code', { text: name, title: comment }) }, { key: 'value', title: 'Value', wide: true, cell: ({ value }) => h('code', { text: value }) },
       ...(mariadb() ? [{ key: 'usual', title: 'Default', wide: true, cell: ({ usual }) => h('code', { class: 'dim', text: usual }) }] : []), { key: 'source', title: 'Comes from' }, { key: 'mark', title: 'Mark', wide: true },
     ],
   });

@@ -29,7 +29,18 @@ export class Layout {
     byId('scrim').addEventListener('click', () => this.closeDrawer());
     byId('sidebar').addEventListener('keydown', (event) => { if (event.key === 'Escape' && this.isNarrow) this.closeDrawer(); });
     NARROW.addEventListener('change', () => this.#adapt());
+    this.#watchWriting();
     this.#adapt();
+  }
+
+  /** Notes whether the editor and its bar are used: in a low window they give way otherwise. What is pressed stays where it is until it is let go. */
+  #watchWriting() {
+    let isPressed = false;
+    const areas = [byId('editors'), query(byId('main'), '.bar')];
+    const note = ({ target }) => byId('main').classList.toggle('writing', areas.some((one) => one?.contains(document.activeElement) || (target instanceof Node && one?.contains(target))));
+    addEventListener('pointerdown', () => { isPressed = true; }, true);
+    for (const type of ['pointerup', 'pointercancel']) addEventListener(type, (event) => setTimeout(() => { isPressed = false; note(event); }), true);
+    addEventListener('focusin', (event) => { if (!isPressed) note(event); });
   }
 
   get isNarrow() {

@@ -29,7 +29,7 @@ export class Sidebar {
   /**
    * @param {import('./catalogue.js').Catalogue} catalogue
    * @param {{openDatabase: (db: string) => void, useDatabase: (db: string) => void, openTable: (db: string, table: string) => void,
-   *   runTable: (db: string, table: string) => void, openData: (db: string, table: string) => void,
+   *   runTable: (db: string, table: string) => void, openData: (db: string, table: string, focus?: boolean) => void,
    *   openObject: (object: import('../objects/kinds.js').Named) => void, menu: (button: HTMLElement, object: import('../objects/kinds.js').Named) => void,
    *   loadGroup: (db: string, group: string) => Promise<import('./sidebargroups.js').Loaded>, openDump: (db: string) => void, announce: (text: string) => void}} on
    */
@@ -354,7 +354,7 @@ export class Sidebar {
     if (main.matches('.group-head')) return this.#groups.key(main, key) || (key === 'Backspace' && (this.#back(), true));
     if (key === 'ContextMenu' || (key === 'F10' && event.shiftKey)) this.#on.menu(main, this.#objectOf(main));
     else if (key === 'Enter' && (event.shiftKey || event.ctrlKey || event.metaKey) && isTable) this.#on.runTable(this.#db, main.dataset.name);
-    else if (key === 'Enter' && event.altKey && isTable) this.#on.openData(this.#db, main.dataset.name);
+    else if (key === 'Enter' && event.altKey && isTable) this.#on.openData(this.#db, main.dataset.name, true);
     else if (key === 'ArrowLeft' && this.#groups.leave(main)) return true;
     else if ((key === 'Backspace' || key === 'ArrowLeft') && this.#db !== null) this.#back();
     else if (key === 'ArrowRight' && this.#db === null) main.click();

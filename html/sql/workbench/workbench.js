@@ -54,7 +54,7 @@ export class Workbench {
       useDatabase: (db) => this.useDatabase(db),
       openTable: (db, table) => this.openSchema(db, table),
       runTable: (db, table) => this.runTable(db, table),
-      openData: (db, table) => this.openData(db, table),
+      openData: async (db, table, focus) => { await this.openData(db, table); if (focus) this.active.results.focus(); },
       openObject: (object) => { this.server.close(); this.objects.open(object); },
       menu: (button, object) => this.objects.menu(button, object),
       loadGroup: (db, group) => this.objects.group(db, group),

@@ -696,6 +696,95 @@ fn a_narrow_window_shows_the_data_without_scrolling_sideways() {
     client.page.assert_accessible("the data at 360 px");
 }
 
+/// Rows of the grid that are seen whole.
+const ROWS_SEEN: &str = r"(() => {
+  const grid = eyes.grid().getBoundingClientRect();
+  const top = eyes.first('.grid-head').getBoundingClientRect().bottom - 1;
+  const bottom = Math.min(grid.bottom, eyes.first('.results-panel').getBoundingClientRect().bottom, innerHeight) + 1;
+  return eyes.all('.grid-row').map((row) => row.getBoundingClientRect()).filter((box) => box.top >= top && box.bottom <= bottom).length;
+})()";
+
+#[test]
+fn four_rows_are_seen_in_a_low_window_and_the_editor_comes_back_with_the_focus() {
+    let client = Client::open(
+        "data_low",
+        &(FAMILY.to_owned() + "; INSERT INTO person SELECT seq, 'x', 1, 'de', 1 FROM seq_10_to_90"),
+    );
+    let page = &client.page;
+    let size = |width: u32, height: u32, mobile: bool| {
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}),
+        );
+        client.settle();
+    };
+    client.show_tables();
+    page.press("Alt+m"); // a height of the editor that was kept
+    page.press("Alt+m");
+    client.write("SELECT 'mine'");
+    open_data(&client, "person");
+    page.click(".grid-cell");
+    let seen = || page.eval(ROWS_SEEN).as_u64().unwrap();
+    for (width, height, mobile) in [(720, 450, false), (740, 360, true), (360, 740, true)] {
+        size(width, height, mobile);
+        page.wait_for(&format!("{ROWS_SEEN} >= 4"));
+        page.assert_accessible("the data in a low window");
+    }
+    size(740, 360, true);
+    let editor = || {
+        page.eval("document.querySelector('#editors').offsetHeight")
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!(editor(), 0);
+    // What has the focus is seen.
+    page.click("#tabs [role=tab]");
+    page.wait_for("document.querySelector('#editors').offsetHeight >= 60");
+    page.click(".results-tab [aria-selected=true]");
+    page.wait_for("document.querySelector('#editors').offsetHeight === 0");
+    client.press_function_key(6, false);
+    client.press_function_key(6, false);
+    page.wait_for("document.activeElement.closest('#editors')?.offsetHeight >= 60");
+    assert_eq!(client.editor(), "SELECT 'mine'");
+    // A window made wider: the rows are those of a pointer again.
+    size(1440, 900, false);
+    page.wait_for("eyes.first('.grid-row').offsetHeight <= 25 && getComputedStyle(eyes.first('.grid-cell')).lineHeight === '23px'");
+    assert!(seen() > 10, "{}", seen());
+}
+
+#[test]
+fn where_no_rows_are_found_the_condition_is_named() {
+    let client = Client::open("data_none", FAMILY);
+    let page = &client.page;
+    client.show_tables();
+    // The key that opens them leads into them.
+    page.eval("document.querySelector('.row-main[data-name=person]').focus()");
+    page.press("Alt+Enter");
+    page.wait_for("document.activeElement.matches('.grid-cell')");
+    page.fill(".data-where", "id > 1000");
+    page.press("Enter");
+    page.wait_for("eyes.first('.grid-empty')?.innerText.includes('the condition')");
+    page.fill(".data-where", "");
+    page.press("Enter");
+    page.wait_for("!eyes.first('.grid-empty')");
+}
+
+#[test]
+fn why_rows_are_not_changed_is_read_whole_in_a_window_of_1024_pixels() {
+    let client = Client::open("data_why", "CREATE TABLE keyless (a INT, b INT)");
+    let page = &client.page;
+    page.viewport(1024, 768);
+    client.show_tables();
+    open_data(&client, "keyless");
+    for part in [".data-fixed", ".data-note"] {
+        let whole = page.eval(&format!(
+            "(({{ scrollWidth, clientWidth, textContent }}) => textContent.length > 20 && scrollWidth <= clientWidth)(eyes.first('{part}'))"
+        ));
+        assert_eq!(whole, json!(true), "{part}");
+    }
+    page.wait_for("eyes.first('.data-note').getBoundingClientRect().bottom <= eyes.first('.data-foot').getBoundingClientRect().bottom");
+}
+
 /// Goes to the end of what is there again and again, for a while; where that is, whether it is the last row, and the memory.
 const TO_THE_END: &str = r"(async () => {
   const grid = eyes.grid();

@@ -273,6 +273,8 @@ fn databases_and_tables_are_listed_by_size() {
     let page = &client.page;
     go(&client, "sizes");
     row_with(&client, "server_sizes");
+    let off = "Math.max(...eyes.all('.share').map((share) => Math.abs(parseFloat(share.innerText) - 100 * share.querySelector('.share-bar span').offsetWidth / share.querySelector('.share-bar').offsetWidth)))";
+    page.wait_for(&format!("{off} < 3"));
     page.click(".server-table text=server_sizes");
     page.wait_for("eyes.first('.server-tools h3')?.innerText === 'server_sizes' && eyes.all('.server-table tbody tr').length === 2");
     let names: Vec<String> =
@@ -296,4 +298,94 @@ fn the_list_of_processes_looks_well() {
     go(&client, "processes");
     client.page.eval("(() => { const pause = document.querySelector('.server-pause select'); pause.value = '0'; pause.dispatchEvent(new Event('change')); })()");
     look(&client, "server-processes");
+}
+
+/// Whether all of what was found lies within the window and is what a click there meets.
+const IN_SIGHT: &str = r"((found) => found.length > 0 && found.every((one) => {
+  const box = one.getBoundingClientRect();
+  const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+  return box.left >= 0 && box.right <= innerWidth + 1 && document.elementFromPoint(x, y)?.closest('td, th') === one.closest('td, th');
+}))";
+
+/// A window of a size.
+fn size(client: &Client, (width, height): (u32, u32)) {
+    client.page.call(
+        "Emulation.setDeviceMetricsOverride",
+        json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}),
+    );
+}
+
+#[test]
+fn whom_one_kills_and_the_button_are_in_sight_together() {
+    for window in [(1440, 900), (1024, 768), (720, 450), (360, 740)] {
+        let client = Client::open("server_sight", "");
+        let page = &client.page;
+        size(&client, window);
+        go(&client, "processes");
+        row_with(&client, "CONNECTION_ID");
+        for scrolled in [0, 10_000] {
+            page.eval(&format!(
+                "document.querySelector('.server-table').scrollLeft = {scrolled}"
+            ));
+            let row = "eyes.all('.server-table tbody tr').find((row) => row.innerText.includes('SELECT ID'))";
+            for part in ["[data-act=kill]", ".stays-start > span"] {
+                let seen = page.eval(&format!("{IN_SIGHT}([{row}.querySelector('{part}')])"));
+                assert_eq!(seen, json!(true), "{part} of {window:?} at {scrolled}");
+            }
+        }
+        page.eval("document.querySelector('.server-table').scrollLeft = 0");
+        let query: Vec<f64> = strings(page.eval(
+            "(() => { const box = eyes.first('[data-act=query]').closest('td').getBoundingClientRect(); return [box.left, box.width, box.height, innerWidth]; })()",
+        ));
+        assert!(query[0] + 100.0 < query[3], "the query of {window:?}");
+        assert!(query[2] < 60.0, "one line of {window:?}");
+        page.assert_accessible("the processes in a window of another size");
+    }
+}
+
+#[test]
+fn a_transaction_that_waits_is_marked() {
+    let server = Database::shared();
+    let client = Client::open(
+        "server_open",
+        "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1)",
+    );
+    let mut conn = server.conn();
+    conn.query_drop("START TRANSACTION").unwrap();
+    conn.query_drop("UPDATE server_open.t SET id = 2").unwrap();
+    let id: u64 = conn.query_first("SELECT CONNECTION_ID()").unwrap().unwrap();
+    go(&client, "processes");
+    let row = format!(
+        "eyes.all('.server-table tbody tr').find((row) => row.querySelector('[data-row=\"{id}\"]'))?.innerText ?? ''"
+    );
+    client
+        .page
+        .wait_for(&format!("({row}).includes('transaction open')"));
+    conn.query_drop("ROLLBACK").unwrap();
+    client.page.click("[aria-label=Refresh]");
+    client
+        .page
+        .wait_for(&format!("!({row}).includes('transaction open')"));
+}
+
+#[test]
+fn a_name_and_its_value_are_seen_together_in_a_narrow_window() {
+    let client = Client::open("server_narrow", "");
+    let page = &client.page;
+    for window in [(720, 450), (360, 740)] {
+        size(&client, window);
+        for name in ["status", "variables"] {
+            go(&client, name);
+            let cells = "[...document.querySelector('.server-table tbody tr').cells].slice(0, 2)";
+            let seen = page.eval(&format!("{IN_SIGHT}({cells})"));
+            assert_eq!(seen, json!(true), "{name} of {window:?}");
+            page.eval("document.querySelector('.server-table').scrollLeft = 10000");
+            let seen = page.eval(&format!("{IN_SIGHT}({cells}.slice(0, 1))"));
+            assert_eq!(
+                seen,
+                json!(true),
+                "the name of {name} of {window:?}, scrolled"
+            );
+        }
+    }
 }
