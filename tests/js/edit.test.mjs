@@ -1,9 +1,10 @@
 import { Changes, Default, FileValue } from '../../html/sql/edit/changes.js';
 import { Copied, cellsOf, spotsOf } from '../../html/sql/edit/clipboard.js';
-import { bitsOf, choicesOf, dateIn, fieldOf, needsPanel, read, refusal, textOf, withDate } from '../../html/sql/edit/fields.js';
+import { bitsOf, dateIn, fieldOf, needsPanel, read, refusal, textOf, withDate } from '../../html/sql/edit/fields.js';
 import { reviewAndApply } from '../../html/sql/edit/applying.js';
 import { whyFixed } from '../../html/sql/data/reason.js';
 import { Pager } from '../../html/sql/data/pager.js';
+import { choicesOf } from '../../html/sql/data/values.js';
 import { assert, test } from './shim.mjs';
 
 const field = (type, more = {}, schema = {}) => fieldOf({ name: 'c', type, nullable: true, default: null, extra: '', generated: null, ...more }, schema);

@@ -190,6 +190,7 @@ export class DataView {
     this.#bar.reason = reason;
     const { grid } = same ? /** @type {ResultView} */ (this.#view) : this.#makeView();
     grid.model.result = rows;
+    if (same) grid.model.widen();
     grid.model.sortKeys = place.sort.map(({ name, descending }) => ({ column: rows.columns.indexOf(name), descending }));
     this.#editing?.show(rows.edits ? { grid, rows, schema, place } : null);
     if (place.at) grid.model.moveTo(place.at);

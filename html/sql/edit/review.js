@@ -74,8 +74,8 @@ export function showConflict({ change, columns, now, name }) {
   const told = columns.flatMap((column, i) => {
     const changed = now !== null && (now[i] === undefined || String(now[i]) !== String(was(i)));
     if (!changed && !set.has(column)) return [];
-    const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : textOf(was(i));
-    return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: textOf(was(i)) }), h('td', { text: mine }),
+    const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : now === null ? textOf(was(i)) : 'not changed by you';
+    return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: textOf(was(i)) }), h('td', { class: op === 'update' && now !== null && !set.has(column) ? 'dim' : null, text: mine }),
       h('td', { text: now === null ? '–' : now[i] === undefined ? '(too large to be shown)' : textOf(now[i]) }, changed && now[i] !== undefined && h('b', { class: 'warn', text: ' changed' })))];
   });
   const head = h('tr', {}, ['Column', 'As you saw it', 'Yours', 'Now'].map((text) => h('th', { scope: 'col', text })));
@@ -88,13 +88,22 @@ export function showConflict({ change, columns, now, name }) {
     body: [
       h('p', { text: `${name} ${gone ? 'is gone: somebody deleted it' : 'is not as it was when you changed it: somebody else was there'}. Nothing was written.` }),
       h('div', { class: 'conflict', tabindex: 0, role: 'group', 'aria-label': 'Both rows' }, h('table', { 'aria-label': 'What differs' }, h('thead', {}, head), h('tbody', {}, told))),
-      h('p', { class: 'dim', text: 'What you keep is shown as SQL once more before it is written.' }),
+      h('p', { text: keepText(change, gone) }),
     ],
     actions: [
       { label: 'Leave it for now', value: undefined }, { label: gone ? 'Drop my change' : 'Take theirs', value: 'theirs' },
       ...(gone && op === 'delete' ? [] : [keep]),
     ],
   });
+}
+
+/** What keeping one's own change writes. @param {import('./changes.js').Change} change @param {boolean} gone */
+function keepText({ op, set }, gone) {
+  const again = 'it is shown as SQL once more before it is written.';
+  if (gone) return op === 'delete' ? '' : `Mine as a new row: all that you saw of the row, with your changes; ${again}`;
+  if (op === 'delete') return `Delete it all the same: the row as it is now goes; ${again}`;
+  const written = [...set].map(([name, value]) => `${name} = ${textOf(value)}`).join(', ');
+  return `Keep mine writes ${written} and nothing else: the other columns stay as they are now; ${again}`;
 }
 
 function textOf(value) {
