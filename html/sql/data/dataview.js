@@ -25,7 +25,7 @@ const TOUCHED_ROW = 41;
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
  *   announce: Announce, onTitle: (title: string) => void, readOnly: () => boolean,
- *   fill: (db: string, table: string) => Promise<boolean>}} Deps `fill`: imports a file into the table; true where it wrote
+ *   fill: (db: string, table: string) => Promise<boolean>, transactions: () => string[]}} Deps `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
@@ -138,9 +138,9 @@ export class DataView {
 
   /** @param {typeof import('../edit/editing.js').Editing} Editing */
   #makeEditing(Editing) {
-    const { api, notify, announce } = this.#deps;
+    const { api, notify, announce, transactions } = this.#deps;
     const editing = new Editing({
-      api, notify, announce,
+      api, notify, announce, transactions,
       redraw: (toTop) => this.#redraw(toTop),
       reload: () => this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true }),
       failed: (message) => this.#bar.fail(message),

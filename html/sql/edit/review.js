@@ -6,6 +6,7 @@
 import { copyText, h, iconButton } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { tokens } from '../core/lexer.js';
+import { openText } from './words.js';
 
 /** Statements that are drawn, and characters of one that are coloured. */
 const MOST = 300;
@@ -16,11 +17,12 @@ const SHOWN = 2000;
 
 /**
  * Shows what would run; resolves with `'apply'`, with the number of a change that is to be taken back, or with nothing.
- * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean}} review `uncompared`: large values are not compared
+ * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean, follows?: string[], open?: string[]}} review `uncompared`: large values
+ *   are not compared; `follows`: what happens to rows of other tables; `open`: tabs with an open transaction
  * @param {string} table
  * @returns {Promise<'apply'|number|undefined>}
  */
-export function showReview({ statements, transaction, note, uncompared }, table) {
+export function showReview({ statements, transaction, note, uncompared, follows = [], open = [] }, table) {
   const count = statements.length;
   const list = h('ol', { class: 'review-list', 'aria-label': 'Statements' });
   const copy = h('button', { type: 'button', class: 'button', text: 'Copy all', on: { click: () => copyText(statements.map((sql) => `${sql};\n`).join('')) } });
@@ -32,6 +34,8 @@ export function showReview({ statements, transaction, note, uncompared }, table)
       h('p', { class: transaction ? 'review-how' : 'review-how warn', text: howText(transaction, count) }),
       note && h('p', { class: 'review-how', text: note }),
       uncompared && h('p', { class: 'review-how', text: 'Values of more than 4 million characters are not compared with what they are now.' }),
+      follows.length > 0 && h('ul', { class: 'review-how warn review-follows', 'aria-label': 'What foreign keys do besides' }, follows.map((text) => h('li', { text }))),
+      open.length > 0 && h('p', { class: 'review-how warn', text: `${openText(open)}. This runs outside of them.` }),
       list,
       count > MOST && h('p', { class: 'dim', text: `… and ${(count - MOST).toLocaleString('en')} more; Copy all has them.` }),
     ],
