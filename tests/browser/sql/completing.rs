@@ -106,21 +106,3 @@ fn call_offers_routines_and_show_its_own_words() {
         json!(true)
     );
 }
-
-#[test]
-fn the_list_stands_at_the_cursor_though_the_text_is_not_painted_yet() {
-    let client = Client::open("complete_place", "CREATE TABLE t (id INT)");
-    let page = &client.page;
-    client.write("SELECT 1 AS a_long_beginning_of_a_line");
-    page.press("Ctrl+Space");
-    client.settle();
-    page.press("Escape");
-    client.settle();
-    // Within one task, so that no frame comes between the text and the list.
-    let left = page.eval(
-        "(() => { document.execCommand('insertText', false, ' '); \
-         document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', code: 'Space', ctrlKey: true, bubbles: true, cancelable: true})); \
-         return parseFloat(document.querySelector('.completion:not([hidden])').style.left) - document.querySelector('.editor-layer').getBoundingClientRect().left; })()",
-    );
-    assert!(left.as_f64().is_some_and(|left| left > 150.0), "{left}");
-}
