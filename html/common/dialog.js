@@ -8,19 +8,20 @@ let serial = 0;
 
 /**
  * Opens a dialog; resolves with the value given to `close` (undefined when dismissed). The focus returns to where it was.
- * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it.
+ * `harmless`: the first button has the focus, not the first field. `mayDismiss` is asked before Esc, the backdrop or the cross closes it;
+ * where nothing is asked, a press beside the dialog closes it only as long as nothing was entered.
  * @param {{title: string, wide?: boolean, harmless?: boolean, body: Child|Child[], actions?: {label: string, value: any, kind?: string}[],
  *   mayDismiss?: () => boolean|Promise<boolean>, onOpen?: (dialog: HTMLDialogElement, close: (value?: any) => void) => void}} options
  * @returns {Promise<any>}
  */
-export function openDialog({ title, wide = false, harmless = false, body, actions = [], mayDismiss = () => true, onOpen }) {
+export function openDialog({ title, wide = false, harmless = false, body, actions = [], mayDismiss, onOpen }) {
   const before = /** @type {HTMLElement|null} */ (document.activeElement);
   const titleId = `dialog-title-${++serial}`;
   const dialog = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': titleId });
   return new Promise((resolve) => {
     let result;
     const close = (value) => { result = value; dialog.close(); };
-    const dismiss = async () => { if (await mayDismiss()) close(); };
+    const dismiss = async () => { if (!mayDismiss || await mayDismiss()) close(); };
     dialog.append(head(title, titleId, dismiss), h('div', { class: 'dialog-body' }, body));
     if (actions.length) dialog.append(foot(actions, close));
     dialog.addEventListener('close', () => {
@@ -30,7 +31,7 @@ export function openDialog({ title, wide = false, harmless = false, body, action
       resolve(result);
     });
     dialog.addEventListener('cancel', (event) => { event.preventDefault(); dismiss(); });
-    dismissOnBackdrop(dialog, dismiss);
+    dismissOnBackdrop(dialog, dismiss, mayDismiss !== undefined);
     document.body.append(dialog);
     dialog.showModal();
     stackToasts();
@@ -49,11 +50,13 @@ function foot(actions, close) {
   return h('div', { class: 'dialog-foot' }, buttons);
 }
 
-function dismissOnBackdrop(dialog, dismiss) {
+function dismissOnBackdrop(dialog, dismiss, asks) {
+  let entered = false;
+  dialog.addEventListener('input', (event) => { entered ||= !(/** @type {Element} */ (event.target).matches('[type=search]')); });
   // Only a press that began on the backdrop counts: a text selection dragged outside must not close the dialog.
   let began = false;
   dialog.addEventListener('pointerdown', (event) => { began = event.target === dialog; });
-  dialog.addEventListener('click', (event) => { if (began && event.target === dialog) dismiss(); });
+  dialog.addEventListener('click', (event) => { if (began && event.target === dialog && (asks || !entered)) dismiss(); });
 }
 
 function focusFirst(dialog, harmless) {

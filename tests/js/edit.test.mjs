@@ -1,9 +1,11 @@
 import { Changes, Default, FileValue } from '../../html/sql/edit/changes.js';
 import { Copied, cellsOf, spotsOf } from '../../html/sql/edit/clipboard.js';
-import { bitsOf, choicesOf, dateIn, fieldOf, needsPanel, read, refusal, textOf, withDate } from '../../html/sql/edit/fields.js';
+import { bitsOf, dateIn, fieldOf, needsPanel, read, refusal, textOf, withDate } from '../../html/sql/edit/fields.js';
+import { Sheet } from '../../html/sql/edit/sheet.js';
 import { reviewAndApply } from '../../html/sql/edit/applying.js';
 import { whyFixed } from '../../html/sql/data/reason.js';
 import { Pager } from '../../html/sql/data/pager.js';
+import { choicesOf } from '../../html/sql/data/values.js';
 import { assert, test } from './shim.mjs';
 
 const field = (type, more = {}, schema = {}) => fieldOf({ name: 'c', type, nullable: true, default: null, extra: '', generated: null, ...more }, schema);
@@ -251,4 +253,26 @@ test('nothing is sent for good without a review, and too many changes are told b
   changes.add(Array.from({ length: 5001 }, () => new Map()));
   assert.ok((await run()).message.includes('5,000'));
   assert.equal(sent.length, 1);
+});
+
+test('a day that no calendar has is marked, one with zeros is left to the server', () => {
+  for (const text of ['2024-02-31', '2023-02-29', '2024-04-31', '2024-13-01']) assert.ok(read(field('date'), text).problem.includes(text), text);
+  for (const text of ['2024-02-29', '2024-12-31', '0000-00-00', '2024-00-31', '2024-05-00']) assert.equal(read(field('date'), text).problem, '', text);
+  for (const text of ['2024-02-30 10:00:00', '2024-02-01 24:00:00', '2024-02-01 10:60']) assert.ok(read(field('datetime(6)'), text).problem, text);
+  assert.equal(read(field('datetime(6)'), '2024-02-29 23:59:59.123456').problem, '');
+  assert.ok(read(field('time'), '10:61').problem);
+  assert.equal(read(field('time'), '-838:59:59').problem, '');
+});
+
+test('cells of a new row that must have a value are to be mended', () => {
+  const sheet = new Sheet();
+  const column = (name, type, more = {}) => ({ name, type, nullable: false, default: null, extra: '', generated: null, ...more });
+  const schema = { columns: [column('id', 'int', { extra: 'auto_increment' }), column('name', 'varchar(9)'), column('n', 'int', { default: '0' }), column('note', 'text', { nullable: true })],
+    indexes: [{ name: 'PRIMARY', unique: true, columns: ['id'] }], create_statement: '' };
+  const changes = sheet.changesOf({ db: 'd', table: 't' }, schema);
+  sheet.table = /** @type {any} */ (sheet.tables.values().next().value);
+  const [id] = changes.add([new Map()]);
+  assert.deepEqual(sheet.problems().map((one) => [one.id, one.column]), [[id, 1]]);
+  changes.set([{ target: { id, base: null }, column: 'name', value: '' }]);
+  assert.deepEqual(sheet.problems(), [], 'an empty text is a value');
 });

@@ -97,3 +97,20 @@ test('JSON is laid out without losing a digit or a repeated key', () => {
   assert.equal(layOutJson('{"a":}'), null);
   assert.equal(layOutJson('['.repeat(50_000) + ']'.repeat(50_000)), null);
 });
+
+test('numbers and keys that come later are shown whole, what a person sized and what has room stay', () => {
+  const model = modelOf([[1, 'x', 1], [2, 'y', 2]], ['a', 'b', 'c'], ['INT', 'VARCHAR', 'INT']);
+  const before = [...model.widths];
+  model.sized.add(2);
+  Object.defineProperty(model.result, 'latest', { configurable: true, value: [[1234567890123, 'long '.repeat(9), 1234567890123]] });
+  model.grew();
+  assert.ok(model.widths[0] >= 13 * 7, String(model.widths[0]));
+  assert.deepEqual([model.widths[1], model.widths[2]], [before[1], before[2]]);
+  model.result.isKey = (column) => column === 1;
+  model.grew();
+  assert.ok(model.widths[1] >= 40 * 7, 'a key of text');
+  Object.defineProperty(model.result, 'latest', { value: [[1, 'x', 1]] });
+  const wide = [...model.widths];
+  model.grew();
+  assert.deepEqual(model.widths, wide, 'none becomes narrower');
+});

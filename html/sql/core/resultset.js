@@ -44,6 +44,16 @@ export class ResultSet {
     return this.rows;
   }
 
+  /** The rows that came last, whose columns may need more room. @returns {any[][]} */
+  get latest() {
+    return [];
+  }
+
+  /** Whether a column has what rows are told apart by. @param {number} _column */
+  isKey(_column) {
+    return false;
+  }
+
   /** What postern itself says of the statement: the server's warnings have a code. @returns {string[]} */
   get notes() {
     return this.warnings.filter(({ code }) => code === null).map(({ message }) => message);

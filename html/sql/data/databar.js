@@ -25,7 +25,7 @@ export class DataBar {
       class: 'field data-where', 'aria-label': 'Condition of the rows (WHERE)', placeholder: "such as price > 5 AND name LIKE 'A%'",
       autocomplete: 'off', spellcheck: 'false', on: { keydown: (event) => this.#onKey(event) },
     });
-    const apply = h('button', { type: 'button', class: 'button small', text: 'Apply', on: { click: () => on.apply(this.field.value) } });
+    const apply = h('button', { type: 'button', class: 'button small', text: 'Filter', title: 'Show only the rows that satisfy the condition (Enter)', on: { click: () => on.apply(this.field.value) } });
     this.chips = h('div', { class: 'data-chips', hidden: true });
     this.error = h('div', { class: 'data-error', role: 'alert', hidden: true });
     this.element = h('div', { class: 'data-bar' },

@@ -27,7 +27,7 @@ const LOW = '(max-height: 420px)';
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
  *   announce: Announce, onTitle: (title: string) => void, readOnly: () => boolean,
- *   fill: (db: string, table: string) => Promise<boolean>}} Deps `fill`: imports a file into the table; true where it wrote
+ *   fill: (db: string, table: string) => Promise<boolean>, transactions: () => string[]}} Deps `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
  */
 
 /** The content of a data tab. What Find, Copy and Export of the result area need of a ResultView, it has too. */
@@ -141,9 +141,9 @@ export class DataView {
 
   /** @param {typeof import('../edit/editing.js').Editing} Editing */
   #makeEditing(Editing) {
-    const { api, notify, announce } = this.#deps;
+    const { api, notify, announce, transactions } = this.#deps;
     const editing = new Editing({
-      api, notify, announce,
+      api, notify, announce, transactions,
       redraw: (toTop) => this.#redraw(toTop),
       reload: () => this.#open({ ...this.#place, top: this.grid?.offset, at: this.grid && { ...this.grid.model.active } }, { fresh: true }),
       failed: (message) => this.#bar.fail(message),
@@ -194,6 +194,7 @@ export class DataView {
     const { grid } = same ? /** @type {ResultView} */ (this.#view) : this.#makeView();
     grid.model.result = rows;
     grid.empty.textContent = emptyText(place);
+    if (same) grid.model.widen();
     grid.model.sortKeys = place.sort.map(({ name, descending }) => ({ column: rows.columns.indexOf(name), descending }));
     this.#editing?.show(rows.edits ? { grid, rows, schema, place } : null);
     if (place.at) grid.model.moveTo(place.at);

@@ -6,6 +6,7 @@
 import { h } from '../../common/dom.js';
 import { openPanel } from '../../common/popup.js';
 import { filterSql, operatorsOf, takesValue } from './filters.js';
+import { choicesOf } from './values.js';
 
 const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
 
@@ -30,12 +31,22 @@ function panel(column, filter, done) {
   op.value = filter?.op ?? operators[0];
   const value = h('input', { class: 'field', 'aria-label': 'Value', autocomplete: 'off', spellcheck: 'false', data: { first: '' } });
   value.value = filter?.value ?? '';
+  const choices = choicesOf(column.type).map((text) => h('option', { value: text, text: text === '' ? '‹empty›' : text }));
+  const pick = h('select', { class: 'field filter-values', 'aria-label': 'One of its values' }, h('option', { value: '\n', text: 'Values …' }), choices);
+  const picked = () => {
+    if (pick.value === '\n') return;
+    value.value = op.value === 'IN' ? [value.value.trim(), `'${pick.value.replaceAll("'", "''")}'`].filter(Boolean).join(', ') : op.value === 'LIKE' ? `%${pick.value}%` : pick.value;
+    pick.value = '\n';
+    adapt();
+  };
+  pick.addEventListener('change', picked);
   const sql = h('code', { class: 'filter-sql' });
   const error = h('p', { class: 'bad', role: 'alert', hidden: true });
   const chosen = () => /** @type {import('./filters.js').Filter} */ ({ column: column.name, op: op.value, value: value.value });
   const adapt = () => {
     value.placeholder = HINTS[op.value] ?? '';
     value.hidden = !takesValue(/** @type {any} */ (op.value));
+    pick.hidden = value.hidden || !choices.length;
     error.hidden = true;
     sql.textContent = conditionOf(chosen(), column.type).sql;
   };
@@ -55,7 +66,7 @@ function panel(column, filter, done) {
   adapt();
   return [
     h('p', { class: 'filter-name' }, h('b', { text: column.name }), h('span', { class: 'dim', text: ` ${shortType(column.type)}` })),
-    h('div', { class: 'filter-fields' }, op, value), sql, error,
+    h('div', { class: 'filter-fields' }, op, value, pick), sql, error,
     h('div', { class: 'panel-buttons' },
       h('button', { type: 'button', class: 'button primary', text: 'Filter', on: { click: apply } }),
       filter && h('button', { type: 'button', class: 'button', text: 'Clear', on: { click: () => done(null) } })),

@@ -46,7 +46,12 @@ export class Pager {
    * @param {{byCursor: boolean, onChange?: (shifted: boolean) => void}} options `shifted`: rows behind others have another place now
    */
   constructor(fetch, { byCursor, onChange = () => {} }) {
-    this.#fetch = fetch;
+    /** The rows that came last. @type {any[][]} */ this.latest = [];
+    this.#fetch = async (range) => {
+      const loaded = await fetch(range);
+      this.latest = loaded.rows;
+      return loaded;
+    };
     this.#byCursor = byCursor;
     this.#onChange = onChange;
   }

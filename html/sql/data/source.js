@@ -6,7 +6,7 @@
 import { ask } from '../ask.js';
 import { shortest } from '../core/binary.js';
 import { ResultSet } from '../core/resultset.js';
-import { countSql, isShortened, orderOf, pageSql, selection, wholeSql } from './browse.js';
+import { countSql, isShortened, keyOf, orderOf, pageSql, selection, wholeSql } from './browse.js';
 import { whereSql } from './filters.js';
 import { Pager } from './pager.js';
 import { quoteText } from './values.js';
@@ -56,6 +56,7 @@ export class TableRows extends ResultSet {
   #abort = new AbortController();
   #places;
   #width;
+  #keys;
 
   /**
    * @param {Api} api
@@ -73,6 +74,7 @@ export class TableRows extends ResultSet {
     const { names, hidden, places } = selection(this.source);
     this.#places = places;
     this.#width = names.length;
+    this.#keys = new Set([...(keyOf(schema)?.parts ?? []).map(({ name }) => name), ...(schema.foreign_keys ?? []).flatMap(({ columns }) => columns)]);
     this.all = [...names, ...hidden.map(({ name }) => name)];
     this.columns = names;
     this.sql = wholeSql(this.source);
@@ -82,6 +84,16 @@ export class TableRows extends ResultSet {
   /** The rows that widths of columns are chosen by. @override @returns {any[][]} */
   get sample() {
     return this.pager.sample;
+  }
+
+  /** @override @returns {any[][]} */
+  get latest() {
+    return this.pager.latest;
+  }
+
+  /** @override @param {number} column */
+  isKey(column) {
+    return this.#keys.has(this.columns[column]);
   }
 
   /** Rows above those of the table: new ones. */

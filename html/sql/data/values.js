@@ -84,3 +84,9 @@ export function quoteText(text) {
   const bytes = new TextEncoder().encode(text);
   return `_utf8mb4 X'${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}'`;
 }
+
+/** The values of an ENUM or SET. @param {string} type */
+export function choicesOf(type) {
+  const list = /^(?:enum|set)\((.*)\)/is.exec(type)?.[1] ?? '';
+  return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, text]) => text.replaceAll("''", "'"));
+}

@@ -3,6 +3,8 @@
  * @module
  */
 
+import { openText } from './words.js';
+
 /** Changes that the server takes at once. */
 const MOST = 5000;
 
@@ -14,6 +16,8 @@ const MOST = 5000;
  * @property {(id: string) => string} nameOf a row in words
  * @property {typeof import('./review.js').showReview} showReview
  * @property {typeof import('./review.js').showConflict} showConflict
+ * @property {() => Promise<string[]>} [follows] what foreign keys do to rows of other tables
+ * @property {() => string[]} [transactions] the page's own tabs that have a transaction open
  */
 
 /**
@@ -41,7 +45,7 @@ export class Refusal extends Error {
  *   went in the review; `took`: a row as it is now takes the place of the one that was read
  * @returns {Promise<Outcome|null>}
  */
-export async function reviewAndApply(api, { changes, of, nameOf, showReview, showConflict }, on) {
+export async function reviewAndApply(api, { changes, of, nameOf, showReview, showConflict, follows, transactions }, on) {
   for (;;) {
     const { ids, changes: list } = changes.requests();
     if (!ids.length) return null;
@@ -49,7 +53,8 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
     const body = { db: of.db, table: of.table, changes: list, time_zone: of.timeZone };
     let written = false;
     try {
-      const choice = await showReview({ ...await api.edit({ ...body, review: true }), uncompared: changes.hasUncompared }, of.table);
+      const [review, following] = await Promise.all([api.edit({ ...body, review: true }), follows?.() ?? []]);
+      const choice = await showReview({ ...review, uncompared: changes.hasUncompared, follows: following, open: transactions?.() ?? [] }, of.table);
       if (typeof choice === 'number') {
         changes.revert([ids[choice]]);
         on.changed();
@@ -74,7 +79,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
     const done = Number(error.body?.applied ?? 0);
     const outcome = done > 0 ? { applied: done, ids: ids.slice(0, done), rows: null } : null;
     const known = id === null ? undefined : changes.get(id);
-    if (kind !== 'changed' || !known?.base || outcome) throw new Refusal(written && isLost(error) ? lostText(error.message) : error.message, id, outcome);
+    if (kind !== 'changed' || !known?.base || outcome) throw new Refusal(written && isLost(error) ? lostText(error.message) : kind === 'locked' ? lockedText(error.message, transactions?.() ?? []) : error.message, id, outcome);
     const now = row && asRow(row, changes.columns);
     const choice = await showConflict({ change: known, columns: changes.columns, now, name: nameOf(known.id) });
     if (!choice) throw new Refusal(error.message, id, null);
@@ -89,6 +94,9 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
 const isLost = (error) => error.unreachable || error.body?.error?.kind === 'unknown' || [502, 504].includes(error.status) && !error.body?.error;
 
 const lostText = (message) => `${message}. Whether the changes were made is not known; they are kept here. Load the rows again and look before you apply them once more`;
+
+/** It may be the page's own transaction that is in the way. @param {string} message @param {string[]} open */
+const lockedText = (message, open) => (open.length ? `${message}. ${openText(open)}` : message);
 
 /** The rows as arrays; null where one is not whole. */
 function rowsOf(rows, columns) {

@@ -12,6 +12,7 @@ import { openChoices, openSet } from './choices.js';
 import { entriesOf } from './cellmenu.js';
 import { Copied, spotsOf } from './clipboard.js';
 import { EditBar, countText } from './editbar.js';
+import { followsOf } from './follows.js';
 import { bitsOf, needsPanel, read, refusal, textOf } from './fields.js';
 import { drawCell, drawRow } from './marks.js';
 import { openValue } from './panel.js';
@@ -31,7 +32,7 @@ const STEPS = { down: [1, 0], up: [-1, 0], right: [0, 1], left: [0, -1] };
  * @typedef {import('./fields.js').Field} Field
  * @typedef {import('./sheet.js').Shown} Shown
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, notify: Notify, announce: Announce, redraw: (toTop?: boolean) => void,
- *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, view: (at: Position) => void}} Host
+ *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, view: (at: Position) => void, transactions: () => string[]}} Host `transactions`: the page's tabs with an open one
  */
 
 /** What changes the rows of one data tab, whichever table it shows. */
@@ -404,7 +405,7 @@ export class Editing {
   async review() {
     this.commit();
     if (!this.#sheet.shown || this.#isBusy()) return;
-    const { rows, grid } = this.#sheet.shown;
+    const { rows, grid, schema } = this.#sheet.shown;
     const table = this.#sheet.table;
     const { changes } = table;
     const [problem] = this.#sheet.problems();
@@ -418,6 +419,7 @@ export class Editing {
     try {
       const outcome = await reviewAndApply(this.#host.api, {
         changes, of: { db: table.db, table: table.table, timeZone: rows.timeZone }, nameOf: (id) => `The row ${this.#sheet.nameOf(id)}`, showReview, showConflict,
+        follows: () => followsOf(this.#host.api, { db: table.db, table: table.table, columns: schema.columns }, changes.list), transactions: this.#host.transactions,
       }, {
         changed: () => this.#changed(), took: (id, row) => this.#took(table, rows, id, row),
         applying: (id) => { this.#applying = id; this.#draw(); }, refused: () => { this.#applying = ''; this.#draw(); },

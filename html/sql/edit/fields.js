@@ -3,7 +3,7 @@
  * @module
  */
 
-import { classOf, isNumber } from '../data/values.js';
+import { choicesOf, classOf, isNumber } from '../data/values.js';
 
 /** Characters up to which a text without line ends is edited in its cell. */
 const IN_CELL = 150;
@@ -56,12 +56,6 @@ function kindOf(base, type, json) {
   if (base === 'timestamp' || base === 'datetime') return 'datetime';
   const kind = json ? 'json' : classOf(type);
   return kind === 'shape' ? 'binary' : /** @type {FieldKind} */ (kind);
-}
-
-/** The values of an ENUM or SET. @param {string} type */
-export function choicesOf(type) {
-  const list = /^(?:enum|set)\((.*)\)/is.exec(type)?.[1] ?? '';
-  return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, text]) => text.replaceAll("''", "'"));
 }
 
 /** Why a column does not take what stands for a value; empty where it does. @param {Field} field @param {any} value */
@@ -170,16 +164,25 @@ function integerProblem(name, bytes, unsigned, value) {
 
 const MOMENTS = {
   date: [/^\d{4}-\d{1,2}-\d{1,2}$/, 'dates such as 2024-05-31'],
-  datetime: [/^\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d{0,6})?)?)?$/, 'moments such as 2024-05-31 23:59:59'],
-  time: [/^-?(\d{1,3}:\d{2}(:\d{2}(\.\d{0,6})?)?)$/, 'times such as 23:59:59'],
+  datetime: [/^\d{4}-\d{1,2}-\d{1,2}([ T]([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{0,6})?)?)?$/, 'moments such as 2024-05-31 23:59:59'],
+  time: [/^-?(\d{1,3}:[0-5]\d(:[0-5]\d(\.\d{0,6})?)?)$/, 'times such as 23:59:59'],
 };
 
 function momentProblem({ kind, name, sizes }, value) {
   const kept = sizes[0] ?? 0;
   const [pattern, such] = MOMENTS[kind];
   if (!pattern.test(value)) return `${name} holds ${such}; “${value}” is none`;
+  if (kind !== 'time' && !isDay(value)) return `${name} holds ${such}; there is no ${/^[\d-]+/.exec(value)?.[0]}`;
   const digits = /\.(\d*?)0*$/.exec(value)?.[1].length ?? 0;
   return digits > kept ? `${name} keeps ${kept} digits of a second; ${digits} would be rounded` : '';
+}
+
+/** Whether a date is in the calendar; months and days that are 0 are the server's to judge. @param {string} text */
+function isDay(text) {
+  const [year, month, day] = text.split(/\D/).map(Number);
+  const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  const most = month === 2 ? 28 + Number(leap) : [4, 6, 9, 11].includes(month) ? 30 : 31;
+  return month <= 12 && day <= most;
 }
 
 function jsonProblem(name, value) {

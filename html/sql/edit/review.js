@@ -6,6 +6,7 @@
 import { copyText, h, iconButton } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { tokens } from '../core/lexer.js';
+import { openText } from './words.js';
 
 /** Statements that are drawn, and characters of one that are coloured. */
 const MOST = 300;
@@ -16,11 +17,12 @@ const SHOWN = 2000;
 
 /**
  * Shows what would run; resolves with `'apply'`, with the number of a change that is to be taken back, or with nothing.
- * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean}} review `uncompared`: large values are not compared
+ * @param {{statements: string[], transaction: boolean, note?: string|null, uncompared?: boolean, follows?: string[], open?: string[]}} review `uncompared`: large values
+ *   are not compared; `follows`: what happens to rows of other tables; `open`: tabs with an open transaction
  * @param {string} table
  * @returns {Promise<'apply'|number|undefined>}
  */
-export function showReview({ statements, transaction, note, uncompared }, table) {
+export function showReview({ statements, transaction, note, uncompared, follows = [], open = [] }, table) {
   const count = statements.length;
   const list = h('ol', { class: 'review-list', 'aria-label': 'Statements' });
   const copy = h('button', { type: 'button', class: 'button', text: 'Copy all', on: { click: () => copyText(statements.map((sql) => `${sql};\n`).join('')) } });
@@ -32,6 +34,8 @@ export function showReview({ statements, transaction, note, uncompared }, table)
       h('p', { class: transaction ? 'review-how' : 'review-how warn', text: howText(transaction, count) }),
       note && h('p', { class: 'review-how', text: note }),
       uncompared && h('p', { class: 'review-how', text: 'Values of more than 4 million characters are not compared with what they are now.' }),
+      follows.length > 0 && h('ul', { class: 'review-how warn review-follows', 'aria-label': 'What foreign keys do besides' }, follows.map((text) => h('li', { text }))),
+      open.length > 0 && h('p', { class: 'review-how warn', text: `${openText(open)}. This runs outside of them.` }),
       list,
       count > MOST && h('p', { class: 'dim', text: `… and ${(count - MOST).toLocaleString('en')} more; Copy all has them.` }),
     ],
@@ -74,8 +78,8 @@ export function showConflict({ change, columns, now, name }) {
   const told = columns.flatMap((column, i) => {
     const changed = now !== null && (now[i] === undefined || String(now[i]) !== String(was(i)));
     if (!changed && !set.has(column)) return [];
-    const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : textOf(was(i));
-    return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: textOf(was(i)) }), h('td', { text: mine }),
+    const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : now === null ? textOf(was(i)) : 'not changed by you';
+    return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: textOf(was(i)) }), h('td', { class: op === 'update' && now !== null && !set.has(column) ? 'dim' : null, text: mine }),
       h('td', { text: now === null ? '–' : now[i] === undefined ? '(too large to be shown)' : textOf(now[i]) }, changed && now[i] !== undefined && h('b', { class: 'warn', text: ' changed' })))];
   });
   const head = h('tr', {}, ['Column', 'As you saw it', 'Yours', 'Now'].map((text) => h('th', { scope: 'col', text })));
@@ -88,13 +92,22 @@ export function showConflict({ change, columns, now, name }) {
     body: [
       h('p', { text: `${name} ${gone ? 'is gone: somebody deleted it' : 'is not as it was when you changed it: somebody else was there'}. Nothing was written.` }),
       h('div', { class: 'conflict', tabindex: 0, role: 'group', 'aria-label': 'Both rows' }, h('table', { 'aria-label': 'What differs' }, h('thead', {}, head), h('tbody', {}, told))),
-      h('p', { class: 'dim', text: 'What you keep is shown as SQL once more before it is written.' }),
+      h('p', { text: keepText(change, gone) }),
     ],
     actions: [
       { label: 'Leave it for now', value: undefined }, { label: gone ? 'Drop my change' : 'Take theirs', value: 'theirs' },
       ...(gone && op === 'delete' ? [] : [keep]),
     ],
   });
+}
+
+/** What keeping one's own change writes. @param {import('./changes.js').Change} change @param {boolean} gone */
+function keepText({ op, set }, gone) {
+  const again = 'it is shown as SQL once more before it is written.';
+  if (gone) return op === 'delete' ? '' : `Mine as a new row: all that you saw of the row, with your changes; ${again}`;
+  if (op === 'delete') return `Delete it all the same: the row as it is now goes; ${again}`;
+  const written = [...set].map(([name, value]) => `${name} = ${textOf(value)}`).join(', ');
+  return `Keep mine writes ${written} and nothing else: the other columns stay as they are now; ${again}`;
 }
 
 function textOf(value) {

@@ -109,7 +109,9 @@ export class Sheet {
 
   /** What speaks against a value that was put in. @param {import('./changes.js').Change} change @param {Field} field */
   #problem({ op, set }, field) {
-    const value = field && op !== 'delete' && set.get(field.name);
+    if (!field || op === 'delete') return '';
+    const value = set.get(field.name);
+    if (field.required && ((op === 'insert' && !set.has(field.name)) || value instanceof Default)) return `${field.name} needs a value: it is NOT NULL and has no default`;
     return typeof value === 'string' ? read(field, value).problem : '';
   }
 
@@ -117,7 +119,7 @@ export class Sheet {
   problems() {
     const { changes, fields } = this.table;
     return changes.list.flatMap((change) => fields.flatMap((field, column) => {
-      const problem = change.set.has(field.name) ? this.#problem(change, field) : '';
+      const problem = change.op === 'insert' || change.set.has(field.name) ? this.#problem(change, field) : '';
       return problem ? [{ id: change.id, column, problem }] : [];
     }));
   }

@@ -99,7 +99,9 @@ export class Grid {
   /** Rows came or went. `renew`: those in sight may be others; else only what was awaited is filled. */
   grew(renew = true) {
     const { model } = this;
-    const left = model.left(0);
+    const { width } = model;
+    const first = model.columnAt(this.element.scrollLeft + model.numberWidth);
+    const left = model.left(first);
     model.grew();
     this.empty.hidden = model.rowCount > 0;
     this.element.setAttribute('aria-rowcount', String(model.rowCount + 1));
@@ -107,7 +109,9 @@ export class Grid {
     else model.active = model.clamp({ row: Math.max(0, model.active.row), column: model.active.column });
     model.anchor = model.clamp(model.anchor);
     this.#resized();
-    if (renew || left !== model.left(0)) {
+    // What is in sight stays where it is when columns beside it become wider.
+    if (this.element.scrollLeft > 0) this.element.scrollLeft += model.left(first) - left;
+    if (renew || width !== model.width) {
       for (const row of this.#rows.values()) row.number.style.width = `${model.numberWidth}px`;
       return this.render(true);
     }

@@ -96,8 +96,12 @@ export class GridModel {
     this.#measure();
   }
 
-  /** Rows came or went. */
+  /** Rows came or went: numbers and keys that came are shown whole. */
   grew() {
+    const { latest, columns } = this.result;
+    const isGrowing = (i) => !this.sized.has(i) && (['number', 'date', 'time'].includes(this.kinds[i]) || this.result.isKey(i));
+    this.widths = this.widths.map((width, i) => (latest.length && isGrowing(i)
+      ? Math.max(width, this.#pixels(widthInCharacters(columns[i], latest.map((row) => row[i]), this.kinds[i]))) : width));
     this.#measure();
   }
 

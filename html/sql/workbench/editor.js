@@ -176,6 +176,12 @@ export class Editor {
 
   /** Where the character at `offset` is painted, in the window's px, or null where it is not. @param {number} offset */
   rectOf(offset) {
+    // What was typed last may wait for its frame.
+    if (this.#frame) {
+      cancelAnimationFrame(this.#frame);
+      this.#frame = 0;
+      this.#paintNow();
+    }
     const line = this.lineOf(offset);
     const row = this.layer.querySelector(`[data-line="${line}"]`);
     if (!row) return null;

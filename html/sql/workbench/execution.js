@@ -134,7 +134,7 @@ export class Execution {
     if (tab.run) return undefined;
     tab.dictionary = true;
     return this.#begin(tab, new module.FileRun(this.#host.api, {
-      file, db: tab.db, session: tab.session, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
+      file, db: tab.db, session: tab.session, inTransaction: tab.inTransaction, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
       onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onError: (message) => tab.showMessage({ text: message }),
@@ -143,12 +143,13 @@ export class Execution {
 
   #start(tab, statements, plan) {
     return this.#begin(tab, new Run(this.#host.api, {
-      statements, plan, db: tab.db, session: tab.session, limit: this.#host.settings.limit || null, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
+      statements, plan, db: tab.db, session: tab.session, inTransaction: tab.inTransaction, limit: this.#host.settings.limit || null, readOnly: this.#host.readOnly, stopOnError: this.#host.settings.stopOnError, results: tab.results,
       onProgress: (progress) => { tab.progress = progress; this.#host.drawState(tab); },
       onOutcome: (outcome) => this.#host.remember(tab, outcome),
       onDatabase: (db) => { tab.db = db; this.#host.tabChanged(tab); },
       onTransaction: (open) => tab.setTransaction(open && !this.#host.readOnly),
       onDictionary: () => { tab.dictionary = true; },
+      onNote: (text) => tab.showMessage({ text, kind: 'warn' }),
       onError: (statement, message, bare, offset, unreached) => {
         const written = this.#unexplained(statement);
         tab.showError(written, message, bare, offset === undefined ? undefined : Math.max(0, offset - statement.sql.length + written.sql.length), unreached);

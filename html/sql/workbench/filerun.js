@@ -1,6 +1,7 @@
 // Runs a script from its file, which may have any size: a piece at a time is sent, and how its statements ended is shown.
 import { readEnvelope } from '../../common/transport.js';
 import { formatBytes } from '../../common/figures.js';
+import { committedBy } from '../core/commits.js';
 import { readOutcomes } from '../core/outcomes.js';
 import { randomId } from './store.js';
 
@@ -34,13 +35,14 @@ export class FileRun {
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
-   * @param {{file: File, db: string, session: string, readOnly: boolean, stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>,
+   * @param {{file: File, db: string, session: string, inTransaction?: boolean, readOnly: boolean, stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>,
    *   onProgress: (progress: import('./runner.js').Progress) => void, onTransaction: (open: boolean) => void, onError: (message: string) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
     this.#options = options;
     this.id = randomId();
+    this.#openedIn = options.inTransaction ? 1 : 0;
     this.db = options.db;
     this.session = options.session;
     this.statements = [options.file.name];
@@ -117,7 +119,10 @@ export class FileRun {
     Object.assign(now, { bytes: at + outcome.offset, line: line + outcome.line - 1 });
     now.affected += outcome.affected_rows ?? 0;
     if (outcome.code === CONNECTION_LOST || CONNECTION_ENDED.has(outcome.error?.errno ?? 0)) this.#lost = this.#undone(now.line);
+    const [first, second] = String(outcome.kind).split(' ');
     if (typeof outcome.in_transaction === 'boolean') {
+      const committed = this.#openedIn && outcome.code === 200 ? committedBy(first, second, outcome.in_transaction) : '';
+      if (committed) this.#options.results.addNote(this, `Line ${now.line}: ${committed}`, 'warn');
       this.#options.onTransaction(outcome.in_transaction);
       this.#openedIn = outcome.in_transaction ? this.#openedIn || now.line : 0;
     }

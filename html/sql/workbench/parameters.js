@@ -22,7 +22,7 @@ export async function fillParameters(statements, store) {
   const rows = names.map((name) => row(name, before[name]));
   const values = await openDialog({
     title: names.length === 1 ? 'Parameter' : 'Parameters',
-    body: [h('p', { class: 'dim', text: 'Texts are put in quotes. A list is written with commas or on lines of its own, for IN.' }), h('div', { class: 'parameters' }, rows.map(({ element }) => element))],
+    body: [h('p', { class: 'dim', text: 'Texts are put in quotes. A list is written with commas or on lines of its own, for IN. Enter goes on and runs after the last, Shift+Enter breaks a line, Ctrl+Enter runs.' }), h('div', { class: 'parameters' }, rows.map(({ element }) => element))],
     actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
       const done = () => {
@@ -32,10 +32,14 @@ export async function fillParameters(statements, store) {
       };
       dialog.querySelector('.dialog-foot')?.append(h('button', { type: 'button', class: 'button primary', text: 'Run', on: { click: done } }));
       dialog.addEventListener('keydown', (event) => {
-        const inList = /** @type {Element} */ (event.target).matches('textarea') && !event.ctrlKey && !event.metaKey;
-        if (event.key !== 'Enter' || event.isComposing || inList || /** @type {Element} */ (event.target).matches('button, select')) return;
+        if (event.key !== 'Enter' || event.isComposing || /** @type {Element} */ (event.target).matches('button, select')) return;
+        const at = rows.findIndex(({ input }) => input === event.target);
+        const breaks = at >= 0 && !event.ctrlKey && !event.metaKey && (event.shiftKey || rows[at].isList());
+        if (breaks) return;
         event.preventDefault();
-        done();
+        const next = event.ctrlKey || event.metaKey ? undefined : rows.slice(at + 1).find(({ input }) => at >= 0 && !input.disabled);
+        if (next) next.input.focus();
+        else done();
       });
       (rows[0].input.disabled ? rows[0].type : rows[0].input).focus();
       rows[0].input.select();
@@ -54,15 +58,18 @@ function row(name, { type: lastType = 'text', value: last = '' } = {}) {
   const type = h('select', { class: 'field', 'aria-label': `Type of ${name}` }, Object.entries(TYPES).map(([value, text]) => h('option', { value, text })));
   const wrong = h('span', { class: 'parameter-wrong bad', id: `parameter-${name}-wrong`, role: 'status' });
   const value = () => ({ type: /** @type {import('../core/parameters.js').ParameterType} */ (type.value), value: input.value });
+  const isList = () => type.value === 'list';
+  const fit = () => { input.rows = isList() ? 4 : Math.min(4, input.value.split('\n').length); };
   const adapt = () => {
     input.disabled = type.value === 'null';
-    input.rows = type.value === 'list' ? 4 : 1;
+    fit();
     wrong.textContent = '';
   };
   input.value = last;
   type.value = Object.hasOwn(TYPES, lastType) ? lastType : 'text';
   type.addEventListener('change', adapt);
+  input.addEventListener('input', fit);
   adapt();
   const check = () => (wrong.textContent = wrongWith(value()));
-  return { name, input, type, value, check, element: h('div', { class: 'parameter' }, h('label', { for: input.id, text: `:${name}` }), type, input, wrong) };
+  return { name, input, type, value, check, isList, element: h('div', { class: 'parameter' }, h('label', { for: input.id, text: `:${name}` }), type, input, wrong) };
 }

@@ -25,7 +25,7 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
  * What a tab needs of the page.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings, info: ServerInfo,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
- *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, welcome: () => Node, runFile: (tab: QueryTab) => void}} TabHost
+ *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, welcome: () => Node, runFile: (tab: QueryTab) => void, stopOnError: (stops: boolean) => void}} TabHost
  */
 
 /** A part of the page that is loaded when it is wanted; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
@@ -260,7 +260,10 @@ export class QueryTab {
     this.editor.area.readOnly = true;
     const drop = h('button', { type: 'button', class: 'button', text: 'Close file', on: { click: () => this.clearScript() } });
     const run = h('button', { type: 'button', class: 'button', text: 'Run from the file', on: { click: () => this.app.runFile(this) } });
-    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes the whole file, and does not ask before data is lost.` }), run, drop);
+    const stops = h('input', { type: 'checkbox', on: { change: () => this.app.stopOnError(stops.checked) } });
+    stops.checked = this.app.settings.stopOnError;
+    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes the whole file, and does not ask before data is lost.` }),
+      h('label', { class: 'check' }, stops, 'Stop at the first error'), run, drop);
     this.banner.hidden = false;
   }
 

@@ -4,6 +4,7 @@ import { errorSpan, offsetOf } from '../core/errors.js';
 import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { readOnlyRefusal } from '../core/readonly.js';
+import { committedBy } from '../core/commits.js';
 import { readOutcomes, togetherFrom } from '../core/outcomes.js';
 import { ResultSet } from '../core/resultset.js';
 import { readQuery } from '../core/stream.js';
@@ -43,20 +44,24 @@ export class Run {
   #gaveUp = false;
   /** Whether the last answer said that the session's connection was lost. */
   #lost = false;
+  /** Whether the session had a transaction open before the last answer, and has one now. */
+  #wasOpen = false;
+  #isOpen = false;
   #timer = 0;
   #reportedAt = 0;
   #now = { index: 0, rows: 0, bytes: 0, sql: '' };
 
   /**
    * @param {ReturnType<typeof import('../api.js').createApi>} api
-   * @param {{statements: Statement[], db: string, limit: number|null, session: string, readOnly: boolean, plan: boolean,
+   * @param {{statements: Statement[], db: string, limit: number|null, session: string, inTransaction?: boolean, readOnly: boolean, plan: boolean,
    *   stopOnError: boolean, results: ReturnType<typeof import('../results/results.js').createResults>, onProgress: (progress: Progress) => void, onOutcome: (outcome: Outcome) => void,
-   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onError: (statement: Statement, message: string, bare: string, offset?: number, unreached?: boolean) => void}} options
+   *   onDatabase: (db: string) => void, onTransaction: (open: boolean) => void, onDictionary: () => void, onNote?: (text: string) => void, onError: (statement: Statement, message: string, bare: string, offset?: number, unreached?: boolean) => void}} options
    */
   constructor(api, options) {
     this.#api = api;
     this.#options = options;
     this.id = randomId();
+    this.#isOpen = options.inTransaction === true;
     this.db = options.db;
     this.session = options.session;
     this.statements = options.statements.map(({ sql }) => sql);
@@ -79,6 +84,8 @@ export class Run {
     this.#timer = setInterval(() => this.#report(), TICK_MS);
     try {
       counts = await this.#each();
+      const left = this.statements.length - counts.done;
+      if (counts.failed && left > 0 && !this.#cancelled) results.addNote(this, `Stopped at the error: ${left.toLocaleString('en')} more ${left === 1 ? 'statement was' : 'statements were'} not run. “Go on after errors” in the menu of the editor runs them all the same.`);
     } finally {
       clearInterval(this.#timer);
       end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, errno: this.#errno, elapsedMs: performance.now() - this.began };
@@ -210,9 +217,12 @@ export class Run {
 
   /** A session that loses its connection loses its transaction. */
   #tellTransaction({ code, inTransaction }) {
+    this.#wasOpen = this.#isOpen;
     this.#lost = code === CONNECTION_LOST;
     const open = this.#lost ? false : inTransaction;
-    if (typeof open === 'boolean') this.#options.onTransaction(open);
+    if (typeof open !== 'boolean') return;
+    this.#isOpen = open;
+    this.#options.onTransaction(open);
   }
 
   /** Whether leaving now would interrupt a statement that may write. */
@@ -246,6 +256,11 @@ export class Run {
     const rows = result?.columns?.length ? result.count : result?.affected_rows ?? null;
     this.#options.onOutcome({ sql, ms: took, rows, error: null });
     const [first, second] = firstWords(sql);
+    const committed = this.#wasOpen ? committedBy(first, second, this.#isOpen) : '';
+    if (committed) {
+      this.#options.results.addNote(this, committed, 'warn');
+      this.#options.onNote?.(committed);
+    }
     if (first?.toUpperCase() === 'USE' && second) {
       this.db = unquoteIdentifier(second);
       this.#options.onDatabase(this.db);

@@ -165,6 +165,7 @@ export class Workbench {
     const { run, script } = this.active;
     return [
       { label: 'Run whole script', icon: 'play-all', key: keyText('runAll'), disabled: run !== null, run: c.runAll },
+      this.settings.stopOnError ? { label: 'Go on after errors', icon: 'play-all', run: () => this.stopOnError(false) } : { label: 'Stop at the first error', icon: 'stop', run: () => this.stopOnError(true) },
       { label: 'History …', icon: 'history', key: keyText('history'), run: c.history },
       { label: 'Saved queries …', icon: 'messages', key: keyText('saved'), run: c.saved },
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
@@ -197,6 +198,12 @@ export class Workbench {
     this.#setting('wrap', on);
     for (const tab of this.tabs) tab.editor.wrap(on);
     announce(on ? 'Long lines are wrapped' : 'Long lines run on');
+  }
+
+  /** Whether a script ends at its first error. @param {boolean} stops */
+  stopOnError(stops) {
+    this.#setting('stopOnError', stops);
+    notify(stops ? 'Scripts stop at the first error' : 'Scripts go on after errors', 'info');
   }
 
   #setting(key, value) {
@@ -448,6 +455,7 @@ export class Workbench {
     const view = new module.DataView(db, table, {
       api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
       readOnly: () => this.readOnly,
+      transactions: () => this.tabs.filter((tab) => tab.inTransaction).map((tab) => (tab.results === results ? `This tab (${tab.name})` : `The tab ${tab.name}`)),
       fill: (ofDb, ofTable) => this.openImport({ db: ofDb, table: ofTable }),
     });
     results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => { view.grid?.schedule(); this.sidebar.mark(db, table); }, onClose: () => view.dispose() });

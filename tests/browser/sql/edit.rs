@@ -38,7 +38,7 @@ fn until_loaded(client: &Client) {
 
 /// The page on the data of `table`.
 #[track_caller]
-fn on_data(db: &'static str, setup: &str, table: &str) -> Client {
+pub(crate) fn on_data(db: &'static str, setup: &str, table: &str) -> Client {
     let client = Client::open(db, setup);
     client.show_tables();
     open_data(&client, table);
@@ -47,7 +47,7 @@ fn on_data(db: &'static str, setup: &str, table: &str) -> Client {
 
 /// Types into the cell at a place, which begins its edit, and ends that with a key.
 #[track_caller]
-fn type_into(client: &Client, row: usize, column: usize, text: &str, end: &str) {
+pub(crate) fn type_into(client: &Client, row: usize, column: usize, text: &str, end: &str) {
     client.click_cell(row, column);
     client.page.type_text(text);
     client.page.press(end);
@@ -56,7 +56,7 @@ fn type_into(client: &Client, row: usize, column: usize, text: &str, end: &str) 
 
 /// Opens the review and gives the statements.
 #[track_caller]
-fn review(client: &Client) -> Vec<String> {
+pub(crate) fn review(client: &Client) -> Vec<String> {
     client.page.click(".edit-bar text=Review SQL …");
     client.page.wait_for("eyes.first('.review-list code')");
     client.page.texts(".review-list code")
@@ -64,7 +64,7 @@ fn review(client: &Client) -> Vec<String> {
 
 /// Applies what is reviewed and waits until it is done.
 #[track_caller]
-fn apply(client: &Client) {
+pub(crate) fn apply(client: &Client) {
     client.page.click("dialog text=Apply");
     client.page.wait_for("!document.querySelector('dialog[open]') && eyes.all('.toast').some((toast) => toast.innerText.includes('applied'))");
     client
@@ -75,12 +75,12 @@ fn apply(client: &Client) {
 
 /// What the bar says of the changes.
 #[track_caller]
-fn pending(client: &Client) -> String {
+pub(crate) fn pending(client: &Client) -> String {
     client.text(".edit-count")
 }
 
 /// What a query gives, a row a line.
-fn server(sql: &str) -> String {
+pub(crate) fn server(sql: &str) -> String {
     Database::shared().column(sql).join("\n")
 }
 
@@ -396,9 +396,21 @@ fn a_row_that_changed_meanwhile_is_shown_with_both_values_and_a_choice() {
     page.click("dialog text=Apply");
     page.wait_for("eyes.first('.conflict')");
     let shown = client.text(".conflict");
-    for part in ["one", "mine", "theirs", "1.00", "5.00"] {
+    for part in [
+        "one",
+        "mine",
+        "theirs",
+        "1.00",
+        "5.00",
+        "not changed by you",
+    ] {
         assert!(shown.contains(part), "{shown}");
     }
+    assert!(
+        client
+            .text("dialog")
+            .contains("Keep mine writes name = mine and nothing else")
+    );
     page.assert_accessible("a row that changed meanwhile");
     page.screenshot("edit-conflict");
     // Left: all stays as it was, the row marked.
@@ -823,6 +835,11 @@ fn a_row_that_another_transaction_holds_can_be_waited_for_or_cancelled() {
     page.click(".results-tab text=items data");
     type_into(&client, 0, 1, "waits", "Enter");
     review(&client);
+    let told = client.text("dialog");
+    assert!(
+        told.contains("This tab (query 1) has a transaction open"),
+        "{told}"
+    );
     page.click("dialog text=Apply");
     page.wait_for("eyes.first('.edit-state')?.innerText.includes('Applying')");
     page.click(".edit-bar text=Cancel");

@@ -8,6 +8,7 @@ mod completing;
 mod data;
 mod dumps;
 mod edit;
+mod edit_told;
 mod editor;
 mod exports;
 mod first_rows;

@@ -74,6 +74,32 @@ fn parameters_are_asked_for_and_remembered() {
     assert_eq!(client.sent(), 1);
 }
 
+#[test]
+fn enter_runs_with_the_parameters_and_a_press_beside_them_loses_none() {
+    let client = Client::open("saved_enter", "");
+    let page = &client.page;
+    client.write("SELECT :a AS a, :b AS b");
+    page.press("Ctrl+Enter");
+    page.wait_for("eyes.all('dialog .parameter').length === 2");
+    page.type_text("5");
+    page.press("Enter");
+    page.wait_for("document.activeElement.id === 'parameter-b'");
+    page.type_text("x");
+    page.press("Shift+Enter");
+    page.type_text("y");
+    // What was entered is not lost by a press beside the dialog.
+    page.eval("for (const type of ['pointerdown', 'click']) document.querySelector('dialog').dispatchEvent(new PointerEvent(type, {bubbles: true}))");
+    client.settle();
+    assert_eq!(page.eval("eyes.first('#parameter-a')?.value"), "5");
+    client.until_ended(|| page.press("Enter"));
+    assert_eq!(client.cells(), [["5", "x⏎y"]]);
+    // As long as nothing was entered, it closes.
+    page.press("Ctrl+Enter");
+    page.wait_for("eyes.first('#parameter-a')?.value === '5'");
+    page.eval("for (const type of ['pointerdown', 'click']) document.querySelector('dialog').dispatchEvent(new PointerEvent(type, {bubbles: true}))");
+    page.wait_for("!document.querySelector('dialog')");
+}
+
 fn choose(client: &Client, name: &str, kind: &str) {
     client.page.eval(&format!(
         "(() => {{ const type = eyes.first({}); type.value = {}; type.dispatchEvent(new Event('change')); }})()",
