@@ -4,7 +4,7 @@
  */
 
 import { isNumber } from '../data/values.js';
-import { choicesOf } from '../edit/fields.js';
+import { choicesOf } from '../data/values.js';
 
 /** @typedef {(text: string) => string} Objection why a column does not take a text as it is; empty where it does, or where the server says so itself */
 
