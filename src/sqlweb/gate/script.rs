@@ -137,10 +137,11 @@ impl<R: Read> Script<R> {
                     self.take(taken);
                     continue;
                 }
-                Found::Open(..) if !self.is_ended => {
+                Found::Open(start, _) if !self.is_ended => {
                     // Looked at again when there is twice as much, so that a long statement is not read too often.
                     let open = self.text.len() - self.at;
                     if open > self.most {
+                        self.take(start);
                         return Err(self.too_long());
                     }
                     let more = open.min(self.most - open);
@@ -168,6 +169,7 @@ impl<R: Read> Script<R> {
         };
         let offset = self.offset + count(start);
         if sql.len() > self.most {
+            self.take(start);
             return Err(self.too_long());
         }
         self.take(taken);

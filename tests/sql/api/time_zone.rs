@@ -6,7 +6,7 @@ use super::post;
 use support::database::Database;
 use support::postern::Postern;
 
-const ASK: &str = "SELECT @@session.time_zone AS zone, FROM_UNIXTIME(0) AS epoch";
+const ASK: &str = "SELECT @@session.time_zone AS zone, FROM_UNIXTIME(86400) AS epoch";
 
 /// What a statement says of its time zone.
 fn asked(postern: &Postern, session: &str, zone: Value) -> Value {
@@ -22,8 +22,8 @@ fn test_mode(arguments: &[&str]) {
     let own = asked(&postern, "tab", Value::Null);
     for session in ["", "tab"] {
         for (zone, epoch) in [
-            ("+02:00", "1970-01-01 02:00:00"),
-            ("-09:30", "1969-12-31 14:30:00"),
+            ("+02:00", "1970-01-02 02:00:00"),
+            ("-09:30", "1970-01-01 14:30:00"),
         ] {
             let there = asked(&postern, session, json!(zone));
             assert_eq!(there, json!({"zone": zone, "epoch": epoch}));
