@@ -4,7 +4,7 @@
 set -eu
 
 binary=$1
-max_bytes=${2:-6500000}
+max_bytes=${2:-6600000}
 
 fail() {
 	echo "static: $*" >&2
