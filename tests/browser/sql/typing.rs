@@ -91,6 +91,8 @@ fn what_is_typed_is_what_stands_there() {
                 client.page.viewport(800, 240);
                 let next = || work.lock().unwrap().pop();
                 while let Some((sql, pause)) = next() {
+                    // The list that is open lies over the low editor.
+                    client.page.press("Escape");
                     client.write("");
                     client.page.type_at_pace(&sql, pause);
                     let left = client.editor();
