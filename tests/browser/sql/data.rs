@@ -708,7 +708,8 @@ const ROWS_SEEN: &str = r"(() => {
 fn four_rows_are_seen_in_a_low_window_and_the_editor_comes_back_with_the_focus() {
     let client = Client::open(
         "data_low",
-        &(FAMILY.to_owned() + "; INSERT INTO person SELECT seq, 'x', 1, 'de', 1 FROM seq_10_to_90"),
+        &(FAMILY.to_owned()
+            + "; INSERT INTO person WITH RECURSIVE n (seq) AS (SELECT 10 UNION ALL SELECT seq + 1 FROM n WHERE seq < 90) SELECT seq, 'x', 1, 'de', 1 FROM n"),
     );
     let page = &client.page;
     let size = |width: u32, height: u32, mobile: bool| {

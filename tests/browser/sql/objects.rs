@@ -335,7 +335,7 @@ fn a_schema_begins_with_facts_and_ends_with_what_belongs_to_the_table() {
         "Engine",
         "InnoDB",
         "utf8mb4",
-        "≈ 3",
+        "≈ ",
         "Next AUTO_INCREMENT",
         "People who buy",
         "primary",

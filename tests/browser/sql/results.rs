@@ -187,7 +187,7 @@ fn explain_is_a_readable_tree() {
         Kind::MySql => [
             "Sort",
             "Table scan on a",
-            "ALL",
+            "reads the whole table",
             "ndex lookup on b using k",
             "remark",
         ],
