@@ -92,6 +92,7 @@ fn plans_are_drawn_in_every_form() {
     look(&client, "mysql-analyze");
     client.run("EXPLAIN FORMAT=TREE SELECT 1 UNION SELECT 2");
     page.click(".results-tab:first-child [role=tab]");
+    page.wait_for("eyes.cells().length > 0");
     assert!(client.cells()[0][0].contains("->"), "{:?}", client.cells());
     look(&client, "mysql-tree-cell");
 }
