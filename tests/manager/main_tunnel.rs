@@ -125,8 +125,12 @@ fn at_the_start_it_is_set_up_from_what_was_saved_at_the_same_port() {
     assert_eq!(calls, 1, "no call is needed for it");
     drop(manager);
     let taken = u16::try_from(port.as_u64().unwrap()).unwrap();
-    // Another test may have it already.
-    let _taken = TcpListener::bind(("127.0.0.1", taken)).ok();
+    // Another test can have had it for a while.
+    let mut held = None;
+    wait_until(TIMEOUT, "the port that was given back", || {
+        held = TcpListener::bind(("127.0.0.1", taken)).ok();
+        held.is_some()
+    });
     let manager = far.manager_in(&home);
     assert_ne!(wait_up(&manager)[0]["local_port"], port);
 }

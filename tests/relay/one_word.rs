@@ -319,11 +319,20 @@ fn keep_the_usual_port_away() {
     });
 }
 
+/// The port in a link of an application.
+fn port_of(link: &str) -> u16 {
+    let host = link
+        .trim_end_matches('/')
+        .rsplit_once(':')
+        .expect("a port")
+        .1;
+    host.parse().expect("a number")
+}
+
 /// What the link answers; a connection to a relay that just ends is reset.
 fn answer(link: &str) -> std::io::Result<String> {
     let host = link.trim_end_matches('/').trim_start_matches("http://");
-    let port = host.rsplit(':').next().unwrap();
-    let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
+    let mut stream = TcpStream::connect(("127.0.0.1", port_of(link)))?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     write!(
         stream,
@@ -332,15 +341,6 @@ fn answer(link: &str) -> std::io::Result<String> {
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     Ok(text)
-}
-
-fn port_of(link: &str) -> u16 {
-    let host = link
-        .trim_end_matches('/')
-        .rsplit_once(':')
-        .expect("a port")
-        .1;
-    host.parse().expect("a number")
 }
 
 fn is_there(link: &str) -> bool {
