@@ -6,6 +6,7 @@ use std::time::Duration;
 use mysql::Conn;
 use mysql::consts::StatusFlags;
 
+use super::driver::call_driver;
 use super::server_info::ServerInfo;
 use super::socket_handle::SocketHandle;
 use super::wire::{Answer, LONGEST_TEXT, LastTold};
@@ -14,6 +15,9 @@ use crate::sync::Permit;
 
 /// Longest silence of the server in answer to a statement of ours. A person's statement has no limit.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Longest silence of the server in answer to a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One database connection with its place under the cap.
 pub(crate) struct DbConn {
@@ -82,6 +86,12 @@ impl DbConn {
         let outcome = work(self);
         self.socket.set_read_timeout(Some(READ_TIMEOUT));
         outcome
+    }
+
+    /// Whether the server answers on it; waits for that [`PING_TIMEOUT`] at most.
+    pub(crate) fn is_there(&mut self) -> bool {
+        let ping = |conn: &mut Self| call_driver(|| conn.driver.ping()).is_ok();
+        self.with_read_timeout(Some(PING_TIMEOUT), ping)
     }
 
     /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::connector::Connector;
 use super::db_conn::DbConn;
-use super::driver::call_driver;
 use super::owner::Owner;
 use super::socket_handle::Peeked;
 use crate::sqlweb::error::DbError;
@@ -29,9 +28,6 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// After this time without use a connection is asked whether it is still there, and not only whether it was closed.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
-
-/// Longest silence of the server in answer to that.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long what is left of a session without a connection is remembered.
 const MEMORY_TIME: Duration = Duration::from_secs(24 * 3600);
@@ -128,8 +124,7 @@ impl IdleConn {
             Peeked::Silence if self.since.elapsed() < TRUSTED_IDLE => return true,
             Peeked::Silence | Peeked::Data => {}
         }
-        let ping = |conn: &mut DbConn| call_driver(|| conn.driver.ping()).is_ok();
-        self.conn.with_read_timeout(Some(PING_TIMEOUT), ping)
+        self.conn.is_there()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::conn::{
     Answer, Connector, DbConn, RunningStatement, SentStatement, Set, StopRequest, readonly,
 };
-use crate::sqlweb::error::{DbError, NOT_MYSQL, StopCause};
+use crate::sqlweb::error::{DbError, INTERRUPTED, NOT_MYSQL, StopCause};
 use crate::sqlweb::output::{Flow, RowSink};
 
 /// How long rows that nobody wants may come after the server was told to stop: on a slow line it takes a while until
@@ -61,6 +61,15 @@ pub(crate) fn run(
     match (outcome, stop) {
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(stop.cause))
+        }
+        // MySQL's answer to a statement whose connection is killed: it closes then.
+        (Err(DbError::Statement(error)), None) if error.code == INTERRUPTED && !conn.is_there() => {
+            let lost = DbError::Lost("the server has killed it".into());
+            Err(if context.harmless {
+                lost
+            } else {
+                lost.with_effect()
+            })
         }
         // It was read to its end.
         (Err(DbError::NoRoom), _) if !context.harmless => Err(DbError::Unshown),
