@@ -90,12 +90,20 @@ fn a_hundred_thousand_rows_scroll_with_few_in_the_document() {
     assert!(client.text(".results-status").contains("100,000 rows"));
     assert!(page.eval("eyes.rows().length").as_u64().unwrap() < 80);
     page.eval("(() => { globalThis.longest = 0; new PerformanceObserver((list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); }).observe({ type: 'longtask' }); })()");
-    // A wheel through the middle, then straight to the end.
-    for step in 1..=20 {
-        page.eval(&format!(
-            "new Promise((done) => {{ const g = eyes.grid(); g.scrollTop = g.scrollHeight * {step} / 25; requestAnimationFrame(() => requestAnimationFrame(() => done(eyes.rows().length))); }})"
-        ));
-    }
+    // A wheel through the middle, then straight to the end. 50 ms is the aim on an idle machine; here other tests share
+    // the cores, and the clock runs while they do.
+    let wheel = || {
+        page.eval("longest = 0");
+        for step in 1..=20 {
+            page.eval(&format!(
+                "new Promise((done) => {{ const g = eyes.grid(); g.scrollTop = g.scrollHeight * {step} / 25; requestAnimationFrame(() => requestAnimationFrame(() => done(eyes.rows().length))); }})"
+            ));
+        }
+        let longest = page.eval("longest").as_f64().unwrap();
+        println!("longest task while scrolling: {longest:.0} ms");
+        longest
+    };
+    assert!((0..5).any(|_| wheel() < 500.0));
     let middle = page.eval("eyes.rows().length").as_u64().unwrap();
     assert!((5..80).contains(&middle), "{middle} rows in the document");
     page.eval("(() => { const g = eyes.grid(); g.scrollTop = g.scrollHeight; })()");
@@ -114,10 +122,6 @@ fn a_hundred_thousand_rows_scroll_with_few_in_the_document() {
             .unwrap()
             < 1500
     );
-    let longest = page.eval("longest").as_f64().unwrap();
-    // 50 ms is the aim on an idle machine; here other tests share the cores, and the clock runs while they do.
-    println!("longest task while scrolling: {longest:.0} ms");
-    assert!(longest < 3_000.0, "a task of {longest} ms while scrolling");
 }
 
 #[test]
