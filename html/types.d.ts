@@ -181,6 +181,7 @@ interface Settings {
 // The relay's status page
 
 interface RelayApplication {
+  app_id: string;
   url: string;
   protocol: string;
   target: string;
@@ -199,6 +200,9 @@ interface Connector {
   connected: boolean;
   enrolled_at: string;
   called_at: string;
+  /** What let it in, where the relay tells. */
+  invite?: string | null;
+  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number };
   applications: RelayApplication[];
 }
 
@@ -209,7 +213,15 @@ interface RelayStatus {
   fingerprint: string;
   since: string;
   version: string;
+  /** How many there are, and how many of them have a tunnel. */
+  enrolled: number;
+  connected: number;
+  /** How many were found, of which this is a page. */
+  matching: number;
+  next: number | null;
   connectors: Connector[];
+  /** By name: a number, numbers by cause or state, or durations. */
+  metrics: Record<string, any>;
   revoked: { name: string; label?: string; revoked_at: string }[];
 }
 

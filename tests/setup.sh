@@ -105,3 +105,21 @@ if [ "$scope" != demo ] && ! "$peers/bin/python" -c 'import asyncssh, paramiko, 
     "$peers/bin/pip" install --quiet --disable-pip-version-check \
         asyncssh==2.24.1 paramiko==5.1.0 websocket-client==1.9.2 websockets==17.4 </dev/null
 fi
+
+# Prometheus with promtool, unpacked beside the build: the package would start a service at the next boot.
+prometheus=$PWD/target/prometheus
+unpack_prometheus() {
+    rm -rf "$prometheus.new"
+    mkdir -p "$prometheus.new"
+    (cd "$prometheus.new" && apt-get download -q prometheus </dev/null >/dev/null) || return 1
+    dpkg -x "$prometheus.new"/prometheus_*.deb "$prometheus.new" || return 1
+    rm -rf "$prometheus.new"/*.deb "$prometheus"
+    mv "$prometheus.new" "$prometheus"
+}
+if [ "$scope" != demo ] && ! has promtool >/dev/null && ! [ -x "$prometheus/usr/bin/promtool" ]; then
+    echo 'setup: unpacking prometheus in target/prometheus'
+    unpack_prometheus 2>/dev/null || { [ "$(id -u)" = 0 ] && apt-get update -q </dev/null && unpack_prometheus; } || {
+        echo 'setup: missing: promtool and prometheus (Debian package: prometheus)' >&2
+        exit 1
+    }
+fi

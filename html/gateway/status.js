@@ -1,31 +1,69 @@
-// The operator's status page: who is enrolled, what leads where, and what passes. Asked anew every five seconds; what is
-// shown stays until there is something newer.
+// The operator's status page: who is enrolled, what leads where, what passes and what is refused. Asked anew every five
+// seconds; what is shown stays until there is something newer. The relay searches, sorts and pages: it may have thousands.
 import { showStrip } from '../common/announce.js';
 import { openDialog } from '../common/dialog.js';
-import { byId, fill, h } from '../common/dom.js';
-import { formatBytes } from '../common/figures.js';
+import { byId, debounce, fill, h } from '../common/dom.js';
 import { themeSwitch } from '../common/theme.js';
 import { createFetch, readData } from '../common/transport.js';
+import { focusedPart, partOf, showConnectors, time } from './connectors.js';
+import { refusals, totals } from './totals.js';
 
 /** Time between two refreshes, in ms. */
 const REFRESH_MS = 5_000;
 
+/** Lines of a page: a connector is one, and each of its applications. */
+const LINES = 200;
+/** Connectors from which on there is a search. */
+const MANY = 5;
+/** Time after the last key before a search, in ms. */
+const TYPING_MS = 200;
+
 let timer = 0;
-/** The status shown, as JSON. */
-let shown = '';
+/** Counts what was asked: an answer that was overtaken is not shown. */
+let asked = 0;
+/** Where this page begins, after those where the earlier ones did. */
+let starts = [0];
+/** Where the next page begins. @type {number|null} */
+let next = null;
+/** What is shown where, as JSON. @type {Map<HTMLElement, string>} */
+const shown = new Map();
+const search = byId('search', HTMLInputElement);
+const sort = byId('sort', HTMLSelectElement);
 
 const send = createFetch({ onResponse: (status) => { if (status === 401) location.replace('/auth'); } });
 
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey || byId('tools').hidden || document.querySelector('dialog')) return;
+  event.preventDefault();
+  search.focus();
+});
+search.addEventListener('input', debounce(() => turnTo([0]), TYPING_MS));
+sort.addEventListener('change', () => turnTo([0]));
+byId('previous').addEventListener('click', () => starts.length > 1 && turnTo(starts.slice(0, -1)));
+byId('next').addEventListener('click', () => next !== null && turnTo([...starts, next]));
 themeSwitch();
 refresh();
 
+/** Shows another page. @param {number[]} to */
+async function turnTo(to) {
+  starts = to;
+  await refresh();
+}
+
 async function refresh() {
   clearTimeout(timer);
+  asked += 1;
+  const mine = asked;
+  const wanted = new URLSearchParams({ search: search.value, sort: sort.value, offset: String(starts.at(-1)), lines: String(LINES) });
   try {
-    show(await ask('GET', '/api/status'));
+    const status = await ask('GET', `/api/status?${wanted}`);
+    if (mine !== asked) return;
+    show(status);
     showStrip(byId('trouble'), '');
   } catch (error) {
+    if (mine !== asked) return;
     showTrouble(error);
   }
   timer = setTimeout(refresh, REFRESH_MS);
@@ -82,54 +120,66 @@ function showTrouble(error) {
 
 /** @param {RelayStatus} status */
 function show(status) {
-  // Nothing is built anew without a reason: what has the focus keeps it.
-  const text = JSON.stringify(status);
-  if (text === shown) return;
-  shown = text;
-  const connected = status.connectors.filter((connector) => connector.connected).length;
-  byId('summary').textContent = `${status.connectors.length} enrolled, ${connected} connected`;
-  fill(byId('facts'), ...facts(status));
-  byId('empty').hidden = status.connectors.length > 0;
+  const { enrolled, connected, connectors, metrics } = status;
+  const start = starts.at(-1) ?? 0;
+  if (connectors.length === 0 && start > 0) {
+    // Those of this page have gone.
+    turnTo([0]);
+    return;
+  }
+  byId('summary').textContent = `${enrolled.toLocaleString()} enrolled, ${connected.toLocaleString()} connected`;
+  showIn(byId('facts'), facts(status), () => factRows(status));
+  showIn(byId('totals'), metrics, () => totals(metrics));
+  const refused = refusals(metrics);
+  byId('refused').hidden = refused.length === 0;
+  showIn(byId('refusals'), refused.map((row) => row.textContent), () => refused);
+  byId('empty').hidden = enrolled > 0;
   byId('command').textContent = `postern start --server ${status.url} --enroll-token TOKEN`;
-  const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.name;
-  fill(byId('connectors'), ...status.connectors.map(connector));
+  showPager(status, start);
+  showConnectors(byId('connectors'), connectors, { revoke });
   byId('out').hidden = status.revoked.length === 0;
-  fill(byId('revoked'), ...status.revoked.map(revoked));
-  /** @type {HTMLElement|null} */
-  const again = focused ? document.querySelector(`[data-name="${CSS.escape(focused)}"]`) : null;
-  again?.focus();
+  showIn(byId('revoked'), status.revoked, () => status.revoked.map(revoked));
+}
+
+/** Nothing is built anew without a reason: what has the focus keeps it. @param {HTMLElement} host @param {any} data @param {() => Node[]} build */
+function showIn(host, data, build) {
+  const text = JSON.stringify(data);
+  if (shown.get(host) === text) return;
+  shown.set(host, text);
+  const focused = focusedPart(host);
+  fill(host, ...build());
+  if (focused) partOf(host, focused)?.focus();
+}
+
+/** @param {RelayStatus} status @param {number} start */
+function showPager({ enrolled, matching, connectors, next: following }, start) {
+  next = following;
+  const query = search.value.trim();
+  byId('tools').hidden = enrolled <= MANY && query === '';
+  byId('none').hidden = matching > 0 || enrolled === 0;
+  byId('none').textContent = `Nothing matches “${query}”.`;
+  const isWhole = start === 0 && following === null;
+  byId('pager').hidden = isWhole;
+  const range = isWhole ? '' : `${(start + 1).toLocaleString()} to ${(start + connectors.length).toLocaleString()} of ${matching.toLocaleString()}`;
+  byId('range').textContent = range;
+  byId('found').textContent = query === '' ? '' : `${matching.toLocaleString()} found`;
+  // One that has the focus keeps it though it can do nothing now.
+  byId('previous').setAttribute('aria-disabled', String(start === 0));
+  byId('next').setAttribute('aria-disabled', String(following === null));
 }
 
 function facts(status) {
-  const rows = [
+  return [
     ['Sites', `NAME.${status.domain}`],
     ['Tunnel port', String(status.tunnel_port)],
     ['Fingerprint', status.fingerprint],
     ['Running since', time(status.since)],
     ['Version', status.version],
   ];
-  return rows.flatMap(([name, value]) => [h('dt', { text: name }), h('dd', { class: 'mono', text: value })]);
 }
 
-/** @param {Connector} of */
-function connector(of) {
-  const called = of.label || of.name;
-  const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name }, 'aria-label': `Revoke ${called}`, on: { click: () => revoke(of) } });
-  const told = [
-    of.label && of.name,
-    of.source && `from ${of.source}`,
-    of.version && `postern ${of.version}`,
-    `enrolled ${time(of.enrolled_at)}`,
-    `last called ${time(of.called_at)}`,
-    of.last_visit && `last visit ${time(of.last_visit)}`,
-  ];
-  return h('li', { class: 'connector' },
-    h('div', { class: 'connector-head' },
-      h('h3', { class: of.label ? '' : 'mono', text: called }),
-      state(of.connected),
-      h('span', { class: 'dim', text: told.filter(Boolean).join(' · ') }),
-      button),
-    of.applications.length > 0 && h('div', { class: 'scroll' }, applications(of)));
+function factRows(status) {
+  return facts(status).flatMap(([name, value]) => [h('dt', { text: name }), h('dd', { class: 'mono', text: value })]);
 }
 
 function revoked(of) {
@@ -139,59 +189,5 @@ function revoked(of) {
     h('div', { class: 'connector-head' },
       h('h3', { class: of.label ? '' : 'mono', text: called }),
       h('span', { class: 'dim', text: [of.label && of.name, `revoked ${time(of.revoked_at)}`].filter(Boolean).join(' · ') }),
-      h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name }, 'aria-label': `Allow ${called} again`, on: { click: allow } })));
-}
-
-/** The columns of the table: name, what it means, how it is aligned. */
-const COLUMNS = [
-  ['Address', 'Where visitors come'],
-  ['Leads to', 'As its owner’s computer sees it'],
-  ['State', ''],
-  ['Access', 'Who gets in'],
-  ['Last visit', ''],
-  ['Now', 'Requests or connections of visitors that are under way at this moment', 'number'],
-  ['Visits', 'Requests of a site, connections of a port, since the relay started', 'number'],
-  ['In', 'Bytes from visitors since the relay started', 'number'],
-  ['Out', 'Bytes to visitors since the relay started', 'number'],
-];
-
-function applications(of) {
-  const heads = COLUMNS.map(([name, title, kind]) => h('th', { scope: 'col', role: 'columnheader', class: kind, title, text: name }));
-  // On narrow screens rows are blocks, which would make it no table: so it says that it is one.
-  return h('table', { role: 'table', 'aria-label': `Applications of ${of.label || of.name}` },
-    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ...heads)),
-    h('tbody', { role: 'rowgroup' }, ...of.applications.map(application)));
-}
-
-/** @param {RelayApplication} of */
-function application(of) {
-  const { figures } = of;
-  const count = (value) => (figures ? value(figures) : '–');
-  const cells = [
-    address(of.url),
-    h('span', { class: 'mono', text: `${of.protocol} ${of.target}` }),
-    state(of.connected),
-    of.invisible ? 'with a code' : 'open',
-    of.last_visit ? time(of.last_visit) : '–',
-    count((f) => String(f.visitors)),
-    count((f) => String(f.requests)),
-    count((f) => formatBytes(f.bytes_in)),
-    count((f) => formatBytes(f.bytes_out)),
-  ];
-  return h('tr', { role: 'row' }, ...cells.map((cell, at) => h('td', { role: 'cell', class: COLUMNS[at][2], data: { label: COLUMNS[at][0] } }, cell)));
-}
-
-/** Only what a browser opens becomes a link. */
-function address(url) {
-  const opens = url.startsWith('http://') || url.startsWith('https://');
-  return opens ? h('a', { href: url, target: '_blank', rel: 'noopener noreferrer', class: 'mono', text: url }) : h('span', { class: 'mono', text: url });
-}
-
-function state(isConnected) {
-  return h('span', { class: isConnected ? 'state on' : 'state', text: isConnected ? '● connected' : '○ away' });
-}
-
-function time(text) {
-  const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? '–' : date.toLocaleString();
+      h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name, part: `allow ${of.name}` }, 'aria-label': `Allow ${called} again`, on: { click: allow } })));
 }

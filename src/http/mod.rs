@@ -17,9 +17,9 @@ pub mod server;
 
 mod cancel_token;
 mod error;
-pub(crate) mod exposition;
 mod handler;
 mod http_server;
+pub(crate) mod metrics;
 pub mod proxy;
 mod request;
 pub(crate) mod response;

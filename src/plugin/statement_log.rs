@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Serialize, Serializer};
 
-use crate::http::exposition::Durations;
+use crate::http::metrics::{Durations, Histogram};
 use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 
@@ -134,7 +134,7 @@ struct Log {
     total: u64,
     /// By verdict, in their order.
     verdicts: [u64; 4],
-    took: Durations,
+    took: Histogram,
     visitors: HashMap<String, Seen>,
     /// The same visitors by the number of their last request.
     by_request: BTreeMap<u64, String>,
@@ -172,7 +172,7 @@ impl StatementLog {
         for (count, _) in verdicts.filter(|(_, (verdict, _))| *verdict == record.verdict) {
             *count += 1;
         }
-        log.took.note(record.ms);
+        log.took.note(Duration::from_millis(record.ms));
         log.text += text(&record);
         while log.records.len() >= MOST || log.text > MOST_TEXT && !log.records.is_empty() {
             let oldest = log.records.pop_front();
@@ -200,7 +200,7 @@ impl StatementLog {
         let log = self.log.lock();
         let counts = VERDICTS.iter().zip(log.verdicts);
         let counts = counts.map(|((_, name), count)| (*name, count));
-        (counts.collect(), log.took)
+        (counts.collect(), log.took.read())
     }
 
     /// A visitor asks for something; they are there for as long as the answer lives. `visitor` is who counts as one.

@@ -9,40 +9,24 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::app_state::AppState;
 use super::gateway::forwarded;
-use super::operator::Operator;
-use super::setup::Service;
-use super::status;
+use super::metrics;
+use super::status::{self, Order, Overview, Wanted};
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
-use crate::net::{Cidr, is_within};
+use crate::net::Cidr;
+use crate::store::time::rfc3339;
 use crate::sync::Permits;
 
+/// Where connectors enrol, and are assigned what they share.
+const QUICK_SETUP: &str = "/api/public/quick-setup";
 /// Bytes of a quick-setup call from a connector that is known. Default 16 KiB: names, a password, a token.
 const SMALL_CALL: usize = 16 * 1024;
 /// Calls that wait for a slow comparison at once; they are made one at a time. Default 16: a second.
 const SLOW_CALLS: usize = 16;
 /// Bytes of the stack of such a call's thread. Default 256 KiB; code that is not optimised needs more.
 const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;
-
-/// What the routes work with.
-pub(super) struct AppState {
-    pub(super) service: Arc<Service>,
-    pub(super) operator: Operator,
-    /// Whose `X-Forwarded-For` is believed.
-    pub(super) trust_proxy: Vec<Cidr>,
-    /// Since when the relay runs, RFC 3339.
-    pub(super) since: String,
-}
-
-impl AppState {
-    /// Whether a request comes by `https`; in doubt it does.
-    fn is_secure(&self, request: &Request) -> bool {
-        let is_trusted = is_within(request.peer(), &self.trust_proxy);
-        let told = request.header("x-forwarded-proto") == Some("https");
-        self.service.urls.is_secure || (told && is_trusted)
-    }
-}
 
 /// All routes.
 pub(super) fn routes(app: &Arc<AppState>) -> Router {
@@ -53,7 +37,7 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
     Router::new()
         .on(
             Method::Post,
-            "/api/public/quick-setup",
+            QUICK_SETUP,
             of_connectors(app, from_body, quick_setup),
         )
         .on(
@@ -118,7 +102,7 @@ fn of_connectors(
         let is_known = of.is_some_and(|(name, password)| app.service.is_known(name, password));
         if !is_known && let Err(wait) = app.service.count_call(source(&request, &app.trust_proxy)) {
             let message = "too many calls from here: 30 a minute are taken";
-            return request.respond(too_many(message, wait));
+            return finish(&app, request, too_many(message, wait));
         }
         let is_slow = match of {
             Some((name, password)) => !is_known && app.service.is_slow(name, password),
@@ -128,8 +112,16 @@ fn of_connectors(
             return slowly(&app, &slow, request, answer);
         }
         let outcome = answer(&app, &request);
-        respond(request, outcome);
+        finish(&app, request, answer_of(outcome));
     }
+}
+
+/// Answers a connector's call, and counts it.
+fn finish(app: &AppState, request: Request, response: Response) {
+    if request.path() == QUICK_SETUP {
+        app.calls.note(response.status());
+    }
+    request.respond(response);
 }
 
 /// Answers on another thread, which ends with that.
@@ -141,7 +133,8 @@ fn slowly(
 ) {
     let Some(permit) = waiting.take(SLOW_CALLS) else {
         let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
-        return request.respond(Response::error(&busy).header("Retry-After", "2"));
+        let busy = Response::error(&busy).header("Retry-After", "2");
+        return finish(app, request, busy);
     };
     let app = Arc::clone(app);
     let spawned = std::thread::Builder::new()
@@ -150,7 +143,7 @@ fn slowly(
         .spawn(move || {
             let outcome = answer(&app, &request);
             drop(permit);
-            respond(request, outcome);
+            finish(&app, request, answer_of(outcome));
         });
     if let Err(error) = spawned {
         // The request has answered itself as it was dropped.
@@ -225,18 +218,54 @@ fn operators(
     respond(request, outcome);
 }
 
-fn show(app: &AppState, _: &Request) -> Result<Response, ApiError> {
+/// Without a query every connector, by name.
+fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let urls = &app.service.urls;
+    let overview = Overview::of(&app.service);
+    let page = status::page(&app.service, &overview, &wanted(request)?);
+    let (connected, enrolled) = overview.connectors;
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "since": app.since,
+        "since": rfc3339(app.started),
         "url": urls.url(),
         "domain": urls.domain,
         "tunnel_port": urls.tunnel.port(),
         "fingerprint": urls.fingerprint,
-        "connectors": status::connectors(&app.service),
+        "enrolled": enrolled,
+        "connected": connected,
+        "matching": page.matching,
+        "next": page.next,
+        "connectors": page.connectors,
+        "metrics": metrics::json(app, &overview),
         "revoked": status::revoked(&app.service.store.snapshot()),
     })))
+}
+
+fn wanted(request: &Request) -> Result<Wanted<'_>, ApiError> {
+    let number = |name: &str, default: usize| match request.query(name) {
+        Some(text) => text
+            .parse()
+            .map_err(|_| ApiError::bad_request(format!("{name} must be a number"))),
+        None => Ok(default),
+    };
+    let order = match request.query("sort") {
+        None => Order::Id,
+        Some("name") => Order::Name,
+        Some("called") => Order::Called,
+        Some("visit") => Order::Visit,
+        Some("traffic") => Order::Traffic,
+        Some(_) => {
+            return Err(ApiError::bad_request(
+                "sort must be name, called, visit or traffic",
+            ));
+        }
+    };
+    Ok(Wanted {
+        search: request.query("search").unwrap_or_default().trim(),
+        order,
+        offset: number("offset", 0)?,
+        lines: number("lines", usize::MAX)?.max(1),
+    })
 }
 
 fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
@@ -285,7 +314,11 @@ fn enter(app: &AppState, request: Request) {
 }
 
 fn respond(request: Request, outcome: Result<Response, ApiError>) {
-    request.respond(outcome.unwrap_or_else(|error| Response::error(&error)));
+    request.respond(answer_of(outcome));
+}
+
+fn answer_of(outcome: Result<Response, ApiError>) -> Response {
+    outcome.unwrap_or_else(|error| Response::error(&error))
 }
 
 /// RFC 9110 section 10.2.3: whole seconds, rounded up.

@@ -136,6 +136,7 @@ fn start_near(
         data,
         listener,
         tunnel_listener,
+        metrics_listener: None,
         ports: PublicPorts::Shared,
         run_dir: PathBuf::from(run_dir),
         domain: "localhost".to_owned(),

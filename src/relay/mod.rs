@@ -15,8 +15,11 @@ pub mod gateway;
 
 mod allocator;
 mod api;
+mod app_state;
+mod call_stats;
 mod connector_auth;
 mod log_limiter;
+mod metrics;
 pub(crate) mod names;
 mod offline;
 mod operator;

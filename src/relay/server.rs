@@ -3,16 +3,19 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::api::{self, AppState};
+use super::api;
+use super::app_state::AppState;
+use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
 use super::gateway::{Gateway, GatewayConfig};
+use super::metrics;
 use super::operator::Operator;
 use super::policy::TunnelPolicy;
 use super::secret::SecretHash;
@@ -31,6 +34,8 @@ use crate::tunnel::ssh::ServerKey;
 
 /// Threads that answer light requests; what sites answer needs none of them.
 const WORKERS: usize = 3;
+/// Connections to the figures at once. Default 16: few collect them.
+const METRICS_CONNECTIONS: usize = 16;
 /// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
 const STOP_STACK: usize = 128 * 1024;
 
@@ -42,6 +47,8 @@ pub struct Options {
     pub listener: TcpListener,
     /// Where tunnels come in.
     pub tunnel_listener: TcpListener,
+    /// Where figures are asked for, by programs of any user; nowhere where none.
+    pub metrics_listener: Option<TcpListener>,
     /// Where public ports are bound.
     pub ports: PublicPorts,
     /// A directory of ours, mode 0700, for private sockets.
@@ -72,6 +79,8 @@ pub struct Running {
     service: Arc<Service>,
     app: Arc<AppState>,
     server: Server,
+    /// Serves the figures, where they are asked for.
+    figures: Option<Server>,
     tunnels: tunnel::Server,
     /// The enrol token, where one was made now. It is a secret that is shown this once.
     pub new_enroll_token: Option<Zeroizing<String>>,
@@ -172,11 +181,18 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let kept = (store, SiteTable::new(&options.data));
     let service = Arc::new(Service::new(kept, urls, options.enrolment));
     let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
+    let gateway = Gateway::new(gateway, service.clone());
     let app = Arc::new(AppState {
         service: Arc::clone(&service),
         operator,
         trust_proxy: options.trust_proxy,
-        since: rfc3339(SystemTime::now()),
+        started: SystemTime::now(),
+        requests: gateway.stats(),
+        calls: CallStats::default(),
+    });
+    let figures = options.metrics_listener.map(|listener| {
+        let config = metrics_config(listener, &options.run_dir);
+        Server::start(config, Arc::new(metrics::routes(&app)))
     });
     let config = ServerConfig {
         listener: options.listener,
@@ -186,18 +202,39 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         workers: WORKERS,
         limits,
     };
-    let gateway = Gateway::new(gateway, service.clone());
     let server =
         Server::start_with_gateway(Arc::new(gateway), config, Arc::new(api::routes(&app)))?;
     Ok(Running {
         service,
         app,
         server,
+        figures: figures.transpose()?,
         tunnels,
         new_enroll_token: token.made,
         forbidden_token: token.forbidden,
         set_aside,
     })
+}
+
+/// The figures are for whoever reaches their address: they name nobody, and whoever collects them is another user. On
+/// loopback a web page reaches it too, by a name of its own; that is refused.
+fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
+    let address = listener.local_addr();
+    let is_private = address.is_ok_and(|address| address.ip().is_loopback());
+    let mut limits = Limits::default();
+    limits.connections = METRICS_CONNECTIONS;
+    ServerConfig {
+        listener,
+        hosts: if is_private {
+            HostPolicy::loopback()
+        } else {
+            HostPolicy::any()
+        },
+        check_other_users: false,
+        run_dir: run_dir.to_owned(),
+        workers: 1,
+        limits,
+    }
 }
 
 /// Starts the tunnel server; sites lead somewhere from then on. What the gateway needs at its
@@ -225,6 +262,11 @@ impl Running {
     /// Where the tunnel server listens.
     pub fn tunnel_address(&self) -> SocketAddr {
         self.tunnels.address()
+    }
+
+    /// Where its figures are asked for.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.figures.as_ref().map(Server::addr)
     }
 
     /// The relay's own address, as visitors use it.
@@ -263,7 +305,10 @@ impl Running {
     /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.
     pub fn stop(self) {
         let Self {
-            server, tunnels, ..
+            server,
+            figures,
+            tunnels,
+            ..
         } = self;
         // Both at the same time, as there are two seconds for both. The thread ends with the
         // visitors' connections; where there is none, the server stops as it is dropped.
@@ -271,7 +316,10 @@ impl Running {
             let stopping = std::thread::Builder::new()
                 .name("relay-stop".into())
                 .stack_size(STOP_STACK)
-                .spawn_scoped(scope, move || server.stop());
+                .spawn_scoped(scope, move || {
+                    drop(figures);
+                    server.stop();
+                });
             if let Err(error) = stopping {
                 log::debug!("no thread to stop the gateway: {error}");
             }

@@ -1,6 +1,7 @@
 //! What the relay does for connectors: quick-setup, with the ports and sites that come of it.
 
 use std::net::{IpAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -45,6 +46,8 @@ pub(super) struct Service {
     turned_away: LogLimiter,
     /// Set once the tunnel server stands, which needs this service first.
     pub(super) opener: OnceLock<Opener>,
+    /// Connectors that were let in for the first time since the relay started.
+    pub(super) enrolments: AtomicU64,
 }
 
 /// Why a call gets nothing.
@@ -78,6 +81,7 @@ impl Service {
             calls: RateLimiter::new(CALLS, WhenFull::Forget),
             turned_away: LogLimiter::default(),
             opener: OnceLock::new(),
+            enrolments: AtomicU64::new(0),
         }
     }
 
@@ -103,6 +107,9 @@ impl Service {
             None => Zeroizing::new(random::token()),
         };
         let (api_port, assigned) = self.assign(&request, &check, &code)?;
+        if !matches!(check, AuthCheck::Known(_)) {
+            self.enrolments.fetch_add(1, Ordering::Relaxed);
+        }
         let url = self.urls.application_url(&assigned);
         log::info!(
             "{source}: '{}' has {url} for {}",
@@ -341,13 +348,6 @@ impl Service {
         if let Some(opener) = self.opener.get() {
             opener.free(connector, application.port);
         }
-    }
-
-    /// Whether the connector's tunnel holds this port now.
-    pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
-        self.opener
-            .get()
-            .is_some_and(|opener| opener.is_held(connector, port))
     }
 
     /// What is kept of a connector's password.

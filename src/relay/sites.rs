@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::gateway::{Code, Site, Stats, through};
+use super::gateway::{Code, Site, through};
 use super::names;
 use super::state::Application;
 use crate::http::auth::sha256;
@@ -39,6 +39,44 @@ struct Table {
     busy: HashMap<String, Weak<AtomicUsize>>,
     /// By the application's id.
     terms: HashMap<String, Terms>,
+}
+
+/// What has passed through an application since the relay started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// Requests of a site, or connections of a public port.
+    pub(super) requests: u64,
+    pub(super) bytes_in: u64,
+    pub(super) bytes_out: u64,
+    /// Who is there now.
+    pub(super) visitors: u64,
+    /// Seconds since 1970; 0 without one.
+    pub(super) last_visit: u64,
+}
+
+impl Passed {
+    fn of(counters: [&AtomicU64; 5]) -> Self {
+        let [requests, bytes_in, bytes_out, visitors, last_visit] =
+            counters.map(|counter| counter.load(Ordering::Relaxed));
+        Self {
+            requests,
+            bytes_in,
+            bytes_out,
+            visitors,
+            last_visit,
+        }
+    }
+
+    /// The same with another's.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_add(other.requests),
+            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
+            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
+            visitors: self.visitors.saturating_add(other.visitors),
+            last_visit: self.last_visit.max(other.last_visit),
+        }
+    }
 }
 
 /// On what terms an application is shared.
@@ -152,6 +190,39 @@ impl SiteTable {
         })
     }
 
+    /// What has passed through an application, as its public port or its site counts it.
+    pub(super) fn passed(&self, application: &Application) -> Option<Passed> {
+        let table = self.table.read();
+        let Some(site) = &application.site else {
+            let visits = table.terms.get(&application.app_id)?.visits.as_ref()?;
+            return Some(Passed::of([
+                &visits.count,
+                &visits.bytes_in,
+                &visits.bytes_out,
+                &visits.now,
+                &visits.last_visit,
+            ]));
+        };
+        let stats = &table.sites.get(&site.name)?.figures;
+        Some(Passed::of([
+            &stats.requests,
+            &stats.bytes_in,
+            &stats.bytes_out,
+            &stats.visitors,
+            &stats.last_visit,
+        ]))
+    }
+
+    /// Visitors who are at public ports now.
+    pub(super) fn port_visitors(&self) -> u64 {
+        let table = self.table.read();
+        let ports = table
+            .terms
+            .values()
+            .filter_map(|terms| terms.visits.as_ref());
+        ports.map(|port| port.now.load(Ordering::Relaxed)).sum()
+    }
+
     /// Where the visitors of an application's public port count.
     pub(super) fn visits(&self, application: &Application) -> Option<Arc<PortStats>> {
         let table = self.table.read();
@@ -161,13 +232,6 @@ impl SiteTable {
     /// The site of this name, in lower case.
     pub(super) fn find(&self, site: &str) -> Option<Arc<Site>> {
         self.table.read().sites.get(site).cloned()
-    }
-
-    /// What has passed through an application's site.
-    pub(super) fn figures(&self, application: &Application) -> Option<Arc<Stats>> {
-        let name = &application.site.as_ref()?.name;
-        let table = self.table.read();
-        Some(Arc::clone(&table.sites.get(name)?.figures))
     }
 }
 

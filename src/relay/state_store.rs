@@ -5,11 +5,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::state::{RelayState, VERSION};
+use crate::http::metrics::Histogram;
 use crate::store::{self, DataDir, JsonFile, Locked};
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
@@ -29,8 +32,16 @@ const KEY_CAP: u64 = 4096;
 /// Writes a state where the next start finds it.
 type Save = Box<dyn FnMut(&RelayState) -> Result<(), store::Error> + Send>;
 
+/// The saves since the store was opened.
+#[derive(Debug, Default)]
+pub(super) struct SaveStats {
+    pub(super) took: Histogram,
+    pub(super) errors: AtomicU64,
+}
+
 /// The state, in memory and on disk.
 pub(super) struct StateStore {
+    pub(super) saves: Arc<SaveStats>,
     /// What readers see. Locked to take or to replace it, and for nothing else.
     current: Mutex<Arc<RelayState>>,
     writer: Mutex<Saver>,
@@ -38,6 +49,7 @@ pub(super) struct StateStore {
 
 struct Saver {
     save: Save,
+    saves: Arc<SaveStats>,
     /// Whether the last save failed: what fails is said once, and when it is over.
     is_failing: bool,
 }
@@ -74,12 +86,15 @@ impl StateStore {
     }
 
     fn new(state: RelayState, save: Save) -> Self {
+        let saves = Arc::<SaveStats>::default();
         Self {
             current: Mutex::new(Arc::new(state)),
             writer: Mutex::new(Saver {
                 save,
+                saves: Arc::clone(&saves),
                 is_failing: false,
             }),
+            saves,
         }
     }
 
@@ -130,8 +145,13 @@ impl Writer<'_> {
 
 impl Saver {
     fn save(&mut self, state: &RelayState) -> Result<(), Error> {
+        let began = Instant::now();
         let saved = (self.save)(state);
+        self.saves.took.note(began.elapsed());
         let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err());
+        if saved.is_err() {
+            self.saves.errors.fetch_add(1, Ordering::Relaxed);
+        }
         match &saved {
             Err(error) if !was_failing => log::error!(
                 "the relay's state is not saved: {error}: connectors that are known are served, \

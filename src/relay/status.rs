@@ -1,15 +1,18 @@
 //! What the operator sees: connectors, their applications, and what passes.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::setup::Service;
+use super::sites::Passed;
 use super::state::{Application, Connector, RelayState, Site};
 use crate::store::time::rfc3339;
+use crate::tunnel::server::Opener;
 
 /// One that was turned out.
 #[derive(Debug, Serialize)]
@@ -37,41 +40,191 @@ pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
     state.revoked.iter().map(status).collect()
 }
 
-/// All connectors, by name. What has passed is counted since the relay started.
-pub(super) fn connectors(service: &Service) -> Vec<Value> {
-    let state = service.store.snapshot();
-    let connectors = state.connectors.iter();
-    connectors
-        .map(|(name, connector)| connector_status(service, name, connector))
-        .collect()
+/// Who is there, at one moment.
+pub(super) struct Overview {
+    state: Arc<RelayState>,
+    /// The ports that tunnels hold, by connector.
+    held: HashMap<String, Vec<u16>>,
+    /// How many have a tunnel, of how many.
+    pub(super) connectors: (usize, usize),
+    pub(super) sites: (usize, usize),
+    pub(super) ports: (usize, usize),
 }
 
-fn connector_status(service: &Service, name: &str, connector: &Connector) -> Value {
-    let holds = |port: u16| service.is_connected(name, port);
-    let applications = connector.applications.iter();
-    let ports = applications.clone().map(|application| application.port);
-    let visits = applications
-        .clone()
-        .map(|application| last_visit(service, application));
-    let last_visit = visits.max().unwrap_or_default();
-    let applications =
-        applications.map(|application| application_status(service, name, application));
+impl Overview {
+    /// As it is now.
+    pub(super) fn of(service: &Service) -> Self {
+        let state = service.store.snapshot();
+        let opener = service.opener.get();
+        let mut overview = Self {
+            held: opener.map_or_else(HashMap::new, Opener::all_held),
+            connectors: (0, state.connectors.len()),
+            sites: (0, 0),
+            ports: (0, 0),
+            state: Arc::clone(&state),
+        };
+        for (name, connector) in &state.connectors {
+            overview.count(name, connector);
+        }
+        overview
+    }
+
+    fn count(&mut self, name: &str, connector: &Connector) {
+        let held = self.held.get(name).map_or(&[][..], Vec::as_slice);
+        self.connectors.0 += usize::from(!held.is_empty());
+        for application in &connector.applications {
+            let counts = match application.site {
+                Some(_) => &mut self.sites,
+                None => &mut self.ports,
+            };
+            counts.0 += usize::from(held.contains(&application.port));
+            counts.1 += 1;
+        }
+    }
+
+    fn ports_of(&self, connector: &str) -> &[u16] {
+        self.held.get(connector).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Which connectors are asked for, and in which order.
+pub(super) struct Wanted<'a> {
+    /// In their names, and in what they share; empty for all.
+    pub(super) search: &'a str,
+    pub(super) order: Order,
+    /// How many are left out at first.
+    pub(super) offset: usize,
+    /// The connectors end with the one that makes so many lines with its applications.
+    pub(super) lines: usize,
+}
+
+/// The order of connectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// By the name that the relay knows them by.
+    Id,
+    /// By the name of their machine.
+    Name,
+    /// The last that called first.
+    Called,
+    /// The last that was visited first.
+    Visit,
+    /// The one with most bytes first.
+    Traffic,
+}
+
+/// The connectors that were asked for.
+pub(super) struct Page {
+    pub(super) connectors: Vec<Value>,
+    /// How many there are on all pages.
+    pub(super) matching: usize,
+    /// The next page's offset, where there is one.
+    pub(super) next: Option<usize>,
+}
+
+/// One connector, and what its applications have had together.
+struct Row<'a> {
+    name: &'a str,
+    connector: &'a Connector,
+    passed: Passed,
+}
+
+impl<'a> Row<'a> {
+    fn new(service: &Service, name: &'a str, connector: &'a Connector) -> Self {
+        let applications = connector.applications.iter();
+        let passed = applications.filter_map(|of| service.sites.passed(of));
+        Self {
+            name,
+            connector,
+            passed: passed.fold(Passed::default(), Passed::with),
+        }
+    }
+
+    /// What people call it.
+    fn label(&self) -> String {
+        let label = &self.connector.caller.label;
+        let label = if label.is_empty() { self.name } else { label };
+        label.to_lowercase()
+    }
+}
+
+/// A page of the connectors. What has passed is counted since the relay started.
+pub(super) fn page(service: &Service, overview: &Overview, wanted: &Wanted<'_>) -> Page {
+    let all = overview.state.connectors.iter();
+    let found = all.filter(|(name, connector)| is_found(name, connector, wanted.search));
+    let rows = found.map(|(name, connector)| Row::new(service, name, connector));
+    let mut rows: Vec<Row<'_>> = rows.collect();
+    sort(&mut rows, wanted.order);
+    let mut lines = 0;
+    let shown = rows.iter().skip(wanted.offset).take_while(|row| {
+        let has_room = lines < wanted.lines;
+        lines += 1 + row.connector.applications.len();
+        has_room
+    });
+    let connectors = shown.map(|row| connector_status(service, overview, row));
+    let connectors: Vec<Value> = connectors.collect();
+    let next = wanted.offset.saturating_add(connectors.len());
+    Page {
+        connectors,
+        matching: rows.len(),
+        next: (next < rows.len()).then_some(next),
+    }
+}
+
+fn sort(rows: &mut [Row<'_>], order: Order) {
+    match order {
+        Order::Id => {}
+        Order::Name => rows.sort_by_cached_key(Row::label),
+        Order::Called => rows.sort_by(|a, b| b.connector.called_at.cmp(&a.connector.called_at)),
+        Order::Visit => rows.sort_by_key(|row| Reverse(row.passed.last_visit)),
+        Order::Traffic => rows.sort_by_key(|row| {
+            let passed = &row.passed;
+            Reverse(passed.bytes_in.saturating_add(passed.bytes_out))
+        }),
+    }
+}
+
+/// Whether a connector, or something that it shares, has this in a name or an address.
+fn is_found(name: &str, connector: &Connector, search: &str) -> bool {
     let caller = &connector.caller;
+    let of_application = |of: &Application| {
+        let site = of.site.as_ref().map_or("", |site| &site.name);
+        let texts = [site, &of.display_name, &of.protocol, &of.target];
+        texts.into_iter().any(|text| has(text, search))
+    };
+    let own = [name, &caller.label, &caller.version, &caller.source];
+    own.into_iter().any(|text| has(text, search))
+        || connector.applications.iter().any(of_application)
+}
+
+fn has(text: &str, search: &str) -> bool {
+    let (text, search) = (text.as_bytes(), search.as_bytes());
+    let mut parts = text.windows(search.len().max(1));
+    search.is_empty() || parts.any(|part| part.eq_ignore_ascii_case(search))
+}
+
+fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> Value {
+    let (connector, caller) = (row.connector, &row.connector.caller);
+    let held = overview.ports_of(row.name);
+    let applications = connector.applications.iter();
+    let applications = applications.map(|of| application_status(service, held, of));
     json!({
-        "name": name,
-        "connected": ports.chain([connector.api_port]).any(holds),
+        "name": row.name,
+        "connected": !held.is_empty(),
         "enrolled_at": connector.enrolled_at,
         "called_at": connector.called_at,
         "label": caller.label,
         "version": caller.version,
         "source": caller.source,
-        "last_visit": time_of(last_visit),
+        "last_visit": time_of(row.passed.last_visit),
+        "figures": figures(row.passed),
         "applications": applications.collect::<Vec<Value>>(),
     })
 }
 
-fn application_status(service: &Service, connector: &str, application: &Application) -> Value {
+fn application_status(service: &Service, held: &[u16], application: &Application) -> Value {
     let asks_for_code = |site: &Site| site.code.is_some() || site.checks_code;
+    let passed = service.sites.passed(application);
     json!({
         "app_id": application.app_id,
         "name": application.display_name,
@@ -79,20 +232,11 @@ fn application_status(service: &Service, connector: &str, application: &Applicat
         "target": application.target,
         "url": service.urls.application_url(application),
         "invisible": application.site.as_ref().is_some_and(asks_for_code),
-        "connected": service.is_connected(connector, application.port),
+        "connected": held.contains(&application.port),
         "called_at": application.called_at,
-        "last_visit": time_of(last_visit(service, application)),
-        "figures": figures(service, application),
+        "last_visit": passed.and_then(|passed| time_of(passed.last_visit)),
+        "figures": passed.map(figures),
     })
-}
-
-/// Seconds since 1970 of the last visit since the relay started; 0 without one.
-fn last_visit(service: &Service, application: &Application) -> u64 {
-    let port = service.sites.visits(application);
-    let port = port.map(|port| port.last_visit.load(Ordering::Relaxed));
-    let site = || service.sites.figures(application);
-    let last = port.or_else(|| Some(site()?.last_visit.load(Ordering::Relaxed)));
-    last.unwrap_or_default()
 }
 
 /// RFC 3339; none for 0.
@@ -102,30 +246,30 @@ fn time_of(seconds: u64) -> Option<String> {
 }
 
 /// Requests of a site, or connections of a public port.
-fn figures(service: &Service, application: &Application) -> Option<Value> {
-    let json = |counters: [&AtomicU64; 4]| {
-        let [requests, bytes_in, bytes_out, visitors] =
-            counters.map(|counter| counter.load(Ordering::Relaxed));
-        json!({
-            "requests": requests,
-            "bytes_in": bytes_in,
-            "bytes_out": bytes_out,
-            "visitors": visitors,
-        })
-    };
-    if let Some(port) = service.sites.visits(application) {
-        return Some(json([
-            &port.count,
-            &port.bytes_in,
-            &port.bytes_out,
-            &port.now,
-        ]));
+fn figures(passed: Passed) -> Value {
+    json!({
+        "requests": passed.requests,
+        "bytes_in": passed.bytes_in,
+        "bytes_out": passed.bytes_out,
+        "visitors": passed.visitors,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_finds_parts_in_any_case_and_nothing_finds_all() {
+        for (text, search, is_found) in [
+            ("Shop-Kiosk", "kiosk", true),
+            ("Shop-Kiosk", "KIOSK", true),
+            ("Shop-Kiosk", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("kios", "kiosk", false),
+        ] {
+            assert_eq!(has(text, search), is_found, "{search} in {text}");
+        }
     }
-    let site = service.sites.figures(application)?;
-    Some(json([
-        &site.requests,
-        &site.bytes_in,
-        &site.bytes_out,
-        &site.visitors,
-    ]))
 }

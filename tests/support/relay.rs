@@ -201,6 +201,11 @@ impl Relay {
 
     /// Opens a tunnel as a chisel client with these credentials.
     pub fn tunnel(&self, user: &str, password: &str, remotes: &[&str]) -> Tunnel {
+        Tunnel::start(self.tunnel_settings(user, password, remotes)).unwrap()
+    }
+
+    /// What such a tunnel is made of.
+    pub fn tunnel_settings(&self, user: &str, password: &str, remotes: &[&str]) -> Settings {
         let endpoint = Endpoint::parse(&format!("ws://{}", self.tunnel)).unwrap();
         let remotes = remotes
             .iter()
@@ -211,7 +216,7 @@ impl Relay {
         settings.password = Zeroizing::new(password.to_owned());
         settings.host_key = HostKeyCheck::Any;
         settings.max_retry_interval = Duration::from_millis(200);
-        Tunnel::start(settings).unwrap()
+        settings
     }
 }
 
@@ -222,6 +227,41 @@ impl Drop for Relay {
             eprintln!("postern relay said:\n{}{}", self.stdout(), self.stderr());
         }
     }
+}
+
+/// A relay that knows so many connectors with so many sites each, none of whom is there: `postern_0000` on
+/// `machine-0000` shares `site-0-0` and so on.
+#[track_caller]
+pub fn crowded((connectors, applications): (usize, usize)) -> Relay {
+    let ports = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
+    let home = Arc::new(Home::new());
+    let mut relay = Relay::start_in(&home, &ports);
+    relay.assign(&body("one", "shop", "http", 1));
+    relay.stop();
+    let file = relay.data().join("relay.json");
+    drop(relay);
+    let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let one = state["connectors"]["one"].clone();
+    let all = (0..connectors).map(|n| (format!("postern_{n:04}"), copied(&one, n, applications)));
+    state["connectors"] = Value::Object(all.collect());
+    std::fs::write(&file, state.to_string()).unwrap();
+    Relay::start_in(&home, &ports)
+}
+
+fn copied(one: &Value, n: usize, applications: usize) -> Value {
+    let mut connector = one.clone();
+    connector["caller"]["label"] = json!(format!("machine-{n:04}"));
+    connector["api_port"] = json!(1 + n);
+    let application = |at: usize| {
+        let mut application = one["applications"][0].clone();
+        application["app_id"] = json!(format!("app-{n}-{at}"));
+        application["key"] = json!(format!("key-{at}"));
+        application["port"] = json!(10_000 + at);
+        application["site"]["name"] = json!(format!("site-{n}-{at}"));
+        application
+    };
+    connector["applications"] = (0..applications).map(application).collect();
+    connector
 }
 
 /// A quick-setup call's body for a local application.

@@ -183,6 +183,9 @@ pub(crate) mod relay {
          connector, a quarter for one visitor");
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
         "how long an application may take to begin its answer, also as in 5m (default 300)");
+    pub(crate) const METRICS_LISTEN: Flag = Flag::valued("metrics-listen", "HOST:PORT",
+        "where Prometheus finds /metrics, as 127.0.0.1:8182: an address of its own, whose every caller is answered; it \
+         names no site and nobody (default: nowhere)");
     pub(crate) const DATA: Flag = Flag::valued("data", "DIR",
         "where its state is (default: relay/ in the per-user directory)").kind(Kind::Directory);
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
@@ -197,7 +200,7 @@ pub(crate) mod relay {
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, LOG_FORMAT,
+            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, LOG_FORMAT,
             VERBOSE,
         ],
         commands: &[&LIST, &STATUS_URL, &REVOKE, &ALLOW],

@@ -64,6 +64,9 @@ pub(super) fn serve(state: &ServerState, entry: &Arc<ConnectionEntry>) {
 
 /// Tells a client that there is no room for it, as far as that goes without waiting.
 pub(super) fn turn_away(state: &ServerState, mut socket: &TcpStream) {
+    if let Some(gateway) = &state.gateway {
+        gateway.turned_away();
+    }
     let refusal = Refusal::new(503, "too many connections: try again later");
     let response = state.stamped(refused(refusal));
     let _ = socket.write(&response_bytes(response, false, true));

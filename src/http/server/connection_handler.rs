@@ -21,6 +21,9 @@ pub trait Gateway: Send + Sync + 'static {
     /// Whether connections from here are those of many visitors, and not to be counted by source.
     fn is_proxy(&self, peer: IpAddr) -> bool;
 
+    /// A visitor was turned away, as there was no room.
+    fn turned_away(&self) {}
+
     /// Whether visitors are to come by `https` alone, which every answer then says.
     fn is_https(&self) -> bool;
 }

@@ -11,12 +11,13 @@ use super::result::{ConnectResult, HostKey, class_name, of_tunnel};
 use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
-use crate::http::exposition::Durations;
+use crate::http::metrics::Durations;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
 use crate::manager::visits::{Counted, RequestSink, Visitors, Visits};
 use crate::plugin::{GuestInForce, StatementLog, StatementSink};
+use crate::relay::gateway::RequestStats;
 use crate::store::AuditSets;
 use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
@@ -24,10 +25,12 @@ use crate::tunnel::client::{Snapshot, Tunnel};
 
 /// What is counted of a connection.
 pub(crate) struct Figures {
-    /// Open streams of its tunnel, and how many it has opened.
-    pub(crate) streams: Option<(u64, u64)>,
+    /// Its tunnel, as it is now.
+    pub(crate) tunnel: Option<Snapshot>,
     /// Requests, or statements, by what came of them, and how long they took; of what speaks neither none.
     pub(crate) answers: Option<(Vec<(&'static str, u64)>, Durations)>,
+    /// Of requests also who was refused, and how long the first byte took.
+    pub(crate) requests: Option<Arc<RequestStats>>,
 }
 
 /// An active connection. Its thread holds it, and the map of all.
@@ -156,13 +159,17 @@ impl ConnectionRecord {
         let snapshot = status.look();
         let protocol = status.made_from.protocol;
         drop(status);
+        let stats = &self.visits.stats;
+        let requests = protocol.has_gateway().then(|| Arc::clone(stats));
         Figures {
-            streams: snapshot.map(|snapshot| (snapshot.streams, snapshot.opened)),
+            tunnel: snapshot,
             answers: if protocol.is_database() {
                 Some(self.statements.answers())
             } else {
-                protocol.has_gateway().then(|| self.visits.answers())
+                let stats = requests.as_ref();
+                stats.map(|stats| (stats.classes(), stats.whole.read()))
             },
+            requests,
         }
     }
 

@@ -23,6 +23,7 @@ use crate::manager::quick_setup::Setup;
 use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
+use crate::relay::gateway::RequestStats;
 use crate::tunnel::client::{Settings, Status, Tunnel};
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
@@ -63,8 +64,14 @@ impl HeldResources {
         }
     }
 
-    /// Visitors of the application of this name, which was set up so, are let in as is decided.
-    pub(super) fn admit(&mut self, enforcement: &Enforcement, name: &str, setup: &Setup) {
+    /// Visitors of the application of this name, which was set up so, are let in as is decided; who is not counts in its
+    /// `stats`.
+    pub(super) fn admit(
+        &mut self,
+        enforcement: &Enforcement,
+        (name, stats): (&str, &Arc<RequestStats>),
+        setup: &Setup,
+    ) {
         let site_url = &setup.app.site_url;
         if let Some(client) = &mut self.web_client {
             return client.admit(enforcement, site_url);
@@ -72,7 +79,8 @@ impl HeldResources {
         match enforcement.code.as_ref().filter(|_| enforcement.asks_here) {
             Some(code) => {
                 let code = (Code::new(code), enforcement.generation);
-                self.door.ask_for((name, setup.app_id()), code, site_url);
+                self.door
+                    .ask_for((name, setup.app_id()), code, site_url, stats);
             }
             None => self.door.open(),
         }
@@ -121,7 +129,8 @@ impl ConnectionWork<'_> {
         let remote = self.core.servers.of(url.origin())?;
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
-        held.admit(&enforcement, &self.app.name, &setup);
+        let visits = self.record.visits();
+        held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);

@@ -69,7 +69,8 @@ impl ConnectionWork<'_> {
         if !admits_as_before {
             let setup = held.setup().clone();
             let at_home = Enforcement::at_home(&self.app, &setup)?;
-            held.admit(&at_home, &self.app.name, &setup);
+            let visits = self.record.visits();
+            held.admit(&at_home, (&self.app.name, &visits.stats), &setup);
             tunnel.cut_streams();
         }
         Ok(())
@@ -88,7 +89,8 @@ impl ConnectionWork<'_> {
         let setup = held.setup().clone();
         let enforcement = Enforcement::of(&self.app, &setup)?;
         // The server may see to something else than before.
-        held.admit(&enforcement, &self.app.name, &setup);
+        let visits = self.record.visits();
+        held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
         self.record.has_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }

@@ -7,8 +7,8 @@ use crate::http::auth::Code;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
 use crate::relay::gateway::{
-    Down, ForwardDefaults, GatewayConfig, GatewayState, Origin, Served, Site, SiteRequest, answer,
-    is_sign_in,
+    Down, ForwardDefaults, GatewayConfig, GatewayState, Origin, RequestStats, Served, Site,
+    SiteRequest, answer, is_sign_in,
 };
 use crate::sync::Mutex;
 
@@ -31,6 +31,7 @@ impl Door {
         (name, app_id): (&str, &str),
         (code, generation): (Code, u64),
         site_url: &str,
+        stats: &Arc<RequestStats>,
     ) {
         let mut config = GatewayConfig::new("", 0);
         config.secure = site_url.starts_with("https:");
@@ -42,7 +43,7 @@ impl Door {
             .is_some_and(|desk| desk.is_for(&site, &config, generation))
         {
             *desk = Some(Arc::new(Desk {
-                state: GatewayState::without_sites(config),
+                state: GatewayState::without_sites(config, Arc::clone(stats)),
                 site,
                 generation,
             }));

@@ -1,6 +1,7 @@
 //! How the answer of an application is passed on to its visitor.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use super::site_gateway::SiteGateway;
 use crate::http::h1::head::AnswerHead;
@@ -13,6 +14,10 @@ use crate::relay::gateway::{caching, cookies, is_order_to_proxy, name_protocol};
 pub(super) struct AppRules<'a> {
     pub(super) gateway: &'a SiteGateway,
     pub(super) asks_for_websocket: bool,
+    /// When the request came.
+    pub(super) began: Instant,
+    /// Whether the visitor has a byte of the answer.
+    pub(super) has_begun: Cell<bool>,
 }
 
 impl Rules for AppRules<'_> {
@@ -55,5 +60,12 @@ impl Rules for AppRules<'_> {
 
     fn answer_time(&self) -> Option<Duration> {
         None
+    }
+
+    fn count_down(&self, _: usize) {
+        if !self.has_begun.replace(true) {
+            let stats = &self.gateway.visits.stats;
+            stats.first_byte.note(self.began.elapsed());
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! One stream of an application's tunnel, a request at a time.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -24,8 +25,8 @@ use crate::http::socket::would_block;
 use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
 use crate::relay::gateway::{
-    FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message, not_http,
-    path, target_is_down, unanswered,
+    Cause, FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message,
+    not_http, path, target_is_down, unanswered,
 };
 use crate::tunnel::target::Serve;
 
@@ -53,6 +54,8 @@ struct StreamConnection<'g> {
     client: StreamClient,
     kept: Option<KeptConnection>,
     presence: Option<Presence<'g>>,
+    /// When the request that is served came.
+    began: Instant,
 }
 
 /// A connection to the application that the stream's next request may use.
@@ -68,6 +71,7 @@ impl<'g> StreamConnection<'g> {
             client: StreamClient::new(socket),
             kept: None,
             presence: None,
+            began: Instant::now(),
         }
     }
 
@@ -82,12 +86,13 @@ impl<'g> StreamConnection<'g> {
             if head.headers.only("host").is_err() {
                 return self.refuse(Refusal::new(400, "more than one Host"));
             }
-            let (began, time) = (Instant::now(), SystemTime::now());
+            let time = SystemTime::now();
+            self.began = Instant::now();
             let source = self.source(&head);
             self.is_present(source);
             self.gateway.visits.asks(time);
             let served = self.request(&head);
-            self.note(&head, source, (time, began.elapsed()), &served);
+            self.note(&head, source, (time, self.began.elapsed()), &served);
             match served.after {
                 After::Keep => {}
                 After::Close => return self.client.finish(),
@@ -135,6 +140,7 @@ impl<'g> StreamConnection<'g> {
         // What stands below it is the gateway's own and in no log, so nothing of it may be the application's.
         if path(head).starts_with(OWN_PATHS) {
             let told = message(404, "Nothing is here", "This page does not exist.", "");
+            let told = told.because(Cause::BadRequest);
             return self.say(head, &told);
         }
         self.pass(head, host)
@@ -193,6 +199,8 @@ impl<'g> StreamConnection<'g> {
         let rules = AppRules {
             gateway: self.gateway,
             asks_for_websocket: asks_for_websocket(head),
+            began: self.began,
+            has_begun: Cell::new(false),
         };
         let to_app = app_request::head(head, &self.gateway.names.naming);
         let sent = (head, RequestBody::new(head.framing, to_app));
@@ -246,6 +254,10 @@ impl<'g> StreamConnection<'g> {
             Outcome::Refused(refusal) => {
                 message(refusal.status, "A malformed request", &refusal.message, "")
             }
+            Outcome::BrokenOff { .. } => {
+                self.gateway.visits.stats.refuse(Cause::BrokenOff);
+                return served;
+            }
             _ => return served,
         };
         self.say(head, &told)
@@ -256,6 +268,7 @@ impl<'g> StreamConnection<'g> {
         let host = head.headers.all("host").next().unwrap_or_default();
         let host = String::from_utf8_lossy(host);
         let site = host.split(['.', ':']).next().unwrap_or_default();
+        self.gateway.visits.stats.refuse(what.cause);
         let page = self.gateway.pages().message(head, site, what);
         let (status, bytes) = (page.status(), page.body().len());
         Served {

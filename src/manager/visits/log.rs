@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::record::{Counted, RequestRecord, Visitors};
 use crate::http;
-use crate::http::exposition::Durations;
+use crate::relay::gateway::RequestStats;
 use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 
@@ -16,8 +16,6 @@ const MOST: usize = 500;
 
 /// Visitors that are remembered, so that each counts once. Default 1000, some 20 KiB: more are not counted.
 const MOST_KNOWN: usize = 1000;
-/// Classes of answers: by the first digit of the status, 0 where the visitor was told nothing.
-const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /// Where requests are written beside memory: files, where the user asked for them. Called on the thread that served the
 /// visitor, with no lock held: it may wait for a disk, and must not fail loudly more than once.
@@ -31,6 +29,8 @@ pub(crate) trait RequestSink: Send + Sync {
 pub(crate) struct Visits {
     log: Mutex<Log>,
     sink: Mutex<Option<Arc<dyn RequestSink>>>,
+    /// What is counted since the connection was made.
+    pub(crate) stats: Arc<RequestStats>,
 }
 
 #[derive(Default)]
@@ -38,9 +38,6 @@ struct Log {
     records: VecDeque<RequestRecord>,
     last: u64,
     last_at: Option<SystemTime>,
-    /// By class, in their order.
-    classes: [u64; 6],
-    took: Durations,
     /// Open connections by visitor: as many as there may be streams.
     present: HashMap<Option<IpAddr>, u64>,
     /// Visitors that were here.
@@ -57,15 +54,12 @@ impl Visits {
 
     /// Notes a request.
     pub(crate) fn note(&self, mut record: RequestRecord) {
+        let took = Duration::from_millis(record.ms.into());
+        self.stats.note(record.status, took);
         let mut log = self.log.lock();
         log.last += 1;
         record.n = log.last;
         log.last_at = log.last_at.max(Some(record.time));
-        let class = usize::from(record.status / 100);
-        if let Some(count) = log.classes.get_mut(class) {
-            *count += 1;
-        }
-        log.took.note(record.ms.into());
         if log.records.len() >= MOST {
             log.records.pop_front();
         }
@@ -91,13 +85,6 @@ impl Visits {
         let after = if after > log.last { 0 } else { after };
         let later = log.records.iter().filter(|record| record.n > after);
         (log.last, later.cloned().collect())
-    }
-
-    /// How many were answered how since the connection was made, and how long they took.
-    pub(crate) fn answers(&self) -> (Vec<(&'static str, u64)>, Durations) {
-        let log = self.log.lock();
-        let counts = CLASSES.into_iter().zip(log.classes);
-        (counts.collect(), log.took)
     }
 
     /// Who is there.
@@ -194,7 +181,7 @@ mod tests {
         assert_eq!(visits.after(510).1.len(), 0);
         assert_eq!(visits.after(9999).1.len(), MOST, "of an earlier connection");
         assert_eq!(visits.visitors().requests, 510);
-        let (classes, _) = visits.answers();
+        let classes = visits.stats.classes();
         assert_eq!((classes[2], classes[4]), (("2xx", 510), ("4xx", 0)));
     }
 

@@ -7,6 +7,7 @@ use super::auth::SiteAuth;
 use super::config::GatewayConfig;
 use super::pages::Pages;
 use super::permits::Permits;
+use super::request_stats::RequestStats;
 use super::site::{Site, Sites};
 use crate::tunnel::ws::Tls;
 
@@ -18,6 +19,7 @@ pub(crate) struct GatewayState {
     pub(super) pages: Pages,
     pub(super) permits: Permits,
     pub(super) log: AccessLog,
+    pub(super) stats: Arc<RequestStats>,
     pub(super) tls: Tls,
 }
 
@@ -29,6 +31,7 @@ impl GatewayState {
             pages: Pages::load(),
             permits: Permits::default(),
             log: AccessLog::default(),
+            stats: Arc::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),
             config,
@@ -36,9 +39,15 @@ impl GatewayState {
         }
     }
 
-    /// For one that knows its site otherwise, and only asks for codes.
-    pub(crate) fn without_sites(config: GatewayConfig) -> GatewayState {
-        GatewayState::new(config, Arc::new(NoSites))
+    /// For one that knows its site otherwise, and only asks for codes, which counts there.
+    pub(crate) fn without_sites(config: GatewayConfig, stats: Arc<RequestStats>) -> GatewayState {
+        let state = GatewayState::new(config, Arc::new(NoSites));
+        GatewayState { stats, ..state }
+    }
+
+    /// What is counted of the requests.
+    pub(crate) fn stats(&self) -> &Arc<RequestStats> {
+        &self.stats
     }
 
     /// Whether visitors come by `https`.

@@ -18,7 +18,7 @@
 //! | `auth`, `signin` | codes, who has shown one, and how they are asked for |
 //! | `pages`, `replies` | what the gateway itself says |
 //! | `protocol` | what speaks no HTTP |
-//! | `access_log` | a line a request |
+//! | `access_log`, `request_stats` | a line a request, and how many there were of which kind |
 //! | `permits` | how many requests run at once, and whose they are |
 //! | `stream` | what leads to an application, with TLS where it wants that |
 
@@ -36,6 +36,7 @@ mod permits;
 mod protocol;
 mod replies;
 mod request_head;
+mod request_stats;
 mod service;
 mod signin;
 mod site;
@@ -59,6 +60,7 @@ pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
 pub(crate) use replies::{REFUSED, answer, message, not_http, target_is_down, unanswered};
 pub(crate) use request_head::{asks_for_websocket, end as end_head, is_repeatable};
+pub(crate) use request_stats::{Cause, RequestStats};
 pub(crate) use site_request::{Served, SiteRequest, path};
 pub(crate) use site_rules::is_order_to_proxy;
 pub(crate) use stream::TlsStream;

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest;
 
+use super::request_stats::Cause;
 use crate::http::h1::head::Head;
 use crate::http::{ApiError, Response, assets};
 
@@ -29,6 +30,8 @@ pub(crate) struct Message<'a> {
     pub(crate) text: &'a str,
     /// What to try.
     pub(crate) hint: &'a str,
+    /// What it counts as.
+    pub(crate) cause: Cause,
 }
 
 impl Pages {

@@ -5,6 +5,7 @@ use std::io;
 use super::gateway_state::GatewayState;
 use super::pages::Message;
 use super::permits::Full;
+use super::request_stats::Cause;
 use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
 use crate::http::h1::head::Head;
@@ -22,6 +23,7 @@ impl GatewayState {
         visitor: &mut dyn ClientConnection,
         what: &Message<'_>,
     ) -> Served {
+        self.stats.refuse(what.cause);
         answer(request.head, visitor, self.page(request, what), false)
     }
 
@@ -60,16 +62,30 @@ pub(crate) fn message<'a>(
         title,
         text,
         hint,
+        cause: Cause::of(status),
+    }
+}
+
+impl Message<'_> {
+    /// It counts as this, and not as most with its status.
+    pub(crate) fn because(self, cause: Cause) -> Self {
+        Self { cause, ..self }
     }
 }
 
 pub(super) fn too_busy(full: Full) -> Message<'static> {
-    let text = match full {
-        Full::Source => "Too many requests from your address are under way here.",
-        Full::Connector => "Too many visitors are at the sites of the one who shares this one.",
-        Full::Sites => "Too many visitors are here at once.",
+    let (text, cause) = match full {
+        Full::Source => (
+            "Too many requests from your address are under way here.",
+            Cause::SourceBusy,
+        ),
+        Full::Connector => (
+            "Too many visitors are at the sites of the one who shares this one.",
+            Cause::ConnectorBusy,
+        ),
+        Full::Sites => ("Too many visitors are here at once.", Cause::RelayBusy),
     };
-    message(503, "Too busy", text, "Wait a moment, then reload.")
+    message(503, "Too busy", text, "Wait a moment, then reload.").because(cause)
 }
 
 pub(super) fn has_ended() -> Message<'static> {
@@ -92,7 +108,7 @@ pub(super) fn is_not_shared() -> Message<'static> {
 
 pub(super) fn has_changed() -> Message<'static> {
     let text = "Who may see this site has changed at this moment.";
-    message(503, "Changed", text, "Reload.")
+    message(503, "Changed", text, "Reload.").because(Cause::Changed)
 }
 
 pub(super) fn not_for_you() -> Message<'static> {
@@ -102,6 +118,7 @@ pub(super) fn not_for_you() -> Message<'static> {
         "This site is shared with some networks only, and your address is in none of them.",
         "Ask the one who shares it to allow your network.",
     )
+    .because(Cause::NotAllowed)
 }
 
 pub(super) fn tunnel_is_down() -> Message<'static> {
@@ -111,6 +128,7 @@ pub(super) fn tunnel_is_down() -> Message<'static> {
         "This site is there, but whoever shares it is not connected now.",
         "Try again later. If it is yours: connect it in postern, then reload.",
     )
+    .because(Cause::TunnelDown)
 }
 
 pub(crate) fn target_is_down(why: &str) -> Message<'_> {

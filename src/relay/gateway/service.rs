@@ -3,9 +3,11 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::config::GatewayConfig;
 use super::gateway_state::GatewayState;
+use super::request_stats::RequestStats;
 use super::site::Sites;
 use super::visitor_connection::VisitorConnection;
 use crate::http::server::connection_handler::{self, ConnectionHandler};
@@ -23,6 +25,11 @@ impl Gateway {
             state: GatewayState::new(config, sites),
         }
     }
+
+    /// What is counted of the requests; it goes on with the gateway.
+    pub(in crate::relay) fn stats(&self) -> Arc<RequestStats> {
+        Arc::clone(self.state.stats())
+    }
 }
 
 impl connection_handler::Gateway for Gateway {
@@ -33,6 +40,11 @@ impl connection_handler::Gateway for Gateway {
 
     fn is_proxy(&self, peer: IpAddr) -> bool {
         is_within(peer, &self.state.config.trust_proxy)
+    }
+
+    fn turned_away(&self) {
+        let stats = self.state.stats();
+        stats.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
     fn is_https(&self) -> bool {

@@ -7,6 +7,7 @@ use super::cookies;
 use super::gateway_state::GatewayState;
 use super::pages::{Message, private};
 use super::replies::{answer, message};
+use super::request_stats::Cause;
 use super::site::Site;
 use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
@@ -60,6 +61,7 @@ impl GatewayState {
 
     /// The page that asks for the code, in place of what was asked for.
     pub(crate) fn asking(&self, request: &SiteRequest<'_>, site: &Site) -> Response {
+        self.stats.refuse(Cause::CodeAsked);
         let head = request.head;
         // What a form sent is lost; a page can be asked for once more.
         let again = matches!(head.method.as_str(), "GET" | "HEAD");
@@ -96,8 +98,14 @@ impl GatewayState {
             Outcome::SignedIn(cookie) => {
                 private(Response::redirect(303, next)).header("Set-Cookie", cookie)
             }
-            Outcome::WrongCode => self.asking_with((request, site), 401, next, WRONG),
-            Outcome::TooMany(wait) => self.too_many((request, site), next, wait),
+            Outcome::WrongCode => {
+                self.stats.refuse(Cause::WrongCode);
+                self.asking_with((request, site), 401, next, WRONG)
+            }
+            Outcome::TooMany(wait) => {
+                self.stats.refuse(Cause::TooManyCodes);
+                self.too_many((request, site), next, wait)
+            }
         }
     }
 

@@ -1,11 +1,13 @@
 //! How the answer of an application is passed on to its visitor.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use super::caching::{self, is_for_caches};
 use super::cookies::{self, OURS};
 use super::permits::BusyPermit;
 use super::protocol;
+use super::request_stats::RequestStats;
 use super::site::PresentVisitor;
 use crate::http::h1::head::AnswerHead;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
@@ -35,6 +37,11 @@ pub(super) struct SiteRules<'a> {
     pub(super) is_private: bool,
     /// Browsers are to come back by `https` alone, whatever the port (RFC 6797).
     pub(super) is_https: bool,
+    pub(super) stats: &'a RequestStats,
+    /// When the request came.
+    pub(super) began: Instant,
+    /// Whether the visitor has a byte of the answer.
+    pub(super) has_begun: Cell<bool>,
 }
 
 impl Rules for SiteRules<'_> {
@@ -84,6 +91,9 @@ impl Rules for SiteRules<'_> {
     }
 
     fn count_down(&self, bytes: usize) {
+        if !self.has_begun.replace(true) {
+            self.stats.first_byte.note(self.began.elapsed());
+        }
         self.present.is_answered();
         self.present.site.figures.count_out(bytes);
     }

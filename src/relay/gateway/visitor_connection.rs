@@ -1,6 +1,7 @@
 //! One visitor's connection, a request at a time: which site, whether it opens, and what the visitor
 //! is told when the application does not answer.
 
+use std::cell::Cell;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::replies::{
     too_busy, tunnel_is_down, unanswered,
 };
 use super::request_head::{self, asks_for_websocket, is_repeatable};
+use super::request_stats::Cause;
 use super::site::{Down, PresentVisitor, Site};
 use super::site_request::{Served, SiteRequest, path};
 use super::site_rules::SiteRules;
@@ -40,6 +42,8 @@ pub(super) struct VisitorConnection<'g> {
     /// Whom the claimed request is for.
     host: Option<Host>,
     kept: Option<KeptStream>,
+    /// When the request that is served came.
+    began: Instant,
 }
 
 /// A stream that the visitor's next request may use.
@@ -54,12 +58,21 @@ struct KeptStream {
 
 impl<'g> VisitorConnection<'g> {
     pub(super) fn new(gateway: &'g GatewayState, peer: IpAddr) -> VisitorConnection<'g> {
+        gateway.stats.connections.fetch_add(1, Ordering::Relaxed);
+        gateway.stats.open.fetch_add(1, Ordering::Relaxed);
         VisitorConnection {
             gateway,
             peer,
             host: None,
             kept: None,
+            began: Instant::now(),
         }
+    }
+}
+
+impl Drop for VisitorConnection<'_> {
+    fn drop(&mut self) {
+        self.gateway.stats.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -77,7 +90,7 @@ impl ConnectionHandler for VisitorConnection<'_> {
     }
 
     fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After {
-        let began = Instant::now();
+        self.began = Instant::now();
         let Some(host) = self.host.take() else {
             return After::Drop;
         };
@@ -103,6 +116,8 @@ impl ConnectionHandler for VisitorConnection<'_> {
         if visitor.inbox().is_empty() {
             *visitor.inbox() = Vec::new(); // an idle connection holds no memory
         }
+        let took = self.began.elapsed();
+        self.gateway.stats.note(served.status, took);
         self.gateway.log.record(&AccessLine {
             source: origin.source(),
             site: request.site,
@@ -110,7 +125,7 @@ impl ConnectionHandler for VisitorConnection<'_> {
             path: path(head),
             status: served.status,
             bytes: served.bytes,
-            took: began.elapsed(),
+            took,
         });
         served.after
     }
@@ -346,6 +361,9 @@ impl<'g> VisitorConnection<'g> {
             answer_time: config.limits.answer_time,
             is_private: present.site.is_private(),
             is_https: config.secure,
+            stats: &self.gateway.stats,
+            began: self.began,
+            has_begun: Cell::new(false),
         };
         let timeouts = self.timeouts(visitor);
         let sent = (head, RequestBody::new(head.framing, to_app));
@@ -420,6 +438,10 @@ impl<'g> VisitorConnection<'g> {
             ),
             Outcome::Refused(refusal) => {
                 message(refusal.status, "A malformed request", &refusal.message, "")
+            }
+            Outcome::BrokenOff { .. } => {
+                self.gateway.stats.refuse(Cause::BrokenOff);
+                return served;
             }
             _ => return served,
         };

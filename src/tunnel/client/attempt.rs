@@ -212,6 +212,7 @@ impl Client<'_> {
             if !std::mem::replace(&mut self.has_warned, true) {
                 log::warn!("the server asked for a target that was not offered: refused");
             }
+            self.state.traffic.count_refused(false);
             return mux.refuse(
                 channel,
                 ChannelOpenFailure::AdministrativelyProhibited,
@@ -224,6 +225,7 @@ impl Client<'_> {
             if !std::mem::replace(&mut self.is_crowded, true) {
                 log::warn!("{open} streams of this tunnel are open: no further one is accepted");
             }
+            self.state.traffic.count_refused(true);
             return mux.refuse(
                 channel,
                 ChannelOpenFailure::ResourceShortage,

@@ -49,6 +49,8 @@ pub struct Snapshot {
     pub opened: u64,
     /// When the last of them was.
     pub last_opened: Option<SystemTime>,
+    /// Streams that were refused: as there were too many, and as nobody answered where they lead.
+    pub refused: (u64, u64),
     /// Connections after the first.
     pub reconnects: u64,
 }
@@ -127,6 +129,10 @@ impl TunnelState {
             received: traffic.received.load(Ordering::Relaxed),
             streams: traffic.streams.load(Ordering::Relaxed),
             opened: traffic.opened.load(Ordering::Relaxed),
+            refused: (
+                traffic.refused_full.load(Ordering::Relaxed),
+                traffic.refused_target.load(Ordering::Relaxed),
+            ),
             last_opened: (last_opened > 0)
                 .then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(last_opened)),
             reconnects: self.connections.load(Ordering::Relaxed).saturating_sub(1),

@@ -71,6 +71,5 @@ pub(super) use end::End;
 pub use local_stream::{LocalStream, OpenError};
 pub(super) use options::Options;
 pub(super) use run::{FAREWELL, Handler};
-pub use stats::PortStats;
-pub(super) use stats::Traffic;
+pub use stats::{PortStats, Traffic};
 pub(super) use timers::ANSWER_WITHIN;

@@ -132,6 +132,8 @@ impl Mux {
         why: ChannelOpenFailure,
         text: &str,
     ) -> Result<(), Error> {
+        let is_full = why == ChannelOpenFailure::ResourceShortage;
+        self.options.traffic.count_refused(is_full);
         self.update(stream, StreamState::failed);
         self.session().refuse(stream.channel, why, text)
     }
@@ -145,6 +147,7 @@ impl Mux {
             },
             Err(error) => {
                 log::debug!("no stream to a target: {error}");
+                self.options.traffic.count_refused(false);
                 self.target_missed();
                 self.update(stream, StreamState::failed);
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::connection::Mux;
 use super::end::End;
 use super::stream_state::{Effects, StreamState};
-use crate::tunnel::ssh::{ChannelId, Event, Reader};
+use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Event, Reader};
 use crate::tunnel::ws::WsReader;
 
 /// Bytes of the writer thread's stack, 128 KiB: sealing and TLS.
@@ -113,7 +113,9 @@ impl Mux {
                     self.opened(&stream);
                 }
             }
-            Event::ChannelOpenFailure { channel, .. } => {
+            Event::ChannelOpenFailure { channel, code, .. } => {
+                let is_full = code == ChannelOpenFailure::ResourceShortage.code();
+                self.options.traffic.count_refused(is_full);
                 let stream = self.streams().remove(&channel);
                 if let Some(stream) = stream {
                     self.update(&stream, StreamState::refused);

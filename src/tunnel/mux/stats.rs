@@ -21,6 +21,23 @@ pub struct Traffic {
     pub latency_micros: AtomicU64,
     /// Changes of keys after the first, whichever side began them.
     pub rekeys: AtomicU64,
+    /// Streams that the end that connects to targets refused as it had too many: those that its user allows, or that it
+    /// has room for.
+    pub refused_full: AtomicU64,
+    /// Streams that it refused for another reason: they lead to no target of its own, or nobody answers there.
+    pub refused_target: AtomicU64,
+}
+
+impl Traffic {
+    /// A stream was refused: as there are too many, or for another reason.
+    pub(in crate::tunnel) fn count_refused(&self, is_full: bool) {
+        let count = if is_full {
+            &self.refused_full
+        } else {
+            &self.refused_target
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Figures of a port, over all connections that listen on it in turn.

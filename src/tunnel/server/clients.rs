@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::stats::ServerFigures;
 use crate::http::source as source_of;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::mux::Mux;
@@ -100,6 +101,17 @@ impl Clients {
             _ => None,
         };
         self.table().all.values().filter_map(mux).collect()
+    }
+
+    /// How many there are.
+    pub(super) fn figures(&self) -> ServerFigures {
+        let table = self.table();
+        let is_pending = |client: &&Client| matches!(client.login, ClientLogin::Pending(_));
+        let pending = table.all.values().filter(is_pending).count();
+        ServerFigures {
+            tunnels: table.all.len() - pending,
+            pending,
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, ClientTable> {

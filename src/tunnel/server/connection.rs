@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::clients::ClientPermit;
 use super::policy::Grant;
 use super::state::ServerState;
+use super::stats::count;
 use crate::tunnel::mux::{ANSWER_WITHIN, End, Handler, Mux, Options};
 use crate::tunnel::remote::{Remote, decode_config};
 use crate::tunnel::ssh::{self, ChannelOpenFailure, Event, RequestId};
@@ -123,6 +124,12 @@ impl Client<'_> {
     fn login(&mut self, mux: &Arc<Mux>, user: &str, password: &str) -> Result<(), End> {
         let holder = self.state.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
+        let stats = &self.state.stats;
+        count(if admitted {
+            &stats.logins
+        } else {
+            &stats.logins_refused
+        });
         if let Some(holder) = holder {
             self.permit.admit(&holder, mux);
             self.phase = HandshakePhase::Config(holder);

@@ -15,6 +15,7 @@ use super::permits::StreamPermits;
 use super::ports::Ports;
 use super::settings::Settings;
 use super::state::ServerState;
+use super::stats::{ServerStats, count};
 use crate::net::Acceptor;
 use crate::tunnel::mux::{FAREWELL, Traffic};
 use crate::tunnel::ws::Cancel;
@@ -43,6 +44,7 @@ impl Server {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let most = open_files::allowed(settings.reserved_files);
+        let stats = Arc::<ServerStats>::default();
         let state = Arc::new(ServerState {
             keys: settings.keys,
             policy: settings.policy,
@@ -51,7 +53,8 @@ impl Server {
             timeouts: settings.timeouts,
             ssh: settings.ssh,
             traffic: Arc::default(),
-            ports: Ports::new(StreamPermits::new(most.visitors)),
+            ports: Ports::new(StreamPermits::new(most.visitors), Arc::clone(&stats)),
+            stats,
             clients: Clients::new(most.clients),
             cancel: Cancel::new(),
             cut: Cancel::new(),
@@ -118,6 +121,7 @@ fn take(
     working: Sender<()>,
 ) -> io::Result<()> {
     let Some(permit) = state.clients.take(peer.ip()) else {
+        count(&state.stats.turned_away);
         log::info!("{peer}: turned away: too many connections");
         return Ok(());
     };

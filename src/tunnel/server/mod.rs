@@ -10,11 +10,13 @@ mod policy;
 mod ports;
 mod settings;
 mod state;
+mod stats;
 mod users;
 
-pub use super::mux::{LocalStream, OpenError, PortStats};
+pub use super::mux::{LocalStream, OpenError, PortStats, Traffic};
 pub use listener::Server;
 pub use opener::Opener;
 pub use policy::{Grant, Policy, Visits};
 pub use settings::{CONFIG_WITHIN, LOGIN_WITHIN, Settings, Timeouts};
+pub use stats::{ServerFigures, ServerStats};
 pub use users::Users;

@@ -1,10 +1,12 @@
 //! Streams that this process opens itself.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::state::ServerState;
-use crate::tunnel::mux::{LocalStream, Mux, OpenError};
+use super::stats::{ServerFigures, ServerStats};
+use crate::tunnel::mux::{LocalStream, Mux, OpenError, Traffic};
 
 /// Leads to what clients hold without a port ([`Grant::Held`](super::Grant::Held)).
 #[derive(Clone)]
@@ -20,6 +22,26 @@ impl Opener {
     /// Whether `holder` holds this port now, for this process or listening on it.
     pub fn is_held(&self, holder: &str, port: u16) -> bool {
         self.0.ports.is_held(holder, port)
+    }
+
+    /// The ports that are held now, by who holds them.
+    pub fn all_held(&self) -> HashMap<String, Vec<u16>> {
+        self.0.ports.all_held()
+    }
+
+    /// How many clients there are.
+    pub fn figures(&self) -> ServerFigures {
+        self.0.clients.figures()
+    }
+
+    /// What is counted.
+    pub fn stats(&self) -> &ServerStats {
+        &self.0.stats
+    }
+
+    /// What passes, over all clients.
+    pub fn traffic(&self) -> &Traffic {
+        &self.0.traffic
     }
 
     /// Takes this port from `holder`; a listener on it is closed when this returns.

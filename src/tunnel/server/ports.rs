@@ -1,8 +1,8 @@
 //! The ports that a server holds, each for one client: those it listens on, and numbers for streams
 //! that are opened in this process.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::permits::StreamPermits;
 use super::policy::Visits;
+use super::stats::{ServerStats, count};
 use crate::net::Acceptor;
 use crate::net::resolve::resolve;
 use crate::sync::{Mutex, MutexGuard};
@@ -24,11 +25,16 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// Time for the holder of a wanted port to prove that it lives, when its owner has come back
 /// over a new connection. Default 1 s: a live one answers in a round trip.
 const PROOF_WITHIN: Duration = Duration::from_secs(1);
+/// Ports that are remembered as lost, to count who comes back. Default 65,536, some 6 MiB; then all are forgotten.
+const MOST_LOST: usize = 65_536;
 
 /// All that a server holds.
 pub(super) struct Ports {
     held: Mutex<BTreeMap<PortKey, HeldPort>>,
+    /// What was lost with a connection: by whom, and which port. Locked after `held`, or alone.
+    lost: Mutex<HashSet<(String, u16)>>,
     permits: StreamPermits,
+    stats: Arc<ServerStats>,
 }
 
 /// What can be held by one connection at a time.
@@ -48,11 +54,13 @@ struct HeldPort {
 }
 
 impl Ports {
-    /// Nothing is held; these are the permits for their streams.
-    pub(super) fn new(permits: StreamPermits) -> Self {
+    /// Nothing is held; these are the permits for their streams, and where they count.
+    pub(super) fn new(permits: StreamPermits, stats: Arc<ServerStats>) -> Self {
         Self {
             held: Mutex::default(),
+            lost: Mutex::default(),
             permits,
+            stats,
         }
     }
 
@@ -88,6 +96,7 @@ impl Ports {
             owner: owner.to_owned(),
             visits,
             permits: self.permits.clone(),
+            stats: Arc::clone(&self.stats),
         };
         let acceptor = visitors.start(listener)?;
         let held = HeldPort {
@@ -97,6 +106,7 @@ impl Ports {
             _acceptor: Some(acceptor),
         };
         self.held().insert(key, held);
+        self.count_held(owner, address.port());
         Ok(())
     }
 
@@ -105,7 +115,7 @@ impl Ports {
         let key = PortKey::Number(owner.to_owned(), remote.local_port);
         self.evict_dead(&key, owner, mux);
         match self.held().entry(key) {
-            Entry::Occupied(_) => Err(io::ErrorKind::AddrInUse.into()),
+            Entry::Occupied(_) => return Err(io::ErrorKind::AddrInUse.into()),
             Entry::Vacant(entry) => {
                 entry.insert(HeldPort {
                     owner: owner.to_owned(),
@@ -113,15 +123,31 @@ impl Ports {
                     target: remote.target().into(),
                     _acceptor: None,
                 });
-                Ok(())
             }
+        }
+        self.count_held(owner, remote.local_port);
+        Ok(())
+    }
+
+    fn count_held(&self, owner: &str, port: u16) {
+        if self.lost.lock().remove(&(owner.to_owned(), port)) {
+            count(&self.stats.reconnects);
         }
     }
 
     /// Opens a stream to what `owner` holds this number for.
     pub(super) fn open(&self, owner: &str, port: u16) -> Result<LocalStream, OpenError> {
-        let (mux, target) = self.find(owner, port).ok_or(OpenError::NotHeld)?;
-        mux.open_stream(&target)
+        let stream = match self.find(owner, port) {
+            Some((mux, target)) => mux.open_stream(&target),
+            None => Err(OpenError::NotHeld),
+        };
+        match &stream {
+            Err(OpenError::NotHeld) => count(&self.stats.no_tunnel),
+            Err(OpenError::Tunnel) => count(&self.stats.broken_tunnel),
+            // What the other end refuses is counted where its answer is read.
+            Err(OpenError::Refused) | Ok(_) => {}
+        }
+        stream
     }
 
     pub(super) fn find(&self, owner: &str, port: u16) -> Option<(Arc<Mux>, Arc<str>)> {
@@ -134,7 +160,35 @@ impl Ports {
     pub(super) fn release(&self, mux: &Arc<Mux>) {
         // Under the lock until the listeners are closed: a port that is not held can be bound.
         // Their threads do not take it.
-        self.held().retain(|_, held| !Arc::ptr_eq(&held.mux, mux));
+        self.held().retain(|key, held| {
+            let stays = !Arc::ptr_eq(&held.mux, mux);
+            if !stays {
+                self.note_lost(&held.owner, key.port());
+            }
+            stays
+        });
+    }
+
+    fn note_lost(&self, owner: &str, port: u16) {
+        let mut lost = self.lost.lock();
+        if lost.len() >= MOST_LOST {
+            lost.clear();
+        }
+        lost.insert((owner.to_owned(), port));
+    }
+
+    /// The ports that are held now, by who holds them.
+    pub(super) fn all_held(&self) -> HashMap<String, Vec<u16>> {
+        let mut all = HashMap::<String, Vec<u16>>::new();
+        for (key, held) in self.held().iter() {
+            match all.get_mut(&held.owner) {
+                Some(ports) => ports.push(key.port()),
+                None => {
+                    all.insert(held.owner.clone(), vec![key.port()]);
+                }
+            }
+        }
+        all
     }
 
     /// Whether `owner` holds this port, as a number or listening.
@@ -209,6 +263,7 @@ struct PortListener {
     owner: String,
     visits: Visits,
     permits: StreamPermits,
+    stats: Arc<ServerStats>,
 }
 
 impl PortListener {
@@ -228,7 +283,9 @@ impl PortListener {
     }
 
     fn serve(&self, visitor: TcpStream, address: IpAddr) {
+        count(&self.stats.visitors);
         if !(self.visits.may_come)(address) {
+            count(&self.stats.not_allowed);
             return log::debug!("a visitor from {address} is turned away: not allowed here");
         }
         match self.permits.take(&self.owner, address) {
@@ -236,7 +293,10 @@ impl PortListener {
                 self.mux
                     .serve_visitor(visitor, &self.target, &self.visits.stats, permit)
             }
-            None => log::debug!("a visitor from {address} is turned away: too many visitors"),
+            None => {
+                count(&self.stats.too_many);
+                log::debug!("a visitor from {address} is turned away: too many visitors");
+            }
         }
     }
 }

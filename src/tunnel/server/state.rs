@@ -7,6 +7,7 @@ use super::clients::Clients;
 use super::policy::Policy;
 use super::ports::Ports;
 use super::settings::Timeouts;
+use super::stats::ServerStats;
 use crate::tunnel::mux::Traffic;
 use crate::tunnel::ssh::{self, ServerKey};
 use crate::tunnel::ws::{AcceptOptions, Cancel};
@@ -20,6 +21,7 @@ pub(super) struct ServerState {
     pub(super) timeouts: Timeouts,
     pub(super) ssh: ssh::Config,
     pub(super) traffic: Arc<Traffic>,
+    pub(super) stats: Arc<ServerStats>,
     pub(super) ports: Ports,
     pub(super) clients: Clients,
     /// Ends connections with DISCONNECT.

@@ -150,7 +150,7 @@ pub enum ChannelOpenFailure {
 }
 
 impl ChannelOpenFailure {
-    pub(super) fn code(self) -> u32 {
+    pub(in crate::tunnel) fn code(self) -> u32 {
         match self {
             Self::AdministrativelyProhibited => 1,
             Self::ConnectFailed => 2,

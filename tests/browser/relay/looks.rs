@@ -23,7 +23,7 @@ const LOOKS: [(&str, bool, u32, u32); 4] = [
 
 /// Takes a picture of a page in every look and fails on what the checks find.
 #[track_caller]
-fn look(page: &Page, name: &str) {
+pub(crate) fn look(page: &Page, name: &str) {
     let mut faults = Vec::new();
     for (look, dark, width, height) in LOOKS {
         page.prefer(dark, true);

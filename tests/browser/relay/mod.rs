@@ -2,6 +2,7 @@
 //! Chromium. Nothing is scripted but the small web site that is shared.
 
 mod looks;
+mod operator;
 mod outage;
 mod page;
 mod site;

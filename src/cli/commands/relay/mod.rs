@@ -84,6 +84,15 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     let instance = claim(&settings.data)?;
     let listener = listen(settings.listen, "--listen")?;
     let tunnel_listener = listen(settings.tunnel_listen, "--tunnel-listen")?;
+    let metrics_listen = settings.metrics_listen;
+    let metrics_listener = metrics_listen
+        .map(|at| listen(at, "--metrics-listen"))
+        .transpose()?;
+    if settings.shows_figures() {
+        log::warn!(
+            "--metrics-listen is not on loopback: whoever reaches it reads the relay's figures"
+        );
+    }
     if let PublicPorts::At(ip) = settings.ports {
         // At the start, not at the first connect, it is to show that it is no address of this machine.
         listen((ip, 0).into(), "--port-listen")?;
@@ -99,14 +108,14 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         settings.is_exposed_without_tls(),
         settings.lacks_trusted_proxy(),
     );
-    let running =
-        relay::start(settings.options(listener, tunnel_listener, &run_dir)).map_err(|error| {
-            let hint = match &error {
-                relay::StartError::State(error) => Some(error.hint()),
-                _ => None,
-            };
-            Failure::operation(error.to_string()).hint_if(hint)
-        })?;
+    let options = settings.options(listener, tunnel_listener, metrics_listener, &run_dir);
+    let running = relay::start(options).map_err(|error| {
+        let hint = match &error {
+            relay::StartError::State(error) => Some(error.hint()),
+            _ => None,
+        };
+        Failure::operation(error.to_string()).hint_if(hint)
+    })?;
     for path in &running.set_aside {
         log::warn!("unreadable, and kept aside: {}", path.display());
     }
@@ -161,8 +170,12 @@ fn announcement(running: &Running) -> String {
     let token = token.map_or(String::new(), |token| {
         format!("Enrol token: {} (shown this once: keep it)\n", **token)
     });
+    let metrics = running.metrics_address();
+    let metrics = metrics.map_or(String::new(), |at| {
+        format!("Metrics: http://{at}/metrics\n")
+    });
     format!(
-        "Relay: {url}\nSites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{token}Status page: {url}auth?code={}\n",
+        "Relay: {url}\nSites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{metrics}{token}Status page: {url}auth?code={}\n",
         running.site_url("NAME"),
         running.address(),
         running.tunnel_address(),

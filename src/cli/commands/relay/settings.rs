@@ -12,7 +12,8 @@ use super::state_dir::of_store;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
-    EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    EXTERNAL_IP, LISTEN, METRICS_LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY,
+    TUNNEL_LISTEN,
 };
 use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
@@ -41,6 +42,7 @@ pub(super) struct Settings {
     pub(super) data: DataDir,
     pub(super) listen: SocketAddr,
     pub(super) tunnel_listen: SocketAddr,
+    pub(super) metrics_listen: Option<SocketAddr>,
     domain: String,
     public_url: Option<PublicUrl>,
     external_ip: String,
@@ -73,6 +75,7 @@ impl Settings {
             data: data(parsed)?,
             listen,
             tunnel_listen,
+            metrics_listen: metrics_listen(parsed, [listen, tunnel_listen])?,
             domain,
             public_url,
             external_ip,
@@ -106,6 +109,11 @@ impl Settings {
         is_secure && self.trust_proxy.is_empty()
     }
 
+    /// Whether others than this machine's programs can ask for the figures.
+    pub(super) fn shows_figures(&self) -> bool {
+        self.metrics_listen.is_some_and(|at| !is_loopback(at))
+    }
+
     /// Whether public ports are at the address that connectors dial, which often is the sites' too.
     pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
         matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
@@ -116,6 +124,7 @@ impl Settings {
         self,
         listener: TcpListener,
         tunnel_listener: TcpListener,
+        metrics_listener: Option<TcpListener>,
         run_dir: &RunDir,
     ) -> Options {
         let is_private = self.is_private();
@@ -128,6 +137,7 @@ impl Settings {
             data: self.data,
             listener,
             tunnel_listener,
+            metrics_listener,
             ports: self.ports,
             run_dir: run_dir.path().to_owned(),
             domain: self.domain,
@@ -194,6 +204,20 @@ fn is_loopback(address: SocketAddr) -> bool {
 fn address(flag: &Flag, text: &str) -> Result<SocketAddr, Failure> {
     let reason = "give ADDRESS:PORT, such as 0.0.0.0:8180 or [::]:8180";
     socket_address(text).ok_or_else(|| COMMAND.refuse(flag, text, reason))
+}
+
+/// An address of its own: nobody but who is to have the figures finds them.
+fn metrics_listen(parsed: &Parsed, others: [SocketAddr; 2]) -> Result<Option<SocketAddr>, Failure> {
+    let Some(text) = parsed.value(&METRICS_LISTEN) else {
+        return Ok(None);
+    };
+    let at = address(&METRICS_LISTEN, &text)?;
+    if at.port() != 0 && others.iter().any(|other| other.port() == at.port()) {
+        return Err(COMMAND
+            .usage("--metrics-listen has the port of --listen or --tunnel-listen")
+            .hint("give it one of its own, such as 127.0.0.1:8182"));
+    }
+    Ok(Some(at))
 }
 
 fn domain(parsed: &Parsed) -> Result<String, Failure> {

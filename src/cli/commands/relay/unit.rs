@@ -3,13 +3,13 @@
 use super::settings::Settings;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
-    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN,
-    PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN,
+    METRICS_LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
-const REPEATED: [&Flag; 9] = [
+const REPEATED: [&Flag; 10] = [
     &LISTEN,
     &TUNNEL_LISTEN,
     &DOMAIN,
@@ -19,6 +19,7 @@ const REPEATED: [&Flag; 9] = [
     &TRUST_PROXY,
     &CONNECTIONS,
     &ANSWER_TIMEOUT,
+    &METRICS_LISTEN,
 ];
 
 /// The unit for the user's own manager, with its state where it is without a unit.

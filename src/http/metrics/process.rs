@@ -5,10 +5,13 @@ use std::time::{Duration, SystemTime};
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::http::exposition::Exposition;
+use super::exposition::Exposition;
 
-/// Adds them; the process began to serve at `since`.
-pub(super) fn add(text: &mut Exposition, since: SystemTime) {
+/// Adds the version, and them; the process began to serve at `since`.
+pub(crate) fn add_process(text: &mut Exposition, since: SystemTime) {
+    text.family("postern_build_info", "gauge", "The version, at value 1.");
+    let version = env!("CARGO_PKG_VERSION");
+    text.sample("postern_build_info", &[("version", version)], 1);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| -> Option<u64> {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,10 +1,8 @@
 //! `/metrics`: figures of this process for Prometheus.
 
-mod process;
-
 use std::sync::Arc;
 
-use crate::http::exposition::{Exposition, MEDIA_TYPE};
+use crate::http::metrics::{Exposition, MEDIA_TYPE, add_process};
 use crate::http::{Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::connection::{ConnectResult, ConnectionState, Figures};
@@ -61,13 +59,13 @@ const METRICS: [Metric; 9] = [
         name: "postern_application_streams",
         kind: "gauge",
         help: "Open streams of the present tunnel.",
-        value: |of| Some(of.figures.streams?.0),
+        value: |of| Some(of.figures.tunnel.as_ref()?.streams),
     },
     Metric {
         name: "postern_application_streams_total",
         kind: "counter",
         help: "Streams that the present tunnel has opened.",
-        value: |of| Some(of.figures.streams?.1),
+        value: |of| Some(of.figures.tunnel.as_ref()?.opened),
     },
     Metric {
         name: "postern_application_visitors",
@@ -89,9 +87,6 @@ pub(super) fn show(core: &Arc<AppState>, request: Request) {
 
 fn text(core: &AppState) -> String {
     let mut text = Exposition::default();
-    text.family("postern_build_info", "gauge", "The version, at value 1.");
-    let version = env!("CARGO_PKG_VERSION");
-    text.sample("postern_build_info", &[("version", version)], 1);
     let apps = core.apps.list().unwrap_or_default();
     let help = "Applications, connected or not.";
     text.single("postern_applications", "gauge", help, apps.len());
@@ -108,6 +103,8 @@ fn text(core: &AppState) -> String {
     let connections: Vec<_> = apps.iter().filter_map(connection).collect();
     of_connections(&mut text, &connections);
     answers(&mut text, &connections);
+    first_bytes(&mut text, &connections);
+    refusals(&mut text, &connections);
     main_tunnels(core, &mut text);
     const FAILURES: &str = "postern_connect_failures_total";
     text.family(
@@ -125,7 +122,7 @@ fn text(core: &AppState) -> String {
         help,
         store::errors(),
     );
-    process::add(&mut text, core.since);
+    add_process(&mut text, core.since);
     text.into_text()
 }
 
@@ -171,6 +168,54 @@ fn answers(text: &mut Exposition, connections: &[Connection<'_>]) {
     for of in connections {
         if let Some((_, took)) = &of.figures.answers {
             text.histogram(TOOK, &[("application", of.name), ("id", of.id)], took);
+        }
+    }
+}
+
+fn first_bytes(text: &mut Exposition, connections: &[Connection<'_>]) {
+    const TOOK: &str = "postern_application_first_byte_seconds";
+    let help = "From a request to the first byte of its answer.";
+    text.family(TOOK, "histogram", help);
+    for of in connections {
+        if let Some(requests) = &of.figures.requests {
+            let labels = [("application", of.name), ("id", of.id)];
+            text.histogram(TOOK, &labels, &requests.first_byte.read());
+        }
+    }
+}
+
+/// What came to nothing, by cause. Causes that never were are left out: each would be a line an application.
+fn refusals(text: &mut Exposition, connections: &[Connection<'_>]) {
+    const REQUESTS: &str = "postern_application_refusals_total";
+    const STREAMS: &str = "postern_application_stream_refusals_total";
+    let of_tunnel = |of: &Connection<'_>| {
+        let (full, target) = of.figures.tunnel.as_ref().map_or((0, 0), |of| of.refused);
+        vec![("max_streams", full), ("target", target)]
+    };
+    let of_requests = |of: &Connection<'_>| {
+        let requests = of.figures.requests.as_ref();
+        requests.map_or_else(Vec::new, |requests| requests.refusals())
+    };
+    type Causes<'a> = &'a dyn Fn(&Connection<'_>) -> Vec<(&'static str, u64)>;
+    let families: [(&str, &str, Causes<'_>); 2] = [
+        (
+            REQUESTS,
+            "Requests that were refused here, or not answered to their end, by cause.",
+            &of_requests,
+        ),
+        (
+            STREAMS,
+            "Streams that came to nothing, by cause: max_streams or room, or nobody at the target.",
+            &of_tunnel,
+        ),
+    ];
+    for (name, help, causes) in families {
+        text.family(name, "counter", help);
+        for of in connections {
+            for (cause, count) in causes(of).into_iter().filter(|(_, count)| *count > 0) {
+                let labels = [("application", of.name), ("id", of.id), ("cause", cause)];
+                text.sample(name, &labels, count);
+            }
         }
     }
 }

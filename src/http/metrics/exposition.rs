@@ -1,44 +1,14 @@
 //! Figures as Prometheus reads them: its text format, version 0.0.4.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Display, Formatter, Write as _};
+
+use super::histogram::{BOUNDS, Durations};
 
 /// The media type.
 pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Upper bounds of a histogram's buckets, in milliseconds, and as they are written: in seconds.
-const BOUNDS: [(u64, &str); 8] = [
-    (5, "0.005"),
-    (25, "0.025"),
-    (100, "0.1"),
-    (500, "0.5"),
-    (1000, "1"),
-    (5000, "5"),
-    (30_000, "30"),
-    (u64::MAX, "+Inf"),
-];
-
 /// Names and values; the names differ from each other.
 pub(crate) type Labels<'a> = &'a [(&'static str, &'a str)];
-
-/// How long things took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Durations {
-    /// How many there were in each bucket, and in none before.
-    counts: [u64; BOUNDS.len()],
-    /// All together, in milliseconds.
-    ms: u64,
-}
-
-impl Durations {
-    /// One more.
-    pub(crate) fn note(&mut self, ms: u64) {
-        let buckets = self.counts.iter_mut().zip(BOUNDS);
-        for (count, _) in buckets.filter(|(_, (bound, _))| ms <= *bound).take(1) {
-            *count += 1;
-        }
-        self.ms = self.ms.saturating_add(ms);
-    }
-}
 
 /// A text in the making: families, each followed by its samples, which differ in their labels.
 #[derive(Default)]
@@ -71,18 +41,14 @@ impl Exposition {
 
     /// The samples of a histogram whose unit is seconds.
     pub(crate) fn histogram(&mut self, name: &str, labels: Labels<'_>, of: &Durations) {
+        let bounds = BOUNDS.iter().map(|(_, written)| *written);
         let mut all = 0;
-        for (count, (_, bound)) in of.counts.iter().zip(BOUNDS) {
+        for (count, bound) in of.counts.iter().zip(bounds.chain(["+Inf"])) {
             all += count;
             let labels = [labels, &[("le", bound)]].concat();
             self.sample(&format!("{name}_bucket"), &labels, all);
         }
-        let (seconds, ms) = (of.ms / 1000, of.ms % 1000);
-        self.sample(
-            &format!("{name}_sum"),
-            labels,
-            format_args!("{seconds}.{ms:03}"),
-        );
+        self.sample(&format!("{name}_sum"), labels, Seconds(of.micros));
         self.sample(&format!("{name}_count"), labels, all);
     }
 
@@ -96,6 +62,15 @@ impl Exposition {
     }
 }
 
+/// Microseconds, told in seconds.
+struct Seconds(u64);
+
+impl Display for Seconds {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
 /// A label's value.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
@@ -104,7 +79,10 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::http::metrics::Histogram;
 
     #[test]
     fn a_value_cannot_leave_its_label() {
@@ -116,20 +94,20 @@ mod tests {
 
     #[test]
     fn buckets_hold_all_below_them() {
-        let mut took = Durations::default();
-        for ms in [0, 5, 6, 1000, 40_000] {
-            took.note(ms);
+        let took = Histogram::default();
+        for ms in [0, 5, 6, 1000, 90_000] {
+            took.note(Duration::from_millis(ms));
         }
         let mut text = Exposition::default();
-        text.histogram("t", &[("a", "b")], &took);
+        text.histogram("t", &[("a", "b")], &took.read());
         let text = text.into_text();
         for line in [
             "t_bucket{a=\"b\",le=\"0.005\"} 2",
             "t_bucket{a=\"b\",le=\"0.025\"} 3",
             "t_bucket{a=\"b\",le=\"1\"} 4",
-            "t_bucket{a=\"b\",le=\"30\"} 4",
+            "t_bucket{a=\"b\",le=\"60\"} 4",
             "t_bucket{a=\"b\",le=\"+Inf\"} 5",
-            "t_sum{a=\"b\"} 41.011",
+            "t_sum{a=\"b\"} 91.011000",
             "t_count{a=\"b\"} 5",
         ] {
             assert!(text.contains(&format!("{line}\n")), "{line}: {text}");

@@ -1,0 +1,100 @@
+//! How long things took, in buckets.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Upper bounds of the buckets, in microseconds, and as they are written: in seconds. What is over the last is in one more.
+pub(super) const BOUNDS: [(u64, &str); 13] = [
+    (1_000, "0.001"),
+    (2_500, "0.0025"),
+    (5_000, "0.005"),
+    (10_000, "0.01"),
+    (25_000, "0.025"),
+    (50_000, "0.05"),
+    (100_000, "0.1"),
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (2_500_000, "2.5"),
+    (10_000_000, "10"),
+    (60_000_000, "60"),
+];
+
+/// Counts durations without a lock, and without memory of its own for each.
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
+    counts: [AtomicU64; BOUNDS.len() + 1],
+    /// All together, in microseconds.
+    micros: AtomicU64,
+}
+
+/// What a histogram had counted at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Durations {
+    /// How many there were in each bucket, and in none before.
+    pub(super) counts: [u64; BOUNDS.len() + 1],
+    /// All together, in microseconds.
+    pub(super) micros: u64,
+}
+
+impl Histogram {
+    /// One more.
+    pub(crate) fn note(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = BOUNDS.iter().take_while(|(bound, _)| micros > *bound);
+        if let Some(count) = self.counts.get(bucket.count()) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// What is counted now.
+    pub(crate) fn read(&self) -> Durations {
+        Durations {
+            counts: self
+                .counts
+                .each_ref()
+                .map(|count| count.load(Ordering::Relaxed)),
+            micros: self.micros.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Durations {
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// All together, in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        Duration::from_micros(self.micros).as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_in_the_first_bucket_that_holds_it() {
+        let histogram = Histogram::default();
+        for ms in [0, 1, 5, 6, 60_000, 60_001] {
+            histogram.note(Duration::from_millis(ms));
+        }
+        let read = histogram.read();
+        assert_eq!((read.count(), read.micros), (6, 120_013_000));
+        let used = read.counts.iter().enumerate().filter(|(_, n)| **n > 0);
+        let used: Vec<(usize, u64)> = used.map(|(at, count)| (at, *count)).collect();
+        assert_eq!(used, [(0, 2), (2, 1), (3, 1), (12, 1), (13, 1)]);
+    }
+
+    #[test]
+    fn the_bounds_rise_and_are_written_as_seconds() {
+        assert!(BOUNDS.is_sorted_by(|(a, _), (b, _)| a < b));
+        for (micros, seconds) in BOUNDS {
+            let written: f64 = seconds.parse().unwrap();
+            assert!((written * 1e6 - f64::from(u32::try_from(micros).unwrap())).abs() < 1e-6);
+        }
+    }
+}

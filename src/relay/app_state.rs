@@ -1,0 +1,34 @@
+//! What the relay answers with under its own names, and to whoever collects its figures.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::call_stats::CallStats;
+use super::gateway::RequestStats;
+use super::operator::Operator;
+use super::setup::Service;
+use crate::http::Request;
+use crate::net::{Cidr, is_within};
+
+/// What the routes work with.
+pub(super) struct AppState {
+    pub(super) service: Arc<Service>,
+    pub(super) operator: Operator,
+    /// Whose `X-Forwarded-For` is believed.
+    pub(super) trust_proxy: Vec<Cidr>,
+    /// Since when the relay runs.
+    pub(super) started: SystemTime,
+    /// What the gateway counts.
+    pub(super) requests: Arc<RequestStats>,
+    /// Quick-setup calls.
+    pub(super) calls: CallStats,
+}
+
+impl AppState {
+    /// Whether a request comes by `https`; in doubt it does.
+    pub(super) fn is_secure(&self, request: &Request) -> bool {
+        let is_trusted = is_within(request.peer(), &self.trust_proxy);
+        let told = request.header("x-forwarded-proto") == Some("https");
+        self.service.urls.is_secure || (told && is_trusted)
+    }
+}

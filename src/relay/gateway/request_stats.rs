@@ -1,0 +1,156 @@
+//! What a gateway counts of its requests: a few atomics each, without a lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::http::metrics::Histogram;
+
+/// Classes of answers: by the first digit of the status, 0 where the visitor was told nothing.
+const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+/// The status of a connection that goes on as another protocol's (RFC 9110 section 15.2.2).
+const SWITCHING: u16 = 101;
+
+/// Why a gateway answered in place of an application, or an answer was not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    BadRequest,
+    BrokenOff,
+    Changed,
+    CodeAsked,
+    ConnectorBusy,
+    Ended,
+    Loop,
+    NotAllowed,
+    RelayBusy,
+    SourceBusy,
+    TargetDown,
+    Timeout,
+    TooManyCodes,
+    TunnelDown,
+    UnknownSite,
+    WrongCode,
+    WrongPort,
+}
+
+/// All of them, and what each is called outside.
+const CAUSES: [(Cause, &str); 17] = [
+    (Cause::BadRequest, "bad_request"),
+    (Cause::BrokenOff, "broken_off"),
+    (Cause::Changed, "changed"),
+    (Cause::CodeAsked, "code_asked"),
+    (Cause::ConnectorBusy, "connector_busy"),
+    (Cause::Ended, "ended"),
+    (Cause::Loop, "loop"),
+    (Cause::NotAllowed, "not_allowed"),
+    (Cause::RelayBusy, "relay_busy"),
+    (Cause::SourceBusy, "source_busy"),
+    (Cause::TargetDown, "target_down"),
+    (Cause::Timeout, "timeout"),
+    (Cause::TooManyCodes, "too_many_codes"),
+    (Cause::TunnelDown, "tunnel_down"),
+    (Cause::UnknownSite, "unknown_site"),
+    (Cause::WrongCode, "wrong_code"),
+    (Cause::WrongPort, "wrong_port"),
+];
+
+impl Cause {
+    /// What most answers with this status are for.
+    pub(super) fn of(status: u16) -> Cause {
+        match status {
+            404 => Cause::UnknownSite,
+            410 => Cause::Ended,
+            421 => Cause::WrongPort,
+            502 => Cause::TargetDown,
+            503 => Cause::RelayBusy,
+            504 => Cause::Timeout,
+            508 => Cause::Loop,
+            _ => Cause::BadRequest,
+        }
+    }
+}
+
+/// What is counted, since the gateway was made.
+#[derive(Debug, Default)]
+pub(crate) struct RequestStats {
+    classes: [AtomicU64; CLASSES.len()],
+    causes: [AtomicU64; CAUSES.len()],
+    /// From a request's head to the first byte of its application's answer that the visitor took.
+    pub(crate) first_byte: Histogram,
+    /// From a request's head to the end of its answer; not of connections that go on as another protocol's.
+    pub(crate) whole: Histogram,
+    /// Connections that are open, those for the server's own names among them.
+    pub(crate) open: AtomicU64,
+    /// Those that were taken.
+    pub(crate) connections: AtomicU64,
+    /// Those for which there was no room.
+    pub(crate) turned_away: AtomicU64,
+}
+
+impl RequestStats {
+    /// A request has come to its end; `status` is 0 where the visitor was told nothing.
+    pub(crate) fn note(&self, status: u16, took: Duration) {
+        if let Some(count) = self.classes.get(usize::from(status / 100)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        if status != SWITCHING {
+            self.whole.note(took);
+        }
+    }
+
+    /// One more that was refused, or not answered to its end.
+    pub(crate) fn refuse(&self, cause: Cause) {
+        let counts = self.causes.iter().zip(CAUSES);
+        for (count, _) in counts.filter(|(_, (known, _))| *known == cause) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Requests by the class of their status.
+    pub(crate) fn classes(&self) -> Vec<(&'static str, u64)> {
+        counts(CLASSES.into_iter(), &self.classes)
+    }
+
+    /// Refusals by cause.
+    pub(crate) fn refusals(&self) -> Vec<(&'static str, u64)> {
+        counts(CAUSES.into_iter().map(|(_, name)| name), &self.causes)
+    }
+}
+
+fn counts(
+    names: impl Iterator<Item = &'static str>,
+    counts: &[AtomicU64],
+) -> Vec<(&'static str, u64)> {
+    let counts = counts.iter().map(|count| count.load(Ordering::Relaxed));
+    names.zip(counts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_count_by_class_and_an_upgrade_is_no_duration() {
+        let stats = RequestStats::default();
+        for status in [0, 101, 200, 204, 302, 404, 503] {
+            stats.note(status, Duration::from_millis(3));
+        }
+        let counts: Vec<u64> = stats
+            .classes()
+            .into_iter()
+            .map(|(_, count)| count)
+            .collect();
+        assert_eq!(counts, [1, 1, 2, 1, 1, 1]);
+        assert_eq!(stats.whole.read().count(), 6);
+    }
+
+    #[test]
+    fn each_cause_has_a_counter_of_its_own() {
+        let stats = RequestStats::default();
+        for (cause, name) in CAUSES {
+            stats.refuse(cause);
+            let counts = stats.refusals();
+            assert!(counts.contains(&(name, 1)), "{name}: {counts:?}");
+        }
+        assert!(stats.refusals().iter().all(|(_, count)| *count == 1));
+    }
+}

@@ -1,0 +1,41 @@
+//! What a server counts beside its traffic.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counted since the server started.
+#[derive(Debug, Default)]
+pub struct ServerStats {
+    /// Connections that were turned away, as there were too many.
+    pub turned_away: AtomicU64,
+    /// Logins, one a connection.
+    pub logins: AtomicU64,
+    /// Logins that were refused.
+    pub logins_refused: AtomicU64,
+    /// What was asked for by a client that had it before, and lost it with its connection.
+    pub reconnects: AtomicU64,
+    /// Visitors that came to public ports.
+    pub visitors: AtomicU64,
+    /// Those of them from an address that may not come.
+    pub not_allowed: AtomicU64,
+    /// Those for whom there was no room.
+    pub too_many: AtomicU64,
+    /// Streams for which no tunnel was connected.
+    pub no_tunnel: AtomicU64,
+    /// Streams whose tunnel ended, or took no more.
+    pub broken_tunnel: AtomicU64,
+}
+
+/// A server as it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerFigures {
+    /// Connections that have logged in.
+    pub tunnels: usize,
+    /// Connections that have not.
+    pub pending: usize,
+}
+
+/// One more.
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,372 @@
+//! `/metrics` of the relay: read by the rules of Prometheus' text format, by its own tool, and by Prometheus.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use postern::tunnel::client::Tunnel;
+use serde_json::{Value, json};
+use support::gateway::{application, read_request};
+use support::http::Client;
+use support::kill_on_drop::KillOnDrop;
+use support::prometheus::{Samples, parsed, program, promtool, value};
+use support::relay::{PASSWORD, Relay, body, with};
+use support::{Home, TIMEOUT, free_port, wait_until};
+
+const METRICS: &str = "--metrics-listen=127.0.0.1:0";
+
+/// Where a relay's figures are.
+fn address(relay: &Relay) -> String {
+    let url = relay.said("Metrics: ");
+    let url = url.trim().strip_prefix("http://").expect("an address");
+    url.strip_suffix("/metrics").expect("a path").to_owned()
+}
+
+fn text(relay: &Relay) -> String {
+    let answer = Client::new(&address(relay)).get("/metrics");
+    assert_eq!(answer.status(), 200);
+    let kind = answer.header("Content-Type").unwrap();
+    assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    answer.text().to_owned()
+}
+
+fn figures(relay: &Relay) -> Samples {
+    parsed(&text(relay))
+}
+
+/// A figure of the relay's own, with at most one label.
+fn figure(of: &Samples, name: &str, labels: &[(&str, &str)]) -> f64 {
+    let name = format!("postern_relay_{name}");
+    value(of, &name, labels).unwrap_or_else(|| panic!("no {name} {labels:?}"))
+}
+
+#[track_caller]
+fn wait_for(relay: &Relay, name: &str, labels: &[(&str, &str)], is: impl Fn(f64) -> bool) {
+    wait_until(TIMEOUT, name, || is(figure(&figures(relay), name, labels)));
+}
+
+/// Answers each request with a few bytes, and keeps the connection.
+fn answering() -> u16 {
+    application(|mut stream| {
+        let mut rest = Vec::new();
+        while read_request(&mut stream, &mut rest).is_some() {
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            if stream.write_all(answer).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// Nobody listens there.
+fn closed() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn share(relay: &Relay, app: &str, protocol: &str, port: u16, more: Value) -> Tunnel {
+    let assigned = relay.assign(&with(body("one", app, protocol, port), more));
+    let remote = assigned["app"]["resource"]["port"].clone();
+    let tunnel = relay.tunnel(
+        "one",
+        PASSWORD,
+        &[&format!("R:127.0.0.1:{remote}:127.0.0.1:{port}")],
+    );
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
+    tunnel
+}
+
+#[test]
+fn what_passes_and_what_is_refused_is_counted_and_promtool_has_nothing_to_say() {
+    let relay = Relay::start(&[METRICS]);
+    promtool(&text(&relay));
+    let before = figures(&relay);
+    let port = answering();
+    let _shop = share(&relay, "shop", "http", port, json!({}));
+    let _hidden = share(&relay, "hidden", "http", port, json!({"invisible": true}));
+    let allow = json!({"allow": ["192.0.2.0/24"]});
+    let _others = share(&relay, "others", "http", port, allow);
+    let _down = share(&relay, "down", "http", closed(), json!({}));
+    relay.assign(&body("one", "away", "http", port));
+    for _ in 0..3 {
+        assert_eq!(relay.visit("shop", "/").status(), 200);
+    }
+    for (site, status, cause) in [
+        ("hidden", 401, "code_asked"),
+        ("others", 403, "not_allowed"),
+        ("down", 502, "target_down"),
+        ("away", 502, "tunnel_down"),
+        ("nothing", 404, "unknown_site"),
+    ] {
+        assert_eq!(relay.visit(site, "/").status(), status, "{site}");
+        wait_for(&relay, "refusals_total", &[("cause", cause)], |n| n == 1.0);
+    }
+    let wrong = relay.visit("hidden", "/.postern/auth?code=wrong");
+    assert_eq!(wrong.status(), 401);
+    wait_for(&relay, "refusals_total", &[("cause", "wrong_code")], |n| {
+        n == 1.0
+    });
+    wait_for(&relay, "requests_total", &[("class", "4xx")], |n| n == 4.0);
+    let of = figures(&relay);
+    assert_eq!(figure(&of, "requests_total", &[("class", "2xx")]), 3.0);
+    assert_eq!(figure(&of, "requests_total", &[("class", "5xx")]), 2.0);
+    assert_eq!(figure(&of, "request_duration_seconds_count", &[]), 9.0);
+    assert_eq!(figure(&of, "first_byte_seconds_count", &[]), 3.0);
+    assert!(figure(&of, "received_bytes_total", &[]) > 0.0);
+    assert!(figure(&of, "sent_bytes_total", &[]) > 0.0);
+    assert_eq!(figure(&of, "tunnels", &[("state", "connected")]), 4.0);
+    assert_eq!(figure(&of, "tunnel_logins_total", &[]), 4.0);
+    assert_eq!(figure(&of, "connectors", &[("state", "connected")]), 1.0);
+    assert_eq!(figure(&of, "sites", &[("state", "connected")]), 4.0);
+    assert_eq!(figure(&of, "sites", &[("state", "away")]), 1.0);
+    assert_eq!(figure(&of, "enrolments_total", &[]), 1.0);
+    let calls = "quick_setup_calls_total";
+    assert_eq!(figure(&of, calls, &[("outcome", "ok")]), 5.0);
+    let saves = "state_save_duration_seconds_count";
+    assert!(figure(&of, saves, &[]) > figure(&before, saves, &[]));
+    assert!(figure(&of, "streams_total", &[]) >= 2.0);
+    promtool(&text(&relay));
+    is_the_same_in_json(&relay);
+}
+
+/// Every figure of the text, without those of the process, is in the status, and none is there besides.
+fn is_the_same_in_json(relay: &Relay) {
+    let status = relay.status();
+    let told = status["metrics"].as_object().unwrap();
+    let of = figures(relay);
+    let mut names: Vec<&str> = of.keys().map(|(name, _)| name.as_str()).collect();
+    names.retain(|name| !name.starts_with("process_") && *name != "postern_build_info");
+    for name in &mut names {
+        for suffix in ["_bucket", "_sum", "_count"] {
+            *name = name.strip_suffix(suffix).unwrap_or(name);
+        }
+    }
+    names.dedup();
+    let known: Vec<&str> = told.keys().map(String::as_str).collect();
+    let mut missing = names.clone();
+    missing.retain(|name| !known.contains(name));
+    assert_eq!(missing, Vec::<&str>::new());
+    assert!(known.iter().all(|name| names.contains(name)), "{known:?}");
+    let refused = &told["postern_relay_refusals_total"];
+    assert_eq!(refused["unknown_site"], 1);
+    let took = &told["postern_relay_first_byte_seconds"];
+    assert!(took["count"] == 3 && took["seconds"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn calls_count_by_their_outcome_and_logins_that_are_refused() {
+    let relay = Relay::start(&[METRICS, "--enroll-token", "chosen-by-the-operator"]);
+    assert_eq!(relay.call(&body("one", "shop", "http", 1)).status(), 403);
+    assert_eq!(relay.call(&json!({})).status(), 400);
+    let token = json!({"enroll_token": "chosen-by-the-operator"});
+    relay.assign(&with(body("one", "shop", "http", 1), token));
+    let of = figures(&relay);
+    let calls = "quick_setup_calls_total";
+    for (outcome, count) in [
+        ("refused", 1.0),
+        ("invalid", 1.0),
+        ("ok", 1.0),
+        ("busy", 0.0),
+    ] {
+        assert_eq!(
+            figure(&of, calls, &[("outcome", outcome)]),
+            count,
+            "{outcome}"
+        );
+    }
+    let _tunnel = relay.tunnel("one", "not-its-password", &["R:127.0.0.1:1:127.0.0.1:1"]);
+    wait_for(
+        &relay,
+        "tunnel_refusals_total",
+        &[("cause", "login")],
+        |n| n >= 1.0,
+    );
+}
+
+#[test]
+fn a_tunnel_that_comes_back_is_a_reconnect_and_a_full_connector_is_told_apart() {
+    let relay = Relay::start(&[METRICS]);
+    let first = share(&relay, "shop", "http", answering(), json!({}));
+    let reconnects = "tunnel_reconnects_total";
+    assert_eq!(figure(&figures(&relay), reconnects, &[]), 0.0);
+    drop(first);
+    wait_for(&relay, "tunnels", &[("state", "connected")], |n| n == 0.0);
+    assert_eq!(relay.visit("shop", "/").status(), 502);
+    wait_for(
+        &relay,
+        "stream_refusals_total",
+        &[("cause", "no_tunnel")],
+        |n| n == 1.0,
+    );
+    let assigned = relay.assign(&body("one", "shop", "http", answering()));
+    let port = &assigned["app"]["resource"]["port"];
+    let remote = format!("R:127.0.0.1:{port}:127.0.0.1:{}", answering());
+    let mut settings = relay.tunnel_settings("one", PASSWORD, &[&remote]);
+    settings.max_streams = Some(0);
+    let full = Tunnel::start(settings).unwrap();
+    assert!(full.wait(TIMEOUT), "{:?}", full.snapshot());
+    wait_for(&relay, reconnects, &[], |n| n == 1.0);
+    assert_eq!(relay.visit("shop", "/").status(), 502);
+    wait_for(
+        &relay,
+        "stream_refusals_total",
+        &[("cause", "connector_full")],
+        |n| n == 1.0,
+    );
+    assert_eq!(full.snapshot().refused, (1, 0));
+}
+
+#[test]
+fn visitors_of_public_ports_count_and_those_who_may_not_come() {
+    let relay = Relay::start(&[METRICS]);
+    let assigned = relay.assign(&body("one", "shell", "tcp", answering()));
+    let port = &assigned["app"]["resource"]["port"];
+    let _tunnel = relay.tunnel(
+        "one",
+        PASSWORD,
+        &[&format!("R:127.0.0.1:{port}:127.0.0.1:{}", answering())],
+    );
+    let public = format!("127.0.0.1:{port}");
+    wait_for(&relay, "ports", &[("state", "connected")], |n| n == 1.0);
+    let visitor = std::net::TcpStream::connect(&public).unwrap();
+    wait_for(&relay, "port_connections", &[], |n| n == 1.0);
+    drop(visitor);
+    wait_for(&relay, "port_connections", &[], |n| n == 0.0);
+    let allow = json!({"allow": ["192.0.2.0/24"]});
+    relay.assign(&with(body("one", "shell", "tcp", 1), allow));
+    let _stranger = std::net::TcpStream::connect(&public).unwrap();
+    wait_for(
+        &relay,
+        "stream_refusals_total",
+        &[("cause", "not_allowed")],
+        |n| n == 1.0,
+    );
+    assert_eq!(figure(&figures(&relay), "port_connections_total", &[]), 2.0);
+}
+
+#[test]
+fn the_figures_have_an_address_of_their_own_and_are_nowhere_else() {
+    let relay = Relay::start(&[METRICS]);
+    let at = address(&relay);
+    assert_ne!(at, relay.address.to_string());
+    assert!(at.parse::<SocketAddr>().unwrap().ip().is_loopback());
+    assert_eq!(relay.client().get("/metrics").status(), 404);
+    let mut there = Client::new(&at);
+    for path in ["/", "/api/status", "/api/public/quick-setup", "/health"] {
+        assert_eq!(there.get(path).status(), 404, "{path}");
+    }
+    // A web page that has its own name lead to loopback.
+    let foreign = [("Host", "evil.example"), ("Origin", "")];
+    assert_eq!(there.send("GET", "/metrics", &foreign, b"").status(), 421);
+    let secrets = [relay.operator_token(), PASSWORD.to_owned()];
+    let text = text(&relay);
+    assert!(secrets.iter().all(|secret| !text.contains(secret.as_str())));
+}
+
+#[test]
+fn a_port_that_visitors_or_tunnels_use_is_refused_for_the_figures() {
+    let home = Arc::new(Home::new());
+    for flag in ["--listen", "--tunnel-listen"] {
+        let port = format!("127.0.0.1:{}", free_port());
+        let failed = Relay::try_start_in(&home, &[flag, &port, "--metrics-listen", &port]);
+        let failed = failed.err().expect("a usage error");
+        assert_eq!(failed.code, Some(2), "{failed:?}");
+        assert!(failed.stderr.contains("--metrics-listen"), "{failed:?}");
+    }
+}
+
+/// A state that cannot be saved: a directory lies where its file was.
+#[test]
+fn saves_that_fail_are_counted() {
+    let relay = Relay::start(&[METRICS]);
+    relay.assign(&body("one", "shop", "http", 1));
+    std::fs::remove_file(relay.data().join("relay.json")).unwrap();
+    std::fs::create_dir_all(relay.data().join("relay.json/full")).unwrap();
+    assert_eq!(relay.call(&body("two", "shop", "http", 1)).status(), 500);
+    let of = figures(&relay);
+    assert!(figure(&of, "state_save_errors_total", &[]) >= 1.0);
+    let calls = "quick_setup_calls_total";
+    assert_eq!(figure(&of, calls, &[("outcome", "failed")]), 1.0);
+    assert_eq!(figure(&of, "enrolments_total", &[]), 1.0);
+}
+
+/// The lines of the documentation, with this relay's address.
+fn scrape_config(target: &str) -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/html/docs/reference.html");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, rest) = page.split_once("scrape_configs:").expect("a scrape_config");
+    let (config, _) = rest.split_once("</code>").unwrap();
+    assert_eq!(config.lines().count(), 4, "{config}");
+    let config = config.replace("127.0.0.1:8182", target);
+    assert!(config.contains(target), "{config}");
+    format!("global:\n  scrape_interval: 1s\nscrape_configs:{config}\n")
+}
+
+#[test]
+fn prometheus_itself_reads_the_figures_with_the_documented_configuration() {
+    let relay = Relay::start(&[METRICS]);
+    relay.assign(&body("one", "shop", "http", 1));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("prometheus.yml");
+    std::fs::write(&file, scrape_config(&address(&relay))).unwrap();
+    let at = format!("127.0.0.1:{}", free_port());
+    let prometheus = KillOnDrop::new(program("prometheus"))
+        .args([
+            format!("--config.file={}", file.display()),
+            format!("--storage.tsdb.path={}", dir.path().join("data").display()),
+            format!("--web.listen-address={at}"),
+        ])
+        .owning(dir)
+        .start();
+    let sample = |query: &str| -> Option<String> {
+        let path = format!("/api/v1/query?query={query}");
+        let answer = Client::new(&at).try_send("GET", &path, &[], b"").ok()?;
+        let found = serde_json::from_str::<Value>(answer.text()).ok()?;
+        let value = found.pointer("/data/result/0/value/1")?.as_str()?;
+        Some(value.to_owned())
+    };
+    for (query, expected) in [
+        ("up", "1"),
+        ("sum(postern_relay_sites)", "1"),
+        (
+            "postern_relay_quick_setup_calls_total%7Boutcome=%22ok%22%7D",
+            "1",
+        ),
+    ] {
+        let mut last = None;
+        let is_there = support::holds_within(TIMEOUT, || {
+            last = sample(query);
+            last.as_deref() == Some(expected)
+        });
+        let said = prometheus.stderr.text();
+        assert!(is_there, "{query} is {last:?}, not {expected}: {said}");
+    }
+}
+
+/// Each figure has its line in the documentation, and none is there that does not exist.
+#[test]
+fn the_documented_figures_are_those_that_there_are() {
+    let relay = Relay::start(&[METRICS]);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/html/docs/reference.html");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, table) = page.split_once("id=\"relay-metrics\"").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    let mut documented: Vec<String> = Vec::new();
+    for row in table.split("<tr>").skip(2) {
+        let (_, cell) = row.split_once("<td>").unwrap();
+        let (cell, _) = cell.split_once("</td>").unwrap();
+        let names = cell.split("<code>").skip(1);
+        documented.extend(names.map(|name| name.split("</code>").next().unwrap().to_owned()));
+    }
+    let text = text(&relay);
+    let mut real: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .filter(|name| name.starts_with("postern_relay_"))
+        .map(|name| name.replacen("postern_relay_", "", 1))
+        .collect();
+    documented.sort();
+    real.sort();
+    assert_eq!(documented, real);
+}
