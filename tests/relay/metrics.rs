@@ -25,7 +25,7 @@ fn address(relay: &Relay) -> String {
 fn text(relay: &Relay) -> String {
     let answer = Client::new(&address(relay)).get("/metrics");
     assert_eq!(answer.status(), 200);
-    let kind = answer.header("Content-Type").unwrap();
+    let kind = answer.header("content-type").unwrap();
     assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
     answer.text().to_owned()
 }

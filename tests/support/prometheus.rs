@@ -5,8 +5,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::{TIMEOUT, holds_within};
-
 /// A sample: its name and labels, and its value.
 pub type Samples = BTreeMap<(String, BTreeMap<String, String>), f64>;
 
