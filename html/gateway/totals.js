@@ -26,10 +26,11 @@ const REFUSALS = [
   ['Stream', 'postern_relay_stream_refusals_total', {
     connector_full: 'the connector has as many as it may',
     connector_refused: 'the connector refused it',
-    no_tunnel: 'no tunnel was connected',
     not_allowed: 'from a network that is not allowed',
     too_many: 'too many at public ports',
-    tunnel_broken: 'the tunnel ended',
+    // Those are a request's, and told as such.
+    no_tunnel: '',
+    tunnel_broken: '',
   }],
   ['Tunnel', 'postern_relay_tunnel_refusals_total', { login: 'a wrong login', too_many: 'too many tunnels' }],
   ['Quick-setup call', 'postern_relay_quick_setup_calls_total', {
@@ -68,7 +69,7 @@ export function refusals(metrics) {
     const counts = metrics[name];
     const causes = typeof counts === 'number' ? { '': counts } : counts ?? {};
     // A cause that is not known here is one of a later relay.
-    return Object.entries(causes).filter(([cause, count]) => count > 0 && cause !== 'ok').map(([cause, count]) => ({ what, why: words[cause] ?? (cause || 'no room for it'), count }));
+    return Object.entries(causes).filter(([cause, count]) => count > 0 && cause !== 'ok' && words[cause] !== '').map(([cause, count]) => ({ what, why: words[cause] ?? (cause || 'no room for it'), count }));
   });
   rows.sort((a, b) => b.count - a.count);
   return rows.map(({ what, why, count }) => h('tr', {}, h('td', { text: what }), h('td', { text: why }), h('td', { class: 'number', text: count.toLocaleString() })));

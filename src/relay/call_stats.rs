@@ -2,15 +2,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How calls of connectors end, by status: the first that holds.
-const OUTCOMES: [(&str, fn(u16) -> bool); 6] = [
-    ("ok", |status| status < 400),
-    ("refused", |status| matches!(status, 401 | 403)),
-    ("limited", |status| status == 429),
-    ("busy", |status| status == 503),
-    ("failed", |status| status >= 500),
-    ("invalid", |_| true),
-];
+/// What may come of a call.
+const OUTCOMES: [&str; 6] = ["ok", "refused", "limited", "busy", "failed", "invalid"];
+
+fn outcome(status: u16) -> &'static str {
+    match status {
+        ..=399 => "ok",
+        401 | 403 => "refused",
+        429 => "limited",
+        503 => "busy",
+        500.. => "failed",
+        _ => "invalid",
+    }
+}
 
 /// Calls of connectors by what came of them.
 #[derive(Debug, Default)]
@@ -19,17 +23,17 @@ pub(super) struct CallStats([AtomicU64; OUTCOMES.len()]);
 impl CallStats {
     /// One that was answered with this status.
     pub(super) fn note(&self, status: u16) {
-        let outcomes = self.0.iter().zip(OUTCOMES);
-        for (count, _) in outcomes.filter(|(_, (_, is))| is(status)).take(1) {
+        let outcome = outcome(status);
+        let counts = self.0.iter().zip(OUTCOMES);
+        for (count, _) in counts.filter(|(_, name)| *name == outcome) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// How many ended how.
     pub(super) fn by_outcome(&self) -> Vec<(&'static str, u64)> {
-        let names = OUTCOMES.iter().map(|(name, _)| *name);
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
-        names.zip(counts).collect()
+        OUTCOMES.into_iter().zip(counts).collect()
     }
 }
 

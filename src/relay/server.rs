@@ -221,8 +221,10 @@ pub fn start(options: Options) -> Result<Running, StartError> {
 fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
     let address = listener.local_addr();
     let is_private = address.is_ok_and(|address| address.ip().is_loopback());
-    let mut limits = Limits::default();
-    limits.connections = METRICS_CONNECTIONS;
+    let limits = Limits {
+        connections: METRICS_CONNECTIONS,
+        ..Limits::default()
+    };
     ServerConfig {
         listener,
         hosts: if is_private {

@@ -69,9 +69,17 @@ fn thousands_of_connectors_are_paged_and_searched_and_stay_usable() {
     page.wait_for("document.querySelectorAll('#refusals tr').length >= 2");
     page.wait_for("document.querySelector('.connector h3').textContent.includes('machine-')");
     let refused = page.text("#refusals");
+    assert!(!refused.contains("Stream"), "a request counts once: {refused}");
     for why in ["no such site", "the tunnel is down"] {
         assert!(refused.contains(why), "{why}: {refused}");
     }
     look(&page, "operator-crowded");
+    for (name, width, height) in [("wide", 1440, 900), ("narrow", 360, 740)] {
+        page.viewport(width, height);
+        page.eval("document.querySelector('#heading').scrollIntoView(); 1");
+        page.screenshot(&format!("relay-operator-list-{name}"));
+        page.eval("document.querySelector('#pager').scrollIntoView(false); 1");
+        page.screenshot(&format!("relay-operator-pager-{name}"));
+    }
     assert_eq!(page.errors(), Vec::<String>::new());
 }
