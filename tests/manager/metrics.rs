@@ -1,11 +1,13 @@
 //! `/metrics` of the manager: read by the rules of Prometheus' text format, version 0.0.4, and by its own tool.
 
+use std::net::TcpStream;
+
 use serde_json::json;
 use support::http::Client;
 use support::manager::{Far, Manager, Target};
 use support::prometheus::{Samples, parsed, promtool, value};
 use support::relay::with;
-use support::{TIMEOUT, wait_until};
+use support::{TIMEOUT, free_port, wait_until};
 
 fn figures(manager: &Manager) -> Samples {
     let answer = manager.client().get("/metrics");
@@ -92,4 +94,73 @@ fn failures_are_counted_by_cause_and_files_that_cannot_be_used() {
     assert_ne!(manager.client().get("/api/apps").status(), 200);
     let errors = value(&figures(&manager), "postern_store_errors_total", &[]);
     assert!(errors.unwrap() >= 1.0);
+}
+
+/// Of what speaks HTTP its requests, of everything the streams of its tunnel; each by its cause.
+#[test]
+fn what_comes_to_nothing_is_counted_by_cause() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let away = json!({"protocol": "http", "name": "down", "port": free_port()});
+    let shell = json!({"protocol": "tcp", "name": "shell", "port": free_port()});
+    let narrow = json!({"protocol": "tcp", "name": "narrow", "max_streams": 1});
+    let narrow = with(target.app(), narrow);
+    let shared = [away, shell, narrow].map(|app| {
+        let id = manager.add(&app);
+        let port = far.assign();
+        manager.connected(&id);
+        (id, port)
+    });
+    let counted = |of: &(String, u16), name: &str, cause: &str| {
+        let name = format!("postern_application_{name}_total");
+        let labels = [("id", of.0.as_str()), ("cause", cause)];
+        value(&figures(&manager), &name, &labels).is_some_and(|count| count >= 1.0)
+    };
+    let [down, shell, narrow] = &shared;
+    let get = |port: u16| Client::new(&format!("127.0.0.1:{port}")).try_send("GET", "/", &[], b"");
+    wait_until(TIMEOUT, "the answer of the gateway", || {
+        get(down.1).is_ok_and(|answer| answer.status() == 502)
+    });
+    assert!(counted(down, "refusals", "target_down"));
+    assert!(get(shell.1).is_err(), "nobody is there");
+    wait_until(TIMEOUT, "nobody at the target", || {
+        counted(shell, "stream_refusals", "target")
+    });
+    let connect = || TcpStream::connect(("127.0.0.1", narrow.1)).unwrap();
+    let held = [connect(), connect()];
+    wait_until(TIMEOUT, "the second", || {
+        counted(narrow, "stream_refusals", "max_streams")
+    });
+    drop(held);
+    assert!(
+        !counted(down, "refusals", "loop"),
+        "what never was is left out"
+    );
+}
+
+/// Each figure is in the documentation, where long beginnings are written once.
+#[test]
+fn every_figure_of_the_manager_is_documented() {
+    let manager = Manager::start(&[]);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/html/docs/reference.html");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("id=\"metrics\"").unwrap();
+    let (section, _) = section.split_once("</table>").unwrap();
+    let answer = manager.client().get("/metrics");
+    let families = answer.text().lines();
+    let families = families.filter_map(|line| line.strip_prefix("# TYPE "));
+    let names = families.map(|family| family.split(' ').next().unwrap());
+    let mut known = 0;
+    for name in names.filter(|name| name.starts_with("postern_")) {
+        let short = name.strip_prefix("postern_application_");
+        let short = short.or(name.strip_prefix("postern_main_tunnel_"));
+        let short = short.unwrap_or(name);
+        let is_there = [
+            format!("<code>{short}</code>"),
+            format!("<code>…_{short}</code>"),
+        ];
+        assert!(is_there.iter().any(|text| section.contains(text)), "{name}");
+        known += 1;
+    }
+    assert!(known > 10, "{known} figures");
 }

@@ -275,6 +275,20 @@ fn a_port_that_visitors_or_tunnels_use_is_refused_for_the_figures() {
     }
 }
 
+#[test]
+fn a_unit_file_says_where_the_figures_are() {
+    let printed = Home::new().run(&[
+        "relay",
+        "--print-systemd-unit",
+        "--metrics-listen=[::1]:8182",
+    ]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(
+        printed.stdout.contains("--metrics-listen=[::1]:8182"),
+        "{printed:?}"
+    );
+}
+
 /// A state that cannot be saved: a directory lies where its file was.
 #[test]
 fn saves_that_fail_are_counted() {

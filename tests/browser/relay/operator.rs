@@ -50,7 +50,10 @@ fn thousands_of_connectors_are_paged_and_searched_and_stay_usable() {
     assert_eq!(page.eval("document.activeElement.id"), "next");
     page.click("#previous");
     page.wait_for("document.querySelector('#range').textContent.startsWith('1 ')");
-    assert_eq!(page.eval("document.querySelector('#previous').ariaDisabled"), "true");
+    assert_eq!(
+        page.eval("document.querySelector('#previous').ariaDisabled"),
+        "true"
+    );
 
     page.press("/");
     assert_eq!(page.eval("document.activeElement.id"), "search");
@@ -69,7 +72,10 @@ fn thousands_of_connectors_are_paged_and_searched_and_stay_usable() {
     page.wait_for("document.querySelectorAll('#refusals tr').length >= 2");
     page.wait_for("document.querySelector('.connector h3').textContent.includes('machine-')");
     let refused = page.text("#refusals");
-    assert!(!refused.contains("Stream"), "a request counts once: {refused}");
+    assert!(
+        !refused.contains("Stream"),
+        "a request counts once: {refused}"
+    );
     for why in ["no such site", "the tunnel is down"] {
         assert!(refused.contains(why), "{why}: {refused}");
     }
