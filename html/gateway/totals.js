@@ -40,7 +40,13 @@ const REFUSALS = [
     limited: 'too many from one address, or the relay is full',
     refused: 'not let in',
   }],
-  ['Connection', 'postern_relay_connections_turned_away_total', {}],
+  ['Connection', 'postern_relay_early_refusals_total', {
+    malformed: 'its request is malformed',
+    misdirected: 'for a name that is not the relay’s',
+    no_room: 'too many connections',
+    too_large: 'its request is too large',
+    too_slow: 'its request does not come',
+  }],
 ];
 
 /** The tiles: what is counted, the figure, and what is said below it. @param {Record<string, any>} metrics */
@@ -66,10 +72,8 @@ export function totals(metrics) {
 /** The rows of what was refused, the most frequent first. @param {Record<string, any>} metrics */
 export function refusals(metrics) {
   const rows = REFUSALS.flatMap(([what, name, words]) => {
-    const counts = metrics[name];
-    const causes = typeof counts === 'number' ? { '': counts } : counts ?? {};
     // A cause that is not known here is one of a later relay.
-    return Object.entries(causes).filter(([cause, count]) => count > 0 && cause !== 'ok' && words[cause] !== '').map(([cause, count]) => ({ what, why: words[cause] ?? (cause || 'no room for it'), count }));
+    return Object.entries(metrics[name] ?? {}).filter(([cause, count]) => count > 0 && cause !== 'ok' && words[cause] !== '').map(([cause, count]) => ({ what, why: words[cause] ?? cause, count }));
   });
   rows.sort((a, b) => b.count - a.count);
   return rows.map(({ what, why, count }) => h('tr', {}, h('td', { text: what }), h('td', { text: why }), h('td', { class: 'number', text: count.toLocaleString() })));

@@ -134,9 +134,9 @@ fn of_requests(app: &AppState) -> Vec<Metric> {
             Counter(read(&of.connections)),
         ),
         metric(
-            "postern_relay_connections_turned_away_total",
-            "Connections of visitors and callers for which there was no room.",
-            Counter(read(&of.turned_away)),
+            "postern_relay_early_refusals_total",
+            "Connections and requests that were refused before it was known whom they are for, by cause.",
+            Counters("cause", of.early_refusals()),
         ),
     ]
 }

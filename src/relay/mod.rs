@@ -4,6 +4,7 @@
 //!              ┌── own names ── api ── setup ──┬── setup_request, connector_auth, allocator, names   (pure)
 //! http ────────┤                 └── status    └── state_store ── state ── relay.json
 //!              └── {site}.{domain} ── gateway ── sites ── tunnel server ── policy: who may what
+//! Prometheus ──── metrics: what all of these count
 //! ```
 //!
 //! [`start`] puts these together; [`embedded`] is the relay that a manager starts where no server is named, and

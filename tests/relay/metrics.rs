@@ -153,6 +153,25 @@ fn is_the_same_in_json(relay: &Relay) {
     assert!(took["count"] == 3 && took["seconds"].as_f64().unwrap() > 0.0);
 }
 
+/// What never gets to a site: a name of somebody else, and what is no HTTP.
+#[test]
+fn what_is_refused_before_it_is_anybodys_is_counted_too() {
+    let relay = Relay::start(&[METRICS]);
+    let foreign = [("Host", "evil.example"), ("Origin", "")];
+    let answer = relay.client().send("GET", "/", &foreign, b"");
+    assert_eq!(answer.status(), 421);
+    let mut socket = std::net::TcpStream::connect(relay.address).unwrap();
+    socket.write_all(b"GET\r\n\r\n").unwrap();
+    for cause in ["misdirected", "malformed"] {
+        wait_for(&relay, "early_refusals_total", &[("cause", cause)], |n| {
+            n == 1.0
+        });
+    }
+    let of = figures(&relay);
+    assert_eq!(figure(&of, "requests_total", &[("class", "4xx")]), 0.0);
+    assert_eq!(figure(&of, "connections_total", &[]), 2.0);
+}
+
 #[test]
 fn calls_count_by_their_outcome_and_logins_that_are_refused() {
     let relay = Relay::start(&[METRICS, "--enroll-token", "chosen-by-the-operator"]);

@@ -64,10 +64,8 @@ pub(super) fn serve(state: &ServerState, entry: &Arc<ConnectionEntry>) {
 
 /// Tells a client that there is no room for it, as far as that goes without waiting.
 pub(super) fn turn_away(state: &ServerState, mut socket: &TcpStream) {
-    if let Some(gateway) = &state.gateway {
-        gateway.turned_away();
-    }
     let refusal = Refusal::new(503, "too many connections: try again later");
+    state.note_refused(&refusal);
     let response = state.stamped(refused(refusal));
     let _ = socket.write(&response_bytes(response, false, true));
     let _ = socket.shutdown(Shutdown::Write);
@@ -302,6 +300,7 @@ impl<'a> Connection<'a> {
             End::Reset => reset_when_closed(self.socket),
             End::Refused(refusal, to_head) => {
                 log::debug!("http: refused {}: {refusal}", self.entry.peer.ip());
+                self.state.note_refused(&refusal);
                 let response = self.state.stamped(refused(refusal));
                 let bytes = response_bytes(response, to_head, true);
                 if self.write_all(&bytes).is_ok() {

@@ -21,8 +21,8 @@ pub trait Gateway: Send + Sync + 'static {
     /// Whether connections from here are those of many visitors, and not to be counted by source.
     fn is_proxy(&self, peer: IpAddr) -> bool;
 
-    /// A visitor was turned away, as there was no room.
-    fn turned_away(&self) {}
+    /// A connection, or a request before it was known whom it is for, was refused with this status.
+    fn refused(&self, _status: u16) {}
 
     /// Whether visitors are to come by `https` alone, which every answer then says.
     fn is_https(&self) -> bool;

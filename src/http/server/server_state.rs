@@ -11,6 +11,7 @@ use super::connection_table::ConnectionTable;
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use crate::http::Response;
+use crate::http::h1::Refusal;
 use crate::http::response::HSTS;
 
 /// What all connections of a server use.
@@ -43,6 +44,13 @@ impl ServerState {
 
     pub(super) fn is_https(&self) -> bool {
         self.gateway.as_ref().is_some_and(|g| g.is_https())
+    }
+
+    /// A gateway counts what it does not get to see.
+    pub(super) fn note_refused(&self, refusal: &Refusal) {
+        if let Some(gateway) = &self.gateway {
+            gateway.refused(refusal.status);
+        }
     }
 
     /// With what every answer says.

@@ -53,6 +53,25 @@ const CAUSES: [(Cause, &str); 17] = [
     (Cause::WrongPort, "wrong_port"),
 ];
 
+/// Why something was refused before it was known whom it is for.
+const EARLY: [&str; 5] = [
+    "malformed",
+    "misdirected",
+    "no_room",
+    "too_large",
+    "too_slow",
+];
+
+fn early(status: u16) -> &'static str {
+    match status {
+        408 => "too_slow",
+        413 | 414 | 431 => "too_large",
+        421 => "misdirected",
+        503 => "no_room",
+        _ => "malformed",
+    }
+}
+
 impl Cause {
     /// What most answers with this status are for.
     pub(super) fn of(status: u16) -> Cause {
@@ -82,8 +101,8 @@ pub(crate) struct RequestStats {
     pub(crate) open: AtomicU64,
     /// Those that were taken.
     pub(crate) connections: AtomicU64,
-    /// Those for which there was no room.
-    pub(crate) turned_away: AtomicU64,
+    /// What was refused before it was known whom it is for.
+    early: [AtomicU64; EARLY.len()],
 }
 
 impl RequestStats {
@@ -103,6 +122,20 @@ impl RequestStats {
         for (count, _) in counts.filter(|(_, (known, _))| *known == cause) {
             count.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A connection, or a request of which it was not known yet whom it is for, was refused with this status.
+    pub(super) fn refuse_early(&self, status: u16) {
+        let cause = early(status);
+        let counts = self.early.iter().zip(EARLY);
+        for (count, _) in counts.filter(|(_, name)| *name == cause) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Such refusals by cause.
+    pub(crate) fn early_refusals(&self) -> Vec<(&'static str, u64)> {
+        counts(EARLY.into_iter(), &self.early)
     }
 
     /// Requests by the class of their status.

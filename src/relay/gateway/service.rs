@@ -3,7 +3,6 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::config::GatewayConfig;
 use super::gateway_state::GatewayState;
@@ -42,9 +41,8 @@ impl connection_handler::Gateway for Gateway {
         is_within(peer, &self.state.config.trust_proxy)
     }
 
-    fn turned_away(&self) {
-        let stats = self.state.stats();
-        stats.turned_away.fetch_add(1, Ordering::Relaxed);
+    fn refused(&self, status: u16) {
+        self.state.stats().refuse_early(status);
     }
 
     fn is_https(&self) -> bool {
