@@ -70,20 +70,22 @@ fn add(
 
 /// The same by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
 pub(super) fn json(app: &AppState, overview: &Overview) -> Value {
-    let members = all(app, overview).into_iter().map(|metric| {
+    let mut told = Map::new();
+    for metric in all(app, overview) {
         let value = match metric.amount {
             Gauge(value) | Counter(value) => value.into(),
             Gauges(_, values) | Counters(_, values) => {
-                let members = values
-                    .into_iter()
-                    .map(|(of, value)| (of.to_owned(), value.into()));
-                Value::Object(members.collect::<Map<String, Value>>())
+                let mut members = Map::new();
+                for (of, value) in values {
+                    members.insert(of.to_owned(), value.into());
+                }
+                Value::Object(members)
             }
             Took(took) => json!({"count": took.count(), "seconds": took.seconds()}),
         };
-        (metric.name.to_owned(), value)
-    });
-    Value::Object(members.collect())
+        told.insert(metric.name.to_owned(), value);
+    }
+    Value::Object(told)
 }
 
 fn all(app: &AppState, overview: &Overview) -> Vec<Metric> {

@@ -67,6 +67,11 @@ impl Passed {
         }
     }
 
+    /// Both ways.
+    pub(super) fn bytes(self) -> u64 {
+        self.bytes_in.saturating_add(self.bytes_out)
+    }
+
     /// The same with another's.
     pub(super) fn with(self, other: Self) -> Self {
         Self {
