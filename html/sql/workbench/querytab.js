@@ -279,7 +279,7 @@ export class QueryTab {
 
   /** What is kept across reloads. */
   stored() {
-    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName };
+    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places() };
   }
 
   /** Leaves the session to the page that is loaded next. @returns {import('./store.js').StoredSession} */
