@@ -146,3 +146,18 @@ fn the_data_that_was_looked_at_is_there_after_a_reload() {
 fn eyes_no_rows(client: &Client) -> bool {
     client.page.eval("eyes.all('.data .grid-cell').length") == 0
 }
+
+#[test]
+fn what_is_typed_over_a_json_value_takes_its_place() {
+    let client = on_data(
+        "edit_json_typed",
+        "CREATE TABLE kept (id INT PRIMARY KEY, v JSON); INSERT INTO kept VALUES (1, '12')",
+        "kept",
+    );
+    let page = &client.page;
+    client.click_cell(0, 1);
+    page.type_text("3");
+    page.wait_for("eyes.first('.value-area')");
+    page.type_text("4");
+    page.wait_for("eyes.first('.value-area').value === '34'");
+}
