@@ -263,7 +263,8 @@ fn websockets_and_event_streams_pass_as_they_come() {
             let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
             let _ = stream.write_all(head.as_bytes());
             for number in 0..5 {
-                let _ = write!(stream, "data: {number}\n\n");
+                let event = format!("data: {number}\n\n");
+                let _ = stream.write_all(event.as_bytes());
                 let _ = next.recv_timeout(TIMEOUT);
             }
             return;

@@ -1,7 +1,6 @@
 //! Real servers in front that send many visitors' requests over few connections, Debian's HAProxy and Caddy: what one
 //! visitor sends, or makes an application send, is never another's.
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -157,12 +156,12 @@ fn many_visitors_at_once_get_their_own_answers() {
         let mut rest = Vec::new();
         while let Some(request) = read_request(&mut stream, &mut rest) {
             let text = String::from_utf8_lossy(&request).into_owned();
-            let of: BTreeMap<_, _> = text
-                .lines()
-                .filter_map(|line| line.split_once(": "))
-                .collect();
+            let who = text.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("x-who").then_some(value)
+            });
             let line = text.lines().next().unwrap_or_default();
-            let body = format!("{line} {}", of.get("X-Who").unwrap_or(&"nobody"));
+            let body = format!("{line} {}", who.unwrap_or("nobody"));
             let length = body.len();
             if line.starts_with("HEAD") {
                 let _ = write!(

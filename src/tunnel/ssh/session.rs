@@ -334,13 +334,13 @@ impl Session {
         Fields::after_kind(payload).end()?;
         let again = self.keys_since.replace(now).is_some();
         let moved = received + std::mem::take(&mut self.moved);
-        if again && moved < limits::REKEY_WORTH {
+        if again && self.kex.is_theirs() && moved < limits::REKEY_WORTH {
             self.pace_rekeys(now)?;
         }
         self.kex.finish(again)
     }
 
-    /// One more exchange that changes keys which were hardly used. Each costs as much as a login.
+    /// One more exchange that the peer wanted of keys which were hardly used. Each costs as much as a login.
     fn pace_rekeys(&mut self, now: Instant) -> Result<(), Error> {
         let paced = self.rekeys_paced.map_or(now, |paced| paced.max(now));
         self.rekeys_paced = Some(paced + limits::REKEY_PAUSE);
