@@ -48,6 +48,31 @@ enum Edit {
     Unmark(Way),
 }
 
+impl Edit {
+    /// What one of both ends says of it: it is known at once for what it is, not by what it has damaged later.
+    fn is_told_in(self, said: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Inject {
+                kind: EXT_INFO,
+                before: KEXINIT,
+                ..
+            } => said.contains("a packet came that key exchange forbids"),
+            Self::Inject { .. } => said.contains("a stray packet came"),
+            Self::Behind(_) => said.contains("a packet was damaged on its way"),
+            Self::Unmark(_) => said.contains("host key signature is wrong"),
+        }
+    }
+
+    /// Whether it is the client that sees it.
+    fn is_seen_by_the_client(self) -> bool {
+        match self {
+            Self::Inject { way, .. } | Self::Behind(way) => way == Way::Down,
+            Self::Nothing | Self::Unmark(_) => true,
+        }
+    }
+}
+
 fn edits() -> Vec<Edit> {
     let mut all = Vec::new();
     let exchange = |way| match way {
@@ -229,10 +254,16 @@ fn the_built_server_lets_nobody_in_whose_packets_were_edited() {
             (Tunnel::start(settings).unwrap(), middle)
         };
         for edit in edits() {
+            let logged = server.process.stderr.text().len();
             let (tunnel, _middle) = through(edit);
-            holds_within(WAIT, &format!("the end: {edit:?}"), || {
-                tunnel.snapshot().error.is_some()
-            });
+            let said = || {
+                let error = tunnel.snapshot().error;
+                let error = error.map_or_else(String::new, |error| error.to_string());
+                error + &format!("{:?}", &server.process.stderr.text()[logged..])
+            };
+            let what = format!("the end: {edit:?}, {cipher:?}");
+            holds_within(WAIT, &what, || edit.is_told_in(&said()));
+            holds_within(WAIT, &what, || tunnel.snapshot().error.is_some());
             assert!(!tunnel.wait(Duration::ZERO), "{edit:?}, {cipher:?}");
         }
         let (tunnel, _middle) = through(Edit::Nothing);
@@ -251,6 +282,8 @@ fn the_built_client_trusts_no_server_whose_packets_were_edited() {
             let ended = client_ends(&Home::new(), middle.address, &auth, &[&remote]);
             assert_eq!(ended.code, Some(1), "{edit:?}, {cipher:?}: {ended:?}");
             assert!(!ended.stderr.contains("Connected"), "{edit:?}: {ended:?}");
+            let is_told = edit.is_told_in(&ended.stderr) || !edit.is_seen_by_the_client();
+            assert!(is_told, "{edit:?}, {cipher:?}: {ended:?}");
         }
         let middle = Middle::before(server.address(), Edit::Nothing, cipher);
         Running::client(middle.address, &[&remote]).says("Connected (Latency ");
