@@ -3,6 +3,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use postern::http::Limits;
@@ -209,4 +211,33 @@ fn many_visitors_at_once_get_their_own_answers() {
         let requests = usize::from(VISITORS) * REQUESTS;
         assert!(connections < requests, "nothing was pooled: {connections}");
     }
+}
+
+/// HAProxy itself looks at the file, with a certificate in its place.
+#[test]
+fn the_file_for_haproxy_is_whole_as_it_is_deployed() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |program: &str, args: &str| {
+        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+        let mut command = Command::new(program);
+        let args = command.args(args.split(' ')).current_dir(dir.path());
+        args.env("PATH", path).output().unwrap()
+    };
+    let made = run(
+        "openssl",
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=relay.example \
+         -keyout one.pem -out two.pem",
+    );
+    assert!(made.status.success(), "{made:?}");
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    let both = read("one.pem") + &read("two.pem");
+    std::fs::write(dir.path().join("relay.example.pem"), both).unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/deploy/haproxy.cfg");
+    let file = std::fs::read_to_string(file).unwrap();
+    let file = file.replace("/etc/ssl/relay.example.pem", "relay.example.pem");
+    std::fs::write(dir.path().join("haproxy.cfg"), file).unwrap();
+    let looked = run("haproxy", "-c -f haproxy.cfg");
+    let said = String::from_utf8_lossy(&looked.stderr).into_owned();
+    assert!(looked.status.success(), "{said}");
+    assert!(!said.contains("ALERT"), "{said}");
 }
