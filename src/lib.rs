@@ -105,6 +105,7 @@
 //! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue; serves a stream of an HTTP application for [`manager`] | after a second without work | nobody |
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
 //! | `expiry`, `relay-expiry` | [`manager`], [`relay`], one each while something is to end by itself: looks at the clocks (`sync::Lookout`) | when nothing is | nobody |
+//! | `relay-connects` | [`relay`], one while something is to be noted: when sites were connected, for certificates | a second after the last note | nobody |
 //! | `relay-slow-call` | [`relay`], for a password that is slow to compare | with the answer | nobody |
 //!
 //! Stacks are small and explicit: 64 to 256 KiB, since a stack counts as memory once it was touched. What is optimised

@@ -104,6 +104,11 @@ pub(super) fn assign(
         Some(port) => port,
         None => new_port(state, request, around)?,
     };
+    let is_same = |before: &&Application| {
+        let (was, is) = (before.site.as_ref(), site.as_ref());
+        was.map(|was| &was.name) == is.map(|is| &is.name)
+    };
+    let same = before.as_ref().filter(is_same);
     let assigned = Application {
         key: request.key(),
         app_id: before
@@ -113,6 +118,7 @@ pub(super) fn assign(
         protocol: request.protocol.clone(),
         target: request.target(),
         port,
+        connected_at: same.and_then(|before| before.connected_at.clone()),
         site,
         called_at: around.now.to_owned(),
         expires: around.expires(request, before.as_ref()),

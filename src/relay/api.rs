@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::certificates;
 use super::gateway::forwarded;
 use super::operator::Operator;
 use super::setup::Service;
@@ -65,6 +66,14 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             Method::Delete,
             "/api/public/applications/{client_app_id}",
             of_connectors(app, basic, release),
+        )
+        .on(
+            Method::Get,
+            "/api/public/tls-allowed",
+            on(|app, request| {
+                let outcome = tls_allowed(app, &request);
+                respond(request, outcome);
+            }),
         )
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));
@@ -196,6 +205,25 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
     app.service.release(&name, &password, key)?;
     Ok(Response::ok(json!({"released": true})))
+}
+
+/// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors of whom it
+/// tells, and everybody else, do not learn which sites there are.
+fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let is_told_of = [forwarded::FORWARDED_FOR, "forwarded"];
+    let is_visitors = is_told_of.iter().any(|name| request.header(name).is_some());
+    if is_visitors || !is_within(request.peer(), &app.trust_proxy) {
+        let message = "this is for the web server in front alone, which --trust-proxy names";
+        return Err(ApiError::forbidden(message));
+    }
+    let Some(domain) = request.only_query("domain") else {
+        return Err(ApiError::bad_request("name one host with ?domain=NAME"));
+    };
+    if !certificates::is_allowed(&app.service, domain) {
+        let message = "no site of this name was connected within 30 days";
+        return Err(ApiError::not_found(message));
+    }
+    Ok(Response::ok(json!({"allowed": true})))
 }
 
 fn basic(request: &Request) -> Option<Credentials> {

@@ -15,7 +15,9 @@ pub mod gateway;
 
 mod allocator;
 mod api;
+mod certificates;
 mod connector_auth;
+mod connects;
 mod log_limiter;
 pub(crate) mod names;
 mod offline;

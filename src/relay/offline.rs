@@ -33,7 +33,7 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError>
     let store = StateStore::open(data, &mut Vec::new())?;
     let turned_out = store
         .writer()
-        .update(|state| Ok::<_, StateError>(turn_out(state, name)))?;
+        .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
     Ok(turned_out.map(|(_, enroll_token)| Revoked { enroll_token }))
 }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::certificates;
 use super::setup::Service;
 use crate::http::auth::{RateLimiter, WhenFull};
 use crate::tunnel::remote::Remote;
@@ -54,7 +55,10 @@ impl Policy for TunnelPolicy {
             return Grant::Denied;
         };
         match connector.at_port(remote.local_port) {
-            Some(application) if application.site.is_some() => Grant::Held,
+            Some(application) if application.site.is_some() => {
+                certificates::note(&self.service, holder, remote.local_port);
+                Grant::Held
+            }
             Some(application) if self.service.sites.is_over(application) => Grant::Denied,
             Some(_) => self.service.urls.ports_ip().map_or(Grant::Denied, |ip| {
                 Grant::ListenAt((ip, remote.local_port).into())
@@ -78,5 +82,9 @@ impl Policy for TunnelPolicy {
             }),
             stats: stats.unwrap_or_default(),
         }
+    }
+
+    fn left(&self, holder: &str, port: u16) {
+        certificates::note(&self.service, holder, port);
     }
 }

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::secret::SecretHash;
 use super::setup::Service;
-use super::state::{Connector, RelayState, cutoff};
+use super::state::{Connector, RelayState};
 use super::state_store::Saving;
 use crate::http::ApiError;
 use crate::store::random;
@@ -28,7 +28,7 @@ impl Service {
         let mut writer = self.store.writer();
         let ((connector, enroll_token), saved) = writer.update_saving(|state| {
             let missing = || ApiError::not_found("there is no connector of this name");
-            let revoked = turn_out(state, name).ok_or_else(missing)?;
+            let revoked = turn_out(state, name, &self.cutoff()).ok_or_else(missing)?;
             Ok::<_, ApiError>((revoked, Saving::Should))
         })?;
         if let Some(opener) = self.opener.get() {
@@ -54,7 +54,7 @@ impl Service {
     pub(super) fn allow(&self, name: &str) -> Result<bool, ApiError> {
         let mut writer = self.store.writer();
         let back = writer.update(|state| {
-            state.sweep(&cutoff(SystemTime::now()));
+            state.sweep(&self.cutoff());
             state.allow(name).map_err(ApiError::from)
         })?;
         let applications = back.iter().flat_map(|connector| &connector.applications);
@@ -69,13 +69,14 @@ impl Service {
 }
 
 /// Revokes a connector, and the enrol token with it where there is one: what the connector was, and
-/// the token that holds now. `None` where there is no such connector.
+/// the token that holds now. What was given up before `cutoff` is anybody's. `None` where there is no such connector.
 pub(super) fn turn_out(
     state: &mut RelayState,
     name: &str,
+    cutoff: &str,
 ) -> Option<(Connector, Option<Zeroizing<String>>)> {
     let now = SystemTime::now();
-    state.sweep(&cutoff(now));
+    state.sweep(cutoff);
     let connector = state.revoke(name, &rfc3339(now))?;
     if state.enroll_token.is_none() {
         return Some((connector, None));

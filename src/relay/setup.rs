@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, PUBLIC_PORTS, Surroundings};
 use super::connector_auth::{self, AuthCheck, AuthError, Enrolment};
+use super::connects::Connects;
 use super::gateway::{Site, Sites};
 use super::log_limiter::LogLimiter;
 use super::secret::{self, SecretHash};
@@ -21,6 +22,7 @@ use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
 use crate::http::ApiError;
 use crate::http::auth::{Code, RateLimiter, WhenFull};
+use crate::store::expiry::Clocks;
 use crate::store::random;
 use crate::store::time::rfc3339;
 use crate::tunnel::server::Opener;
@@ -43,6 +45,9 @@ pub(super) struct Service {
     enrolment: Enrolment,
     calls: RateLimiter,
     turned_away: LogLimiter,
+    pub(super) connects: Connects,
+    /// When it began.
+    since: Clocks,
     /// Set once the tunnel server stands, which needs this service first.
     pub(super) opener: OnceLock<Opener>,
 }
@@ -77,8 +82,15 @@ impl Service {
             enrolment,
             calls: RateLimiter::new(CALLS, WhenFull::Forget),
             turned_away: LogLimiter::default(),
+            connects: Connects::default(),
+            since: Clocks::now(),
             opener: OnceLock::new(),
         }
+    }
+
+    /// What was given up before this is anybody's. The clock may have been set forward, and be wrong.
+    pub(super) fn cutoff(&self) -> String {
+        cutoff(Clocks::now().wall_as_passed(self.since))
     }
 
     /// From here on sites lead somewhere.
@@ -211,7 +223,7 @@ impl Service {
             return Ok(FreePort::NotNeeded);
         }
         let mut state = RelayState::clone(&self.store.snapshot());
-        state.sweep(&cutoff(SystemTime::now()));
+        state.sweep(&self.cutoff());
         allocator::check_room(&state, request)?;
         let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
             return Ok(FreePort::NotNeeded);
@@ -241,7 +253,7 @@ impl Service {
         let mut writer = self.store.writer();
         let ((api_port, before, assigned), _) =
             writer.update_saving(|state| -> Result<_, SetupError> {
-                state.sweep(&cutoff(SystemTime::now()));
+                state.sweep(&self.cutoff());
                 // A revocation may have come in between, and then the token lets nobody in any more.
                 if let AuthCheck::NewWithToken(proved) = check
                     && state.enroll_token.as_ref() != Some(proved)

@@ -85,6 +85,9 @@ pub(super) struct Reservation {
     #[serde(default)]
     pub(super) port: Option<u16>,
     pub(super) since: String,
+    /// As of the application that had it.
+    #[serde(default)]
+    pub(super) connected_at: Option<String>,
 }
 
 /// One connector.
@@ -142,6 +145,9 @@ pub(super) struct Application {
     /// Another number than before ends all sign-ins and open streams.
     #[serde(default)]
     pub(super) generation: u64,
+    /// When the site's tunnel last came or went, to a day; of a public port nothing is noted.
+    #[serde(default)]
+    pub(super) connected_at: Option<String>,
 }
 
 /// What visitors with a browser see of an application.
@@ -263,6 +269,7 @@ impl RelayState {
             site,
             port,
             since: now.to_owned(),
+            connected_at: given_up.connected_at.clone(),
         });
     }
 
@@ -361,6 +368,7 @@ mod tests {
             expires: None,
             allow: Vec::new(),
             generation: 0,
+            connected_at: None,
         }
     }
 

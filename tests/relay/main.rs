@@ -6,6 +6,9 @@
     reason = "a panic is how a test reports"
 )]
 
+mod caddy;
+mod certificates;
+mod clock;
 mod command;
 mod full_disk;
 mod gateway_conformance;
@@ -17,6 +20,7 @@ mod gateway_streams;
 mod gateway_tls;
 mod one_word;
 mod places;
+mod pooling_proxies;
 mod setup;
 mod share;
 mod sites;

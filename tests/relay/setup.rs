@@ -537,6 +537,10 @@ fn answers_are_those_of_the_description() {
     let bearer = format!("Bearer {}", relay.operator_token());
     let operator = [("Authorization", bearer.as_str())];
     let operators = |method: &str, path: &str| relay.client().send(method, path, &operator, b"");
+    let tls = "/api/public/tls-allowed";
+    let of = |query: &str| format!("{tls}{query}");
+    let trusting = Relay::start(&["--trust-proxy=127.0.0.1"]);
+    let visitors = [("X-Forwarded-For", "192.0.2.1")];
     let answers = [
         ("/api/public/quick-setup", "post", setup),
         ("/api/public/quick-setup", "post", relay.call(&json!({}))),
@@ -585,6 +589,14 @@ fn answers_are_those_of_the_description() {
             relay.client().send("POST", "/api/links", &[], b""),
         ),
         ("/health", "get", relay.client().get("/health")),
+        (tls, "get", trusting.client().get(&of("?domain=localhost"))),
+        (
+            tls,
+            "get",
+            trusting.client().get(&of("?domain=no.localhost")),
+        ),
+        (tls, "get", trusting.client().get(&of(""))),
+        (tls, "get", relay.client().send("GET", tls, &visitors, b"")),
     ];
     for (path, method, answer) in answers {
         let described = &document["paths"][path][method]["responses"][answer.status().to_string()];

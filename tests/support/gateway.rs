@@ -242,8 +242,8 @@ impl Answer {
 }
 
 /// A visitor who speaks raw bytes.
-pub struct Client {
-    pub socket: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub socket: S,
     pub buffer: Vec<u8>,
 }
 
@@ -253,6 +253,20 @@ impl Client {
         socket.set_nodelay(true).unwrap();
         socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         socket.set_write_timeout(Some(TIMEOUT)).unwrap();
+        Client::on(socket)
+    }
+
+    /// Whether something has come, or the end; waits for nothing.
+    pub fn has_heard(&self) -> bool {
+        self.socket.set_nonblocking(true).unwrap();
+        let heard = self.socket.peek(&mut [0]).is_ok();
+        self.socket.set_nonblocking(false).unwrap();
+        heard
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn on(socket: S) -> Client<S> {
         Client {
             socket,
             buffer: Vec::new(),
@@ -349,14 +363,6 @@ impl Client {
         let read = self.socket.read(&mut piece).ok().filter(|read| *read > 0)?;
         self.buffer.extend_from_slice(&piece[..read]);
         Some(())
-    }
-
-    /// Whether something has come, or the end; waits for nothing.
-    pub fn has_heard(&self) -> bool {
-        self.socket.set_nonblocking(true).unwrap();
-        let heard = self.socket.peek(&mut [0]).is_ok();
-        self.socket.set_nonblocking(false).unwrap();
-        heard
     }
 
     /// Whether the gateway ends the connection without a further byte.

@@ -49,7 +49,16 @@ impl Relay {
 
     /// The same, for tests of the failure.
     pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Relay, Finished> {
-        let mut kill_on_drop = KillOnDrop::new(binary()).args(["relay", "-v"]).args(args);
+        Relay::try_start_by(KillOnDrop::new(binary()), home, args)
+    }
+
+    /// The same through what runs the program.
+    pub fn try_start_by(
+        program: KillOnDrop,
+        home: &Arc<Home>,
+        args: &[&str],
+    ) -> Result<Relay, Finished> {
+        let mut kill_on_drop = program.args(["relay", "-v"]).args(args);
         kill_on_drop = kill_on_drop.lending(home.path());
         for (name, value) in environment(home.path()) {
             kill_on_drop = kill_on_drop.env(name, value);

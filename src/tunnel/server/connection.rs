@@ -79,7 +79,9 @@ fn serve(
         phase: HandshakePhase::Login,
     };
     let end = mux.run(reader, from, &mut client);
-    state.ports.release(&mux);
+    for (holder, port) in state.ports.release(&mux) {
+        state.policy.left(&holder, port);
+    }
     log::debug!("{peer}: ended: {end:?}");
 }
 

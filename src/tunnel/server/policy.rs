@@ -24,6 +24,9 @@ pub trait Policy: Send + Sync {
             stats: Arc::default(),
         }
     }
+
+    /// The connection over which `holder` held this port, or listened on it, has ended. By default nobody minds.
+    fn left(&self, _holder: &str, _port: u16) {}
 }
 
 /// The visits of a port.

@@ -130,11 +130,14 @@ impl Ports {
         Some((Arc::clone(&found.mux), Arc::clone(&found.target)))
     }
 
-    /// Frees what a connection held.
-    pub(super) fn release(&self, mux: &Arc<Mux>) {
+    /// Frees what a connection held: whose it was, and the port.
+    pub(super) fn release(&self, mux: &Arc<Mux>) -> Vec<(String, u16)> {
         // Under the lock until the listeners are closed: a port that is not held can be bound.
         // Their threads do not take it.
-        self.held().retain(|_, held| !Arc::ptr_eq(&held.mux, mux));
+        let mut held = self.held();
+        let of_mux = held.extract_if(.., |_, held| Arc::ptr_eq(&held.mux, mux));
+        let freed = of_mux.map(|(key, held)| (held.owner, key.port()));
+        freed.collect()
     }
 
     /// Whether `owner` holds this port, as a number or listening.
