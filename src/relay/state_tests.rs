@@ -162,22 +162,16 @@ fn an_earlier_versions_enrol_token_is_the_one_that_all_share() {
 fn an_invite_is_good_again_when_nobody_that_it_let_in_is_out() {
     let mut state = state();
     let now = "2026-01-01T00:00:00Z";
-    let invite = Invite::common(SecretHash::of(&"t".repeat(40)), now);
+    let mut invite = Invite::common(SecretHash::of(&"t".repeat(40)), now);
+    invite.is_common = false;
     let id = invite.id.clone();
-    state
-        .invites
-        .add(
-            Invite {
-                is_common: false,
-                ..invite
-            },
-            now,
-        )
-        .unwrap();
+    state.invites.add(invite, now).unwrap();
     let mut connector = state.connectors["one"].clone();
     for name in ["one", "two"] {
         connector.invite = Some(state.invites.use_by(&id, name, now).unwrap());
         state.connectors.insert(name.into(), connector.clone());
+    }
+    for name in ["one", "two"] {
         assert!(state.revoke(name, now).is_some());
         state.invites.forbid(&id, now);
     }

@@ -38,7 +38,7 @@ fn listed(home: &Home) -> Vec<Value> {
 fn ask(relay: &Relay, connector: &str, token: &str) -> (u16, String) {
     let token = json!({"enroll_token": token});
     let answer = relay.call(&with(body(connector, "shop", "http", 1), token));
-    (answer.status(), answer.text())
+    (answer.status(), answer.text().to_owned())
 }
 
 fn is_in(relay: &Relay, connector: &str, token: &str) -> bool {

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use postern::tunnel::client::Tunnel;
 use serde_json::{Value, json};
 use support::TIMEOUT;
 use support::manager::{Manager, Target};
@@ -71,7 +72,7 @@ fn serve(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
 }
 
 /// A tunnel to an application at `port`, and what it was assigned.
-fn share(relay: &Relay, connector: &str, protocol: &str, port: u16) -> (Value, impl Drop) {
+fn share(relay: &Relay, connector: &str, protocol: &str, port: u16) -> (Value, Tunnel) {
     let assigned = relay.assign(&body(connector, protocol, protocol, port));
     let remote = format!(
         "R:127.0.0.1:{}:127.0.0.1:{port}",
