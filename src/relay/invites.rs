@@ -18,10 +18,10 @@ use crate::store::time::rfc3339;
 const MAX_INVITES: usize = 1000;
 /// Connectors that are remembered of an invite; the oldest is forgotten first. Default 1,000.
 const MAX_USERS: usize = 1000;
-/// Connectors that an invite with a number may be for. Default 1,000.
-pub(super) const MAX_USES: u32 = 1000;
+/// Connectors that an invite may be for. Default 2,500: as many as a relay takes.
+const MAX_USES: u32 = 2500;
 /// The longest that an invite is good for. Default a year.
-pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 /// How long it is unless that is said. Default a week.
 const USUAL_LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Characters of a label.

@@ -70,7 +70,7 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
         ..InviteTerms::default()
     };
     if let Some(text) = parsed.value(&USES) {
-        let uses = whole_number(&text, &(1..=u32::MAX));
+        let uses = whole_number(&text, &(0..=u32::MAX));
         terms.uses = uses.ok_or_else(|| command.refuse(&USES, &text, "give a whole number"))?;
     }
     if let Some(text) = parsed.value(&FOR) {
