@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`start`] puts these together; [`embedded`] is the relay that a manager starts where no server is named, and
-//! [`revoke`], [`allow`], [`enrolled`], [`invite`], [`invites`] and [`uninvite`] work on the directory of one that need
+//! [`revoke`], [`allow`], [`enrolled`], [`invite`], [`invites()`] and [`uninvite`] work on the directory of one that need
 //! not run. Nothing here knows the
 //! manager.
 
