@@ -260,7 +260,7 @@ fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let done = app.service.revoke(name)?;
     let turned_out = &done.turned_out;
     let token = turned_out.enroll_token.as_deref();
-    let invite = status::invite(turned_out.invite.as_ref());
+    let invite = turned_out.invite();
     Ok(Response::ok(
         json!({"revoked": name, "invite": invite, "enroll_token": token, "saved": done.is_saved}),
     ))

@@ -41,7 +41,7 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError>
         .writer()
         .update(|state| Ok::<_, StateError>(turn_out(state, name)))?;
     Ok(turned_out.map(|turned_out: TurnedOut| Revoked {
-        invite: status::invite(turned_out.invite.as_ref()),
+        invite: turned_out.invite(),
         enroll_token: turned_out.enroll_token,
     }))
 }

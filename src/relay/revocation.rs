@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::invites::Invite;
@@ -24,10 +25,21 @@ pub(super) struct RevokeOutcome {
 pub(super) struct TurnedOut {
     /// What it was.
     connector: Connector,
-    /// The invite that had let it in, which lets nobody in any more.
-    pub(super) invite: Option<Invite>,
+    /// Whether what had let it in, and lets nobody in any more, is the token that all share.
+    is_common: bool,
     /// Made in the place of the one token that all shared, where nothing else would let anybody in; a secret.
     pub(super) enroll_token: Option<Zeroizing<String>>,
+}
+
+impl TurnedOut {
+    /// What had let it in, and lets nobody in any more: `id`, `label` and `common`; null where nothing had.
+    pub(super) fn invite(&self) -> Value {
+        let invite = self.connector.invite.as_ref();
+        invite.map_or(
+            Value::Null,
+            |invite| json!({"id": invite.id, "label": invite.label, "common": self.is_common}),
+        )
+    }
 }
 
 /// What came of undoing a revocation.
@@ -102,10 +114,11 @@ pub(super) fn turn_out(state: &mut RelayState, name: &str) -> Option<TurnedOut> 
     let now = rfc3339(now);
     let connector = state.revoke(name, &now)?;
     let invited_by = connector.invite.as_ref();
-    let invite = invited_by.and_then(|invite| state.invites.forbid(&invite.id, &now).cloned());
-    let was_shared = invite.as_ref().is_some_and(|invite| invite.is_common);
+    // One that was taken back, or forgotten, lets nobody in anyway.
+    let invite = invited_by.and_then(|invite| state.invites.forbid(&invite.id, &now));
+    let is_common = invite.is_some_and(|invite| invite.is_common);
     let mut enroll_token = None;
-    if was_shared && !state.invites.has_good(&now) {
+    if is_common && !state.invites.has_good(&now) {
         let token = Zeroizing::new(random::token());
         let invite = Invite::common(SecretHash::of(&token), &now);
         // There is room where none is good.
@@ -113,7 +126,7 @@ pub(super) fn turn_out(state: &mut RelayState, name: &str) -> Option<TurnedOut> 
     }
     Some(TurnedOut {
         connector,
-        invite,
+        is_common,
         enroll_token,
     })
 }

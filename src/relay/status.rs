@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::invites::{Invite, InvitedBy};
+use super::invites::InvitedBy;
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState, Site};
 use crate::store::time::rfc3339;
@@ -23,14 +23,6 @@ pub(super) struct RevokedStatus {
     pub(super) label: String,
     /// The invite that had let it in, where one did.
     pub(super) invite: Option<InvitedBy>,
-}
-
-/// An invite that was forbidden with a connector: `id`, `label` and `common`, or null.
-pub(super) fn invite(of: Option<&Invite>) -> Value {
-    of.map_or(
-        Value::Null,
-        |of| json!({"id": of.id, "label": of.label, "common": of.is_common}),
-    )
 }
 
 /// Who was turned out, in that order.

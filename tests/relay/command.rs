@@ -319,10 +319,7 @@ fn the_list_tells_who_a_connector_is_and_what_passes() {
     is(6, "127.0.0.1");
     is(7, env!("CARGO_PKG_VERSION"));
     is(8, "-");
-    assert!(
-        row[9].ends_with('Z') && row[10].ends_with(" B"),
-        "{listed}"
-    );
+    assert!(row[9].ends_with('Z') && row[10].ends_with(" B"), "{listed}");
     // What a connector says of itself is bounded, and no line of a table.
     let mut call = body("odd", "odd", "http", 1);
     call["label"] = "a\nb".into();

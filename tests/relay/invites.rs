@@ -121,6 +121,8 @@ fn what_is_taken_back_lets_nobody_in_and_who_came_by_it_stays() {
     relay_says(relay.home(), &["uninvite", &id]);
     assert_eq!(ask(&relay, "two", &token).0, 403);
     assert!(is_in(&relay, "one", ""));
+    let said = relay_says(relay.home(), &["revoke", "one"]);
+    assert!(said.contains(&format!("({id})")), "{said}");
     let again = relay.home().run(&["relay", "uninvite", &id]);
     assert!(
         again.code == Some(1) && again.stderr.contains("relay invites"),
