@@ -196,6 +196,7 @@ interface Connector {
   source?: string | null;
   version?: string | null;
   last_visit?: string | null;
+  invite?: { id: string; label: string } | null;
   connected: boolean;
   enrolled_at: string;
   called_at: string;

@@ -118,7 +118,7 @@
 //!
 //! - the audit files: one lock an application, held over the write of a line, so that lines are whole; nothing is taken under it;
 //! - a tunnel: writer, session, streams, one stream's state; the timers' after the session's or alone; the poller's, the
-//!   pool's and the buffers' alone. The writer's is the exception to the rule above: it orders whole frames, and is held
+//!   pool's, the buffers' and a rate's alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;
 //! - a relay: the writer's mutex of its state file, which is held over the save, then the snapshot, which readers take
 //!   without waiting; ports are tried without either;
@@ -140,6 +140,7 @@
 //! | site | an application under a name of its own, `{site}.{domain}` |
 //! | invisible | a site or web client that asks for a code before it shows anything |
 //! | visitor | who opens a site; not a user of this program |
+//! | invite | what lets new connectors in: a token that is good once, unless more was said, with an end |
 //! | gate | the function that decides from a statement's text whether it only reads |
 //! | session | the database connection that the statements of one tab share |
 //!

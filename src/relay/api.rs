@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::certificates;
 use super::gateway::forwarded;
+use super::invites::InviteTerms;
 use super::operator::Operator;
 use super::setup::Service;
 use super::status;
@@ -95,6 +96,21 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             Method::Delete,
             "/api/revoked/{name}",
             on(|app, request| operators(app, request, allow)),
+        )
+        .on(
+            Method::Get,
+            "/api/invites",
+            on(|app, request| operators(app, request, invites)),
+        )
+        .on(
+            Method::Post,
+            "/api/invites",
+            on(|app, request| operators(app, request, invite)),
+        )
+        .on(
+            Method::Delete,
+            "/api/invites/{id}",
+            on(|app, request| operators(app, request, uninvite)),
         )
         .on(
             Method::Post,
@@ -270,16 +286,65 @@ fn show(app: &AppState, _: &Request) -> Result<Response, ApiError> {
 fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
     let done = app.service.revoke(name)?;
-    let token = done.enroll_token.as_deref();
+    let turned_out = &done.turned_out;
+    let token = turned_out.enroll_token.as_deref();
+    let invite = turned_out.invite();
     Ok(Response::ok(
-        json!({"revoked": name, "enroll_token": token, "saved": done.is_saved}),
+        json!({"revoked": name, "invite": invite, "enroll_token": token, "saved": done.is_saved}),
     ))
 }
 
 fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    let is_back = app.service.allow(name)?;
-    Ok(Response::ok(json!({"allowed": name, "restored": is_back})))
+    let done = app.service.allow(name)?;
+    Ok(Response::ok(
+        json!({"allowed": name, "restored": done.is_back, "invite_good": done.is_invite_good}),
+    ))
+}
+
+fn invites(app: &AppState, _: &Request) -> Result<Response, ApiError> {
+    Ok(Response::ok(json!({"invites": app.service.invites()})))
+}
+
+fn invite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let made = app.service.invite(terms(&request.json::<Value>()?)?)?;
+    Ok(Response::ok(json!({
+        "token": *made.token,
+        "invite": made.shown(),
+        "url": app.service.urls.url(),
+    })))
+}
+
+/// The terms of an invite; what is left out is usual.
+fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
+    let bad = |message: &str| ApiError::bad_request(message.to_owned());
+    let Some(fields) = body.as_object() else {
+        return Err(bad("the body must be a JSON object"));
+    };
+    let mut terms = InviteTerms::default();
+    if let Some(label) = fields.get("label") {
+        let label = label.as_str();
+        terms.label = label.ok_or_else(|| bad("label: give a text"))?.to_owned();
+    }
+    if let Some(uses) = fields.get("uses") {
+        let uses = uses
+            .as_u64()
+            .map(|uses| u32::try_from(uses).unwrap_or(u32::MAX));
+        terms.uses = uses.ok_or_else(|| bad("uses: give a whole number"))?;
+    }
+    if let Some(seconds) = fields.get("expires_in") {
+        let seconds = seconds.as_u64();
+        let seconds = seconds.ok_or_else(|| bad("expires_in: give whole seconds"))?;
+        terms.life = Duration::from_secs(seconds);
+    }
+    terms.check().map_err(ApiError::bad_request)?;
+    Ok(terms)
+}
+
+fn uninvite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let id = request.param("id").unwrap_or_default();
+    app.service.take_back(id)?;
+    Ok(Response::ok(json!({"uninvited": id})))
 }
 
 /// A link that signs the operator in.

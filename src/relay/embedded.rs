@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::connector_auth::Enrolment;
+use super::quota::Quota;
 use super::server::{self, Options, Running, StartError, Whereabouts};
 use super::urls::PublicPorts;
 use crate::store::{self, ClaimError, CredentialStore, DataDir, Instance, JsonFile};
@@ -143,6 +144,8 @@ fn start_near(
         external_ip: Ipv4Addr::LOCALHOST.to_string(),
         enrolment: Enrolment::WithToken,
         enroll_token: None,
+        makes_invite: false,
+        quota: Quota::default(),
         trust_proxy: Vec::new(),
         connections: None,
         answer_time: None,

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, PUBLIC_PORTS, Surroundings};
-use super::connector_auth::{self, AuthCheck, AuthError, Enrolment};
+use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::connects::Connects;
 use super::gateway::{Site, Sites};
 use super::log_limiter::LogLimiter;
+use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
@@ -43,6 +44,8 @@ pub(super) struct Service {
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
     enrolment: Enrolment,
+    /// What each connector may have.
+    pub(super) quota: Quota,
     calls: RateLimiter,
     turned_away: LogLimiter,
     pub(super) connects: Connects,
@@ -73,13 +76,14 @@ impl Service {
     pub(super) fn new(
         (store, sites): (StateStore, SiteTable),
         urls: PublicUrls,
-        enrolment: Enrolment,
+        (enrolment, quota): (Enrolment, Quota),
     ) -> Self {
         Self {
             store,
             urls,
             sites: Arc::new(sites),
             enrolment,
+            quota,
             calls: RateLimiter::new(CALLS, WhenFull::Forget),
             turned_away: LogLimiter::default(),
             connects: Connects::default(),
@@ -108,13 +112,13 @@ impl Service {
         source: IpAddr,
         is_vouched_for: bool,
     ) -> Result<Value, ApiError> {
-        let (request, check) = self.let_in(body, source, is_vouched_for)?;
+        let (request, admission) = self.let_in(body, source, is_vouched_for)?;
         // Who has made one himself tells it nobody.
         let code = match request.code_sha256 {
             Some(_) => Zeroizing::default(),
             None => Zeroizing::new(random::token()),
         };
-        let (api_port, assigned) = self.assign(&request, &check, &code)?;
+        let (api_port, assigned) = self.assign(&request, &admission, &code)?;
         let url = self.urls.application_url(&assigned);
         log::info!(
             "{source}: '{}' has {url} for {}",
@@ -130,7 +134,7 @@ impl Service {
         body: &Value,
         source: IpAddr,
         is_vouched_for: bool,
-    ) -> Result<(SetupRequest, AuthCheck), ApiError> {
+    ) -> Result<(SetupRequest, Admission), ApiError> {
         let Some(fields) = body.as_object() else {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
@@ -145,10 +149,11 @@ impl Service {
             self.enrolment
         };
         let name = &request.connector_name;
-        let check = self
-            .admit(&request, rule)
+        let now = rfc3339(SystemTime::now());
+        let admission = connector_auth::admit(&self.store.snapshot(), &request, rule, &now)
+            .map_err(ApiError::from)
             .inspect_err(|error| self.tell_turned_away(source, name, error))?;
-        Ok((request, check))
+        Ok((request, admission))
     }
 
     /// Whether this is the password of a connector that is known, found out at no cost.
@@ -161,9 +166,11 @@ impl Service {
     pub(super) fn is_slow(&self, connector: &str, password: &str) -> bool {
         let state = self.store.snapshot();
         let known = state.connectors.get(connector);
-        let known = known.map(|connector| &connector.password);
-        let hash = known.or(state.enroll_token.as_ref());
-        hash.is_some_and(SecretHash::is_slow) || secret::is_slow(password)
+        let is_slow = match known {
+            Some(connector) => connector.password.is_slow(),
+            None => state.invites.is_slow(),
+        };
+        is_slow || secret::is_slow(password)
     }
 
     /// Counts a call; 429 with the time to wait where it is one too many.
@@ -182,23 +189,16 @@ impl Service {
         }
     }
 
-    /// What lets the call in, which has been proved.
-    fn admit(&self, request: &SetupRequest, rule: Enrolment) -> Result<AuthCheck, ApiError> {
-        let check = connector_auth::check_for(&self.store.snapshot(), request, rule)?;
-        connector_auth::verify(&check, request)?;
-        Ok(check)
-    }
-
     /// The connector's API port, and what the application is assigned.
     fn assign(
         &self,
         request: &SetupRequest,
-        check: &AuthCheck,
+        admission: &Admission,
         code: &str,
     ) -> Result<(u16, Application), ApiError> {
         // Costly, so before the state is changed.
-        let password = match check {
-            AuthCheck::Known(_) => None,
+        let password = match admission {
+            Admission::Known => None,
             _ => Some(SecretHash::of(&request.password)),
         };
         let digest = || {
@@ -208,7 +208,7 @@ impl Service {
         let code = request.needs_sign_in().then(digest);
         for _ in 0..PORT_SEARCHES {
             let free_port = self.free_port(request)?;
-            match self.assign_at(request, (check, &password), &code, free_port) {
+            match self.assign_at(request, (admission, &password), &code, free_port) {
                 Err(SetupError::Outdated) => {}
                 Err(SetupError::Refused(error)) => return Err(error),
                 Ok(assigned) => return Ok(assigned),
@@ -224,7 +224,7 @@ impl Service {
         }
         let mut state = RelayState::clone(&self.store.snapshot());
         state.sweep(&self.cutoff());
-        allocator::check_room(&state, request)?;
+        allocator::check_room(&state, request, self.quota.sites)?;
         let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
             return Ok(FreePort::NotNeeded);
         };
@@ -237,7 +237,7 @@ impl Service {
     fn assign_at(
         &self,
         request: &SetupRequest,
-        (check, password): (&AuthCheck, &Option<SecretHash>),
+        (admission, password): (&Admission, &Option<SecretHash>),
         code: &Option<String>,
         free_port: FreePort,
     ) -> Result<(u16, Application), SetupError> {
@@ -246,6 +246,7 @@ impl Service {
             public: PUBLIC_PORTS,
             free_port,
             is_own_name: &|name| self.urls.is_own_name(name),
+            quota: self.quota.sites,
             now: &now,
         };
         // Kept to the end: in another order, a site that was given back could come into the place of the next one of
@@ -254,13 +255,7 @@ impl Service {
         let ((api_port, before, assigned), _) =
             writer.update_saving(|state| -> Result<_, SetupError> {
                 state.sweep(&self.cutoff());
-                // A revocation may have come in between, and then the token lets nobody in any more.
-                if let AuthCheck::NewWithToken(proved) = check
-                    && state.enroll_token.as_ref() != Some(proved)
-                {
-                    return Err(AuthError::WrongToken.into());
-                }
-                let api_port = enrolled(state, request, password.as_ref(), &now)?;
+                let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
                 let before = allocator::before(state, request).cloned();
                 let assigned = allocator::assign(state, request, code.clone(), &around)?;
                 // A known application is served again though nothing can be saved.
@@ -369,11 +364,11 @@ impl Service {
     }
 }
 
-/// The connector's API port; enrols it where it is new.
+/// The connector's API port; enrols it where it is new, and notes that at its invite.
 fn enrolled(
     state: &mut RelayState,
     request: &SetupRequest,
-    password: Option<&SecretHash>,
+    (admission, password): (&Admission, Option<&SecretHash>),
     now: &str,
 ) -> Result<u16, SetupError> {
     let name = &request.connector_name;
@@ -392,12 +387,23 @@ fn enrolled(
         return Err(AuthError::Revoked.into());
     }
     let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is left"))?;
+    // Another one may have come by it in between, or a revocation.
+    let invite = match admission {
+        Admission::Invited(id) => Some(
+            state
+                .invites
+                .use_by(id, name, now)
+                .map_err(AuthError::from)?,
+        ),
+        Admission::Known | Admission::Open => None,
+    };
     let connector = Connector {
         password: password.clone(),
         api_port,
         enrolled_at: now.to_owned(),
         called_at: now.to_owned(),
         caller: request.caller.clone(),
+        invite,
         applications: Vec::new(),
     };
     state.connectors.insert(name.clone(), connector);
@@ -446,6 +452,11 @@ impl From<AllocError> for ApiError {
             AllocError::TooMany => Self::too_many(
                 "this connector has as many applications as it may (100): give some back first",
             ),
+            // 403, not 429: connectors do not ask again by themselves, and show what was said.
+            AllocError::OverQuota(most) => Self::forbidden(format!(
+                "this relay's quota for one connector is {most} applications (--quota-sites), and this one has them: \
+                 remove one, or ask the operator of the relay"
+            )),
             AllocError::Exhausted(what) => Self::too_many(format!("the relay is full: {what}")),
             AllocError::Outdated => Self::too_many("the relay is full: ask again"),
         }

@@ -157,7 +157,7 @@ fn look(home: &DataDir) -> Result<Option<RelayState>, Error> {
     let versioned = JsonFile::<Versioned>::new(home.clone(), STATE, STATE_CAP);
     match versioned.look()? {
         Some(found) if found.version > VERSION => Err(Error::Newer(found.version)),
-        _ => Ok(state_file(home).look()?),
+        _ => Ok(state_file(home).look()?.map(RelayState::migrated)),
     }
 }
 
@@ -219,6 +219,8 @@ pub enum Error {
     Form(String),
     /// There are as many connectors as a relay takes.
     Full,
+    /// There are as many invites as are kept, and all of them are good.
+    Invites,
 }
 
 impl Error {
@@ -231,6 +233,7 @@ impl Error {
             }
             Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
+            Self::Invites => "'postern relay uninvite ID' makes room",
         }
     }
 }
@@ -254,7 +257,8 @@ impl std::fmt::Display for Error {
             Self::Store(error) => error.fmt(f),
             Self::Newer(version) => write!(f, "{STATE} has the form {version} of a later version"),
             Self::Form(text) => f.write_str(text),
-            Self::Full => f.write_str("the relay has as many connectors as it takes (1000)"),
+            Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
+            Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
         }
     }
 }
@@ -373,9 +377,13 @@ mod tests {
     #[test]
     fn a_later_versions_state_stays_where_it_is() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(STATE), "{\"version\":2,\"other\":1}").unwrap();
+        fs::write(
+            dir.path().join(STATE),
+            format!("{{\"version\":{},\"other\":1}}", VERSION + 1),
+        )
+        .unwrap();
         let opened = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new());
-        assert!(matches!(opened.err(), Some(Error::Newer(2))));
+        assert!(matches!(opened.err(), Some(Error::Newer(later)) if later == VERSION + 1));
         assert!(dir.path().join(STATE).exists());
     }
 

@@ -132,11 +132,29 @@ impl Relay {
         url.split("code=").nth(1).unwrap().trim().to_owned()
     }
 
-    /// The token that was made at the first start.
+    /// The token that was made at the first start, which lets one connector in.
     #[track_caller]
-    pub fn enrol_token(&self) -> String {
+    pub fn first_token(&self) -> String {
         let line = self.said("Enrol token: ");
         line.split(' ').next().unwrap().to_owned()
+    }
+
+    /// A token that lets in as many connectors as a test may have.
+    #[track_caller]
+    pub fn enrol_token(&self) -> String {
+        let made = self.operators("POST", "/api/invites", br#"{"uses": 1000}"#);
+        made.data()["token"].as_str().unwrap().to_owned()
+    }
+
+    /// A call of the operator's.
+    #[track_caller]
+    pub fn operators(&self, method: &str, path: &str, body: &[u8]) -> Response {
+        let bearer = format!("Bearer {}", self.operator_token());
+        let headers = [
+            ("Authorization", bearer.as_str()),
+            ("Content-Type", "application/json"),
+        ];
+        self.client().send(method, path, &headers, body)
     }
 
     /// What it printed.
@@ -201,11 +219,7 @@ impl Relay {
     /// What the operator sees.
     #[track_caller]
     pub fn status(&self) -> Value {
-        let bearer = format!("Bearer {}", self.operator_token());
-        let headers = [("Authorization", bearer.as_str())];
-        self.client()
-            .send("GET", "/api/status", &headers, b"")
-            .data()
+        self.operators("GET", "/api/status", b"").data()
     }
 
     /// Opens a tunnel as a chisel client with these credentials.

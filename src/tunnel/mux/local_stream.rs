@@ -84,21 +84,25 @@ impl Mux {
 
 impl LocalStream {
     /// What has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
-    /// when the tunnel ended first.
+    /// when the tunnel ended first. Waits for its turn where the holder is held to a rate.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
+        let most = buffer.len().min(self.mux.piece());
+        let buffer = buffer.get_mut(..most).expect("not above its length");
         let (outcome, effects) = self.stream.state().read(buffer);
         self.mux.apply(&self.stream, effects);
         if matches!(outcome, Ok(1..)) {
             self.mux.flush();
+            self.mux.wait_turn(&self.stream);
         }
         outcome
     }
 
-    /// Takes as much as the channel's window has room for.
+    /// Takes as much as the channel's window has room for. Waits for its turn as well.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = bytes.get(..self.mux.piece()).unwrap_or(bytes);
         loop {
             let taken = self.mux.session().write(self.stream.channel, bytes);
             self.mux.flush();
@@ -107,6 +111,8 @@ impl LocalStream {
                 Ok(0) => self.check_writable()?,
                 Ok(taken) => {
                     add(&self.mux.options.traffic.sent, taken);
+                    self.mux.charge(taken);
+                    self.mux.wait_turn(&self.stream);
                     return Ok(taken);
                 }
                 Err(Error::NoChannel(_)) => return Err(io::ErrorKind::BrokenPipe.into()),

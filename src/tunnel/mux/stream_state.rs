@@ -216,6 +216,17 @@ impl StreamState {
         effects
     }
 
+    /// The same, and nothing of it goes to the socket at once: a drain thread writes it.
+    pub(super) fn data_for_later(&mut self, bytes: &[u8]) -> Effects {
+        if self.local.is_some() || self.down != Down::Open {
+            return self.data(bytes);
+        }
+        let mut effects = Effects::default();
+        self.queue.push(bytes);
+        self.need_drain(&mut effects);
+        effects
+    }
+
     /// The peer sends no more data.
     pub(super) fn eof(&mut self) -> Effects {
         if self.peer == Peer::Sending {

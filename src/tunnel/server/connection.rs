@@ -127,6 +127,9 @@ impl Client<'_> {
         let admitted = holder.is_some();
         if let Some(holder) = holder {
             self.permit.admit(&holder, mux);
+            if let Some(rate) = self.state.policy.rate(&holder) {
+                mux.limit(rate);
+            }
             self.phase = HandshakePhase::Config(holder);
             mux.allow(self.state.timeouts.config);
         } else {

@@ -12,7 +12,7 @@ mod settings;
 mod state;
 mod users;
 
-pub use super::mux::{LocalStream, OpenError, PortStats};
+pub use super::mux::{LocalStream, OpenError, PortStats, TokenBucket};
 pub use listener::Server;
 pub use opener::Opener;
 pub use policy::{Grant, Policy, Visits};

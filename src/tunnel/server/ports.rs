@@ -143,8 +143,11 @@ impl Ports {
     /// Whether `owner` holds this port, as a number or listening.
     pub(super) fn is_held(&self, owner: &str, port: u16) -> bool {
         let held = self.held();
-        held.iter()
-            .any(|(key, held)| held.is_of(owner) && key.port() == port)
+        let number = PortKey::Number(owner.to_owned(), port);
+        // Addresses come before all numbers, of which there may be thousands.
+        let mut addresses = held.range(..PortKey::Number(String::new(), 0));
+        held.contains_key(&number)
+            || addresses.any(|(key, held)| held.is_of(owner) && key.port() == port)
     }
 
     /// The connection that `owner` holds this port over, as a number or listening.

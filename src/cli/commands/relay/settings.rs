@@ -12,14 +12,15 @@ use super::state_dir::of_store;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
-    EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    EXTERNAL_IP, LISTEN, PORT_LISTEN, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES, SHARED_HOST_PORTS,
+    TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
 };
 use crate::cli::failure::Failure;
 use crate::net::Cidr;
-use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain};
 use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
@@ -31,10 +32,14 @@ const DEFAULT_DOMAIN: &str = "localhost";
 pub(super) const DATA_DIR: &str = "relay";
 /// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
-/// Connections that may be chosen: each is a thread, of which a unit's service has 8,192.
+/// Connections that may be chosen: each is a thread, and a unit's service needs most of its own for tunnels.
 const CONNECTION_COUNTS: RangeInclusive<usize> = 16..=4096;
 /// Seconds that may be chosen for an answer: up to a day.
 const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
+/// Applications of a connector that may be chosen: as many as one has at most without that.
+const SITES: RangeInclusive<usize> = 1..=100;
+/// Megabits a second of a connector that may be chosen.
+const MBPS: RangeInclusive<u32> = 1..=100_000;
 
 /// A checked command line.
 pub(super) struct Settings {
@@ -49,6 +54,7 @@ pub(super) struct Settings {
     trust_proxy: Vec<Cidr>,
     connections: Option<usize>,
     answer_time: Option<Duration>,
+    quota: Quota,
     allow_other_users: bool,
 }
 
@@ -81,6 +87,10 @@ impl Settings {
             trust_proxy: trust_proxy(parsed)?,
             connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
             answer_time: answer_time(parsed)?,
+            quota: Quota {
+                sites: number(parsed, &QUOTA_SITES, &SITES)?,
+                mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
+            },
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -135,6 +145,8 @@ impl Settings {
             external_ip: self.external_ip,
             enrolment,
             enroll_token: self.enroll_token,
+            makes_invite: true,
+            quota: self.quota,
             trust_proxy: self.trust_proxy,
             connections: self.connections,
             answer_time: self.answer_time,
@@ -410,6 +422,9 @@ mod tests {
             &["--connections", "+64"],
             &["--answer-timeout", "0"],
             &["--answer-timeout", "1500ms"],
+            &["--quota-sites", "0"],
+            &["--quota-sites", "101"],
+            &["--quota-mbps", "0.5"],
             &["--data", ""],
             &["--trust-proxy", ""],
         ] {
