@@ -6,6 +6,7 @@
 pub mod balancer;
 pub mod chromium;
 pub mod database;
+pub mod fault_proxy;
 pub mod flood;
 pub mod gateway;
 pub mod http;
