@@ -121,7 +121,7 @@ fn visit_until_over(mut visitor: Visitor<'_>, adds_rows: bool, signs: &Signs) {
             std::thread::sleep(Duration::from_millis(50));
         } else if adds_rows {
             visitor.visit_as(INSERT);
-            // The web client takes so many from one visitor a second, and no more is needed.
+            // More rows show nothing more.
             std::thread::sleep(Duration::from_millis(20));
         } else {
             visitor.visit();
