@@ -16,7 +16,7 @@ fn state() -> RelayState {
             called_at: String::new(),
             caller: Default::default(),
             invite: None,
-            applications: Vec::new(),
+            applications: Vec::new().into(),
         };
         state.connectors.insert(name.into(), connector);
     }

@@ -42,7 +42,7 @@ fn leads_somewhere(service: &Service, site: &str) -> bool {
 /// Whether a site of this name, whoever has it or had it last, is known to have been connected between two times, RFC 3339.
 fn was_connected(state: &RelayState, site: &str, since: &str, now: &str) -> bool {
     let turned_out = state.turned_out();
-    let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
+    let of_turned_out = turned_out.flat_map(|(_, connector)| connector.applications.iter());
     let known = state.applications().map(|(_, known)| known);
     let had = known
         .chain(of_turned_out)
@@ -104,7 +104,9 @@ fn keep(service: &Service) -> Option<Duration> {
 
 fn set_connected(state: &mut RelayState, connector: &str, port: u16, now: &str) {
     let known = state.connectors.get_mut(connector);
-    let mut known = known.into_iter().flat_map(|known| &mut known.applications);
+    let mut known = known
+        .into_iter()
+        .flat_map(|known| known.applications.iter_mut());
     if let Some(site) = known.find(|known| known.port == port) {
         site.connected_at = Some(now.to_owned());
     }

@@ -134,7 +134,7 @@ mod tests {
             called_at: String::new(),
             caller: Default::default(),
             invite: None,
-            applications: Vec::new(),
+            applications: Vec::new().into(),
         }
     }
 

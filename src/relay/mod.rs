@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              ┌── own names ── api ── setup ──┬── setup_request, connector_auth, invites, allocator, names   (pure)
-//! http ────────┤                 └── status    └── state_store ── state ── relay.json
+//! http ────────┤                 └── status    └── state_store ── state, journal ── relay.json
 //!              └── {site}.{domain} ── gateway ── sites ── tunnel server ── policy: who may what
 //! ```
 //!
@@ -21,6 +21,7 @@ mod connector_auth;
 mod connects;
 mod invites;
 mod inviting;
+mod journal;
 mod log_limiter;
 pub(crate) mod names;
 mod offline;

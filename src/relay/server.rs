@@ -273,7 +273,10 @@ impl Running {
     /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.
     pub fn stop(self) {
         let Self {
-            server, tunnels, ..
+            service,
+            server,
+            tunnels,
+            ..
         } = self;
         // Both at the same time, as there are two seconds for both. The thread ends with the
         // visitors' connections; where there is none, the server stops as it is dropped.
@@ -287,6 +290,7 @@ impl Running {
             }
             tunnels.stop();
         });
+        service.store.end();
     }
 }
 

@@ -258,14 +258,11 @@ impl Service {
                 let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
                 let before = allocator::before(state, request).cloned();
                 let assigned = allocator::assign(state, request, code.clone(), &around)?;
-                // A known application is served again though nothing can be saved.
-                let is_confirmed = before
-                    .as_ref()
-                    .is_some_and(|before| before.is_confirmed_by(&assigned));
-                let saving = if is_confirmed {
-                    Saving::Should
-                } else {
-                    Saving::Must
+                let saving = match &before {
+                    Some(before) if before.is_repeated_by(&assigned) => Saving::Later,
+                    // A known application is served again though nothing can be saved.
+                    Some(before) if before.is_confirmed_by(&assigned) => Saving::Should,
+                    _ => Saving::Must,
                 };
                 let before = before.map(|before| before.port);
                 Ok(((api_port, before, assigned), saving))
@@ -404,7 +401,7 @@ fn enrolled(
         called_at: now.to_owned(),
         caller: request.caller.clone(),
         invite,
-        applications: Vec::new(),
+        applications: Vec::new().into(),
     };
     state.connectors.insert(name.clone(), connector);
     Ok(api_port)

@@ -9,6 +9,7 @@ use super::invites::{Invite, InvitedBy, Invites};
 use super::secret::SecretHash;
 use crate::net::Cidr;
 use crate::store::time::rfc3339;
+use crate::sync::CopyOnWrite;
 
 /// The form that is written: 2 since there are invites. A later one is not read.
 pub(super) const VERSION: u32 = 2;
@@ -36,6 +37,9 @@ pub(super) fn cutoff(now: SystemTime) -> String {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RelayState {
     pub(super) version: u32,
+    /// One more with each save.
+    #[serde(default)]
+    pub(super) number: u64,
     /// What lets unknown connectors in; the tokens themselves are nowhere.
     #[serde(default)]
     pub(super) invites: Invites,
@@ -45,7 +49,7 @@ pub(super) struct RelayState {
     #[serde(default, skip_serializing)]
     pub(super) enroll_token_since: String,
     #[serde(default)]
-    pub(super) connectors: BTreeMap<String, Connector>,
+    pub(super) connectors: CopyOnWrite<BTreeMap<String, Connector>>,
     /// In the order in which they were turned out.
     #[serde(default)]
     pub(super) revoked: Vec<String>,
@@ -105,7 +109,7 @@ pub(super) struct Reservation {
 }
 
 /// One connector.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Connector {
     pub(super) password: SecretHash,
     /// The number that its main tunnel names; nothing listens there.
@@ -121,7 +125,7 @@ pub(super) struct Connector {
     #[serde(default)]
     pub(super) invite: Option<InvitedBy>,
     #[serde(default)]
-    pub(super) applications: Vec<Application>,
+    pub(super) applications: CopyOnWrite<Vec<Application>>,
 }
 
 /// What a connector says of itself, and where it calls from. Each is empty where it is not known.
@@ -188,10 +192,11 @@ impl Default for RelayState {
     fn default() -> Self {
         Self {
             version: VERSION,
+            number: 0,
             invites: Invites::default(),
             enroll_token: None,
             enroll_token_since: String::new(),
-            connectors: BTreeMap::new(),
+            connectors: CopyOnWrite::default(),
             revoked: Vec::new(),
             revocations: BTreeMap::new(),
             forbidden_tokens: Vec::new(),
@@ -355,6 +360,16 @@ impl Reservation {
 }
 
 impl Application {
+    /// Whether `again` differs in nothing but the time of the call.
+    pub(super) fn is_repeated_by(&self, again: &Application) -> bool {
+        let called_at = self.called_at.clone();
+        *self
+            == Application {
+                called_at,
+                ..again.clone()
+            }
+    }
+
     /// Whether `again` differs in nothing but the time of the call and the value of the code, so that
     /// nobody is let in or kept out by what is on disk where only this has changed.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {

@@ -35,7 +35,7 @@ fn state() -> RelayState {
         called_at: String::new(),
         caller: Caller::default(),
         invite: None,
-        applications: vec![application("1", 20_000, None)],
+        applications: vec![application("1", 20_000, None)].into(),
     };
     state.connectors.insert("one".into(), connector);
     state

@@ -19,6 +19,7 @@ mod gateway_pooled;
 mod gateway_streams;
 mod gateway_tls;
 mod invites;
+mod large_state;
 mod one_word;
 mod places;
 mod pooling_proxies;

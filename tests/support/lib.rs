@@ -7,6 +7,7 @@ pub mod balancer;
 pub mod chromium;
 pub mod database;
 pub mod fake_clock;
+pub mod fault_proxy;
 pub mod flood;
 pub mod front;
 pub mod gateway;
