@@ -189,8 +189,9 @@ impl StreamState {
             if now.saturating_duration_since(*since) >= OPEN_WITHIN)
     }
 
-    /// Data has come: it goes to the socket as far as that takes it at once.
-    pub(super) fn data(&mut self, bytes: &[u8]) -> Effects {
+    /// Data has come: it goes to the socket as far as that takes it at once, or where streams are held back to a drain
+    /// thread alone.
+    pub(super) fn data(&mut self, bytes: &[u8], is_held_back: bool) -> Effects {
         let mut effects = Effects::default();
         if self.down != Down::Open {
             return effects;
@@ -200,7 +201,8 @@ impl StreamState {
             effects.wake = self.reader_to_wake();
             return effects;
         }
-        let taken = match self.socket.as_deref().filter(|_| self.is_drained()) {
+        let may_write = !is_held_back && self.is_drained();
+        let taken = match self.socket.as_deref().filter(|_| may_write) {
             Some(socket) => socket.write_now(bytes),
             None => Ok(0),
         };
@@ -213,17 +215,6 @@ impl StreamState {
             self.queue.push(rest);
             self.need_drain(&mut effects);
         }
-        effects
-    }
-
-    /// The same, and nothing of it goes to the socket at once: a drain thread writes it.
-    pub(super) fn data_for_later(&mut self, bytes: &[u8]) -> Effects {
-        if self.local.is_some() || self.down != Down::Open {
-            return self.data(bytes);
-        }
-        let mut effects = Effects::default();
-        self.queue.push(bytes);
-        self.need_drain(&mut effects);
         effects
     }
 
