@@ -16,7 +16,6 @@ pub mod gateway;
 mod allocator;
 mod api;
 mod connector_auth;
-mod log_limiter;
 pub(crate) mod names;
 mod offline;
 mod operator;

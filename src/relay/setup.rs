@@ -1,5 +1,6 @@
 //! What the relay does for connectors: quick-setup, with the ports and sites that come of it.
 
+use std::fmt;
 use std::net::{IpAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,10 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::allocator::{self, AllocError, FreePort, PUBLIC_PORTS, Surroundings};
+use super::allocator::{self, AllocError, FreePort, Surroundings};
 use super::connector_auth::{self, AuthCheck, AuthError, Enrolment};
 use super::gateway::{Site, Sites};
-use super::log_limiter::LogLimiter;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
@@ -23,6 +23,7 @@ use crate::http::ApiError;
 use crate::http::auth::{Code, RateLimiter, WhenFull};
 use crate::store::random;
 use crate::store::time::rfc3339;
+use crate::sync::LogLimiter;
 use crate::tunnel::server::Opener;
 
 /// Quick-setup calls of one source a minute.
@@ -43,6 +44,7 @@ pub(super) struct Service {
     enrolment: Enrolment,
     calls: RateLimiter,
     turned_away: LogLimiter,
+    answered: LogLimiter,
     /// Set once the tunnel server stands, which needs this service first.
     pub(super) opener: OnceLock<Opener>,
 }
@@ -77,6 +79,7 @@ impl Service {
             enrolment,
             calls: RateLimiter::new(CALLS, WhenFull::Forget),
             turned_away: LogLimiter::default(),
+            answered: LogLimiter::default(),
             opener: OnceLock::new(),
         }
     }
@@ -104,11 +107,8 @@ impl Service {
         };
         let (api_port, assigned) = self.assign(&request, &check, &code)?;
         let url = self.urls.application_url(&assigned);
-        log::info!(
-            "{source}: '{}' has {url} for {}",
-            request.connector_name,
-            assigned.target
-        );
+        let (name, target) = (&request.connector_name, &assigned.target);
+        self.tell_answered(format_args!("{source}: '{name}' has {url} for {target}"));
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
@@ -161,13 +161,15 @@ impl Service {
 
     /// Whoever is not let in can come any number of times, and does not get to fill the disk.
     fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
-        let (may, more) = self.turned_away.count(Instant::now());
-        if let Some(more) = more {
-            log::info!("{more} more calls were turned away and are not shown");
-        }
-        if may {
-            log::info!("{source}: '{name}' is turned away: {error}");
-        }
+        let line = format_args!("{source}: '{name}' is turned away: {error}");
+        let others = "calls were turned away and";
+        self.turned_away.info(module_path!(), others, line);
+    }
+
+    /// Neither does one who is, and whose calls nobody counts.
+    fn tell_answered(&self, line: fmt::Arguments<'_>) {
+        let others = "calls were answered and";
+        self.answered.info(module_path!(), others, line);
     }
 
     /// What lets the call in, which has been proved.
@@ -213,7 +215,8 @@ impl Service {
         let mut state = RelayState::clone(&self.store.snapshot());
         state.sweep(&cutoff(SystemTime::now()));
         allocator::check_room(&state, request)?;
-        let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
+        let range = self.urls.port_range.clone();
+        let Some(candidates) = allocator::candidates(&state, request, range) else {
             return Ok(FreePort::NotNeeded);
         };
         let ip = self.urls.ports_ip();
@@ -231,7 +234,7 @@ impl Service {
     ) -> Result<(u16, Application), SetupError> {
         let now = rfc3339(SystemTime::now());
         let around = Surroundings {
-            public: PUBLIC_PORTS,
+            public: self.urls.port_range.clone(),
             free_port,
             is_own_name: &|name| self.urls.is_own_name(name),
             now: &now,
@@ -328,10 +331,8 @@ impl Service {
             state.release(connector, key, &now).ok_or_else(missing)
         })?;
         self.forget(connector, &released);
-        log::info!(
-            "'{connector}' has given back {}",
-            self.urls.application_url(&released)
-        );
+        let url = self.urls.application_url(&released);
+        self.tell_answered(format_args!("'{connector}' has given back {url}"));
         Ok(())
     }
 

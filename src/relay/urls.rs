@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use super::allocator::PUBLIC_PORTS;
 use super::state::{Application, Site};
 use crate::net::authority;
 
@@ -128,6 +130,8 @@ pub(super) struct PublicUrls {
     pub(super) tunnel: SocketAddr,
     /// Where ports of applications that are no sites are bound.
     pub(super) ports: PublicPorts,
+    /// Which ports those are.
+    pub(super) port_range: RangeInclusive<u16>,
     /// Of the host key that clients prefer.
     pub(super) fingerprint: String,
 }
@@ -150,6 +154,7 @@ impl PublicUrls {
             external_ip: String::new(),
             tunnel: listen,
             ports: PublicPorts::Shared,
+            port_range: PUBLIC_PORTS,
             fingerprint: String::new(),
         }
     }

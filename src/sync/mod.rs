@@ -1,9 +1,11 @@
-//! What threads share: locks without poison, permits, and a thread that looks.
+//! What threads share: locks without poison, permits, a thread that looks, and how much they may log.
 
 mod lock;
+mod log_limiter;
 mod lookout;
 mod permit;
 
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
+pub(crate) use log_limiter::{LogLimiter, LogWindow};
 pub(crate) use lookout::Lookout;
 pub(crate) use permit::{Permit, Permits};
