@@ -16,7 +16,10 @@ const PUBLIC: [&str; 2] = ["--public-url=https://localhost", "--trust-proxy=127.
 
 /// A call with the relay's enrol token, through the proxy in front, for one at `from`.
 fn call_from(client: &mut Client, from: &str, call: &Value) -> Response {
-    let headers = [("X-Forwarded-For", from), ("Content-Type", "application/json")];
+    let headers = [
+        ("X-Forwarded-For", from),
+        ("Content-Type", "application/json"),
+    ];
     let call = call.to_string();
     client.send("POST", "/api/public/quick-setup", &headers, call.as_bytes())
 }
@@ -68,7 +71,11 @@ fn a_port_that_was_given_up_is_nobody_elses() {
     assert_eq!(ask(&relay, "one", "b"), Some(given_up));
     let revoked = relay.home().run(&["relay", "revoke", "one"]);
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
-    assert_eq!(ask(&relay, "three", "a"), None, "nor that of one who is out");
+    assert_eq!(
+        ask(&relay, "three", "a"),
+        None,
+        "nor that of one who is out"
+    );
 }
 
 /// A port from before the operator named others, which a firewall may have closed.
@@ -112,7 +119,11 @@ fn nobody_enrols_under_a_name_that_cannot_be_revoked() {
     for name in [".", "..", "-h", "--help", "a/b", "%2e", "é", "a\u{202e}b"] {
         let refused = relay.call(&body(name, "shop", "http", 1));
         assert_eq!(refused.status(), 400, "{name}");
-        assert_eq!(relay.call(&body("one", name, "http", 1)).status(), 400, "{name}");
+        assert_eq!(
+            relay.call(&body("one", name, "http", 1)).status(),
+            400,
+            "{name}"
+        );
     }
     for name in ["_x", "a..b", "0-.", &"x".repeat(64)] {
         relay.assign(&body(name, "shop", "http", 1));
@@ -131,27 +142,58 @@ fn no_wish_for_a_name_leads_out_of_the_domain() {
         relay.call(&call)
     };
     for wish in [
-        "www", "WPAD", "openpgpkey", "mail7", "relay", "xn--80ak6aa92e", "a.b", "a/b", "a:1",
-        "ab", "-abc", "abc-", "a--b", "аpple", "a b", "abc\n", "abc\0", "localhost", &long,
+        "www",
+        "WPAD",
+        "openpgpkey",
+        "mail7",
+        "relay",
+        "xn--80ak6aa92e",
+        "a.b",
+        "a/b",
+        "a:1",
+        "ab",
+        "-abc",
+        "abc-",
+        "a--b",
+        "аpple",
+        "a b",
+        "abc\n",
+        "abc\0",
+        "localhost",
+        &long,
     ] {
         assert_eq!(call(json!({"site_name": wish})).status(), 400, "{wish:?}");
     }
     let url = |changes: Value| {
         let answer = call(changes);
         assert_eq!(answer.status(), 200, "{}", answer.text());
-        answer.data()["app"]["site_url"].as_str().unwrap().to_owned()
+        answer.data()["app"]["site_url"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let own = url(json!({"site_name": "admin-page"}));
-    assert_eq!(own, "http://admin-page-2.localhost/", "the relay is the other");
+    assert_eq!(
+        own, "http://admin-page-2.localhost/",
+        "the relay is the other"
+    );
     for (number, called) in [
-        "www", "..", "//evil.example", "аdmin", "a\u{202e}b", "🏴\u{e0067}", "x".repeat(100).as_str(),
+        "www",
+        "..",
+        "//evil.example",
+        "аdmin",
+        "a\u{202e}b",
+        "🏴\u{e0067}",
+        "x".repeat(100).as_str(),
     ]
     .iter()
     .enumerate()
     {
         let id = format!("id-{number}");
         let url = url(json!({"client_app_id": id, "display_name": called}));
-        let name = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix(".localhost/"));
+        let name = url
+            .strip_prefix("http://")
+            .and_then(|rest| rest.strip_suffix(".localhost/"));
         let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let is_label = name.is_some_and(|name| name.len() <= 63 && name.bytes().all(legal));
         assert!(is_label && name != Some("www"), "{called:?}: {url}");
@@ -169,13 +211,21 @@ fn neither_a_tenant_nor_a_stranger_fills_the_log() {
         .map(|_| relay.tunnel("one", "not-the-right-password", &["R:20000:localhost:80"]))
         .collect();
     wait_until(TIMEOUT, "all are refused", || {
-        tunnels.iter().all(|tunnel| tunnel.snapshot().error.is_some())
+        tunnels
+            .iter()
+            .all(|tunnel| tunnel.snapshot().error.is_some())
     });
     let log = relay.stderr();
     let said = |text: &str| log.matches(text).count();
     for (line, more) in [
-        ("'one' has http", "more calls were answered and are not shown"),
-        ("login refused", "more clients were turned away and are not shown"),
+        (
+            "'one' has http",
+            "more calls were answered and are not shown",
+        ),
+        (
+            "login refused",
+            "more clients were turned away and are not shown",
+        ),
     ] {
         let count = said(line);
         // A window may have ended meanwhile.
@@ -194,7 +244,10 @@ fn a_visitor_forges_neither_his_address_nor_the_host() {
     let port = application(move |mut stream| {
         let mut rest = Vec::new();
         while let Some(request) = read_request(&mut stream, &mut rest) {
-            theirs.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
+            theirs
+                .lock()
+                .unwrap()
+                .push(String::from_utf8_lossy(&request).into_owned());
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
@@ -243,10 +296,17 @@ fn a_visitor_forges_neither_his_address_nor_the_host() {
     ] {
         assert!(got.contains(told), "{told}: {got}");
     }
-    for host in ["shop.localhost:20003", "SHOP.localhost.:1", "shop.localhost:80"] {
+    for host in [
+        "shop.localhost:20003",
+        "SHOP.localhost.:1",
+        "shop.localhost:80",
+    ] {
         let refused = ask(host, "");
         assert!(refused.starts_with("HTTP/1.1 421 "), "{host}: {refused}");
-        assert!(refused.contains("\r\nStrict-Transport-Security: max-age="), "{refused}");
+        assert!(
+            refused.contains("\r\nStrict-Transport-Security: max-age="),
+            "{refused}"
+        );
     }
     let passed = seen.lock().unwrap().len();
     assert_eq!(passed, 1, "nothing of these reached the application");
@@ -261,7 +321,11 @@ fn every_answer_of_an_https_relay_says_so() {
     let operator = relay.operator_token();
     let mut client = relay.client();
     let mut ask = |host: &str, method: &str, path: &str| {
-        let headers = [("Host", host), ("Origin", ""), ("X-Forwarded-For", "198.51.100.9")];
+        let headers = [
+            ("Host", host),
+            ("Origin", ""),
+            ("X-Forwarded-For", "198.51.100.9"),
+        ];
         client.send(method, path, &headers, b"")
     };
     for (host, method, path, status) in [
@@ -299,12 +363,17 @@ fn no_cookie_but_the_bound_one_is_the_operators() {
     let home = Arc::new(Home::new());
     let ports = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
     let relay = Relay::start_in(&home, &[&ports[..], &PUBLIC].concat());
-    let entered = relay.client().get(&format!("/auth?code={}", relay.operator_token()));
+    let entered = relay
+        .client()
+        .get(&format!("/auth?code={}", relay.operator_token()));
     let cookie = entered.cookie().unwrap();
     assert!(cookie.starts_with("__Host-postern-relay-"), "{cookie}");
     let status = |cookie: &str, origin: &str| {
         let headers = [("Cookie", cookie), ("Origin", origin)];
-        relay.client().send("GET", "/api/status", &headers, b"").status()
+        relay
+            .client()
+            .send("GET", "/api/status", &headers, b"")
+            .status()
     };
     assert_eq!(status(&cookie, ""), 200);
     assert_eq!(status(cookie.trim_start_matches("__Host-"), ""), 401);

@@ -12,7 +12,8 @@ use super::state_dir::of_store;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
-    EXTERNAL_IP, LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    EXTERNAL_IP, LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY,
+    TUNNEL_LISTEN,
 };
 use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
