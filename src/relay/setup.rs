@@ -242,6 +242,8 @@ impl Service {
         // Kept to the end: in another order, a site that was given back could come into the place of the next one of
         // its name.
         let mut writer = self.store.writer();
+        let known = self.store.snapshot();
+        let known = known.connectors.get(&request.connector_name);
         let ((api_port, before, assigned), _) =
             writer.update_saving(|state| -> Result<_, SetupError> {
                 state.sweep(&cutoff(SystemTime::now()));
@@ -254,15 +256,8 @@ impl Service {
                 let api_port = enrolled(state, request, password.as_ref(), &now)?;
                 let before = allocator::before(state, request).cloned();
                 let assigned = allocator::assign(state, request, code.clone(), &around)?;
-                // A known application is served again though nothing can be saved.
-                let is_confirmed = before
-                    .as_ref()
-                    .is_some_and(|before| before.is_confirmed_by(&assigned));
-                let saving = if is_confirmed {
-                    Saving::Should
-                } else {
-                    Saving::Must
-                };
+                let again = state.connectors.get(&request.connector_name);
+                let saving = saving((before.as_ref(), &assigned), (known, again));
                 let before = before.map(|before| before.port);
                 Ok(((api_port, before, assigned), saving))
             })?;
@@ -355,6 +350,23 @@ impl Service {
     pub(super) fn password(&self, connector: &str) -> Option<SecretHash> {
         let state = self.store.snapshot();
         Some(state.connectors.get(connector)?.password.clone())
+    }
+}
+
+/// What a call needs of the disk: a known application is served again though nothing can be saved, and no call that says
+/// the same again and again has it written.
+fn saving(
+    (before, assigned): (Option<&Application>, &Application),
+    (known, again): (Option<&Connector>, Option<&Connector>),
+) -> Saving {
+    let is_confirmed = before.is_some_and(|before| before.is_confirmed_by(assigned));
+    let mut both = known.zip(again).into_iter();
+    if !is_confirmed {
+        Saving::Must
+    } else if both.any(|(known, again)| known.is_repeated_by(again)) {
+        Saving::NotYet
+    } else {
+        Saving::Should
     }
 }
 

@@ -331,6 +331,24 @@ impl Application {
 }
 
 impl Connector {
+    /// Whether `again` differs in nothing but the times of calls, and those are of one minute: whoever calls without end
+    /// has nothing written.
+    pub(super) fn is_repeated_by(&self, again: &Connector) -> bool {
+        const MINUTE: usize = "2026-01-01T00:00".len();
+        let minute = |time: &String| time.get(..MINUTE).unwrap_or_default().to_owned();
+        let lasting = |connector: &Connector| {
+            let mut applications = connector.applications.clone();
+            for application in &mut applications {
+                application.called_at = minute(&application.called_at);
+            }
+            // One that is confirmed goes to the end.
+            applications.sort_by(|one, other| one.key.cmp(&other.key));
+            let called_at = minute(&connector.called_at);
+            (called_at, connector.caller.clone(), applications)
+        };
+        lasting(self) == lasting(again)
+    }
+
     /// The application that was assigned this port.
     pub(super) fn at_port(&self, port: u16) -> Option<&Application> {
         self.applications.iter().find(|known| known.port == port)
@@ -438,6 +456,31 @@ mod tests {
         );
         state.use_again("one", &application("a", 3, None));
         assert_eq!(kept(&state), [old]);
+    }
+
+    #[test]
+    fn a_call_is_repeated_within_its_minute_where_nothing_else_changes() {
+        let connector = |at: &str, change: fn(&mut Connector)| {
+            let mut connector = state().connectors["one"].clone();
+            connector.called_at = at.to_owned();
+            for application in &mut connector.applications {
+                application.called_at = at.to_owned();
+            }
+            change(&mut connector);
+            connector
+        };
+        let first = connector("2026-01-01T00:00:01Z", |_| {});
+        let is_repeated = |at, change| first.is_repeated_by(&connector(at, change));
+        assert!(is_repeated("2026-01-01T00:00:59Z", |_| {}));
+        assert!(!is_repeated("2026-01-01T00:01:00Z", |_| {}));
+        for change in [
+            (|connector: &mut Connector| connector.caller.source = "192.0.2.1".into())
+                as fn(&mut Connector),
+            |connector| connector.applications[0].generation = 1,
+            |connector| connector.applications.clear(),
+        ] {
+            assert!(!is_repeated("2026-01-01T00:00:01Z", change));
+        }
     }
 
     #[test]

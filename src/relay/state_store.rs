@@ -55,6 +55,8 @@ pub(super) enum Saving {
     Must,
     /// It is made in memory at once, and is on disk with the next change that is.
     Should,
+    /// The same, and for this change alone nothing is written.
+    NotYet,
 }
 
 impl StateStore {
@@ -118,13 +120,23 @@ impl Writer<'_> {
         let mut changed = RelayState::clone(&current);
         let (outcome, saving) = change(&mut changed)?;
         let changed = Arc::new(changed);
-        if saving == Saving::Should {
-            *self.current.lock() = Arc::clone(&changed);
-            return Ok((outcome, self.saver.save(&changed)));
-        }
-        self.saver.save(&changed)?;
-        *self.current.lock() = changed;
-        Ok((outcome, Ok(())))
+        let saved = match saving {
+            Saving::Must => {
+                self.saver.save(&changed)?;
+                *self.current.lock() = changed;
+                Ok(())
+            }
+            // What came before it is to be written as soon as may be.
+            Saving::NotYet if !self.saver.is_failing => {
+                *self.current.lock() = changed;
+                Ok(())
+            }
+            Saving::Should | Saving::NotYet => {
+                *self.current.lock() = Arc::clone(&changed);
+                self.saver.save(&changed)
+            }
+        };
+        Ok((outcome, saved))
     }
 }
 
@@ -351,7 +363,12 @@ mod tests {
         };
         assert!(update("not", Saving::Must).is_err());
         assert!(update("at once", Saving::Should).unwrap().1.is_err());
-        assert_eq!(store.snapshot().revoked, ["at once"]);
+        assert!(update("later", Saving::NotYet).unwrap().1.is_err());
+        assert_eq!(store.snapshot().revoked, ["at once", "later"]);
+        let store = StateStore::new(RelayState::default(), Box::new(save));
+        let mut writer = store.writer();
+        let later = writer.update_saving(|_| Ok::<_, Error>(((), Saving::NotYet)));
+        assert!(later.unwrap().1.is_ok(), "nothing was written");
     }
 
     #[test]

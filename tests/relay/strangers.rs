@@ -1,5 +1,6 @@
 //! Attacks of tenants, visitors and strangers on the real relay.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -232,6 +233,29 @@ fn neither_a_tenant_nor_a_stranger_fills_the_log() {
         let most = 120 * (1 + said(more));
         assert!((1..=most).contains(&count), "{line}: {count} of {most}");
     }
+}
+
+/// A connector that is known may call without end, and each call had the whole state written and synced.
+#[test]
+fn calls_that_change_nothing_write_nothing() {
+    let relay = Relay::start(&[]);
+    let shop = with(
+        body("one", "shop", "http", 1),
+        json!({"code_sha256": "0".repeat(64)}),
+    );
+    relay.assign(&shop);
+    let file = relay.data().join("relay.json");
+    let written = || std::fs::metadata(&file).unwrap().modified().unwrap();
+    let mut times = BTreeSet::from([written()]);
+    for _ in 0..100 {
+        relay.assign(&shop);
+        times.insert(written());
+    }
+    // A minute may have ended meanwhile, or two.
+    assert!(times.len() <= 3, "it was written at {times:?}");
+    relay.assign(&with(shop, json!({"port": 2})));
+    let state = std::fs::read_to_string(&file).unwrap();
+    assert!(state.contains("127.0.0.1:2"), "what changes is written");
 }
 
 /// The application is told what its own visitor's address and the site are, and nothing of what a visitor claims, also by
