@@ -92,7 +92,7 @@ impl FromStr for PublicUrl {
 /// Whether this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
 /// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
-    let label = |label| authority::is_label(label, "");
+    let label = |label| authority::is_label(label, "-");
     if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
         return Ok(());
     }
@@ -250,6 +250,11 @@ mod tests {
         assert_eq!(plain.url(), "http://localhost:8180/");
         assert_eq!(plain.site_url("shop"), "http://shop.localhost:8180/");
         for (public, url, site) in [
+            (
+                "https://my-relay.example",
+                "https://my-relay.example/",
+                "https://shop.relay.example/",
+            ),
             (
                 "https://relay.example",
                 "https://relay.example/",
