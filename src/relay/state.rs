@@ -473,12 +473,12 @@ mod tests {
         let is_repeated = |at, change| first.is_repeated_by(&connector(at, change));
         assert!(is_repeated("2026-01-01T00:00:59Z", |_| {}));
         assert!(!is_repeated("2026-01-01T00:01:00Z", |_| {}));
-        for change in [
-            (|connector: &mut Connector| connector.caller.source = "192.0.2.1".into())
-                as fn(&mut Connector),
+        let changes: [fn(&mut Connector); 3] = [
+            |connector| connector.caller.source = "192.0.2.1".into(),
             |connector| connector.applications[0].generation = 1,
             |connector| connector.applications.clear(),
-        ] {
+        ];
+        for change in changes {
             assert!(!is_repeated("2026-01-01T00:00:01Z", change));
         }
     }
