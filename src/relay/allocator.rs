@@ -15,7 +15,7 @@ use super::state::{Application, MAX_APPLICATIONS, RelayState, Site};
 use crate::store::random;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
-/// Public ports. Default 20000 to 29999: below what systems give to outgoing connections.
+/// Public ports where none were named. Default 20000 to 29999: below what systems give to outgoing connections.
 pub(super) const PUBLIC_PORTS: RangeInclusive<u16> = 20_000..=29_999;
 /// Numbers that tunnels name and nothing listens on. All differ, so that one connector's number means
 /// nothing for another.

@@ -138,6 +138,7 @@ fn start_near(
         listener,
         tunnel_listener,
         ports: PublicPorts::Shared,
+        port_range: None,
         run_dir: PathBuf::from(run_dir),
         domain: "localhost".to_owned(),
         public_url: None,

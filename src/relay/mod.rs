@@ -22,7 +22,6 @@ mod connects;
 mod invites;
 mod inviting;
 mod journal;
-mod log_limiter;
 pub(crate) mod names;
 mod offline;
 mod operator;

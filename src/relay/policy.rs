@@ -86,6 +86,7 @@ impl Policy for TunnelPolicy {
         if !LOCAL_HOSTS.contains(&remote.local_host.as_str()) {
             return Grant::Denied;
         }
+        let urls = &self.service.urls;
         let state = self.service.store.snapshot();
         let Some(connector) = state.connectors.get(holder) else {
             return Grant::Denied;
@@ -96,7 +97,9 @@ impl Policy for TunnelPolicy {
                 Grant::Held
             }
             Some(application) if self.service.sites.is_over(application) => Grant::Denied,
-            Some(_) => self.service.urls.ports_ip().map_or(Grant::Denied, |ip| {
+            // It has one of before the operator named others: it is to ask anew.
+            Some(application) if !urls.port_range.contains(&application.port) => Grant::Denied,
+            Some(_) => urls.ports_ip().map_or(Grant::Denied, |ip| {
                 Grant::ListenAt((ip, remote.local_port).into())
             }),
             None if connector.api_port == remote.local_port => Grant::Held,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -47,6 +48,8 @@ pub struct Options {
     pub tunnel_listener: TcpListener,
     /// Where public ports are bound.
     pub ports: PublicPorts,
+    /// Which ports those are; 20000 to 29999 where none.
+    pub port_range: Option<RangeInclusive<u16>>,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
     /// Sites are labels before it.
@@ -167,6 +170,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     urls.external_ip = options.external_ip;
     urls.tunnel = options.tunnel_listener.local_addr()?;
     urls.ports = options.ports;
+    urls.port_range = options.port_range.unwrap_or(urls.port_range);
     let key = keys.first().expect("a key of each kind was read or made");
     urls.fingerprint = key.public().fingerprint();
     let operator = Operator::new(urls.port);

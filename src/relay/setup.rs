@@ -1,5 +1,6 @@
 //! What the relay does for connectors: quick-setup, with the ports and sites that come of it.
 
+use std::fmt;
 use std::net::{IpAddr, TcpListener};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,11 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::allocator::{self, AllocError, FreePort, PUBLIC_PORTS, Surroundings};
+use super::allocator::{self, AllocError, FreePort, Surroundings};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::connects::Connects;
 use super::gateway::{Site, Sites};
-use super::log_limiter::LogLimiter;
 use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
@@ -26,6 +26,7 @@ use crate::http::auth::{Code, RateLimiter, WhenFull};
 use crate::store::expiry::Clocks;
 use crate::store::random;
 use crate::store::time::rfc3339;
+use crate::sync::LogLimiter;
 use crate::tunnel::server::Opener;
 
 /// Quick-setup calls of one source a minute.
@@ -51,6 +52,7 @@ pub(super) struct Service {
     pub(super) connects: Connects,
     /// When it began.
     since: Clocks,
+    answered: LogLimiter,
     /// Set once the tunnel server stands, which needs this service first.
     pub(super) opener: OnceLock<Opener>,
 }
@@ -88,6 +90,7 @@ impl Service {
             turned_away: LogLimiter::default(),
             connects: Connects::default(),
             since: Clocks::now(),
+            answered: LogLimiter::default(),
             opener: OnceLock::new(),
         }
     }
@@ -120,11 +123,8 @@ impl Service {
         };
         let (api_port, assigned) = self.assign(&request, &admission, &code)?;
         let url = self.urls.application_url(&assigned);
-        log::info!(
-            "{source}: '{}' has {url} for {}",
-            request.connector_name,
-            assigned.target
-        );
+        let (name, target) = (&request.connector_name, &assigned.target);
+        self.tell_answered(format_args!("{source}: '{name}' has {url} for {target}"));
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
@@ -180,13 +180,15 @@ impl Service {
 
     /// Whoever is not let in can come any number of times, and does not get to fill the disk.
     fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
-        let (may, more) = self.turned_away.count(Instant::now());
-        if let Some(more) = more {
-            log::info!("{more} more calls were turned away and are not shown");
-        }
-        if may {
-            log::info!("{source}: '{name}' is turned away: {error}");
-        }
+        let line = format_args!("{source}: '{name}' is turned away: {error}");
+        let others = "calls were turned away and";
+        self.turned_away.info(module_path!(), others, line);
+    }
+
+    /// Neither does one who is, and whose calls nobody counts.
+    fn tell_answered(&self, line: fmt::Arguments<'_>) {
+        let others = "calls were answered and";
+        self.answered.info(module_path!(), others, line);
     }
 
     /// The connector's API port, and what the application is assigned.
@@ -225,7 +227,8 @@ impl Service {
         let mut state = RelayState::clone(&self.store.snapshot());
         state.sweep(&self.cutoff());
         allocator::check_room(&state, request, self.quota.sites)?;
-        let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
+        let range = self.urls.port_range.clone();
+        let Some(candidates) = allocator::candidates(&state, request, range) else {
             return Ok(FreePort::NotNeeded);
         };
         let ip = self.urls.ports_ip();
@@ -243,7 +246,7 @@ impl Service {
     ) -> Result<(u16, Application), SetupError> {
         let now = rfc3339(SystemTime::now());
         let around = Surroundings {
-            public: PUBLIC_PORTS,
+            public: self.urls.port_range.clone(),
             free_port,
             is_own_name: &|name| self.urls.is_own_name(name),
             quota: self.quota.sites,
@@ -332,10 +335,8 @@ impl Service {
             state.release(connector, key, &now).ok_or_else(missing)
         })?;
         self.forget(connector, &released);
-        log::info!(
-            "'{connector}' has given back {}",
-            self.urls.application_url(&released)
-        );
+        let url = self.urls.application_url(&released);
+        self.tell_answered(format_args!("'{connector}' has given back {url}"));
         Ok(())
     }
 

@@ -392,7 +392,12 @@ mod tests {
         };
         assert!(update("not", Saving::Must).is_err());
         assert!(update("at once", Saving::Should).unwrap().1.is_err());
-        assert_eq!(store.snapshot().revoked, ["at once"]);
+        assert!(update("later", Saving::Later).unwrap().1.is_err());
+        assert_eq!(store.snapshot().revoked, ["at once", "later"]);
+        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
+        let mut writer = store.writer();
+        let later = writer.update_saving(|_| Ok::<_, Error>(((), Saving::Later)));
+        assert!(later.unwrap().1.is_ok(), "nothing was written");
     }
 
     #[test]

@@ -28,4 +28,5 @@ mod setup;
 mod share;
 mod sites;
 mod slow_readers;
+mod strangers;
 mod terms;

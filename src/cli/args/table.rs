@@ -163,6 +163,8 @@ pub(crate) mod relay {
     pub(crate) const PORT_LISTEN: Flag = Flag::valued("port-listen", "IP",
         "where public ports of tcp, ssh, rdp, vnc and telnet are bound: an address of this machine that no site's \
          name leads to, as cookies do not know ports");
+    pub(crate) const PORTS: Flag = Flag::valued("ports", "FIRST-LAST",
+        "which ports those are (default 20000-29999)");
     pub(crate) const SHARED_HOST_PORTS: Flag = Flag::switch("shared-host-ports",
         "bind them on the host of --tunnel-listen: whoever has one then is a server under every site's name, and may \
          get the cookies of its visitors (default on loopback; else, without either, they are refused)");
@@ -200,7 +202,7 @@ pub(crate) mod relay {
         brief: "the remote side: sites, tunnels, quick-setup",
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
-            LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,
+            LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
             TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, QUOTA_SITES, QUOTA_MBPS, DATA, PRINT_UNIT, ALLOW_OTHER_USERS,
             LOG_FORMAT, VERBOSE,
         ],

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::rules::Rules;
 use crate::http::h1::body::{Body, Framing};
-use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version};
+use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version, decimal};
 use crate::http::h1::hop_by_hop::write_line;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
@@ -237,9 +237,9 @@ impl<'a> ResponseHead<'a> {
         match (answer.framing, mode) {
             _ if bodiless => {
                 let length = answer.headers.all("content-length").next();
-                let digits = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
-                if let Some(length) = length.filter(digits).filter(|_| answer.status != 204) {
-                    write_line(out, "Content-Length", length);
+                let length = length.and_then(|digits| decimal(digits).ok());
+                if let Some(length) = length.filter(|_| answer.status != 204) {
+                    write_line(out, "Content-Length", length.to_string().as_bytes());
                 }
             }
             (Framing::Length(length), _) => {

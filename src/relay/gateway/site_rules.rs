@@ -41,9 +41,16 @@ impl Rules for SiteRules<'_> {
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
         let lines = end_to_end(&answer.headers).filter(|(name, _)| self.passes(name));
         for (name, value) in lines {
-            if !name.eq_ignore_ascii_case("set-cookie") {
+            let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
+            let confined = if is("set-cookie") {
+                cookies::confined(value, &OURS)
+            } else if is("clear-site-data") {
+                cookies::kept_apart(value)
+            } else {
                 write_line(out, name, value);
-            } else if let Some(confined) = cookies::confined(value, &OURS) {
+                continue;
+            };
+            if let Some(confined) = confined {
                 write_line(out, name, &confined);
             }
         }

@@ -18,6 +18,9 @@ const MAX_PENDING: usize = 1024;
 /// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
 /// behind one router.
 const MAX_OF_ONE_SOURCE: usize = 128;
+/// Connections with one login. Default 256: twice what one with 100 applications has, as those of before may not have
+/// ended yet where it comes back.
+const MAX_OF_ONE_LOGIN: usize = 256;
 
 /// All clients.
 #[derive(Clone)]
@@ -109,6 +112,11 @@ impl Clients {
         self.table().all.values().filter_map(mux).collect()
     }
 
+    /// Connections that one login may have: never so many that no other gets one.
+    fn of_one_login(&self) -> usize {
+        MAX_OF_ONE_LOGIN.min(self.most / 2)
+    }
+
     fn table(&self) -> MutexGuard<'_, ClientTable> {
         self.table.lock()
     }
@@ -118,6 +126,13 @@ impl ClientTable {
     fn count_of(&self, source: IpAddr) -> usize {
         let all = self.all.values();
         all.filter(|client| client.source == source).count()
+    }
+
+    fn count_with(&self, holder: &str) -> usize {
+        let logins = self.all.values().map(|client| &client.login);
+        let is_its =
+            |login: &&ClientLogin| matches!(login, ClientLogin::Done(name, _) if name == holder);
+        logins.filter(is_its).count()
     }
 
     /// Takes out the oldest client that has not logged in: the signal that ends it.
@@ -145,15 +160,19 @@ impl ClientPermit {
         &self.evicted
     }
 
-    /// The client has logged in as `holder`: it is not evicted any more.
-    pub(super) fn admit(&self, holder: &str, mux: &Arc<Mux>) {
+    /// The client has logged in as `holder`: it is not evicted any more. False where that login has as many
+    /// connections as it may.
+    pub(super) fn admit(&self, holder: &str, mux: &Arc<Mux>) -> bool {
         let mut table = self.clients.table();
-        let Some(client) = table.all.get_mut(&self.id) else {
-            return;
-        };
-        let done = ClientLogin::Done(holder.to_owned(), Arc::clone(mux));
-        let before = std::mem::replace(&mut client.login, done);
-        table.pending -= usize::from(matches!(before, ClientLogin::Pending(_)));
+        if table.count_with(holder) >= self.clients.of_one_login() {
+            return false;
+        }
+        if let Some(client) = table.all.get_mut(&self.id) {
+            let done = ClientLogin::Done(holder.to_owned(), Arc::clone(mux));
+            let before = std::mem::replace(&mut client.login, done);
+            table.pending -= usize::from(matches!(before, ClientLogin::Pending(_)));
+        }
+        true
     }
 }
 

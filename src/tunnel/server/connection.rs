@@ -19,6 +19,8 @@ use crate::tunnel::ws::{self, Accepted};
 
 /// Pause after a refused password; at most six come in a connection. Default 1 s.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
+/// What one is told whose login has too many connections.
+const CROWDED: &str = "server: too many connections with this login";
 
 /// Serves one connection until it ends.
 pub(super) fn run(
@@ -88,8 +90,8 @@ fn serve(
 /// What the client is to do next.
 enum HandshakePhase {
     Login,
-    /// The name that what the client gets is held under.
-    Config(String),
+    /// The name that what the client gets is held under; none where nothing more is held under it.
+    Config(Option<String>),
     Up,
 }
 
@@ -126,14 +128,16 @@ impl Client<'_> {
         let holder = self.state.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
         if let Some(holder) = holder {
-            self.permit.admit(&holder, mux);
+            let has_room = self.permit.admit(&holder, mux);
             if let Some(rate) = self.state.policy.rate(&holder) {
                 mux.limit(rate);
             }
-            self.phase = HandshakePhase::Config(holder);
+            self.phase = HandshakePhase::Config(Some(holder).filter(|_| has_room));
             mux.allow(self.state.timeouts.config);
         } else {
-            log::info!("{}: login refused", self.peer);
+            let peer = self.peer;
+            self.state
+                .tell_turned_away(format_args!("{peer}: login refused"));
             mux.pause(AFTER_REFUSAL);
         }
         mux.session().answer_auth(admitted).map_err(End::Protocol)
@@ -146,7 +150,10 @@ impl Client<'_> {
                 None => Ok(()),
             };
         };
-        let outcome = self.listen(mux, holder, data);
+        let outcome = match holder {
+            Some(holder) => self.listen(mux, holder, data),
+            None => Err(CROWDED.to_owned()),
+        };
         match (&outcome, id) {
             (Ok(()), Some(id)) => mux.answer(id, true, b"")?,
             (Err(text), Some(id)) => mux.answer(id, false, text.as_bytes())?,
@@ -159,7 +166,8 @@ impl Client<'_> {
             }
             // The client is the one to leave; it has until the deadline.
             Err(text) => {
-                log::info!("{}: {text}", self.peer);
+                let peer = self.peer;
+                self.state.tell_turned_away(format_args!("{peer}: {text}"));
                 self.state.ports.release(mux);
             }
         }

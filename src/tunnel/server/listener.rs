@@ -16,6 +16,7 @@ use super::ports::Ports;
 use super::settings::Settings;
 use super::state::ServerState;
 use crate::net::Acceptor;
+use crate::sync::LogLimiter;
 use crate::tunnel::mux::{FAREWELL, Traffic};
 use crate::tunnel::ws::Cancel;
 
@@ -53,6 +54,7 @@ impl Server {
             traffic: Arc::default(),
             ports: Ports::new(StreamPermits::new(most.visitors)),
             clients: Clients::new(most.clients),
+            turned_away: LogLimiter::default(),
             cancel: Cancel::new(),
             cut: Cancel::new(),
         });
@@ -118,7 +120,7 @@ fn take(
     working: Sender<()>,
 ) -> io::Result<()> {
     let Some(permit) = state.clients.take(peer.ip()) else {
-        log::info!("{peer}: turned away: too many connections");
+        state.tell_turned_away(format_args!("{peer}: turned away: too many connections"));
         return Ok(());
     };
     let state = Arc::clone(state);

@@ -4,18 +4,19 @@ use super::settings::Settings;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN, PORT_LISTEN,
-    PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
-const REPEATED: [&Flag; 11] = [
+const REPEATED: [&Flag; 12] = [
     &LISTEN,
     &TUNNEL_LISTEN,
     &DOMAIN,
     &PUBLIC_URL,
     &EXTERNAL_IP,
     &PORT_LISTEN,
+    &PORTS,
     &TRUST_PROXY,
     &CONNECTIONS,
     &ANSWER_TIMEOUT,
