@@ -11,6 +11,7 @@ mod expiry;
 mod failure;
 mod fields;
 mod link;
+mod log_buffer;
 mod logging;
 mod manager_client;
 mod output;
@@ -43,7 +44,9 @@ const SEE_HELP: &str = "see 'postern --help'";
 ///
 /// Exit status: 0 done, 1 the operation failed, 2 the command line is wrong.
 pub fn main() -> ExitCode {
-    match arguments().and_then(|arguments| run(&arguments)) {
+    let done = arguments().and_then(|arguments| run(&arguments));
+    logging::flush();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -7,12 +7,13 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::task;
 
 use super::connection::Mux;
 use super::stats::{StreamPermit, add};
 use super::stream::Stream;
 use super::stream_state::StreamState;
-use super::waker::Waker;
+use crate::net::Waker;
 use crate::tunnel::ssh::Error;
 
 /// One stream through a tunnel to what its client forwards to. Nothing here waits for the peer,
@@ -23,6 +24,8 @@ pub struct LocalStream {
     readable: Arc<Waker>,
     /// Woken when the channel takes more; made when it first did not.
     writable: Option<Arc<Waker>>,
+    /// Whoever uses it waits for nothing, see [`LocalStream::defer`].
+    is_deferred: bool,
     _permit: StreamPermit,
 }
 
@@ -66,6 +69,7 @@ impl Mux {
             stream,
             readable,
             writable: None,
+            is_deferred: false,
             _permit: StreamPermit::new(&self.options.traffic, None, ()),
         };
         self.flush();
@@ -92,7 +96,7 @@ impl LocalStream {
         let (outcome, effects) = self.stream.state().read(buffer);
         self.mux.apply(&self.stream, effects);
         if matches!(outcome, Ok(1..)) {
-            self.mux.flush();
+            self.sent();
         }
         outcome
     }
@@ -101,7 +105,7 @@ impl LocalStream {
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let taken = self.mux.session().write(self.stream.channel, bytes);
-            self.mux.flush();
+            self.sent();
             match taken {
                 Ok(0) if bytes.is_empty() => return Ok(0),
                 Ok(0) => self.check_writable()?,
@@ -121,6 +125,29 @@ impl LocalStream {
         let _ = self.mux.session().eof(self.stream.channel);
         self.mux.flush();
         self.mux.update(&self.stream, |state| state.finished(true));
+    }
+
+    /// Where one thread carries many streams: `waker` is woken from now on when there is something to
+    /// read, nothing here waits for the WebSocket any more, and what is to be sent leaves with the next
+    /// [`LocalStream::flush`], that of other streams along with it. `None` ends that.
+    pub fn defer(&mut self, waker: Option<task::Waker>) {
+        let was_deferred = std::mem::replace(&mut self.is_deferred, waker.is_some());
+        self.stream.state().wake_by(waker);
+        if was_deferred {
+            self.mux.flush_soon();
+        }
+    }
+
+    /// Sends what waits, as far as that goes without waiting; the rest is sent by another thread.
+    pub fn flush(&mut self) {
+        self.mux.flush_soon();
+    }
+
+    /// Something is to be sent.
+    fn sent(&self) {
+        if !self.is_deferred {
+            self.mux.flush();
+        }
     }
 
     /// Becomes readable when [`LocalStream::read`] has something to tell.
@@ -153,7 +180,11 @@ impl LocalStream {
 impl Drop for LocalStream {
     fn drop(&mut self) {
         self.mux.update(&self.stream, StreamState::broken);
-        self.mux.flush();
+        if self.is_deferred {
+            self.mux.flush_soon();
+        } else {
+            self.mux.flush();
+        }
     }
 }
 

@@ -36,7 +36,7 @@
 //! connection     the Mux
 //! timers, poller              when a stream is looked at
 //! stream, stream_state        one stream; the second has the diagram of its states
-//! socket, queue, waker, buffers, thread_pool, stats, options, end
+//! socket, queue, wake_up, buffers, thread_pool, stats, options, end
 //! ```
 //!
 //! Locks are taken in this order: writer, session, streams, a stream's state; the timers' after the
@@ -63,7 +63,7 @@ mod stream;
 mod stream_state;
 mod thread_pool;
 mod timers;
-mod waker;
+mod wake_up;
 mod writer_thread;
 
 pub(super) use connection::Mux;
