@@ -8,7 +8,9 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use postern::http::Limits;
+use postern::tunnel::client::Tunnel;
 use support::gateway::{Client, Relay, Shared, TIMEOUT, application, read_request, wait_until};
+use support::relay::{PASSWORD, Relay as Process, body};
 
 /// Bytes of a body that no visitor takes at once.
 const LARGE: usize = 3_000_000;
@@ -258,5 +260,53 @@ fn what_an_application_says_between_two_requests_reaches_nobody() {
         if round == 3 {
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+}
+
+/// A relay in a process of its own, with a site that connections have been kept at.
+fn relay_with_kept(count: usize) -> (Process, Tunnel, Vec<Client>) {
+    let relay = Process::start(&[]);
+    let port = obliging();
+    let assigned = relay.assign(&body("c", "shop", "http", port));
+    let number = &assigned["app"]["resource"]["port"];
+    let remote = format!("R:127.0.0.1:{number}:127.0.0.1:{port}");
+    let tunnel = relay.tunnel("c", PASSWORD, &[&remote]);
+    assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
+    let mut clients: Vec<Client> = (0..count).map(|_| Client::connect(relay.address)).collect();
+    for client in &mut clients {
+        for path in ["/first", "/second"] {
+            let port = relay.address.port();
+            let head = format!("GET {path} HTTP/1.1\r\nHost: shop.localhost:{port}\r\n\r\n");
+            client.send(head.as_bytes());
+            let text = client.answer(false).unwrap().text();
+            assert!(text.starts_with(path), "{text}");
+        }
+    }
+    (relay, tunnel, clients)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn kept_connections_have_no_threads() {
+    let (relay, _tunnel, clients) = relay_with_kept(60);
+    let threads = || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", relay.pid())).unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let names = tasks.flatten().filter_map(|task| name(task).ok());
+        names.filter(|name| name.trim_end() == "http-conn").count()
+    };
+    wait_until("no connection has a thread", || threads() == 0);
+    drop(clients);
+}
+
+#[test]
+fn every_request_is_in_the_log_when_the_relay_has_ended() {
+    let (mut relay, _tunnel, clients) = relay_with_kept(20);
+    drop(clients);
+    relay.stop();
+    let log = relay.stderr();
+    for path in ["/first", "/second"] {
+        let told = format!("postern::access: 127.0.0.1 shop GET {path} 200 ");
+        assert_eq!(log.matches(&told).count(), 20, "{log}");
     }
 }
