@@ -177,15 +177,24 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         line.push_str(target);
         line.push_str(": ");
     }
-    for character in record.args().to_string().chars() {
+    let message = record.args().to_string();
+    if message.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        line.push_str(&message);
+    } else {
+        push_escaped(&mut line, &message);
+    }
+    line.push('\n');
+    line
+}
+
+fn push_escaped(line: &mut String, message: &str) {
+    for character in message.chars() {
         if character.is_control() || is_hidden(character) {
             line.extend(character.escape_default());
         } else {
             line.push(character);
         }
     }
-    line.push('\n');
-    line
 }
 
 #[cfg(test)]

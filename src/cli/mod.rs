@@ -52,6 +52,12 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Logs to stderr as `postern relay` does, for a program that measures it.
+#[doc(hidden)]
+pub fn log_as_relay() {
+    logging::start_informing(false);
+}
+
 /// The arguments as text. One that is none is not repeated: it may hold a password.
 fn arguments() -> Result<Vec<String>, Failure> {
     let text = |(position, argument): (usize, std::ffi::OsString)| {

@@ -11,7 +11,7 @@
 #![allow(clippy::as_conversions, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -25,49 +25,42 @@ const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nhello, world\n";
 const CONNECTIONS: usize = 64;
 const SPAN: Duration = Duration::from_secs(5);
+/// Set where stderr is the log.
+const LOGGED: &str = "POSTERN_BENCH_LOGGED";
 /// Pairs of tunnel and gateway.
 const PAIRS: usize = 5;
 /// Bytes of the large download.
 const LARGE: usize = 1 << 30;
 
-/// Writes the request log as the relay does, to a file.
-struct Log(std::fs::File);
-
-impl log::Log for Log {
-    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        metadata.target() == "postern::access"
+/// The request log is on, as the relay writes it, to a file that has no name any more: this program runs
+/// once more with that as its stderr. Its exit status, where it has run.
+fn logged() -> Option<i32> {
+    if std::env::var_os(LOGGED).is_some() {
+        postern::cli::log_as_relay();
+        return None;
     }
-
-    fn log(&self, record: &log::Record<'_>) {
-        if self.enabled(record.metadata()) {
-            let time = std::time::SystemTime::now();
-            let time = time.duration_since(std::time::UNIX_EPOCH).unwrap();
-            let line = format!(
-                "{} {} {}\n",
-                time.as_millis(),
-                record.level(),
-                record.args()
-            );
-            (&self.0).write_all(line.as_bytes()).unwrap();
-        }
-    }
-
-    fn flush(&self) {}
-}
-
-/// One that has no name any more.
-fn log_file() -> std::fs::File {
-    let name = format!("postern-bench-{}.log", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    let file = std::fs::File::create(&path).unwrap();
+    let path = std::env::temp_dir().join(format!("postern-bench-{}.log", std::process::id()));
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).append(true).create_new(true).open(&path);
+    let file = file.unwrap();
     std::fs::remove_file(&path).unwrap();
-    file
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(std::env::args_os().skip(1)).env(LOGGED, "1");
+    let mut kept = file.try_clone().unwrap();
+    let status = again.stderr(file).status().unwrap();
+    if !status.success() {
+        // A panic is how it reports: that is the last it has said.
+        let from = kept.metadata().unwrap().len().saturating_sub(4096);
+        kept.seek(SeekFrom::Start(from)).unwrap();
+        std::io::copy(&mut kept, &mut std::io::stderr()).unwrap();
+    }
+    Some(status.code().unwrap_or(1))
 }
 
 fn main() {
-    let log = Box::leak(Box::new(Log(log_file())));
-    log::set_logger(log).unwrap();
-    log::set_max_level(log::LevelFilter::Info);
+    if let Some(code) = logged() {
+        std::process::exit(code);
+    }
     let mut limits = Limits::default();
     limits.connections = 4096;
     let relay = Relay::start_with(limits, |_| {});

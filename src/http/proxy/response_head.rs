@@ -13,6 +13,8 @@ use crate::http::h1::hop_by_hop::write_line;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
 const MAX_HEAD: usize = 64 * 1024;
+/// Bytes that most heads stay below, with a short body. Default 512.
+const USUAL_HEAD: usize = 512;
 /// Interim answers before the answer. Default 16.
 const MAX_INTERIM: usize = 16;
 /// How an answer of HTTP/1 begins (RFC 9112 section 4).
@@ -258,7 +260,11 @@ impl ResponseHead {
 }
 
 fn status_and_lines(rules: &dyn Rules, answer: &AnswerHead) -> Vec<u8> {
-    let mut out = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason).into_bytes();
+    let mut out = Vec::with_capacity(USUAL_HEAD);
+    for part in ["HTTP/1.1 ", &answer.status.to_string(), " ", &answer.reason] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
     rules.write_lines(answer, &mut out);
     out
 }
