@@ -46,6 +46,7 @@
 //!
 //! ```text
 //! visitor ─TCP─> http/server/connection    as above; a name that is a site's is the gateway's
+//!                http/server/parked        the same without a thread, for a kept connection's short requests
 //!                relay/gateway             which site (host), who may (auth, signin), what it gets to see (request_head)
 //!                http/proxy                the same loop as above, on the visitor's socket and a stream
 //!                tunnel/mux/local_stream   a channel to the site's connector, opened in this process
@@ -81,7 +82,9 @@
 //! | main | the system | with the command | |
 //! | `signals` | [`cli`], once | with the process | nobody |
 //! | `http-accept` | `http::server`, one a listener | when the server stops | the server |
-//! | `http-conn` | `http-accept`, one a connection | with the connection | the server's stop waits for its table |
+//! | `http-conn` | `http-accept`, one a connection; `http-parked`, for what takes longer | with the connection, or when it is parked | the server's stop waits for its table |
+//! | `http-parked` | `http::server`, one a server with a gateway: carries kept connections whose requests are soon over | with the server | nobody |
+//! | `log` | [`cli`], while lines of the request log wait to be written together | when none do | nobody |
 //! | `http-worker` | `http::upstream`, a few a server | when the server stops | the server |
 //! | `http-answer` | a worker, for an answer that streams | with the answer | nobody |
 //! | `client-gone` | `http`, when a client left its request | when handlers were told | nobody |

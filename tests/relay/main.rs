@@ -13,6 +13,7 @@ mod command;
 mod full_disk;
 mod gateway_conformance;
 mod gateway_door;
+mod gateway_kept;
 mod gateway_loops;
 mod gateway_not_http;
 mod gateway_pooled;

@@ -16,7 +16,7 @@ pub(crate) struct GatewayState {
     pub(super) sites: Arc<dyn Sites>,
     pub(super) auth: SiteAuth,
     pub(super) pages: Pages,
-    pub(super) permits: Permits,
+    pub(super) permits: Arc<Permits>,
     pub(super) log: AccessLog,
     pub(super) tls: Tls,
 }
@@ -27,7 +27,7 @@ impl GatewayState {
         GatewayState {
             auth: SiteAuth::new(),
             pages: Pages::load(),
-            permits: Permits::default(),
+            permits: Arc::default(),
             log: AccessLog::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),

@@ -27,8 +27,8 @@ const DROPPED: [&str; 8] = [
 
 /// An exchange with a site's application.
 pub(super) struct SiteRules<'a> {
-    pub(super) present: &'a PresentVisitor<'a>,
-    pub(super) permit: &'a BusyPermit<'a>,
+    pub(super) present: &'a PresentVisitor,
+    pub(super) permit: &'a BusyPermit,
     pub(super) asks_for_websocket: bool,
     pub(super) answer_time: Duration,
     /// Only its visitor may keep the answer: not everybody sees it, or not for ever.

@@ -186,6 +186,11 @@ impl Mux {
         let _ = self.rate.set(rate);
     }
 
+    /// Whether its streams wait for their turns.
+    pub(super) fn is_limited(&self) -> bool {
+        self.rate.get().is_some()
+    }
+
     /// Counts what has passed to or from a stream.
     pub(super) fn charge(&self, bytes: usize) {
         if let Some(rate) = self.rate.get() {

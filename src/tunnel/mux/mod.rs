@@ -36,7 +36,7 @@
 //! connection     the Mux
 //! timers, poller              when a stream is looked at
 //! stream, stream_state        one stream; the second has the diagram of its states
-//! socket, queue, waker, buffers, thread_pool, stats, token_bucket, options, end
+//! socket, queue, wake_up, buffers, thread_pool, stats, token_bucket, options, end
 //! ```
 //!
 //! Where a rate is given ([`Mux::limit`]), each stream's byte is counted where it is taken, up and down, and whoever reads
@@ -69,7 +69,7 @@ mod stream_state;
 mod thread_pool;
 mod timers;
 mod token_bucket;
-mod waker;
+mod wake_up;
 mod writer_thread;
 
 pub(super) use connection::Mux;
