@@ -15,7 +15,7 @@ DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 # No backtraces: an executable without symbols has no names to print in them. Panics are caught and told as ever.
 DEBIAN_STD_FEATURES := panic-unwind,optimize_for_size
 
-.PHONY: all static static-rustup static-debian test fuzz bench bench-pairs demo lint fmt clean
+.PHONY: all static static-rustup static-debian test soak fuzz bench bench-scale bench-pairs demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -61,6 +61,16 @@ $(STATIC_VENV)/installed: Makefile
 test:
 	@tests/run.sh
 
+# A relay, managers, visitors and a database while networks fail and processes are killed: `make soak MINUTES=10`, and
+# `SEED=N` for the faults of a run that failed. `make test` has two minutes of it.
+MINUTES ?= 2
+SEED ?=
+soak:
+	@tests/setup.sh
+	@$(CARGO) build --locked
+	POSTERN_SOAK_MINUTES=$(MINUTES) POSTERN_SOAK_SEED=$(SEED) \
+		$(CARGO) test --locked --test soak -- --nocapture --test-threads=1
+
 # Fuzz targets, 20 seconds each.
 fuzz:
 	@tests/fuzz/run.sh
@@ -74,6 +84,11 @@ bench:
 	$(CARGO) bench --locked --profile release --bench gateway
 	$(CARGO) bench --locked --profile release --bench connect
 	$(CARGO) test --locked --profile release --test perf figures -- --nocapture --test-threads=1
+
+# A relay with 2,000 connectors and 10,000 sites; some minutes.
+bench-scale:
+	$(CARGO) build --release --locked
+	$(CARGO) bench --locked --profile release --bench scale
 
 # The tunnel of this build beside that of another one, POSTERN_OLD, by turns.
 bench-pairs:

@@ -197,11 +197,11 @@ interface Connector {
   source?: string | null;
   version?: string | null;
   last_visit?: string | null;
+  invite?: { id: string; label: string } | null;
   connected: boolean;
   enrolled_at: string;
   called_at: string;
   /** What let it in, where the relay tells. */
-  invite?: string | null;
   figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number };
   applications: RelayApplication[];
 }

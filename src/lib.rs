@@ -46,6 +46,7 @@
 //!
 //! ```text
 //! visitor ─TCP─> http/server/connection    as above; a name that is a site's is the gateway's
+//!                http/server/parked        the same without a thread, for a kept connection's short requests
 //!                relay/gateway             which site (host), who may (auth, signin), what it gets to see (request_head)
 //!                http/proxy                the same loop as above, on the visitor's socket and a stream
 //!                tunnel/mux/local_stream   a channel to the site's connector, opened in this process
@@ -81,7 +82,9 @@
 //! | main | the system | with the command | |
 //! | `signals` | [`cli`], once | with the process | nobody |
 //! | `http-accept` | `http::server`, one a listener | when the server stops | the server |
-//! | `http-conn` | `http-accept`, one a connection | with the connection | the server's stop waits for its table |
+//! | `http-conn` | `http-accept`, one a connection; `http-parked`, for what takes longer | with the connection, or when it is parked | the server's stop waits for its table |
+//! | `http-parked` | `http::server`, one a server with a gateway: carries kept connections whose requests are soon over | with the server | nobody |
+//! | `log` | [`cli`], while lines of the request log wait to be written together | when none do | nobody |
 //! | `http-worker` | `http::upstream`, a few a server | when the server stops | the server |
 //! | `http-answer` | a worker, for an answer that streams | with the answer | nobody |
 //! | `client-gone` | `http`, when a client left its request | when handlers were told | nobody |
@@ -105,6 +108,7 @@
 //! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue; serves a stream of an HTTP application for [`manager`] | after a second without work | nobody |
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
 //! | `expiry`, `relay-expiry` | [`manager`], [`relay`], one each while something is to end by itself: looks at the clocks (`sync::Lookout`) | when nothing is | nobody |
+//! | `relay-connects` | [`relay`], one while something is to be noted: when sites were connected, for certificates | a second after the last note | nobody |
 //! | `relay-slow-call` | [`relay`], for a password that is slow to compare | with the answer | nobody |
 //!
 //! Stacks are small and explicit: 64 to 256 KiB, since a stack counts as memory once it was touched. What is optimised
@@ -117,7 +121,7 @@
 //!
 //! - the audit files: one lock an application, held over the write of a line, so that lines are whole; nothing is taken under it;
 //! - a tunnel: writer, session, streams, one stream's state; the timers' after the session's or alone; the poller's, the
-//!   pool's and the buffers' alone. The writer's is the exception to the rule above: it orders whole frames, and is held
+//!   pool's, the buffers' and a rate's alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;
 //! - a relay: the writer's mutex of its state file, which is held over the save, then the snapshot, which readers take
 //!   without waiting; ports are tried without either;
@@ -139,6 +143,7 @@
 //! | site | an application under a name of its own, `{site}.{domain}` |
 //! | invisible | a site or web client that asks for a code before it shows anything |
 //! | visitor | who opens a site; not a user of this program |
+//! | invite | what lets new connectors in: a token that is good once, unless more was said, with an end |
 //! | gate | the function that decides from a statement's text whether it only reads |
 //! | session | the database connection that the statements of one tab share |
 //!

@@ -72,9 +72,9 @@ stop() {
     exit 130
 }
 
-# Most tests wait more than they compute; the browser's compute. What measures runs alone.
+# Most tests wait more than they compute; the browser's compute. What measures, and the soak, run alone.
 cores=$(nproc)
-others=$(sed 's/ .*//' "$out/programs" | grep -vx -e browser -e perf)
+others=$(sed 's/ .*//' "$out/programs" | grep -vx -e browser -e perf -e soak)
 # shellcheck disable=SC2086 # a list of words
 lane $((cores * 3)) $others &
 waiting=$!
@@ -91,7 +91,7 @@ for server in $servers; do
     wait $waiting
     wait $browsing
 done
-RUST_TEST_THREADS=1 lane 1 perf &
+RUST_TEST_THREADS=1 lane 1 soak perf &
 waiting=$!
 wait $waiting
 
@@ -103,7 +103,8 @@ for server in $servers; do names="$names sql@$server browser@$server"; done
 # A loaded machine must not refuse a whole change: the few tests that failed beside others get a second chance alone.
 : >"$out/second_chances"
 for name in $names; do
-    [ "$name" = perf ] || sed -n "s/^test \(.*\) \.\.\. FAILED\$/$name \1/p" "$out/$name.log"
+    case $name in perf | soak) continue ;; esac
+    sed -n "s/^test \(.*\) \.\.\. FAILED\$/$name \1/p" "$out/$name.log"
 done | sort -u >"$out/failures"
 if [ "$(wc -l <"$out/failures")" -le 5 ]; then
     while read -r name test; do

@@ -35,6 +35,10 @@ has_ed25519() {
     test -e "$(plugin_directory)/auth_ed25519.so"
 }
 
+has_faketime() {
+    ls /usr/lib/*/faketime/libfaketime.so.1
+}
+
 check() {
     missing_packages='' missing_text=''
     need 'the C compiler (for the crate ring)' build-essential has cc
@@ -46,6 +50,8 @@ check() {
     need 'the replication library Galera' galera-4 test -e /usr/lib/galera/libgalera_smm.so
     need 'HAProxy' haproxy has haproxy
     need 'nginx' nginx has nginx
+    need 'Caddy' caddy has caddy
+    need 'libfaketime' libfaketime has_faketime
     need 'Chromium' chromium has_browser
     need 'OpenSSL' openssl has openssl
     need 'Python 3.11' python3 python3 -c 'import tomllib'
@@ -68,6 +74,10 @@ install_with_apt() {
     apt-get update -q </dev/null
     # shellcheck disable=SC2086 # a list of words
     apt-get install -q -y --no-install-recommends $missing_packages </dev/null
+    # Nor at the next start of the machine.
+    for service in caddy haproxy nginx; do
+        case " $missing_packages " in *" $service "*) systemctl disable --now "$service" >/dev/null 2>&1 || : ;; esac
+    done
 }
 
 # Rust is not Debian's: its compiler is older than this crate's rust-version.

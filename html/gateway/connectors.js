@@ -48,7 +48,7 @@ function connectorCard(of, { revoke }) {
     of.label && of.name,
     of.source && `from ${of.source}`,
     of.version && `postern ${of.version}`,
-    of.invite && `invite ${of.invite}`,
+    of.invite && `by invite ${of.invite.label || of.invite.id}`,
     `enrolled ${time(of.enrolled_at)}`,
     `last called ${time(of.called_at)}`,
     of.last_visit && `last visit ${time(of.last_visit)}`,

@@ -75,7 +75,7 @@ async function revoke({ name, label }) {
     title: 'Revoke this connector?',
     body: [
       h('p', {}, h('strong', { class: 'mono', text: name }), label && ` (${label})`, ' is disconnected at once and stays out until you allow it again; its names and ports stay its own for 30 days.'),
-      h('p', { text: 'The enrol token, which it knows, is renewed: the new one is shown once, for new connectors. Those that are enrolled need none.' }),
+      h('p', { text: 'The invite that it came by lets nobody in any more, also where it is the relay’s --enroll-token; where no other is left, a new token is shown once. Connectors that are enrolled need none.' }),
     ],
     actions: [{ label: 'Keep', value: false }, { label: 'Revoke', value: true, kind: 'danger' }],
     harmless: true,

@@ -4,10 +4,12 @@
 //! done, with statements' kinds and sizes. No level holds a password, a code,
 //! a cookie, or a value of the database. Other crates are held to warnings:
 //! those that speak to servers log secrets at their finer levels.
+//!
+//! Lines of the request log that come fast are written together, at most 100 ms late.
 
 use std::io::Write;
 use std::sync::OnceLock;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use log::{LevelFilter, Log, Metadata, Record};
 use serde_json::json;
@@ -15,8 +17,10 @@ use serde_json::json;
 use super::args::command::{Command, Parsed};
 use super::args::table::{LOG_FORMAT, VERBOSE};
 use super::failure::Failure;
+use super::log_buffer::{LogBuffer, TOGETHER};
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
+use crate::sync::{Lookout, Mutex};
 
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");
@@ -37,6 +41,10 @@ struct Stderr {
     format: Format,
     /// Beginnings of targets that are held to warnings: parts whose owner says what comes of them.
     owned: &'static [&'static str],
+    /// Held while lines are written, so that they keep their order.
+    buffer: Mutex<LogBuffer>,
+    /// Writes what waits.
+    later: Lookout,
 }
 
 static LOGGER: OnceLock<Stderr> = OnceLock::new();
@@ -79,7 +87,7 @@ fn start_at(level: LevelFilter, is_verbose: bool, format: Format, owned: &'stati
         format => format,
     };
     let owned = if is_verbose { &[] } else { owned };
-    let logger = LOGGER.get_or_init(|| Stderr { format, owned });
+    let logger = LOGGER.get_or_init(|| Stderr::new(format, owned));
     // Fails only where a logger is set already, which then goes on.
     if log::set_logger(logger).is_ok() {
         log::set_max_level(if is_verbose {
@@ -88,6 +96,51 @@ fn start_at(level: LevelFilter, is_verbose: bool, format: Format, owned: &'stati
             level
         });
     }
+}
+
+/// Writes what waits of the log: to be called at the end of the program.
+pub(crate) fn flush() {
+    log::logger().flush();
+}
+
+impl Stderr {
+    fn new(format: Format, owned: &'static [&'static str]) -> Stderr {
+        Stderr {
+            format,
+            owned,
+            buffer: Mutex::default(),
+            later: Lookout::default(),
+        }
+    }
+
+    fn write(&self, line: &str, may_wait: bool) {
+        let mut buffer = self.buffer.lock();
+        let now = Instant::now();
+        if buffer.push(line, may_wait, now) {
+            return write_out(&mut buffer, now);
+        }
+        drop(buffer);
+        self.later.begin("log", || LOGGER.get()?.look());
+    }
+
+    /// Writes what has waited for long enough; none when nothing waits.
+    fn look(&self) -> Option<Duration> {
+        let mut buffer = self.buffer.lock();
+        if buffer.lines().is_empty() {
+            return None;
+        }
+        let now = Instant::now();
+        if buffer.is_due(now) {
+            write_out(&mut buffer, now);
+        }
+        Some(TOGETHER)
+    }
+}
+
+/// One call, so that nobody else's output comes in between; a failing stderr leaves nowhere to say so.
+fn write_out(buffer: &mut LogBuffer, now: Instant) {
+    let _ = std::io::stderr().lock().write_all(buffer.lines());
+    buffer.wrote(now);
 }
 
 impl Log for Stderr {
@@ -101,12 +154,13 @@ impl Log for Stderr {
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
             let line = line(SystemTime::now(), record, self.format);
-            // One call a line, so that threads do not mix; a failing stderr leaves nowhere to say so.
-            let _ = std::io::stderr().lock().write_all(line.as_bytes());
+            self.write(&line, record.target() == ACCESS);
         }
     }
 
-    fn flush(&self) {}
+    fn flush(&self) {
+        write_out(&mut self.buffer.lock(), Instant::now());
+    }
 }
 
 /// `TIME LEVEL [place: ]message`, always one line whatever the message holds.
@@ -123,15 +177,24 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         line.push_str(target);
         line.push_str(": ");
     }
-    for character in record.args().to_string().chars() {
+    let message = record.args().to_string();
+    if message.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        line.push_str(&message);
+    } else {
+        push_escaped(&mut line, &message);
+    }
+    line.push('\n');
+    line
+}
+
+fn push_escaped(line: &mut String, message: &str) {
+    for character in message.chars() {
         if character.is_control() || is_hidden(character) {
             line.extend(character.escape_default());
         } else {
             line.push(character);
         }
     }
-    line.push('\n');
-    line
 }
 
 #[cfg(test)]
@@ -140,19 +203,13 @@ mod tests {
     use log::Level;
 
     fn is_shown(target: &str, level: Level) -> bool {
-        let logger = Stderr {
-            format: Format::Text,
-            owned: &[],
-        };
+        let logger = Stderr::new(Format::Text, &[]);
         logger.enabled(&Metadata::builder().target(target).level(level).build())
     }
 
     #[test]
     fn parts_that_are_owned_are_held_to_warnings() {
-        let logger = Stderr {
-            format: Format::Text,
-            owned: &OWNED,
-        };
+        let logger = Stderr::new(Format::Text, &OWNED);
         let is_shown = |target: &str, level: Level| {
             logger.enabled(&Metadata::builder().target(target).level(level).build())
         };

@@ -11,6 +11,7 @@ mod expiry;
 mod failure;
 mod fields;
 mod link;
+mod log_buffer;
 mod logging;
 mod manager_client;
 mod output;
@@ -43,10 +44,18 @@ const SEE_HELP: &str = "see 'postern --help'";
 ///
 /// Exit status: 0 done, 1 the operation failed, 2 the command line is wrong.
 pub fn main() -> ExitCode {
-    match arguments().and_then(|arguments| run(&arguments)) {
+    let done = arguments().and_then(|arguments| run(&arguments));
+    logging::flush();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Logs to stderr as `postern relay` does, for a program that measures it.
+#[doc(hidden)]
+pub fn log_as_relay() {
+    logging::start_informing(false);
 }
 
 /// The arguments as text. One that is none is not repeated: it may hold a password.

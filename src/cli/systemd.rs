@@ -80,7 +80,7 @@ impl Unit<'_> {
             text,
             "[Unit]\nDescription={}\nWants=network-online.target\nAfter=network-online.target\n\n\
              [Service]\nExecStart={}\n{environment}Restart=on-failure\nRestartSec=2\nTimeoutStopSec=5\n\
-             LimitNOFILE=65536\nMemoryMax={}\nTasksMax=8192\n{HARDENING}",
+             LimitNOFILE=65536\nMemoryMax={}\nTasksMax=40960\n{HARDENING}",
             self.description,
             command.join(" "),
             self.memory,

@@ -143,6 +143,13 @@ impl Request {
         first(&self.query, |key| key == name)
     }
 
+    /// The value of a query parameter that was given once, decoded.
+    pub fn only_query(&self, name: &str) -> Option<&str> {
+        let mut values = self.query.iter().filter(|(key, _)| key == name);
+        let (_, value) = values.next()?;
+        values.next().is_none().then_some(value)
+    }
+
     /// A header by its name in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
         first(&self.headers, |key| key.eq_ignore_ascii_case(name))

@@ -11,11 +11,13 @@ mod cidr;
 pub(crate) mod percent;
 pub(crate) mod poll;
 pub(crate) mod resolve;
+mod waker;
 
 pub(crate) use acceptor::{Acceptor, Pause};
 pub use address_class::AddressClass;
 pub(crate) use cidr::is_within;
 pub use cidr::{Cidr, InvalidCidr};
+pub(crate) use waker::Waker;
 
 use std::io;
 use std::net::TcpStream;

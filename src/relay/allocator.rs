@@ -15,7 +15,7 @@ use super::state::{Application, MAX_APPLICATIONS, RelayState, Site};
 use crate::store::random;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
-/// Public ports. Default 20000 to 29999: below what systems give to outgoing connections.
+/// Public ports where none were named. Default 20000 to 29999: below what systems give to outgoing connections.
 pub(super) const PUBLIC_PORTS: RangeInclusive<u16> = 20_000..=29_999;
 /// Numbers that tunnels name and nothing listens on. All differ, so that one connector's number means
 /// nothing for another.
@@ -27,8 +27,10 @@ const ROUNDING: Duration = Duration::from_secs(1);
 /// Why nothing is assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AllocError {
-    /// The connector has as many applications as it may.
+    /// The connector has as many applications as one may.
     TooMany,
+    /// It has as many as this relay's operator gives to one.
+    OverQuota(usize),
     /// No port, number or name is left.
     Exhausted(&'static str),
     /// The state has changed since a free port was looked for: it is to be looked for again.
@@ -53,6 +55,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) free_port: FreePort,
     /// Names that would be the relay's own.
     pub(super) is_own_name: &'a dyn Fn(&str) -> bool,
+    /// Applications that one connector may have by this relay's rules.
+    pub(super) quota: Option<usize>,
     /// RFC 3339.
     pub(super) now: &'a str,
 }
@@ -93,7 +97,7 @@ pub(super) fn assign(
     around: &Surroundings<'_>,
 ) -> Result<Application, AllocError> {
     let connector = request.connector_name.as_str();
-    check_room(state, request)?;
+    check_room(state, request, around.quota)?;
     let before = before(state, request).cloned();
     let site = if request.is_web() {
         Some(site(state, request, before.as_ref(), code, around)?)
@@ -104,6 +108,11 @@ pub(super) fn assign(
         Some(port) => port,
         None => new_port(state, request, around)?,
     };
+    let is_same = |before: &&Application| {
+        let (was, is) = (before.site.as_ref(), site.as_ref());
+        was.map(|was| &was.name) == is.map(|is| &is.name)
+    };
+    let same = before.as_ref().filter(is_same);
     let assigned = Application {
         key: request.key(),
         app_id: before
@@ -113,6 +122,7 @@ pub(super) fn assign(
         protocol: request.protocol.clone(),
         target: request.target(),
         port,
+        connected_at: same.and_then(|before| before.connected_at.clone()),
         site,
         called_at: around.now.to_owned(),
         expires: around.expires(request, before.as_ref()),
@@ -123,23 +133,30 @@ pub(super) fn assign(
         state.reserve(connector, &before, around.now);
     }
     state.use_again(connector, &assigned);
-    let connector = state.connectors.get_mut(connector);
-    let connector = connector.expect("who is assigned something is enrolled");
-    connector
-        .applications
-        .retain(|known| known.key != assigned.key);
-    connector.applications.push(assigned.clone());
+    let known = state.connectors.get_mut(connector);
+    let known = known.expect("who is assigned something is enrolled");
+    known.applications.retain(|known| known.key != assigned.key);
+    known.applications.push(assigned.clone());
+    state.keep_names_within(connector);
     Ok(assigned)
 }
 
-/// Refuses one application more than the connector may have.
-pub(super) fn check_room(state: &RelayState, request: &SetupRequest) -> Result<(), AllocError> {
+/// Refuses one application more than the connector may have; those that it has stay.
+pub(super) fn check_room(
+    state: &RelayState,
+    request: &SetupRequest,
+    quota: Option<usize>,
+) -> Result<(), AllocError> {
     let known = state.connectors.get(&request.connector_name);
     let count = known.map_or(0, |connector| connector.applications.len());
-    if before(state, request).is_none() && count >= MAX_APPLICATIONS {
-        return Err(AllocError::TooMany);
+    if before(state, request).is_some() {
+        return Ok(());
     }
-    Ok(())
+    match quota {
+        Some(quota) if count >= quota => Err(AllocError::OverQuota(quota)),
+        _ if count >= MAX_APPLICATIONS => Err(AllocError::TooMany),
+        _ => Ok(()),
+    }
 }
 
 /// Whether it had a name or a public port that it has no more.

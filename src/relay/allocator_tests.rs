@@ -15,7 +15,8 @@ fn state() -> RelayState {
             enrolled_at: String::new(),
             called_at: String::new(),
             caller: Default::default(),
-            applications: Vec::new(),
+            invite: None,
+            applications: Vec::new().into(),
         };
         state.connectors.insert(name.into(), connector);
     }
@@ -35,7 +36,8 @@ fn assigned(state: &mut RelayState, changes: Value) -> Result<Application, Alloc
                 .map_or(FreePort::NoneLeft, FreePort::Found),
         },
         is_own_name: &|name| name == "own",
-        now: "",
+        quota: None,
+        now: "2026-01-01",
     };
     assign(state, &request, None, &around)
 }
@@ -176,6 +178,7 @@ fn a_port_that_was_taken_meanwhile_is_looked_for_again() {
             public: PUBLIC_PORTS,
             free_port,
             is_own_name: &|_| false,
+            quota: None,
             now: "",
         };
         assign(state, &with(call).unwrap(), None, &around).map(|given| given.port)
@@ -219,6 +222,52 @@ fn numbers_differ_over_all_connectors_and_applications_are_bounded() {
     );
 }
 
+/// Whoever takes a name after the other keeps a hundred from everybody else, not all of them.
+#[test]
+fn names_that_one_has_and_that_are_kept_for_it_are_a_hundred_together() {
+    let mut state = state();
+    let mut ask = |connector: &str, app: usize, name: &str| {
+        let call = json!({"connector_name": connector, "client_app_id": app.to_string(),
+            "site_name": name});
+        let given = assigned(&mut state, call).unwrap();
+        (site(&given).to_owned(), state.reserved.len())
+    };
+    // One application that takes a name after the other, beside nine others.
+    for app in 1..10 {
+        ask("a", app, &format!("other-{app}"));
+    }
+    for number in 0..150 {
+        assert!(ask("a", 0, &format!("name-{number}")).1 <= 90);
+    }
+    assert_eq!(ask("a", 0, "name-150").1, 90);
+    assert_eq!(
+        ask("b", 0, "name-100").0,
+        "name-100-2",
+        "it is kept for the other"
+    );
+    assert_eq!(ask("b", 1, "name-7").0, "name-7", "the oldest went");
+}
+
+#[test]
+fn the_operators_quota_is_for_one_more_and_not_for_those_that_are_there() {
+    let mut state = state();
+    let mut ask = |app: &str, quota| {
+        let request = with(json!({"connector_name": "a", "client_app_id": app})).unwrap();
+        let around = Surroundings {
+            public: PUBLIC_PORTS,
+            free_port: FreePort::NotNeeded,
+            is_own_name: &|_| false,
+            quota,
+            now: "",
+        };
+        assign(&mut state, &request, None, &around).map(drop)
+    };
+    assert!(["1", "2", "3"].iter().all(|app| ask(app, Some(3)).is_ok()));
+    assert_eq!(ask("4", Some(2)), Err(AllocError::OverQuota(2)));
+    assert_eq!(ask("3", Some(2)), Ok(()));
+    assert_eq!(ask("4", None), Ok(()));
+}
+
 /// Two ends that count in whole seconds need not agree to the second, and nothing is saved for that.
 #[test]
 fn an_end_that_is_but_rounded_otherwise_stays() {
@@ -229,6 +278,7 @@ fn an_end_that_is_but_rounded_otherwise_stays() {
             public: PUBLIC_PORTS,
             free_port: FreePort::NotNeeded,
             is_own_name: &|_| false,
+            quota: None,
             now,
         };
         assign(&mut state, &call, None, &around).unwrap().expires

@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::app_state::AppState;
+use super::certificates;
 use super::gateway::forwarded;
+use super::invites::InviteTerms;
 use super::metrics;
 use super::status::{self, Order, Overview, Wanted};
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
-use crate::net::Cidr;
+use crate::net::{Cidr, is_within};
 use crate::store::time::rfc3339;
 use crate::sync::Permits;
 
@@ -50,6 +52,14 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             "/api/public/applications/{client_app_id}",
             of_connectors(app, basic, release),
         )
+        .on(
+            Method::Get,
+            "/api/public/tls-allowed",
+            on(|app, request| {
+                let outcome = tls_allowed(app, &request);
+                respond(request, outcome);
+            }),
+        )
         .on(Method::Get, "/health", |request| {
             request.respond(Response::json(200, &json!({"status": "OK"})));
         })
@@ -70,6 +80,21 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             Method::Delete,
             "/api/revoked/{name}",
             on(|app, request| operators(app, request, allow)),
+        )
+        .on(
+            Method::Get,
+            "/api/invites",
+            on(|app, request| operators(app, request, invites)),
+        )
+        .on(
+            Method::Post,
+            "/api/invites",
+            on(|app, request| operators(app, request, invite)),
+        )
+        .on(
+            Method::Delete,
+            "/api/invites/{id}",
+            on(|app, request| operators(app, request, uninvite)),
         )
         .on(
             Method::Post,
@@ -191,6 +216,25 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     Ok(Response::ok(json!({"released": true})))
 }
 
+/// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors of whom it
+/// tells, and everybody else, do not learn which sites there are.
+fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let is_told_of = [forwarded::FORWARDED_FOR, "forwarded"];
+    let is_visitors = is_told_of.iter().any(|name| request.header(name).is_some());
+    if is_visitors || !is_within(request.peer(), &app.trust_proxy) {
+        let message = "this is for the web server in front alone, which --trust-proxy names";
+        return Err(ApiError::forbidden(message));
+    }
+    let Some(domain) = request.only_query("domain") else {
+        return Err(ApiError::bad_request("name one host with ?domain=NAME"));
+    };
+    if !certificates::is_allowed(&app.service, domain) {
+        let message = "no site of this name was connected within 30 days";
+        return Err(ApiError::not_found(message));
+    }
+    Ok(Response::ok(json!({"allowed": true})))
+}
+
 fn basic(request: &Request) -> Option<Credentials> {
     let value = request.header("authorization")?;
     let (scheme, credentials) = value.split_once(' ')?;
@@ -271,16 +315,65 @@ fn wanted(request: &Request) -> Result<Wanted<'_>, ApiError> {
 fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
     let done = app.service.revoke(name)?;
-    let token = done.enroll_token.as_deref();
+    let turned_out = &done.turned_out;
+    let token = turned_out.enroll_token.as_deref();
+    let invite = turned_out.invite();
     Ok(Response::ok(
-        json!({"revoked": name, "enroll_token": token, "saved": done.is_saved}),
+        json!({"revoked": name, "invite": invite, "enroll_token": token, "saved": done.is_saved}),
     ))
 }
 
 fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    let is_back = app.service.allow(name)?;
-    Ok(Response::ok(json!({"allowed": name, "restored": is_back})))
+    let done = app.service.allow(name)?;
+    Ok(Response::ok(
+        json!({"allowed": name, "restored": done.is_back, "invite_good": done.is_invite_good}),
+    ))
+}
+
+fn invites(app: &AppState, _: &Request) -> Result<Response, ApiError> {
+    Ok(Response::ok(json!({"invites": app.service.invites()})))
+}
+
+fn invite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let made = app.service.invite(terms(&request.json::<Value>()?)?)?;
+    Ok(Response::ok(json!({
+        "token": *made.token,
+        "invite": made.shown(),
+        "url": app.service.urls.url(),
+    })))
+}
+
+/// The terms of an invite; what is left out is usual.
+fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
+    let bad = |message: &str| ApiError::bad_request(message.to_owned());
+    let Some(fields) = body.as_object() else {
+        return Err(bad("the body must be a JSON object"));
+    };
+    let mut terms = InviteTerms::default();
+    if let Some(label) = fields.get("label") {
+        let label = label.as_str();
+        terms.label = label.ok_or_else(|| bad("label: give a text"))?.to_owned();
+    }
+    if let Some(uses) = fields.get("uses") {
+        let uses = uses
+            .as_u64()
+            .map(|uses| u32::try_from(uses).unwrap_or(u32::MAX));
+        terms.uses = uses.ok_or_else(|| bad("uses: give a whole number"))?;
+    }
+    if let Some(seconds) = fields.get("expires_in") {
+        let seconds = seconds.as_u64();
+        let seconds = seconds.ok_or_else(|| bad("expires_in: give whole seconds"))?;
+        terms.life = Duration::from_secs(seconds);
+    }
+    terms.check().map_err(ApiError::bad_request)?;
+    Ok(terms)
+}
+
+fn uninvite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let id = request.param("id").unwrap_or_default();
+    app.service.take_back(id)?;
+    Ok(Response::ok(json!({"uninvited": id})))
 }
 
 /// A link that signs the operator in.

@@ -1,33 +1,33 @@
 //! Who is let in. Pure.
 //!
 //! ```text
-//! unknown ── token right, or none needed ──> enrolled ── revoked ──> turned out, the token with it
-//!    └── token wrong or missing: refused     │  └── wrong password: refused        │
+//! unknown ── invite good, or none needed ──> enrolled ── revoked ──> turned out, the invite with it
+//!    └── no token, or none that is good      │  └── wrong password: refused        │
 //!                                            └─────────────── allowed ─────────────┘
 //! ```
 
-use super::secret::SecretHash;
+use super::invites::NotGood;
 use super::setup_request::SetupRequest;
 use super::state::{MAX_CONNECTORS, RelayState};
 
-/// Whether an unknown connector needs the enrol token.
+/// Whether an unknown connector needs an enrol token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enrolment {
     /// Whoever reaches the relay may enrol: it is on loopback, for its own user.
     Open,
-    /// The token is needed.
+    /// One is needed.
     WithToken,
 }
 
-/// What is to be done about a call before anything is assigned.
+/// What lets a call in, which has been proved.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum AuthCheck {
-    /// Its password is to be compared with this.
-    Known(SecretHash),
-    /// Its token is to be compared with this, and it is to be enrolled.
-    NewWithToken(SecretHash),
+pub(super) enum Admission {
+    /// It is known, by its password.
+    Known,
+    /// It is to be enrolled by the invite of this id.
+    Invited(String),
     /// It is to be enrolled.
-    New,
+    Open,
 }
 
 /// Why somebody is not let in.
@@ -37,6 +37,7 @@ pub(super) enum AuthError {
     Revoked,
     NoToken,
     WrongToken,
+    NotGood(NotGood),
     Full,
 }
 
@@ -46,7 +47,7 @@ impl AuthError {
     pub(super) fn status(self) -> u16 {
         match self {
             Self::WrongPassword => 401,
-            Self::Revoked | Self::NoToken | Self::WrongToken => 403,
+            Self::Revoked | Self::NoToken | Self::WrongToken | Self::NotGood(_) => 403,
             Self::Full => 429,
         }
     }
@@ -62,26 +63,44 @@ impl AuthError {
                 "this relay does not know the connector and enrols new ones with its enrol token only: \
                  give it with --enroll-token"
             }
-            Self::WrongToken => {
-                "the enrol token is wrong, or holds no more since somebody was revoked: the operator of the relay has the \
-                 right one"
+            Self::WrongToken => "the enrol token is wrong: ask the operator of the relay for one",
+            Self::NotGood(NotGood::Used) => {
+                "the enrol token has let in as many as it may: ask the operator of the relay for another one"
+            }
+            Self::NotGood(NotGood::Over) => {
+                "the time of the enrol token is over: ask the operator of the relay for another one"
+            }
+            Self::NotGood(NotGood::Forbidden) => {
+                "the enrol token lets nobody in any more, since it was taken back or somebody was revoked: ask the operator \
+                 of the relay for another one"
             }
             Self::Full => {
-                "the relay has as many connectors as it takes (1000): its operator can revoke some"
+                "the relay has as many connectors as it takes (2500): its operator can revoke some"
             }
         }
     }
 }
 
-/// What is to be checked of a call. The costly comparisons are made before the state is changed.
-pub(super) fn check_for(
+impl From<NotGood> for AuthError {
+    fn from(reason: NotGood) -> Self {
+        Self::NotGood(reason)
+    }
+}
+
+/// Whether a call is let in at `now` (RFC 3339), and by what. Takes long where a person chose a password or a token, so
+/// nothing is to be locked meanwhile; what it says of an invite is to be asked again when the state is changed.
+pub(super) fn admit(
     state: &RelayState,
     request: &SetupRequest,
     rule: Enrolment,
-) -> Result<AuthCheck, AuthError> {
+    now: &str,
+) -> Result<Admission, AuthError> {
     let name = request.connector_name.as_str();
     if let Some(connector) = state.connectors.get(name) {
-        return Ok(AuthCheck::Known(connector.password.clone()));
+        let is_right = connector.password.is(&request.password);
+        return is_right
+            .then_some(Admission::Known)
+            .ok_or(AuthError::WrongPassword);
     }
     if state.is_revoked(name) {
         return Err(AuthError::Revoked);
@@ -89,29 +108,19 @@ pub(super) fn check_for(
     if state.connectors.len() >= MAX_CONNECTORS {
         return Err(AuthError::Full);
     }
-    match (rule, &state.enroll_token, &request.enroll_token) {
-        (Enrolment::Open, ..) => Ok(AuthCheck::New),
-        (Enrolment::WithToken, _, None) => Err(AuthError::NoToken),
-        (Enrolment::WithToken, None, Some(_)) => Err(AuthError::WrongToken),
-        (Enrolment::WithToken, Some(kept), Some(_)) => Ok(AuthCheck::NewWithToken(kept.clone())),
+    if rule == Enrolment::Open {
+        return Ok(Admission::Open);
     }
-}
-
-/// Makes those comparisons. True when the connector is to be enrolled.
-pub(super) fn verify(check: &AuthCheck, request: &SetupRequest) -> Result<bool, AuthError> {
-    match check {
-        AuthCheck::New => Ok(true),
-        AuthCheck::Known(password) if password.is(&request.password) => Ok(false),
-        AuthCheck::Known(_) => Err(AuthError::WrongPassword),
-        AuthCheck::NewWithToken(kept) => match &request.enroll_token {
-            Some(token) if kept.is(token) => Ok(true),
-            _ => Err(AuthError::WrongToken),
-        },
-    }
+    let token = request.enroll_token.as_ref().ok_or(AuthError::NoToken)?;
+    let invite = state.invites.of_token(token).ok_or(AuthError::WrongToken)?;
+    invite.check(now)?;
+    Ok(Admission::Invited(invite.id.clone()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::invites::Invite;
+    use super::super::secret::SecretHash;
     use super::super::setup_request::tests::with;
     use super::super::state::Connector;
     use super::*;
@@ -124,17 +133,22 @@ mod tests {
             enrolled_at: String::new(),
             called_at: String::new(),
             caller: Default::default(),
-            applications: Vec::new(),
+            invite: None,
+            applications: Vec::new().into(),
         }
     }
 
     #[test]
     fn each_way_in_and_each_way_out() {
         let token = "t".repeat(40);
-        let mut state = RelayState {
-            enroll_token: Some(SecretHash::of(&token)),
-            ..RelayState::default()
-        };
+        let mut state = RelayState::default();
+        let invite = Invite::common(SecretHash::of(&token), "");
+        let by_invite = Admission::Invited(invite.id.clone());
+        state.invites.add(invite, "").unwrap();
+        let ended = "e".repeat(40);
+        let mut invite = Invite::common(SecretHash::of(&ended), "");
+        invite.forbidden_at = Some("then".into());
+        state.invites.add(invite, "").unwrap();
         state
             .connectors
             .insert("known".into(), connector(&"p".repeat(43)));
@@ -142,10 +156,10 @@ mod tests {
         assert!(state.revoke("out", "").is_some() && state.revoke("out", "").is_none());
         let verdict = |changes, rule| {
             let request = with(changes).unwrap();
-            check_for(&state, &request, rule).and_then(|check| verify(&check, &request))
+            admit(&state, &request, rule, "now")
         };
         for (changes, rule, expected) in [
-            (json!({}), Enrolment::Open, Ok(true)),
+            (json!({}), Enrolment::Open, Ok(Admission::Open)),
             (json!({}), Enrolment::WithToken, Err(AuthError::NoToken)),
             (
                 json!({"enroll_token": "x"}),
@@ -155,13 +169,22 @@ mod tests {
             (
                 json!({"enroll_token": token}),
                 Enrolment::WithToken,
-                Ok(true),
+                Ok(by_invite),
             ),
-            (json!({"enroll_token": "x"}), Enrolment::Open, Ok(true)),
+            (
+                json!({"enroll_token": ended}),
+                Enrolment::WithToken,
+                Err(AuthError::NotGood(NotGood::Forbidden)),
+            ),
+            (
+                json!({"enroll_token": "x"}),
+                Enrolment::Open,
+                Ok(Admission::Open),
+            ),
             (
                 json!({"connector_name": "known"}),
                 Enrolment::WithToken,
-                Ok(false),
+                Ok(Admission::Known),
             ),
             (
                 json!({"connector_name": "known", "password": "q".repeat(43)}),
@@ -195,13 +218,14 @@ mod tests {
         for number in 0..MAX_CONNECTORS {
             state.connectors.insert(number.to_string(), one.clone());
         }
-        let full = check_for(&state, &with(json!({})).unwrap(), Enrolment::Open);
+        let full = admit(&state, &with(json!({})).unwrap(), Enrolment::Open, "");
         assert_eq!(full, Err(AuthError::Full));
-        let known = check_for(
+        let known = admit(
             &state,
             &with(json!({"connector_name": "7"})).unwrap(),
             Enrolment::Open,
+            "",
         );
-        assert!(matches!(known, Ok(AuthCheck::Known(_))));
+        assert_eq!(known, Ok(Admission::Known));
     }
 }

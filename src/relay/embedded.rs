@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::connector_auth::Enrolment;
+use super::quota::Quota;
 use super::server::{self, Options, Running, StartError, Whereabouts};
 use super::urls::PublicPorts;
 use crate::store::{self, ClaimError, CredentialStore, DataDir, Instance, JsonFile};
@@ -138,12 +139,15 @@ fn start_near(
         tunnel_listener,
         metrics_listener: None,
         ports: PublicPorts::Shared,
+        port_range: None,
         run_dir: PathBuf::from(run_dir),
         domain: "localhost".to_owned(),
         public_url: None,
         external_ip: Ipv4Addr::LOCALHOST.to_string(),
         enrolment: Enrolment::WithToken,
         enroll_token: None,
+        makes_invite: false,
+        quota: Quota::default(),
         trust_proxy: Vec::new(),
         connections: None,
         answer_time: None,

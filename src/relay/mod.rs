@@ -1,14 +1,15 @@
 //! The relay: the remote side of tunnels, with its gateway to the sites behind them.
 //!
 //! ```text
-//!              ┌── own names ── api ── setup ──┬── setup_request, connector_auth, allocator, names   (pure)
-//! http ────────┤                 └── status    └── state_store ── state ── relay.json
+//!              ┌── own names ── api ── setup ──┬── setup_request, connector_auth, invites, allocator, names   (pure)
+//! http ────────┤                 └── status    └── state_store ── state, journal ── relay.json
 //!              └── {site}.{domain} ── gateway ── sites ── tunnel server ── policy: who may what
 //! Prometheus ──── metrics: what all of these count
 //! ```
 //!
 //! [`start`] puts these together; [`embedded`] is the relay that a manager starts where no server is named, and
-//! [`revoke`], [`allow`] and [`enrolled`] work on the directory of one that need not run. Nothing here knows the
+//! [`revoke`], [`allow`], [`enrolled`], [`invite`], [`invites()`] and [`uninvite`] work on the directory of one that need
+//! not run. Nothing here knows the
 //! manager.
 
 pub mod embedded;
@@ -18,13 +19,18 @@ mod allocator;
 mod api;
 mod app_state;
 mod call_stats;
+mod certificates;
 mod connector_auth;
-mod log_limiter;
+mod connects;
+mod invites;
+mod inviting;
+mod journal;
 mod metrics;
 pub(crate) mod names;
 mod offline;
 mod operator;
 mod policy;
+mod quota;
 mod revocation;
 mod secret;
 mod server;
@@ -37,7 +43,12 @@ mod status;
 mod urls;
 
 pub use connector_auth::Enrolment;
-pub use offline::{Enrolled, Revoked, allow, enrolled, has_state, revoke};
+pub use invites::InviteTerms;
+pub use offline::{
+    Enrolled, Revoked, allow, enrolled, has_state, invite, invites, revoke, uninvite,
+};
+pub use quota::Quota;
+pub use revocation::AllowedAgain;
 pub use server::{Options, Running, StartError, Whereabouts, start};
 pub use state_store::{Error as StateError, hint_of};
 pub use urls::{InvalidUrl, PublicPorts, PublicUrl, check_domain};

@@ -3,17 +3,23 @@
 use std::fmt;
 use std::time::SystemTime;
 
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::revocation::turn_out;
+use super::invites::{InviteTerms, TooMany};
+use super::inviting;
+use super::revocation::{AllowedAgain, TurnedOut, turn_out};
 use super::state::{Application, NotAllowed, cutoff};
 use super::state_store::{self, Error as StateError, StateStore};
 use super::status;
 use crate::store::DataDir;
+use crate::store::time::rfc3339;
 
 /// What became of a connector that was turned out. Shows no secret.
 pub struct Revoked {
-    /// The enrol token that holds from now on, where one is needed. A secret that is shown this once.
+    /// What let it in and lets nobody in any more, as `id`, `label` and `common` of [`invites`]; null where nothing did.
+    pub invite: Value,
+    /// Made in the place of the one token that all shared. A secret that is shown this once.
     pub enroll_token: Option<Zeroizing<String>>,
 }
 
@@ -33,18 +39,48 @@ pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError>
     let store = StateStore::open(data, &mut Vec::new())?;
     let turned_out = store
         .writer()
-        .update(|state| Ok::<_, StateError>(turn_out(state, name)))?;
-    Ok(turned_out.map(|(_, enroll_token)| Revoked { enroll_token }))
+        .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
+    Ok(turned_out.map(|turned_out: TurnedOut| Revoked {
+        invite: turned_out.invite(),
+        enroll_token: turned_out.enroll_token,
+    }))
 }
 
-/// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name. True when
-/// the connector is back with what it had, false when it is to enrol again.
-pub fn allow(data: &DataDir, name: &str) -> Result<Option<bool>, StateError> {
+/// Makes an invite while no relay runs on the directory: its token, a secret that is shown this once, and the rest
+/// as [`invites`] shows it.
+pub fn invite(
+    data: &DataDir,
+    terms: InviteTerms,
+) -> Result<(Zeroizing<String>, Value), StateError> {
+    let store = StateStore::open(data, &mut Vec::new())?;
+    let made = store
+        .writer()
+        .update(|state| inviting::make(state, terms).map_err(|TooMany| StateError::Invites));
+    made.map(|made| (made.token.clone(), made.shown()))
+}
+
+/// Takes one back while no relay runs on the directory; false where there is none of that id.
+pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
+    let store = StateStore::open(data, &mut Vec::new())?;
+    let now = rfc3339(SystemTime::now());
+    store
+        .writer()
+        .update(|state| Ok(state.invites.take_back(id, &now)))
+}
+
+/// The invites, read from the directory whether or not a relay runs on it: JSON as the relay's API describes it.
+pub fn invites(data: &DataDir) -> Result<Vec<Value>, StateError> {
+    let state = state_store::peek(data)?.unwrap_or_default();
+    Ok(inviting::shown(&state))
+}
+
+/// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name.
+pub fn allow(data: &DataDir, name: &str) -> Result<Option<AllowedAgain>, StateError> {
     let store = StateStore::open(data, &mut Vec::new())?;
     store.writer().update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
-            Ok(back) => Ok(Some(back.is_some())),
+            Ok(allowed) => Ok(Some(AllowedAgain::from(&allowed))),
             Err(NotAllowed::NotRevoked) => Ok(None),
             Err(NotAllowed::Full) => Err(StateError::Full),
         }
@@ -64,6 +100,8 @@ pub struct Enrolled {
     pub version: String,
     /// Where it called from last.
     pub source: String,
+    /// `id` and `label` of the invite that let it in; null where none was needed.
+    pub invite: Value,
     /// Whether it was turned out.
     pub is_revoked: bool,
     /// Its applications: the name of each, and where it leads to.
@@ -86,6 +124,7 @@ pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
         label: connector.caller.label.clone(),
         version: connector.caller.version.clone(),
         source: connector.caller.source.clone(),
+        invite: json!(connector.invite),
         is_revoked: false,
         applications: connector.applications.iter().map(of).collect(),
     });
@@ -95,6 +134,7 @@ pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
         label: revoked.label,
         version: String::new(),
         source: String::new(),
+        invite: json!(revoked.invite),
         is_revoked: true,
         applications: Vec::new(),
     });

@@ -1,13 +1,17 @@
 //! What the tunnel server asks: who may log in, and which ports are whose.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::certificates;
 use super::setup::Service;
 use crate::http::auth::{RateLimiter, WhenFull};
+use crate::sync::Mutex;
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{Grant, Policy, Visits};
+use crate::tunnel::server::{Grant, Policy, TokenBucket, Visits};
 
 /// Wrong logins a minute after which a source's guesses at a weak password are not even looked at.
 const WRONG_LOGINS: usize = 30;
@@ -19,14 +23,47 @@ const LOCAL_HOSTS: [&str; 5] = ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"
 pub(super) struct TunnelPolicy {
     service: Arc<Service>,
     wrong_logins: RateLimiter,
+    rates: Rates,
+}
+
+/// The rate of each connector, where there is one, over all its tunnels.
+struct Rates {
+    bytes_per_second: Option<NonZeroU64>,
+    /// By the connector's name.
+    buckets: Mutex<HashMap<String, Arc<TokenBucket>>>,
 }
 
 impl TunnelPolicy {
     pub(super) fn new(service: Arc<Service>) -> Self {
+        let rates = Rates::new(service.quota.bytes_per_second());
         Self {
             service,
             wrong_logins: RateLimiter::new(WRONG_LOGINS, WhenFull::Forget),
+            rates,
         }
+    }
+}
+
+impl Rates {
+    fn new(bytes_per_second: Option<u64>) -> Self {
+        Self {
+            bytes_per_second: bytes_per_second.and_then(NonZeroU64::new),
+            buckets: Mutex::default(),
+        }
+    }
+
+    /// What a connector's tunnels share. Who comes back is not better off: what nobody uses is forgotten only when it
+    /// is as a new one.
+    fn of(&self, connector: &str, now: Instant) -> Option<Arc<TokenBucket>> {
+        let rate = self.bytes_per_second?;
+        let mut buckets = self.buckets.lock();
+        if let Some(bucket) = buckets.get(connector) {
+            return Some(Arc::clone(bucket));
+        }
+        buckets.retain(|_, bucket| Arc::strong_count(bucket) > 1 || !bucket.is_full(now));
+        let bucket = Arc::new(TokenBucket::new(rate, now));
+        buckets.insert(connector.to_owned(), Arc::clone(&bucket));
+        Some(bucket)
     }
 }
 
@@ -49,19 +86,29 @@ impl Policy for TunnelPolicy {
         if !LOCAL_HOSTS.contains(&remote.local_host.as_str()) {
             return Grant::Denied;
         }
+        let urls = &self.service.urls;
         let state = self.service.store.snapshot();
         let Some(connector) = state.connectors.get(holder) else {
             return Grant::Denied;
         };
         match connector.at_port(remote.local_port) {
-            Some(application) if application.site.is_some() => Grant::Held,
+            Some(application) if application.site.is_some() => {
+                certificates::note(&self.service, holder, remote.local_port);
+                Grant::Held
+            }
             Some(application) if self.service.sites.is_over(application) => Grant::Denied,
-            Some(_) => self.service.urls.ports_ip().map_or(Grant::Denied, |ip| {
+            // It has one of before the operator named others: it is to ask anew.
+            Some(application) if !urls.port_range.contains(&application.port) => Grant::Denied,
+            Some(_) => urls.ports_ip().map_or(Grant::Denied, |ip| {
                 Grant::ListenAt((ip, remote.local_port).into())
             }),
             None if connector.api_port == remote.local_port => Grant::Held,
             None => Grant::Denied,
         }
+    }
+
+    fn rate(&self, holder: &str) -> Option<Arc<TokenBucket>> {
+        self.rates.of(holder, Instant::now())
     }
 
     fn visits(&self, holder: &str, remote: &Remote) -> Visits {
@@ -78,5 +125,26 @@ impl Policy for TunnelPolicy {
             }),
             stats: stats.unwrap_or_default(),
         }
+    }
+
+    fn left(&self, holder: &str, port: u16) {
+        certificates::note(&self.service, holder, port);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tunnels_of_a_connector_share_one_rate_and_no_other_has_it() {
+        let (rates, now) = (Rates::new(Some(1)), Instant::now());
+        let of = |connector: &str| rates.of(connector, now).unwrap();
+        let one = of("one");
+        assert!(Arc::ptr_eq(&one, &of("one")) && !Arc::ptr_eq(&one, &of("two")));
+        of("three");
+        // Those that nobody uses any more are as new ones.
+        assert_eq!(rates.buckets.lock().len(), 2);
+        assert!(Rates::new(None).of("one", now).is_none());
     }
 }

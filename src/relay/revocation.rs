@@ -2,11 +2,13 @@
 
 use std::time::SystemTime;
 
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::invites::Invite;
 use super::secret::SecretHash;
 use super::setup::Service;
-use super::state::{Connector, RelayState, cutoff};
+use super::state::{Allowed, Connector, RelayState};
 use super::state_store::Saving;
 use crate::http::ApiError;
 use crate::store::random;
@@ -14,27 +16,64 @@ use crate::store::time::rfc3339;
 
 /// What came of a revocation.
 pub(super) struct RevokeOutcome {
-    /// The enrol token that holds from now on, where one is needed; a secret.
-    pub(super) enroll_token: Option<Zeroizing<String>>,
+    pub(super) turned_out: TurnedOut,
     /// Whether it outlasts the relay.
     pub(super) is_saved: bool,
 }
 
+/// A connector that was turned out.
+pub(super) struct TurnedOut {
+    /// What it was.
+    connector: Connector,
+    /// Whether what had let it in, and lets nobody in any more, is the token that all share.
+    is_common: bool,
+    /// Made in the place of the one token that all shared, where nothing else would let anybody in; a secret.
+    pub(super) enroll_token: Option<Zeroizing<String>>,
+}
+
+impl TurnedOut {
+    /// What had let it in, and lets nobody in any more: `id`, `label` and `common`; null where nothing had.
+    pub(super) fn invite(&self) -> Value {
+        let invite = self.connector.invite.as_ref();
+        invite.map_or(
+            Value::Null,
+            |invite| json!({"id": invite.id, "label": invite.label, "common": self.is_common}),
+        )
+    }
+}
+
+/// What came of undoing a revocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AllowedAgain {
+    /// Whether the connector is back with what it had; else it is to enrol again.
+    pub is_back: bool,
+    /// Whether the invite that had let it in lets others in again.
+    pub is_invite_good: bool,
+}
+
+impl From<&Allowed> for AllowedAgain {
+    fn from(allowed: &Allowed) -> Self {
+        Self {
+            is_back: allowed.connector.is_some(),
+            is_invite_good: allowed.is_invite_good,
+        }
+    }
+}
+
 impl Service {
-    /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The enrol
-    /// token, which it knows, lets nobody in any more; the one in its place, where one is needed, is to
-    /// be shown.
+    /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The invite
+    /// that had let it in, whose token it knows, lets nobody in any more.
     pub(super) fn revoke(&self, name: &str) -> Result<RevokeOutcome, ApiError> {
         let mut writer = self.store.writer();
-        let ((connector, enroll_token), saved) = writer.update_saving(|state| {
+        let (turned_out, saved) = writer.update_saving(|state| {
             let missing = || ApiError::not_found("there is no connector of this name");
-            let revoked = turn_out(state, name).ok_or_else(missing)?;
-            Ok::<_, ApiError>((revoked, Saving::Should))
+            let turned_out = turn_out(state, name, &self.cutoff()).ok_or_else(missing)?;
+            Ok::<_, ApiError>((turned_out, Saving::Should))
         })?;
         if let Some(opener) = self.opener.get() {
             opener.disconnect(name);
         }
-        for application in &connector.applications {
+        for application in &turned_out.connector.applications {
             self.forget(name, application);
         }
         match &saved {
@@ -44,43 +83,50 @@ impl Service {
             ),
         }
         Ok(RevokeOutcome {
-            enroll_token,
+            turned_out,
             is_saved: saved.is_ok(),
         })
     }
 
-    /// Undoes a revocation. True when the connector is back with what it had, false when it is to
-    /// enrol again.
-    pub(super) fn allow(&self, name: &str) -> Result<bool, ApiError> {
+    /// Undoes a revocation.
+    pub(super) fn allow(&self, name: &str) -> Result<AllowedAgain, ApiError> {
         let mut writer = self.store.writer();
-        let back = writer.update(|state| {
-            state.sweep(&cutoff(SystemTime::now()));
+        let allowed = writer.update(|state| {
+            state.sweep(&self.cutoff());
             state.allow(name).map_err(ApiError::from)
         })?;
-        let applications = back.iter().flat_map(|connector| &connector.applications);
+        let back = allowed.connector.iter();
+        let applications = back.flat_map(|connector| &connector.applications);
         if let Some(opener) = self.opener.get() {
             for application in applications {
                 self.sites.put(name, application, opener);
             }
         }
         log::info!("'{name}' is allowed again");
-        Ok(back.is_some())
+        Ok(AllowedAgain::from(&allowed))
     }
 }
 
-/// Revokes a connector, and the enrol token with it where there is one: what the connector was, and
-/// the token that holds now. `None` where there is no such connector.
-pub(super) fn turn_out(
-    state: &mut RelayState,
-    name: &str,
-) -> Option<(Connector, Option<Zeroizing<String>>)> {
+/// Revokes a connector, and the invite that had let it in. What was given up before `cutoff` is anybody's. `None` where there is no such connector.
+pub(super) fn turn_out(state: &mut RelayState, name: &str, cutoff: &str) -> Option<TurnedOut> {
     let now = SystemTime::now();
-    state.sweep(&cutoff(now));
-    let connector = state.revoke(name, &rfc3339(now))?;
-    if state.enroll_token.is_none() {
-        return Some((connector, None));
+    state.sweep(cutoff);
+    let now = rfc3339(now);
+    let connector = state.revoke(name, &now)?;
+    let invited_by = connector.invite.as_ref();
+    // One that was taken back, or forgotten, lets nobody in anyway.
+    let invite = invited_by.and_then(|invite| state.invites.forbid(&invite.id, &now));
+    let is_common = invite.is_some_and(|invite| invite.is_common);
+    let mut enroll_token = None;
+    if is_common && !state.invites.has_good(&now) {
+        let token = Zeroizing::new(random::token());
+        let invite = Invite::common(SecretHash::of(&token), &now);
+        // There is room where none is good.
+        enroll_token = state.invites.add(invite, &now).is_ok().then_some(token);
     }
-    let token = Zeroizing::new(random::token());
-    state.renew_token(SecretHash::of(&token), &rfc3339(now));
-    Some((connector, Some(token)))
+    Some(TurnedOut {
+        connector,
+        is_common,
+        enroll_token,
+    })
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,9 +16,12 @@ use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
 use super::gateway::{Gateway, GatewayConfig};
+use super::invites::{Invite, InviteTerms};
+use super::inviting::{self, Made};
 use super::metrics;
 use super::operator::Operator;
 use super::policy::TunnelPolicy;
+use super::quota::Quota;
 use super::secret::SecretHash;
 use super::setup::Service;
 use super::sites::SiteTable;
@@ -28,7 +32,7 @@ use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::net::Cidr;
 use crate::net::authority::authority;
 use crate::store::time::rfc3339;
-use crate::store::{self, DataDir, Instance, random, to_json};
+use crate::store::{self, DataDir, Instance, to_json};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 
@@ -51,6 +55,8 @@ pub struct Options {
     pub metrics_listener: Option<TcpListener>,
     /// Where public ports are bound.
     pub ports: PublicPorts,
+    /// Which ports those are; 20000 to 29999 where none.
+    pub port_range: Option<RangeInclusive<u16>>,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
     /// Sites are labels before it.
@@ -59,10 +65,14 @@ pub struct Options {
     pub public_url: Option<PublicUrl>,
     /// What connectors dial.
     pub external_ip: String,
-    /// Whether unknown connectors need the enrol token.
+    /// Whether unknown connectors need an enrol token.
     pub enrolment: Enrolment,
-    /// The enrol token; where there is none, the one from before holds, and the first is made.
+    /// The enrol token that all share, beside the invites; where there is none, the one from before holds.
     pub enroll_token: Option<Zeroizing<String>>,
+    /// Whether the first start makes an invite, where a token is needed and none is there.
+    pub makes_invite: bool,
+    /// What each connector may have.
+    pub quota: Quota,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
     /// Connections to the gateway at once; the default of [`Limits::connections`] where none.
@@ -82,10 +92,10 @@ pub struct Running {
     /// Serves the figures, where they are asked for.
     figures: Option<Server>,
     tunnels: tunnel::Server,
-    /// The enrol token, where one was made now. It is a secret that is shown this once.
-    pub new_enroll_token: Option<Zeroizing<String>>,
-    /// Where the enrol token that was given was forbidden by a revocation, and is not used: since when
-    /// another one holds, RFC 3339.
+    /// The invite that was made now: its token, a secret that is shown this once, and its end, RFC 3339.
+    pub new_invite: Option<(Zeroizing<String>, String)>,
+    /// Where the enrol token that was given is forbidden and lets nobody in: since when, RFC 3339; empty where an
+    /// earlier version has forbidden it.
     pub forbidden_token: Option<String>,
     /// Files that could not be read and were set aside.
     pub set_aside: Vec<PathBuf>,
@@ -159,14 +169,17 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let store = StateStore::open(&options.data, &mut set_aside)?;
     let keys = state_store::host_keys(&options.data, &mut set_aside)?;
     let token = match options.enrolment {
-        Enrolment::WithToken => enroll_token(&store, options.enroll_token)?,
-        Enrolment::Open => TokenAtStart::default(),
+        Enrolment::WithToken => {
+            invites_at_start(&store, options.enroll_token.as_ref(), options.makes_invite)?
+        }
+        Enrolment::Open => InvitesAtStart::default(),
     };
     let listen = options.listener.local_addr()?;
     let mut urls = PublicUrls::new(&options.domain, listen, options.public_url);
     urls.external_ip = options.external_ip;
     urls.tunnel = options.tunnel_listener.local_addr()?;
     urls.ports = options.ports;
+    urls.port_range = options.port_range.unwrap_or(urls.port_range);
     let key = keys.first().expect("a key of each kind was read or made");
     urls.fingerprint = key.public().fingerprint();
     let operator = Operator::new(urls.port);
@@ -179,7 +192,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let answer_time = options.answer_time;
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
     let kept = (store, SiteTable::new(&options.data));
-    let service = Arc::new(Service::new(kept, urls, options.enrolment));
+    let rules = (options.enrolment, options.quota);
+    let service = Arc::new(Service::new(kept, urls, rules));
     let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
     let gateway = Gateway::new(gateway, service.clone());
     let app = Arc::new(AppState {
@@ -210,7 +224,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         server,
         figures: figures.transpose()?,
         tunnels,
-        new_enroll_token: token.made,
+        new_invite: token.made,
         forbidden_token: token.forbidden,
         set_aside,
     })
@@ -307,6 +321,7 @@ impl Running {
     /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.
     pub fn stop(self) {
         let Self {
+            service,
             server,
             figures,
             tunnels,
@@ -327,6 +342,7 @@ impl Running {
             }
             tunnels.stop();
         });
+        service.store.end();
     }
 }
 
@@ -340,48 +356,65 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     (ip, address.port()).into()
 }
 
-/// What came of the enrol token at the start.
+/// What came of the invites at the start.
 #[derive(Default)]
-struct TokenAtStart {
-    /// Made now, and to be shown.
-    made: Option<Zeroizing<String>>,
-    /// The one that was given lets nobody in: since when another one holds.
+struct InvitesAtStart {
+    /// Made now, and to be shown: its token, and its end.
+    made: Option<(Zeroizing<String>, String)>,
+    /// The token that was given lets nobody in: since when.
     forbidden: Option<String>,
 }
 
-/// Keeps the token that was given, or makes the first. One that a revocation forbade is not kept, so
-/// that a command line of old lets nobody in.
-fn enroll_token(
+/// Keeps the token that was given as the one that all share, or makes the first invite. One that is forbidden is not
+/// kept, so that a command line of old lets nobody in.
+fn invites_at_start(
     store: &StateStore,
-    given: Option<Zeroizing<String>>,
-) -> Result<TokenAtStart, StartError> {
+    given: Option<&Zeroizing<String>>,
+    makes_invite: bool,
+) -> Result<InvitesAtStart, StateError> {
     let state = store.snapshot();
-    let known = &state.enroll_token;
-    let is_forbidden =
-        |given: &Zeroizing<String>| state.forbidden_tokens.iter().any(|kept| kept.is(given));
-    if known.is_some() && given.as_ref().is_some_and(is_forbidden) {
-        return Ok(TokenAtStart {
-            forbidden: Some(state.enroll_token_since.clone()),
-            ..TokenAtStart::default()
-        });
-    }
-    let made = match (&given, known) {
-        (Some(given), Some(known)) if known.is(given) => return Ok(TokenAtStart::default()),
-        (None, Some(_)) => return Ok(TokenAtStart::default()),
-        (Some(_), _) => None,
-        (None, None) => Some(Zeroizing::new(random::token())),
+    let mut at_start = InvitesAtStart::default();
+    let Some(given) = given else {
+        if makes_invite && state.invites.is_empty() {
+            at_start.made = Some(first_invite(store)?);
+        }
+        return Ok(at_start);
     };
-    if let Some(token) = given.as_ref().or(made.as_ref()) {
-        let kept = SecretHash::of(token);
-        store.writer().update(|state| {
-            state.set_token(kept, &rfc3339(SystemTime::now()));
-            Ok::<_, StateError>(())
-        })?;
+    let known = state.invites.of_token(given);
+    at_start.forbidden = match known.and_then(|invite| invite.forbidden_at.clone()) {
+        None if state.forbidden_tokens.iter().any(|kept| kept.is(given)) => Some(String::new()),
+        forbidden => forbidden,
+    };
+    let is_as_before = known.is_some_and(|invite| state.invites.is_shared(&invite.id));
+    if at_start.forbidden.is_some() || is_as_before {
+        return Ok(at_start);
     }
-    Ok(TokenAtStart {
-        made,
-        forbidden: None,
-    })
+    let now = rfc3339(SystemTime::now());
+    let new = known.is_none().then(|| SecretHash::of(given));
+    let known = known.map(|invite| invite.id.clone());
+    store.writer().update(|state| {
+        let id = match (new, known) {
+            (Some(token), _) => {
+                let invite = Invite::common(token, &now);
+                let id = invite.id.clone();
+                let added = state.invites.add(invite, &now);
+                added.map_err(|_| StateError::Invites)?;
+                id
+            }
+            (None, known) => known.expect("it is new, or known"),
+        };
+        state.invites.share(&id);
+        Ok::<_, StateError>(())
+    })?;
+    Ok(at_start)
+}
+
+fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
+    let Made { token, invite } = store.writer().update(|state| {
+        let made = inviting::make(state, InviteTerms::default());
+        made.map_err(|_| StateError::Invites)
+    })?;
+    Ok((token, invite.expires.unwrap_or_default()))
 }
 
 /// The relay's own names, with the port that belongs to each: beside those of loopback the address

@@ -1,5 +1,6 @@
 //! What the relay does for connectors: quick-setup, with the ports and sites that come of it.
 
+use std::fmt;
 use std::net::{IpAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,10 +11,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::allocator::{self, AllocError, FreePort, PUBLIC_PORTS, Surroundings};
-use super::connector_auth::{self, AuthCheck, AuthError, Enrolment};
+use super::allocator::{self, AllocError, FreePort, Surroundings};
+use super::connector_auth::{self, Admission, AuthError, Enrolment};
+use super::connects::Connects;
 use super::gateway::{Site, Sites};
-use super::log_limiter::LogLimiter;
+use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
@@ -22,8 +24,10 @@ use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
 use crate::http::ApiError;
 use crate::http::auth::{Code, RateLimiter, WhenFull};
+use crate::store::expiry::Clocks;
 use crate::store::random;
 use crate::store::time::rfc3339;
+use crate::sync::LogLimiter;
 use crate::tunnel::server::Opener;
 
 /// Quick-setup calls of one source a minute.
@@ -42,8 +46,14 @@ pub(super) struct Service {
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
     enrolment: Enrolment,
+    /// What each connector may have.
+    pub(super) quota: Quota,
     calls: RateLimiter,
     turned_away: LogLimiter,
+    pub(super) connects: Connects,
+    /// When it began.
+    since: Clocks,
+    answered: LogLimiter,
     /// Set once the tunnel server stands, which needs this service first.
     pub(super) opener: OnceLock<Opener>,
     /// Connectors that were let in for the first time since the relay started.
@@ -71,18 +81,27 @@ impl Service {
     pub(super) fn new(
         (store, sites): (StateStore, SiteTable),
         urls: PublicUrls,
-        enrolment: Enrolment,
+        (enrolment, quota): (Enrolment, Quota),
     ) -> Self {
         Self {
             store,
             urls,
             sites: Arc::new(sites),
             enrolment,
+            quota,
             calls: RateLimiter::new(CALLS, WhenFull::Forget),
             turned_away: LogLimiter::default(),
+            connects: Connects::default(),
+            since: Clocks::now(),
+            answered: LogLimiter::default(),
             opener: OnceLock::new(),
             enrolments: AtomicU64::new(0),
         }
+    }
+
+    /// What was given up before this is anybody's. The clock may have been set forward, and be wrong.
+    pub(super) fn cutoff(&self) -> String {
+        cutoff(Clocks::now().wall_as_passed(self.since))
     }
 
     /// From here on sites lead somewhere.
@@ -100,22 +119,19 @@ impl Service {
         source: IpAddr,
         is_vouched_for: bool,
     ) -> Result<Value, ApiError> {
-        let (request, check) = self.let_in(body, source, is_vouched_for)?;
+        let (request, admission) = self.let_in(body, source, is_vouched_for)?;
         // Who has made one himself tells it nobody.
         let code = match request.code_sha256 {
             Some(_) => Zeroizing::default(),
             None => Zeroizing::new(random::token()),
         };
-        let (api_port, assigned) = self.assign(&request, &check, &code)?;
-        if !matches!(check, AuthCheck::Known(_)) {
+        let (api_port, assigned) = self.assign(&request, &admission, &code)?;
+        if !matches!(admission, Admission::Known) {
             self.enrolments.fetch_add(1, Ordering::Relaxed);
         }
         let url = self.urls.application_url(&assigned);
-        log::info!(
-            "{source}: '{}' has {url} for {}",
-            request.connector_name,
-            assigned.target
-        );
+        let (name, target) = (&request.connector_name, &assigned.target);
+        self.tell_answered(format_args!("{source}: '{name}' has {url} for {target}"));
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
@@ -125,7 +141,7 @@ impl Service {
         body: &Value,
         source: IpAddr,
         is_vouched_for: bool,
-    ) -> Result<(SetupRequest, AuthCheck), ApiError> {
+    ) -> Result<(SetupRequest, Admission), ApiError> {
         let Some(fields) = body.as_object() else {
             return Err(ApiError::bad_request("the body must be a JSON object"));
         };
@@ -140,10 +156,11 @@ impl Service {
             self.enrolment
         };
         let name = &request.connector_name;
-        let check = self
-            .admit(&request, rule)
+        let now = rfc3339(SystemTime::now());
+        let admission = connector_auth::admit(&self.store.snapshot(), &request, rule, &now)
+            .map_err(ApiError::from)
             .inspect_err(|error| self.tell_turned_away(source, name, error))?;
-        Ok((request, check))
+        Ok((request, admission))
     }
 
     /// Whether this is the password of a connector that is known, found out at no cost.
@@ -156,9 +173,11 @@ impl Service {
     pub(super) fn is_slow(&self, connector: &str, password: &str) -> bool {
         let state = self.store.snapshot();
         let known = state.connectors.get(connector);
-        let known = known.map(|connector| &connector.password);
-        let hash = known.or(state.enroll_token.as_ref());
-        hash.is_some_and(SecretHash::is_slow) || secret::is_slow(password)
+        let is_slow = match known {
+            Some(connector) => connector.password.is_slow(),
+            None => state.invites.is_slow(),
+        };
+        is_slow || secret::is_slow(password)
     }
 
     /// Counts a call; 429 with the time to wait where it is one too many.
@@ -168,32 +187,27 @@ impl Service {
 
     /// Whoever is not let in can come any number of times, and does not get to fill the disk.
     fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
-        let (may, more) = self.turned_away.count(Instant::now());
-        if let Some(more) = more {
-            log::info!("{more} more calls were turned away and are not shown");
-        }
-        if may {
-            log::info!("{source}: '{name}' is turned away: {error}");
-        }
+        let line = format_args!("{source}: '{name}' is turned away: {error}");
+        let others = "calls were turned away and";
+        self.turned_away.info(module_path!(), others, line);
     }
 
-    /// What lets the call in, which has been proved.
-    fn admit(&self, request: &SetupRequest, rule: Enrolment) -> Result<AuthCheck, ApiError> {
-        let check = connector_auth::check_for(&self.store.snapshot(), request, rule)?;
-        connector_auth::verify(&check, request)?;
-        Ok(check)
+    /// Neither does one who is, and whose calls nobody counts.
+    fn tell_answered(&self, line: fmt::Arguments<'_>) {
+        let others = "calls were answered and";
+        self.answered.info(module_path!(), others, line);
     }
 
     /// The connector's API port, and what the application is assigned.
     fn assign(
         &self,
         request: &SetupRequest,
-        check: &AuthCheck,
+        admission: &Admission,
         code: &str,
     ) -> Result<(u16, Application), ApiError> {
         // Costly, so before the state is changed.
-        let password = match check {
-            AuthCheck::Known(_) => None,
+        let password = match admission {
+            Admission::Known => None,
             _ => Some(SecretHash::of(&request.password)),
         };
         let digest = || {
@@ -203,7 +217,7 @@ impl Service {
         let code = request.needs_sign_in().then(digest);
         for _ in 0..PORT_SEARCHES {
             let free_port = self.free_port(request)?;
-            match self.assign_at(request, (check, &password), &code, free_port) {
+            match self.assign_at(request, (admission, &password), &code, free_port) {
                 Err(SetupError::Outdated) => {}
                 Err(SetupError::Refused(error)) => return Err(error),
                 Ok(assigned) => return Ok(assigned),
@@ -218,9 +232,10 @@ impl Service {
             return Ok(FreePort::NotNeeded);
         }
         let mut state = RelayState::clone(&self.store.snapshot());
-        state.sweep(&cutoff(SystemTime::now()));
-        allocator::check_room(&state, request)?;
-        let Some(candidates) = allocator::candidates(&state, request, PUBLIC_PORTS) else {
+        state.sweep(&self.cutoff());
+        allocator::check_room(&state, request, self.quota.sites)?;
+        let range = self.urls.port_range.clone();
+        let Some(candidates) = allocator::candidates(&state, request, range) else {
             return Ok(FreePort::NotNeeded);
         };
         let ip = self.urls.ports_ip();
@@ -232,15 +247,16 @@ impl Service {
     fn assign_at(
         &self,
         request: &SetupRequest,
-        (check, password): (&AuthCheck, &Option<SecretHash>),
+        (admission, password): (&Admission, &Option<SecretHash>),
         code: &Option<String>,
         free_port: FreePort,
     ) -> Result<(u16, Application), SetupError> {
         let now = rfc3339(SystemTime::now());
         let around = Surroundings {
-            public: PUBLIC_PORTS,
+            public: self.urls.port_range.clone(),
             free_port,
             is_own_name: &|name| self.urls.is_own_name(name),
+            quota: self.quota.sites,
             now: &now,
         };
         // Kept to the end: in another order, a site that was given back could come into the place of the next one of
@@ -248,24 +264,15 @@ impl Service {
         let mut writer = self.store.writer();
         let ((api_port, before, assigned), _) =
             writer.update_saving(|state| -> Result<_, SetupError> {
-                state.sweep(&cutoff(SystemTime::now()));
-                // A revocation may have come in between, and then the token lets nobody in any more.
-                if let AuthCheck::NewWithToken(proved) = check
-                    && state.enroll_token.as_ref() != Some(proved)
-                {
-                    return Err(AuthError::WrongToken.into());
-                }
-                let api_port = enrolled(state, request, password.as_ref(), &now)?;
+                state.sweep(&self.cutoff());
+                let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
                 let before = allocator::before(state, request).cloned();
                 let assigned = allocator::assign(state, request, code.clone(), &around)?;
-                // A known application is served again though nothing can be saved.
-                let is_confirmed = before
-                    .as_ref()
-                    .is_some_and(|before| before.is_confirmed_by(&assigned));
-                let saving = if is_confirmed {
-                    Saving::Should
-                } else {
-                    Saving::Must
+                let saving = match &before {
+                    Some(before) if before.is_repeated_by(&assigned) => Saving::Later,
+                    // A known application is served again though nothing can be saved.
+                    Some(before) if before.is_confirmed_by(&assigned) => Saving::Should,
+                    _ => Saving::Must,
                 };
                 let before = before.map(|before| before.port);
                 Ok(((api_port, before, assigned), saving))
@@ -335,10 +342,8 @@ impl Service {
             state.release(connector, key, &now).ok_or_else(missing)
         })?;
         self.forget(connector, &released);
-        log::info!(
-            "'{connector}' has given back {}",
-            self.urls.application_url(&released)
-        );
+        let url = self.urls.application_url(&released);
+        self.tell_answered(format_args!("'{connector}' has given back {url}"));
         Ok(())
     }
 
@@ -350,6 +355,12 @@ impl Service {
         }
     }
 
+    /// Whether the connector's tunnel holds this port now.
+    pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
+        let opener = self.opener.get();
+        opener.is_some_and(|opener| opener.is_held(connector, port))
+    }
+
     /// What is kept of a connector's password.
     pub(super) fn password(&self, connector: &str) -> Option<SecretHash> {
         let state = self.store.snapshot();
@@ -357,11 +368,11 @@ impl Service {
     }
 }
 
-/// The connector's API port; enrols it where it is new.
+/// The connector's API port; enrols it where it is new, and notes that at its invite.
 fn enrolled(
     state: &mut RelayState,
     request: &SetupRequest,
-    password: Option<&SecretHash>,
+    (admission, password): (&Admission, Option<&SecretHash>),
     now: &str,
 ) -> Result<u16, SetupError> {
     let name = &request.connector_name;
@@ -380,13 +391,24 @@ fn enrolled(
         return Err(AuthError::Revoked.into());
     }
     let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is left"))?;
+    // Another one may have come by it in between, or a revocation.
+    let invite = match admission {
+        Admission::Invited(id) => Some(
+            state
+                .invites
+                .use_by(id, name, now)
+                .map_err(AuthError::from)?,
+        ),
+        Admission::Known | Admission::Open => None,
+    };
     let connector = Connector {
         password: password.clone(),
         api_port,
         enrolled_at: now.to_owned(),
         called_at: now.to_owned(),
         caller: request.caller.clone(),
-        applications: Vec::new(),
+        invite,
+        applications: Vec::new().into(),
     };
     state.connectors.insert(name.clone(), connector);
     Ok(api_port)
@@ -434,6 +456,11 @@ impl From<AllocError> for ApiError {
             AllocError::TooMany => Self::too_many(
                 "this connector has as many applications as it may (100): give some back first",
             ),
+            // 403, not 429: connectors do not ask again by themselves, and show what was said.
+            AllocError::OverQuota(most) => Self::forbidden(format!(
+                "this relay's quota for one connector is {most} applications (--quota-sites), and this one has them: \
+                 remove one, or ask the operator of the relay"
+            )),
             AllocError::Exhausted(what) => Self::too_many(format!("the relay is full: {what}")),
             AllocError::Outdated => Self::too_many("the relay is full: ask again"),
         }

@@ -264,11 +264,14 @@ fn host(text: &str) -> Result<(), &'static str> {
     )
 }
 
+/// What stands in paths of the API and on command lines: `..` would be no path there, and what begins with a hyphen a
+/// flag, so that nobody could revoke a connector of such a name.
 fn identifier(text: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+    let is_plain = !text.starts_with(['.', '-']) && text.len() <= MAX_NAME;
     check(
-        text.len() <= MAX_NAME && text.bytes().all(legal),
-        "at most 64 of letters, digits, hyphen, dot and underscore",
+        is_plain && text.bytes().all(legal),
+        "at most 64 of letters, digits, hyphen, dot and underscore, the first no hyphen and no dot",
     )
 }
 
@@ -375,6 +378,9 @@ pub(super) mod tests {
             json!({"ip": "[::1]"}),
             json!({"connector_name": "a".repeat(65)}),
             json!({"connector_name": ""}),
+            json!({"connector_name": ".."}),
+            json!({"connector_name": "-h"}),
+            json!({"client_app_id": "."}),
             json!({"password": "1234567"}),
             json!({"password": "p".repeat(513)}),
             json!({"client_app_id": "a".repeat(65)}),

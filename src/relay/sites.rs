@@ -342,8 +342,9 @@ impl Terms {
         }
     }
 
+    /// What has ended does not begin again where the clock is set back: its connector has to ask.
     fn is_over(&self, now: Clocks) -> bool {
-        self.expiry.is_some_and(|expiry| expiry.is_over(now))
+        self.has_ended || self.expiry.is_some_and(|expiry| expiry.is_over(now))
     }
 
     /// Whether what visitors had by these terms ends where `new` ones take their place.

@@ -5,23 +5,24 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use super::invites::{Invite, InvitedBy, Invites};
 use super::secret::SecretHash;
 use crate::net::Cidr;
 use crate::store::time::rfc3339;
+use crate::sync::CopyOnWrite;
 
-/// The form that is written; another one is not read.
-pub(super) const VERSION: u32 = 1;
-/// Connectors that may be enrolled. Default 1,000: as many connections as the tunnel server takes.
-pub(super) const MAX_CONNECTORS: usize = 1000;
+/// The form that is written: 2 since there are invites. A later one is not read.
+pub(super) const VERSION: u32 = 2;
+/// Connectors that may be enrolled. Default 2,500: with five applications each, as many connections as the tunnel
+/// server takes.
+pub(super) const MAX_CONNECTORS: usize = 2500;
 /// Applications of a connector. Default 100: as many as a manager holds.
 pub(super) const MAX_APPLICATIONS: usize = 100;
 /// Names that are remembered as turned out; the oldest is forgotten first.
 const MAX_REVOKED: usize = 1000;
-/// Enrol tokens that are remembered as forbidden; the oldest is forgotten first.
-const MAX_FORBIDDEN: usize = 1000;
-/// Names and ports that stay one connector's after it gave them up; the oldest is given away first.
-/// Default 100: as many as it may have at once.
-const MAX_RESERVED: usize = 100;
+/// Names and ports of a connector: those that it has, and those that stay its own after it gave them up, of which the
+/// oldest is given away first. Default 100: as many as it may have at once.
+const MAX_NAMES: usize = MAX_APPLICATIONS;
 /// Time that what a connector gave up, or was turned out with, is given to nobody else. Default 30
 /// days: browsers keep cookies of the name, and people the address.
 const RESERVED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -36,23 +37,28 @@ pub(super) fn cutoff(now: SystemTime) -> String {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct RelayState {
     pub(super) version: u32,
-    /// What lets an unknown connector in; the token itself is nowhere.
+    /// One more with each save.
     #[serde(default)]
+    pub(super) number: u64,
+    /// What lets unknown connectors in; the tokens themselves are nowhere.
+    #[serde(default)]
+    pub(super) invites: Invites,
+    /// The one enrol token of an earlier version, and since when it holds. They are read alone.
+    #[serde(default, skip_serializing)]
     pub(super) enroll_token: Option<SecretHash>,
+    #[serde(default, skip_serializing)]
+    pub(super) enroll_token_since: String,
     #[serde(default)]
-    pub(super) connectors: BTreeMap<String, Connector>,
+    pub(super) connectors: CopyOnWrite<BTreeMap<String, Connector>>,
     /// In the order in which they were turned out.
     #[serde(default)]
     pub(super) revoked: Vec<String>,
     /// What is known of them; of one that an earlier version turned out, nothing.
     #[serde(default)]
     pub(super) revocations: BTreeMap<String, Revocation>,
-    /// Enrol tokens that let nobody in any more, in the order in which that was said.
+    /// Enrol tokens that let nobody in any more, from an earlier version; of later ones their invite says it.
     #[serde(default)]
     pub(super) forbidden_tokens: Vec<SecretHash>,
-    /// Since when the enrol token holds; empty where an earlier version made it.
-    #[serde(default)]
-    pub(super) enroll_token_since: String,
     /// What connectors gave up not long ago, in that order.
     #[serde(default)]
     pub(super) reserved: Vec<Reservation>,
@@ -62,9 +68,21 @@ pub(super) struct RelayState {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Revocation {
     pub(super) at: String,
+    /// The id of the invite that had let it in.
+    #[serde(default)]
+    pub(super) invite: Option<String>,
     /// What it was, for as long as that is kept for it.
     #[serde(default)]
     pub(super) connector: Option<Connector>,
+}
+
+/// A connector that is back, or may come back.
+#[derive(Debug)]
+pub(super) struct Allowed {
+    /// What it is again, where that was kept for it; else it is to enrol anew.
+    pub(super) connector: Option<Connector>,
+    /// Whether the invite that had let it in lets others in again.
+    pub(super) is_invite_good: bool,
 }
 
 /// Why a revocation is not undone; all stays as it is.
@@ -85,10 +103,13 @@ pub(super) struct Reservation {
     #[serde(default)]
     pub(super) port: Option<u16>,
     pub(super) since: String,
+    /// As of the application that had it.
+    #[serde(default)]
+    pub(super) connected_at: Option<String>,
 }
 
 /// One connector.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Connector {
     pub(super) password: SecretHash,
     /// The number that its main tunnel names; nothing listens there.
@@ -100,8 +121,11 @@ pub(super) struct Connector {
     /// Who made it.
     #[serde(default)]
     pub(super) caller: Caller,
+    /// What let it in; none where nothing was asked for.
     #[serde(default)]
-    pub(super) applications: Vec<Application>,
+    pub(super) invite: Option<InvitedBy>,
+    #[serde(default)]
+    pub(super) applications: CopyOnWrite<Vec<Application>>,
 }
 
 /// What a connector says of itself, and where it calls from. Each is empty where it is not known.
@@ -142,6 +166,9 @@ pub(super) struct Application {
     /// Another number than before ends all sign-ins and open streams.
     #[serde(default)]
     pub(super) generation: u64,
+    /// When the site's tunnel last came or went, to a day; of a public port nothing is noted.
+    #[serde(default)]
+    pub(super) connected_at: Option<String>,
 }
 
 /// What visitors with a browser see of an application.
@@ -165,18 +192,35 @@ impl Default for RelayState {
     fn default() -> Self {
         Self {
             version: VERSION,
+            number: 0,
+            invites: Invites::default(),
             enroll_token: None,
-            connectors: BTreeMap::new(),
+            enroll_token_since: String::new(),
+            connectors: CopyOnWrite::default(),
             revoked: Vec::new(),
             revocations: BTreeMap::new(),
             forbidden_tokens: Vec::new(),
-            enroll_token_since: String::new(),
             reserved: Vec::new(),
         }
     }
 }
 
 impl RelayState {
+    /// What an earlier version has written, as this one has it: its enrol token is the one that all share.
+    pub(super) fn migrated(mut self) -> Self {
+        self.version = VERSION;
+        if let Some(token) = self.enroll_token.take() {
+            let invite = Invite::earlier(token, &self.enroll_token_since);
+            for connector in self.connectors.values_mut() {
+                let (id, label) = (invite.id.clone(), String::new());
+                connector.invite.get_or_insert(InvitedBy { id, label });
+            }
+            // There is none so far.
+            let _ = self.invites.add(invite, "");
+        }
+        self
+    }
+
     /// Every application with its connector's name.
     pub(super) fn applications(&self) -> impl Iterator<Item = (&str, &Application)> {
         self.connectors.iter().flat_map(|(name, connector)| {
@@ -191,6 +235,7 @@ impl RelayState {
         let connector = self.connectors.remove(name)?;
         let revocation = Revocation {
             at: now.to_owned(),
+            invite: connector.invite.as_ref().map(|invite| invite.id.clone()),
             connector: Some(connector.clone()),
         };
         self.revocations.insert(name.to_owned(), revocation);
@@ -202,23 +247,9 @@ impl RelayState {
         Some(connector)
     }
 
-    /// Puts another enrol token in the place of the present one, which lets nobody in any more.
-    pub(super) fn renew_token(&mut self, token: SecretHash, now: &str) {
-        self.forbidden_tokens.extend(self.enroll_token.take());
-        let over = self.forbidden_tokens.len().saturating_sub(MAX_FORBIDDEN);
-        self.forbidden_tokens.drain(..over);
-        self.set_token(token, now);
-    }
-
-    /// The enrol token from now on.
-    pub(super) fn set_token(&mut self, token: SecretHash, now: &str) {
-        self.enroll_token = Some(token);
-        now.clone_into(&mut self.enroll_token_since);
-    }
-
     /// Undoes a revocation. The connector is back where what it had is still kept for it, else it may
-    /// enrol again.
-    pub(super) fn allow(&mut self, name: &str) -> Result<Option<Connector>, NotAllowed> {
+    /// enrol again. Its invite lets in again what it may, unless another one that it let in is still out.
+    pub(super) fn allow(&mut self, name: &str) -> Result<Allowed, NotAllowed> {
         let at = self.revoked.iter().position(|revoked| revoked == name);
         let at = at.ok_or(NotAllowed::NotRevoked)?;
         let kept = self.revocations.get(name);
@@ -228,16 +259,24 @@ impl RelayState {
         }
         self.revoked.remove(at);
         let revocation = self.revocations.remove(name);
-        let connector = revocation.and_then(|revocation| revocation.connector);
+        let (invite, connector) =
+            revocation.map_or((None, None), |was| (was.invite, was.connector));
         if let Some(connector) = &connector {
             self.connectors.insert(name.to_owned(), connector.clone());
         }
-        Ok(connector)
+        let mut others = self.revocations.values();
+        let invite = invite.filter(|invite| others.all(|of| of.invite.as_ref() != Some(invite)));
+        let is_invite_good = invite.is_some_and(|invite| self.invites.permit(&invite));
+        Ok(Allowed {
+            connector,
+            is_invite_good,
+        })
     }
 
     /// Gives away what was kept since before `cutoff`, RFC 3339.
     pub(super) fn sweep(&mut self, cutoff: &str) {
         self.reserved.retain(|kept| kept.since.as_str() >= cutoff);
+        self.invites.sweep(cutoff);
         let revocations = self.revocations.values_mut();
         for revocation in revocations.filter(|revocation| revocation.at.as_str() < cutoff) {
             revocation.connector = None;
@@ -252,17 +291,27 @@ impl RelayState {
         // One that comes and goes takes the place of none that went.
         self.reserved
             .retain(|kept| !kept.is_of(connector, site.as_deref(), port));
-        let is_its_own = |kept: &&Reservation| kept.connector == connector;
-        if self.reserved.iter().filter(is_its_own).count() >= MAX_RESERVED
-            && let Some(at) = self.reserved.iter().position(|kept| is_its_own(&kept))
-        {
-            self.reserved.remove(at);
-        }
         self.reserved.push(Reservation {
             connector: connector.to_owned(),
             site,
             port,
             since: now.to_owned(),
+            connected_at: given_up.connected_at.clone(),
+        });
+        self.keep_names_within(connector);
+    }
+
+    /// Gives away the oldest of what a connector gave up where that is, with what it has, more than it may.
+    pub(super) fn keep_names_within(&mut self, connector: &str) {
+        let known = self.connectors.get(connector);
+        let had = known.map_or(0, |known| known.applications.len());
+        let is_its_own = |kept: &Reservation| kept.connector == connector;
+        let kept = self.reserved.iter().filter(|kept| is_its_own(kept)).count();
+        let mut over = (had + kept).saturating_sub(MAX_NAMES);
+        self.reserved.retain(|kept| {
+            let goes = over > 0 && is_its_own(kept);
+            over -= usize::from(goes);
+            !goes
         });
     }
 
@@ -311,6 +360,16 @@ impl Reservation {
 }
 
 impl Application {
+    /// Whether `again` differs in nothing but the time of the call.
+    pub(super) fn is_repeated_by(&self, again: &Application) -> bool {
+        let called_at = self.called_at.clone();
+        *self
+            == Application {
+                called_at,
+                ..again.clone()
+            }
+    }
+
     /// Whether `again` differs in nothing but the time of the call and the value of the code, so that
     /// nobody is let in or kept out by what is on disk where only this has changed.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {
@@ -338,143 +397,5 @@ impl Connector {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn application(key: &str, port: u16, site: Option<&str>) -> Application {
-        let site = site.map(|name| Site {
-            name: name.to_owned(),
-            wish: None,
-            tls: false,
-            code: None,
-            checks_code: false,
-        });
-        Application {
-            key: key.to_owned(),
-            app_id: key.to_owned(),
-            display_name: String::new(),
-            protocol: "http".to_owned(),
-            target: String::new(),
-            port,
-            site,
-            called_at: String::new(),
-            expires: None,
-            allow: Vec::new(),
-            generation: 0,
-        }
-    }
-
-    fn state() -> RelayState {
-        let mut state = RelayState::default();
-        let connector = Connector {
-            password: SecretHash::of(&"p".repeat(43)),
-            api_port: 30_000,
-            enrolled_at: String::new(),
-            called_at: String::new(),
-            caller: Caller::default(),
-            applications: vec![application("1", 20_000, None)],
-        };
-        state.connectors.insert("one".into(), connector);
-        state
-    }
-
-    #[test]
-    fn who_is_allowed_again_has_what_was_kept_and_after_that_nothing() {
-        let mut state = state();
-        assert!(state.revoke("one", "2026-01-01T00:00:00Z").is_some());
-        assert!(state.is_revoked("one") && state.revoke("one", "").is_none());
-        state.sweep("2026-01-01T00:00:00Z");
-        let back = state.allow("one").unwrap().unwrap();
-        assert_eq!(back.applications.len(), 1);
-        assert!(!state.is_revoked("one") && state.connectors.contains_key("one"));
-        state.revoke("one", "2026-01-01T00:00:00Z");
-        state.sweep("2026-01-31T00:00:00Z");
-        assert_eq!(state.turned_out().count(), 0);
-        assert!(state.is_revoked("one"), "that lasts");
-        assert!(state.allow("one").unwrap().is_none());
-        assert_eq!(state.allow("one").err(), Some(NotAllowed::NotRevoked));
-    }
-
-    #[test]
-    fn what_is_kept_for_one_is_not_thrown_away_for_want_of_room() {
-        let mut state = state();
-        let connector = state.connectors["one"].clone();
-        state.revoke("one", "2026-01-01T00:00:00Z").unwrap();
-        for number in 0..MAX_CONNECTORS {
-            let other = connector.clone();
-            state.connectors.insert(number.to_string(), other);
-        }
-        assert_eq!(state.allow("one").err(), Some(NotAllowed::Full));
-        assert!(state.is_revoked("one"));
-        state.revoke("7", "2026-01-01T00:00:00Z").unwrap();
-        let back = state.allow("one").unwrap().unwrap();
-        assert_eq!(back.applications, connector.applications);
-    }
-
-    #[test]
-    fn one_that_comes_and_goes_takes_the_place_of_no_other() {
-        let mut state = state();
-        state.reserve("one", &application("x", 1, Some("old")), "2026-01-01");
-        for _ in 0..2 * MAX_RESERVED {
-            state.reserve("one", &application("y", 2, Some("shop")), "2026-01-02");
-            state.reserve("one", &application("z", 3, None), "2026-01-03");
-        }
-        let kept = |state: &RelayState| -> Vec<Option<String>> {
-            state
-                .reserved
-                .iter()
-                .map(|kept| kept.site.clone())
-                .collect()
-        };
-        let (old, shop) = (Some("old".to_owned()), Some("shop".to_owned()));
-        assert_eq!(kept(&state), [old.clone(), shop, None]);
-        assert_eq!(state.reserved.last().unwrap().port, Some(3));
-        state.use_again("one", &application("a", 9, Some("shop")));
-        state.use_again("two", &application("a", 3, None));
-        assert_eq!(
-            kept(&state),
-            [old.clone(), None],
-            "another's is not its own"
-        );
-        state.use_again("one", &application("a", 3, None));
-        assert_eq!(kept(&state), [old]);
-    }
-
-    #[test]
-    fn a_renewed_token_is_remembered_as_forbidden() {
-        let (first, second) = ("1".repeat(40), "2".repeat(40));
-        let mut state = RelayState::default();
-        state.set_token(SecretHash::of(&first), "then");
-        state.renew_token(SecretHash::of(&second), "now");
-        assert!(state.forbidden_tokens.iter().any(|kept| kept.is(&first)));
-        assert!(state.enroll_token.as_ref().unwrap().is(&second));
-        assert_eq!(state.enroll_token_since, "now");
-    }
-
-    #[test]
-    fn what_is_kept_for_a_connector_is_bounded_and_ends() {
-        let mut state = state();
-        for number in 0..u16::try_from(MAX_RESERVED).unwrap() + 5 {
-            state.reserve("one", &application("x", number, None), "2026-01-02");
-        }
-        state.reserve("two", &application("y", 1, Some("shop")), "2026-01-01");
-        assert_eq!(state.reserved.len(), MAX_RESERVED + 1);
-        assert_eq!(
-            state.reserved.first().unwrap().port,
-            Some(5),
-            "the oldest went"
-        );
-        let last = state.reserved.last().unwrap();
-        assert_eq!((last.site.as_deref(), last.port), (Some("shop"), None));
-        state.sweep("2026-01-02");
-        assert_eq!(state.reserved.len(), MAX_RESERVED);
-    }
-
-    #[test]
-    fn a_book_of_an_earlier_version_is_read() {
-        let earlier = r#"{"version":1,"connectors":{},"revoked":["old"]}"#;
-        let mut state: RelayState = serde_json::from_str(earlier).unwrap();
-        assert!(state.is_revoked("old"));
-        assert!(state.allow("old").unwrap().is_none());
-    }
-}
+#[path = "state_tests.rs"]
+mod tests;

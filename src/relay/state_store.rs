@@ -1,7 +1,7 @@
 //! The data directory: the state on disk and in memory, and the host keys.
 //!
 //! Readers take a snapshot of the state and wait for nobody. Writers come one at a time ([`Writer`]): a change is made
-//! on a copy, saved, and then put in the place of what readers see.
+//! on a copy, saved ([`StateFiles`]), and then put in the place of what readers see.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::journal::{self, JOURNAL, Keep, StateFiles};
 use super::state::{RelayState, VERSION};
 use crate::http::metrics::Histogram;
 use crate::store::{self, DataDir, JsonFile, Locked};
@@ -19,7 +20,7 @@ use crate::tunnel::ssh::{KeyKind, ServerKey};
 
 /// The state.
 const STATE: &str = "relay.json";
-/// Bytes of the state's file. Default 64 MiB: every connector with all its applications.
+/// Bytes of the state's file, and of its journal. Default 64 MiB: every connector with all its applications.
 const STATE_CAP: u64 = 64 * 1024 * 1024;
 /// The host keys, the one whose fingerprint quick-setup names first: clients prefer that kind.
 const KEYS: [(KeyKind, &str); 2] = [
@@ -28,9 +29,6 @@ const KEYS: [(KeyKind, &str); 2] = [
 ];
 /// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
 const KEY_CAP: u64 = 4096;
-
-/// Writes a state where the next start finds it.
-type Save = Box<dyn FnMut(&RelayState) -> Result<(), store::Error> + Send>;
 
 /// The saves since the store was opened.
 #[derive(Debug, Default)]
@@ -48,7 +46,7 @@ pub(super) struct StateStore {
 }
 
 struct Saver {
-    save: Save,
+    files: Box<dyn Keep>,
     saves: Arc<SaveStats>,
     /// Whether the last save failed: what fails is said once, and when it is over.
     is_failing: bool,
@@ -67,6 +65,8 @@ pub(super) enum Saving {
     Must,
     /// It is made in memory at once, and is on disk with the next change that is.
     Should,
+    /// The same, and it is not worth a write of its own: the time of a call.
+    Later,
 }
 
 impl StateStore {
@@ -74,23 +74,28 @@ impl StateStore {
     pub(super) fn open(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
         let file = state_file(home);
         let locked = home.lock()?;
-        let state = match look(home) {
+        let journal = home.read(JOURNAL, STATE_CAP)?.unwrap_or_default();
+        let mut state = match look(home) {
             Err(Error::Store(store::Error::Damaged { .. })) => {
                 aside.push(file.set_aside(&locked)?);
                 RelayState::default()
             }
             state => state?.unwrap_or_default(),
         };
+        if !journal::replay(&mut state, &journal) {
+            aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);
+        }
         drop(locked);
-        Ok(Self::new(state, Box::new(move |state| file.write(state))))
+        let files = StateFiles::new(home.clone(), file);
+        Ok(Self::new(state, Box::new(files)))
     }
 
-    fn new(state: RelayState, save: Save) -> Self {
+    fn new(state: RelayState, files: Box<dyn Keep>) -> Self {
         let saves = Arc::<SaveStats>::default();
         Self {
             current: Mutex::new(Arc::new(state)),
             writer: Mutex::new(Saver {
-                save,
+                files,
                 saves: Arc::clone(&saves),
                 is_failing: false,
             }),
@@ -108,6 +113,15 @@ impl StateStore {
         Writer {
             current: &self.current,
             saver: self.writer.lock(),
+        }
+    }
+
+    /// Saves what was not worth a write so far. What is changed after that may be lost.
+    pub(super) fn end(&self) {
+        let mut saver = self.writer.lock();
+        let state = self.snapshot();
+        if let Err(error) = saver.files.end(&state) {
+            log::debug!("the last of the state is not saved: {error}");
         }
     }
 }
@@ -132,8 +146,15 @@ impl Writer<'_> {
         let current = Arc::clone(&self.current.lock());
         let mut changed = RelayState::clone(&current);
         let (outcome, saving) = change(&mut changed)?;
+        if saving == Saving::Later && !self.saver.is_failing {
+            let changed = Arc::new(changed);
+            self.saver.files.pass(&current, &changed);
+            *self.current.lock() = changed;
+            return Ok((outcome, Ok(())));
+        }
+        changed.number += 1;
         let changed = Arc::new(changed);
-        if saving == Saving::Should {
+        if saving != Saving::Must {
             *self.current.lock() = Arc::clone(&changed);
             return Ok((outcome, self.saver.save(&changed)));
         }
@@ -144,9 +165,9 @@ impl Writer<'_> {
 }
 
 impl Saver {
-    fn save(&mut self, state: &RelayState) -> Result<(), Error> {
+    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), Error> {
         let began = Instant::now();
-        let saved = (self.save)(state);
+        let saved = self.files.save(state);
         self.saves.took.note(began.elapsed());
         let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err());
         if saved.is_err() {
@@ -177,16 +198,24 @@ fn look(home: &DataDir) -> Result<Option<RelayState>, Error> {
     let versioned = JsonFile::<Versioned>::new(home.clone(), STATE, STATE_CAP);
     match versioned.look()? {
         Some(found) if found.version > VERSION => Err(Error::Newer(found.version)),
-        _ => Ok(state_file(home).look()?),
+        _ => Ok(state_file(home).look()?.map(RelayState::migrated)),
     }
 }
 
 /// The state as it is on disk, without the right to change it.
 pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
-    look(home).map_err(|error| match error {
+    // First, since what is in it by now may be in the state's file a moment later, and no more in it.
+    let journal = home.read(JOURNAL, STATE_CAP)?.unwrap_or_default();
+    let looked = look(home).map_err(|error| match error {
         Error::Store(store::Error::Damaged { .. }) => Error::Form(format!("{STATE} is unreadable")),
         error => error,
-    })
+    });
+    let mut state = looked?;
+    if let Some(state) = &mut state {
+        // What cannot be read the next start sets aside, and tells of.
+        let _ = journal::replay(state, &journal);
+    }
+    Ok(state)
 }
 
 /// Whether a relay was ever started there: it has made its keys, if nothing else.
@@ -239,6 +268,8 @@ pub enum Error {
     Form(String),
     /// There are as many connectors as a relay takes.
     Full,
+    /// There are as many invites as are kept, and all of them are good.
+    Invites,
 }
 
 impl Error {
@@ -251,6 +282,7 @@ impl Error {
             }
             Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
+            Self::Invites => "'postern relay uninvite ID' makes room",
         }
     }
 }
@@ -274,7 +306,8 @@ impl std::fmt::Display for Error {
             Self::Store(error) => error.fmt(f),
             Self::Newer(version) => write!(f, "{STATE} has the form {version} of a later version"),
             Self::Form(text) => f.write_str(text),
-            Self::Full => f.write_str("the relay has as many connectors as it takes (1000)"),
+            Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
+            Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
         }
     }
 }
@@ -297,6 +330,14 @@ mod tests {
         let mut aside = Vec::new();
         let store = StateStore::open(&DataDir::at(dir), &mut aside).unwrap();
         (store, aside)
+    }
+
+    struct Saves<F>(F);
+
+    impl<F: FnMut(&Arc<RelayState>) -> Result<(), store::Error> + Send> Keep for Saves<F> {
+        fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
+            (self.0)(state)
+        }
     }
 
     fn full_disk() -> store::Error {
@@ -329,12 +370,12 @@ mod tests {
     fn no_reader_waits_for_a_slow_save() {
         let (begun, began) = crossbeam_channel::bounded(0);
         let (end, ended) = crossbeam_channel::bounded::<()>(0);
-        let save = move |_: &RelayState| {
+        let save = move |_: &Arc<RelayState>| {
             begun.send(()).unwrap();
             ended.recv().unwrap();
             Ok(())
         };
-        let store = StateStore::new(RelayState::default(), Box::new(save));
+        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
         let update = |name: &str, saving| {
             let mut writer = store.writer();
             let updated = writer.update_saving(|state| {
@@ -360,8 +401,8 @@ mod tests {
 
     #[test]
     fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
-        let save = |_: &RelayState| Err(full_disk());
-        let store = StateStore::new(RelayState::default(), Box::new(save));
+        let save = |_: &Arc<RelayState>| Err(full_disk());
+        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
         let update = |name: &str, saving| {
             let mut writer = store.writer();
             writer.update_saving(|state| {
@@ -371,7 +412,12 @@ mod tests {
         };
         assert!(update("not", Saving::Must).is_err());
         assert!(update("at once", Saving::Should).unwrap().1.is_err());
-        assert_eq!(store.snapshot().revoked, ["at once"]);
+        assert!(update("later", Saving::Later).unwrap().1.is_err());
+        assert_eq!(store.snapshot().revoked, ["at once", "later"]);
+        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
+        let mut writer = store.writer();
+        let later = writer.update_saving(|_| Ok::<_, Error>(((), Saving::Later)));
+        assert!(later.unwrap().1.is_ok(), "nothing was written");
     }
 
     #[test]
@@ -393,9 +439,13 @@ mod tests {
     #[test]
     fn a_later_versions_state_stays_where_it_is() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(STATE), "{\"version\":2,\"other\":1}").unwrap();
+        fs::write(
+            dir.path().join(STATE),
+            format!("{{\"version\":{},\"other\":1}}", VERSION + 1),
+        )
+        .unwrap();
         let opened = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new());
-        assert!(matches!(opened.err(), Some(Error::Newer(2))));
+        assert!(matches!(opened.err(), Some(Error::Newer(later)) if later == VERSION + 1));
         assert!(dir.path().join(STATE).exists());
     }
 

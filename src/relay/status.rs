@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::invites::InvitedBy;
 use super::setup::Service;
 use super::sites::Passed;
 use super::state::{Application, Connector, RelayState, Site};
@@ -23,6 +24,8 @@ pub(super) struct RevokedStatus {
     pub(super) enrolled_at: String,
     /// The name of its machine, as it said.
     pub(super) label: String,
+    /// The invite that had let it in, where one did.
+    pub(super) invite: Option<InvitedBy>,
 }
 
 /// Who was turned out, in that order.
@@ -35,6 +38,7 @@ pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
             revoked_at: known.map_or_else(String::new, |known| known.at.clone()),
             enrolled_at: connector.map_or_else(String::new, |was| was.enrolled_at.clone()),
             label: connector.map_or_else(String::new, |was| was.caller.label.clone()),
+            invite: connector.and_then(|was| was.invite.clone()),
         }
     };
     state.revoked.iter().map(status).collect()
@@ -224,6 +228,8 @@ fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> Va
         "label": caller.label,
         "version": caller.version,
         "source": caller.source,
+        "invite": connector.invite,
+        "quota": {"sites": service.quota.sites, "mbps": service.quota.mbps},
         "last_visit": time_of(row.passed.last_visit),
         "figures": figures(row.passed),
         "applications": applications.collect::<Vec<Value>>(),

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use super::allocator::PUBLIC_PORTS;
 use super::state::{Application, Site};
 use crate::net::authority;
 
@@ -90,7 +92,7 @@ impl FromStr for PublicUrl {
 /// Whether this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
 /// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
-    let label = |label| authority::is_label(label, "");
+    let label = |label| authority::is_label(label, "-");
     if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
         return Ok(());
     }
@@ -128,6 +130,8 @@ pub(super) struct PublicUrls {
     pub(super) tunnel: SocketAddr,
     /// Where ports of applications that are no sites are bound.
     pub(super) ports: PublicPorts,
+    /// Which ports those are.
+    pub(super) port_range: RangeInclusive<u16>,
     /// Of the host key that clients prefer.
     pub(super) fingerprint: String,
 }
@@ -150,6 +154,7 @@ impl PublicUrls {
             external_ip: String::new(),
             tunnel: listen,
             ports: PublicPorts::Shared,
+            port_range: PUBLIC_PORTS,
             fingerprint: String::new(),
         }
     }
@@ -245,6 +250,11 @@ mod tests {
         assert_eq!(plain.url(), "http://localhost:8180/");
         assert_eq!(plain.site_url("shop"), "http://shop.localhost:8180/");
         for (public, url, site) in [
+            (
+                "https://my-relay.example",
+                "https://my-relay.example/",
+                "https://shop.relay.example/",
+            ),
             (
                 "https://relay.example",
                 "https://relay.example/",

@@ -28,6 +28,13 @@ impl Clocks {
             monotonic: since_boot(),
         }
     }
+
+    /// The wall clock, but no more than what has passed since `then` later than it was then. For what is thrown away
+    /// when it is old: a clock that is set forward, and is wrong for an hour, throws nothing away.
+    pub fn wall_as_passed(self, then: Self) -> SystemTime {
+        let passed = self.monotonic.saturating_sub(then.monotonic);
+        self.wall.min(then.wall + passed)
+    }
 }
 
 /// When something ends, by both clocks.
@@ -137,6 +144,23 @@ mod tests {
         assert!(expiry.is_over(slept_and_set_back));
         assert!(expiry.is_over(later(start, 2 * HOUR, Duration::ZERO)));
         assert!(!expiry.is_over(later(start, HOUR / 2, Duration::ZERO)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_makes_nothing_older_than_it_is() {
+        let start = start();
+        let day = 24 * HOUR;
+        for (wall, passed, expected) in
+            [(day, day, day), (400 * day, HOUR, HOUR), (HOUR, day, HOUR)]
+        {
+            let now = later(start, wall, passed);
+            assert_eq!(now.wall_as_passed(start), start.wall + expected);
+        }
+        let back = Clocks {
+            wall: start.wall - day,
+            monotonic: start.monotonic + HOUR,
+        };
+        assert_eq!(back.wall_as_passed(start), back.wall);
     }
 
     #[test]

@@ -187,6 +187,11 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         Err(Error::TooLarge { path, cap })
     }
 
+    /// Bytes of the file; 0 where there is none.
+    pub fn length(&self) -> u64 {
+        fs::metadata(self.path()).map_or(0, |metadata| metadata.len())
+    }
+
     /// Renames the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
     pub fn retire(&self, word: &str) -> Result<Option<PathBuf>, Error> {
         let locked = self.home.lock()?;

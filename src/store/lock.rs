@@ -1,6 +1,7 @@
 //! One writer at a time, across processes.
 
 use std::fs::{self, File, TryLockError};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -64,6 +65,33 @@ impl Locked {
         self.sweep(name);
         let path = self.dir.join(name);
         write_atomic(&path, bytes).map_err(Error::io("write", &path))
+    }
+
+    /// Makes the first `kept` bytes of the file `name`, with `bytes` after them, all that is in it, on disk before this
+    /// returns. Where it fails those first bytes stand.
+    pub fn append(&self, name: &str, kept: u64, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.dir.join(name);
+        let append = || {
+            let mut file = (private_file().write(true).create(true).truncate(false)).open(&path)?;
+            file.set_len(kept)?;
+            file.seek(SeekFrom::Start(kept))?;
+            let written = file.write_all(bytes).and_then(|()| file.sync_data());
+            if written.is_err() {
+                // The first error is the one to report.
+                let _ = file.set_len(kept);
+            }
+            written
+        };
+        append().map_err(Error::io("write", &path))?;
+        if kept == 0 {
+            sync_directory(&path).map_err(Error::io("write", &self.dir))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the file `name`, if it is there and that can be done.
+    pub fn remove(&self, name: &str) {
+        let _ = fs::remove_file(self.dir.join(name));
     }
 
     /// Renames the file `name` to `NAME.WORD-TIME`, never onto another one; answers where it is now.

@@ -1,9 +1,14 @@
-//! What threads share: locks without poison, permits, and a thread that looks.
+//! What threads share: locks without poison, permits, values that are copied when they are changed, a thread that
+//! looks, and how much they may log.
 
+mod copy_on_write;
 mod lock;
+mod log_limiter;
 mod lookout;
 mod permit;
 
+pub(crate) use copy_on_write::CopyOnWrite;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
+pub(crate) use log_limiter::{LogLimiter, LogWindow};
 pub(crate) use lookout::Lookout;
 pub(crate) use permit::{Permit, Permits};

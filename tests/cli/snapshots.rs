@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 55] = [
+const COMMANDS: [&str; 58] = [
     "",
     "http",
     "https",
@@ -38,6 +38,9 @@ const COMMANDS: [&str; 55] = [
     "relay",
     "relay list",
     "relay status-url",
+    "relay invite",
+    "relay invites",
+    "relay uninvite",
     "relay revoke",
     "relay allow",
     "plugin",

@@ -5,7 +5,7 @@ import { Highlighter } from '../../html/sql/core/highlight.js';
 import { MAX_ENTRIES, MAX_SQL, addEntry, readHistory, searchHistory } from '../../html/sql/core/history.js';
 import { quoteIdentifier, selectAll, unquoteIdentifier } from '../../html/sql/core/identifiers.js';
 import { scriptStatements } from '../../html/sql/core/script.js';
-import { errorWithoutSecrets, withoutSecrets } from '../../html/sql/core/secrets.js';
+import { errorWithoutSecrets, leftOutAt, withoutSecrets } from '../../html/sql/core/secrets.js';
 import { splitScript, tokens } from '../../html/sql/core/lexer.js';
 import { assert, readVectors, test } from './shim.mjs';
 
@@ -139,6 +139,13 @@ test('the place of an error is found from the message', () => {
   assert.equal(at('SELECT * FROM `no such`', "Table 'shop.no such' doesn't exist"), '`no such`');
   assert.equal(at('SELECT nofunc(1)', 'FUNCTION shop.nofunc does not exist'), 'nofunc');
   assert.equal(at('SELECT 1', 'Lost connection'), null);
+});
+
+test('a statement whose password was left out is known', () => {
+  const sql = "CREATE USER u@localhost IDENTIFIED BY 'secret'";
+  assert.equal(leftOutAt(sql), -1);
+  assert.equal(leftOutAt(withoutSecrets(sql)), sql.indexOf("'secret'"));
+  assert.equal(leftOutAt("SELECT '***' AS stars, password FROM t"), -1);
 });
 
 test('passwords never reach the storage', () => {

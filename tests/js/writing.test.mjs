@@ -39,6 +39,20 @@ test('formatting puts clauses on lines and keeps short ones together', () => {
   assert.equal(samePlace('select a,b', 9, 'select a, b'), 9);
 });
 
+test('formatting keeps signs of several characters whole', () => {
+  const signs = ['=', '<', '>', '<=', '>=', '<>', '!=', '<=>', ':=', '||', '&&', '<<', '>>', '->', '->>', '+', '-', '*', '/', '%', '^', '|', '&'];
+  for (const sign of signs) {
+    for (const [left, right] of [[' ', ' '], ['', '']]) {
+      const sql = `SELECT a${left}${sign}${right}b FROM t WHERE (c${left}${sign}${right}d) AND e${left}${sign}${right}-1`;
+      const done = formatStatement(sql);
+      assert.equal(done.replace(/\s/g, ''), sql.replace(/\s/g, ''));
+      assert.ok(done.includes(sign) && done.split(sign).length >= 4, done);
+    }
+  }
+  assert.equal(formatStatement('SELECT a FROM t WHERE a>=1 AND b<>2 AND c<=>NULL'), 'SELECT a\nFROM t\nWHERE a >= 1 AND b <> 2 AND c <=> NULL');
+  assert.ok(stream('a > = b') !== stream('a >= b'));
+});
+
 test('the statement at the caret is found from remembered places as from the beginning', () => {
   const line = "SELECT 'a;b', 1; -- c;\n INSERT INTO t VALUES (1);\n";
   let text = line.repeat(200) + 'DELIMITER //\nSELECT 3; SELECT 4//\n' + line.repeat(20);

@@ -84,7 +84,7 @@ async def connected(server, user=USER, passwords=(PASSWORD,), cipher=None, key=N
         try:
             if login:
                 await within(options.waiter, "the login")
-            connection.login = options.waiter
+            connection.login, connection.running = options.waiter, running
             yield connection
         finally:
             connection.abort()

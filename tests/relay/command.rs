@@ -318,7 +318,8 @@ fn the_list_tells_who_a_connector_is_and_what_passes() {
     is(5, machine.trim());
     is(6, "127.0.0.1");
     is(7, env!("CARGO_PKG_VERSION"));
-    assert!(row[8].ends_with('Z') && row[9].ends_with(" B"), "{listed}");
+    is(8, "-");
+    assert!(row[9].ends_with('Z') && row[10].ends_with(" B"), "{listed}");
     // What a connector says of itself is bounded, and no line of a table.
     let mut call = body("odd", "odd", "http", 1);
     call["label"] = "a\nb".into();
@@ -380,7 +381,7 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
     let revoked = operator.send("DELETE", "/api/connectors/known-connector", &[], b"");
     assert_eq!(
         revoked.data(),
-        json!({"revoked": "known-connector", "enroll_token": null, "saved": true})
+        json!({"revoked": "known-connector", "invite": null, "enroll_token": null, "saved": true})
     );
     for _ in 0..4 {
         stranger.get("/auth?code=wrong");

@@ -101,7 +101,7 @@ fn a_wrong_password_is_401_and_changes_nothing() {
 #[test]
 fn a_public_relay_enrols_with_its_token_only() {
     let relay = Relay::start(&[PUBLIC]);
-    let token = relay.enrol_token();
+    let token = relay.first_token();
     let call = |changes: Value| relay.call(&with(body("one", "shop", "http", 1), changes));
     let absent = call(json!({}));
     assert_eq!(absent.status(), 403);
@@ -123,24 +123,32 @@ fn a_public_relay_enrols_with_its_token_only() {
     assert!(!relay.stderr().contains(&token) && !relay.stderr().contains(PASSWORD));
     let relay = relay.restart(&[PUBLIC]);
     assert!(!relay.stdout().contains("Enrol token"), "shown once");
-    let two = with(
-        body("two", "shop", "http", 1),
-        json!({"enroll_token": token}),
-    );
-    assert_eq!(relay.call(&two).status(), 200, "it holds after a restart");
-    let relay = relay.restart(&[PUBLIC, "--enroll-token", "chosen-by-the-operator"]);
-    let three = |token: &str| {
-        with(
-            body("three", "shop", "http", 1),
-            json!({"enroll_token": token}),
-        )
+    let ask = |relay: &Relay, connector: &str, token: &str| {
+        let token = json!({"enroll_token": token});
+        let call = with(body(connector, "shop", "http", 1), token);
+        relay.call(&call).status()
     };
-    assert_eq!(
-        relay.call(&three(&token)).status(),
-        403,
-        "another one is in its place"
+    assert_eq!(ask(&relay, "two", &token), 403, "it was good once");
+    let invite = relay.enrol_token();
+    let chosen = ["chosen-by-the-operator", "chosen-by-the-operator-later"];
+    let relay = relay.restart(&[PUBLIC, "--enroll-token", chosen[0]]);
+    let three = [("three", chosen[0]), ("four", chosen[0]), ("five", &invite)];
+    assert!(
+        three
+            .iter()
+            .all(|(name, token)| ask(&relay, name, token) == 200)
     );
-    assert_eq!(relay.call(&three("chosen-by-the-operator")).status(), 200);
+    let relay = relay.restart(&[PUBLIC, "--enroll-token", chosen[1]]);
+    assert_eq!(
+        ask(&relay, "six", chosen[0]),
+        403,
+        "another is in its place"
+    );
+    let two = [("seven", chosen[1]), ("eight", &*invite)];
+    assert!(
+        two.iter()
+            .all(|(name, token)| ask(&relay, name, token) == 200)
+    );
 }
 
 #[test]
@@ -492,15 +500,15 @@ fn a_revocation_ends_the_enrol_token_for_good_and_can_be_undone() {
 
 #[test]
 fn a_revocation_without_a_running_relay_is_as_good() {
-    let relay = Relay::start(&[PUBLIC]);
-    let first = relay.enrol_token();
+    let first = "chosen-by-the-operator";
+    let relay = Relay::start(&[PUBLIC, "--enroll-token", first]);
     let ask = |relay: &Relay, connector: &str, token: &str| {
         let token = json!({"enroll_token": token});
         relay
             .call(&with(body(connector, "shop", "http", 1), token))
             .status()
     };
-    assert_eq!(ask(&relay, "one", &first), 200);
+    assert_eq!(ask(&relay, "one", first), 200);
     let home = Arc::clone(relay.home());
     drop(relay);
     let revoked = home.run(&["relay", "revoke", "one"]);
@@ -516,7 +524,7 @@ fn a_revocation_without_a_running_relay_is_as_good() {
     ];
     let relay = Relay::start_in(&home, &ports);
     assert_eq!(
-        (ask(&relay, "two", &first), ask(&relay, "two", &token)),
+        (ask(&relay, "two", first), ask(&relay, "two", &token)),
         (403, 200)
     );
     assert_eq!(ask(&relay, "one", &token), 403);
@@ -537,6 +545,10 @@ fn answers_are_those_of_the_description() {
     let bearer = format!("Bearer {}", relay.operator_token());
     let operator = [("Authorization", bearer.as_str())];
     let operators = |method: &str, path: &str| relay.client().send(method, path, &operator, b"");
+    let tls = "/api/public/tls-allowed";
+    let of = |query: &str| format!("{tls}{query}");
+    let trusting = Relay::start(&["--trust-proxy=127.0.0.1"]);
+    let visitors = [("X-Forwarded-For", "192.0.2.1")];
     let answers = [
         ("/api/public/quick-setup", "post", setup),
         ("/api/public/quick-setup", "post", relay.call(&json!({}))),
@@ -578,6 +590,26 @@ fn answers_are_those_of_the_description() {
             "delete",
             operators("DELETE", "/api/revoked/one"),
         ),
+        ("/api/invites", "get", operators("GET", "/api/invites")),
+        (
+            "/api/invites",
+            "post",
+            relay.operators(
+                "POST",
+                "/api/invites",
+                br#"{"label": "a", "uses": 2, "expires_in": 60}"#,
+            ),
+        ),
+        (
+            "/api/invites",
+            "post",
+            relay.operators("POST", "/api/invites", b"{\"uses\": 0}"),
+        ),
+        (
+            "/api/invites/{id}",
+            "delete",
+            operators("DELETE", "/api/invites/none"),
+        ),
         ("/api/links", "post", operators("POST", "/api/links")),
         (
             "/api/links",
@@ -585,6 +617,14 @@ fn answers_are_those_of_the_description() {
             relay.client().send("POST", "/api/links", &[], b""),
         ),
         ("/health", "get", relay.client().get("/health")),
+        (tls, "get", trusting.client().get(&of("?domain=localhost"))),
+        (
+            tls,
+            "get",
+            trusting.client().get(&of("?domain=no.localhost")),
+        ),
+        (tls, "get", trusting.client().get(&of(""))),
+        (tls, "get", relay.client().send("GET", tls, &visitors, b"")),
     ];
     for (path, method, answer) in answers {
         let described = &document["paths"][path][method]["responses"][answer.status().to_string()];

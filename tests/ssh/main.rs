@@ -8,5 +8,6 @@
 
 mod channels;
 mod fixture;
+mod floods;
 mod flow;
 mod handshake;

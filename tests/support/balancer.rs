@@ -77,7 +77,8 @@ fn listen() -> (TcpListener, u16) {
     (listener, address.port())
 }
 
-fn join(a: TcpStream, b: TcpStream) {
+/// Passes what either of two connections sends on to the other.
+pub(super) fn join(a: TcpStream, b: TcpStream) {
     let (Ok(a_too), Ok(b_too)) = (a.try_clone(), b.try_clone()) else {
         return;
     };

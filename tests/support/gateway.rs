@@ -27,7 +27,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// The connector's name and password.
 pub const CONNECTOR: (&str, &str) = ("connector", "its password");
 
-/// Holds whatever the connector asks for on loopback; nothing else is granted.
+/// Holds whatever the connector asks for on loopback, and listens on its second address; nothing else is
+/// granted.
 struct OnlyHeld;
 
 impl Policy for OnlyHeld {
@@ -38,6 +39,7 @@ impl Policy for OnlyHeld {
     fn grant(&self, _: &str, remote: &Remote) -> Grant {
         match remote.local_host.as_str() {
             "127.0.0.1" => Grant::Held,
+            "127.0.0.2" => Grant::Listen,
             _ => Grant::Denied,
         }
     }
@@ -113,13 +115,7 @@ impl Relay {
 
     pub fn share_as(&self, name: &str, port: u16, change: impl FnOnce(&mut Site)) -> Shared {
         let number = self.next_port.fetch_add(1, Ordering::Relaxed);
-        let remote = format!("R:127.0.0.1:{number}:127.0.0.1:{port}");
-        let endpoint = format!("ws://{}", self.tunnels.address()).parse().unwrap();
-        let mut settings = client::Settings::new(endpoint, vec![remote.parse().unwrap()]);
-        settings.user = CONNECTOR.0.into();
-        settings.password = CONNECTOR.1.to_owned().into();
-        let tunnel = Tunnel::start(settings).unwrap();
-        assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
+        let tunnel = self.tunnel(&format!("R:127.0.0.1:{number}:127.0.0.1:{port}"));
         let open: Open = through(self.tunnels.opener(), CONNECTOR.0, number);
         let mut site = Site::new(name, format!("app-{name}"), open);
         change(&mut site);
@@ -127,6 +123,25 @@ impl Relay {
             site: self.sites.put(site),
             tunnel,
         }
+    }
+
+    /// An application's port through a tunnel of its own, without the gateway.
+    pub fn forward(&self, port: u16) -> (SocketAddr, Tunnel) {
+        let free = TcpListener::bind("127.0.0.2:0").unwrap();
+        let addr = free.local_addr().unwrap();
+        drop(free);
+        let tunnel = self.tunnel(&format!("R:{addr}:127.0.0.1:{port}"));
+        (addr, tunnel)
+    }
+
+    fn tunnel(&self, remote: &str) -> Tunnel {
+        let endpoint = format!("ws://{}", self.tunnels.address()).parse().unwrap();
+        let mut settings = client::Settings::new(endpoint, vec![remote.parse().unwrap()]);
+        settings.user = CONNECTOR.0.into();
+        settings.password = CONNECTOR.1.to_owned().into();
+        let tunnel = Tunnel::start(settings).unwrap();
+        assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
+        tunnel
     }
 
     pub fn connect(&self) -> Client {
@@ -242,8 +257,8 @@ impl Answer {
 }
 
 /// A visitor who speaks raw bytes.
-pub struct Client {
-    pub socket: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub socket: S,
     pub buffer: Vec<u8>,
 }
 
@@ -253,6 +268,20 @@ impl Client {
         socket.set_nodelay(true).unwrap();
         socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         socket.set_write_timeout(Some(TIMEOUT)).unwrap();
+        Client::on(socket)
+    }
+
+    /// Whether something has come, or the end; waits for nothing.
+    pub fn has_heard(&self) -> bool {
+        self.socket.set_nonblocking(true).unwrap();
+        let heard = self.socket.peek(&mut [0]).is_ok();
+        self.socket.set_nonblocking(false).unwrap();
+        heard
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn on(socket: S) -> Client<S> {
         Client {
             socket,
             buffer: Vec::new(),
@@ -349,14 +378,6 @@ impl Client {
         let read = self.socket.read(&mut piece).ok().filter(|read| *read > 0)?;
         self.buffer.extend_from_slice(&piece[..read]);
         Some(())
-    }
-
-    /// Whether something has come, or the end; waits for nothing.
-    pub fn has_heard(&self) -> bool {
-        self.socket.set_nonblocking(true).unwrap();
-        let heard = self.socket.peek(&mut [0]).is_ok();
-        self.socket.set_nonblocking(false).unwrap();
-        heard
     }
 
     /// Whether the gateway ends the connection without a further byte.

@@ -412,6 +412,10 @@ fn read_line(stream: &mut impl BufRead) -> io::Result<String> {
         return Err(ErrorKind::UnexpectedEof.into());
     }
     match line.strip_suffix(b"\r\n") {
+        // It ended there, and was not too long.
+        None if !line.ends_with(b"\n") && (line.len() as u64) < HEAD_LIMIT => {
+            Err(ErrorKind::UnexpectedEof.into())
+        }
         Some(text) => {
             String::from_utf8(text.to_vec()).map_err(|_| bad("a head that is not UTF-8".to_owned()))
         }

@@ -6,7 +6,10 @@
 pub mod balancer;
 pub mod chromium;
 pub mod database;
+pub mod fake_clock;
+pub mod fault_proxy;
 pub mod flood;
+pub mod front;
 pub mod gateway;
 pub mod http;
 pub mod kill_on_drop;

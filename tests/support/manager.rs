@@ -66,7 +66,8 @@ impl Manager {
         started.unwrap_or_else(|failed| panic!("postern start {args:?}: {failed:?}"))
     }
 
-    fn try_start_by(
+    /// Through what runs the program.
+    pub fn try_start_by(
         kill_on_drop: KillOnDrop,
         port: &str,
         home: &Arc<Home>,

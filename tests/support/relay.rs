@@ -49,7 +49,33 @@ impl Relay {
 
     /// The same, for tests of the failure.
     pub fn try_start_in(home: &Arc<Home>, args: &[&str]) -> Result<Relay, Finished> {
-        let mut kill_on_drop = KillOnDrop::new(binary()).args(["relay", "-v"]).args(args);
+        Relay::try_start_by(KillOnDrop::new(binary()), home, args)
+    }
+
+    /// The same through what runs the program.
+    pub fn try_start_by(
+        program: KillOnDrop,
+        home: &Arc<Home>,
+        args: &[&str],
+    ) -> Result<Relay, Finished> {
+        let args = [&["relay", "-v"], args].concat();
+        Relay::try_start_as(program, home, &args)
+    }
+
+    /// Without a log of all that it does.
+    #[track_caller]
+    pub fn start_quietly(home: &Arc<Home>, args: &[&str]) -> Relay {
+        let args = [&["relay"], args].concat();
+        Relay::try_start_as(KillOnDrop::new(binary()), home, &args)
+            .unwrap_or_else(|failed| panic!("postern relay {args:?}: {failed:?}"))
+    }
+
+    fn try_start_as(
+        kill_on_drop: KillOnDrop,
+        home: &Arc<Home>,
+        args: &[&str],
+    ) -> Result<Relay, Finished> {
+        let mut kill_on_drop = kill_on_drop.args(args);
         kill_on_drop = kill_on_drop.lending(home.path());
         for (name, value) in environment(home.path()) {
             kill_on_drop = kill_on_drop.env(name, value);
@@ -123,11 +149,29 @@ impl Relay {
         url.split("code=").nth(1).unwrap().trim().to_owned()
     }
 
-    /// The token that was made at the first start.
+    /// The token that was made at the first start, which lets one connector in.
     #[track_caller]
-    pub fn enrol_token(&self) -> String {
+    pub fn first_token(&self) -> String {
         let line = self.said("Enrol token: ");
         line.split(' ').next().unwrap().to_owned()
+    }
+
+    /// A token that lets in as many connectors as a test may have.
+    #[track_caller]
+    pub fn enrol_token(&self) -> String {
+        let made = self.operators("POST", "/api/invites", br#"{"uses": 1000}"#);
+        made.data()["token"].as_str().unwrap().to_owned()
+    }
+
+    /// A call of the operator's.
+    #[track_caller]
+    pub fn operators(&self, method: &str, path: &str, body: &[u8]) -> Response {
+        let bearer = format!("Bearer {}", self.operator_token());
+        let headers = [
+            ("Authorization", bearer.as_str()),
+            ("Content-Type", "application/json"),
+        ];
+        self.client().send(method, path, &headers, body)
     }
 
     /// What it printed.
@@ -153,6 +197,12 @@ impl Relay {
     /// SIGTERM; its exit status, none when it had to be killed.
     pub fn stop(&mut self) -> Option<ExitStatus> {
         self.process.terminate()
+    }
+
+    /// SIGKILL; its directory stays.
+    pub fn kill(&mut self) {
+        self.process.signal(rustix::process::Signal::KILL);
+        self.process.wait(TIMEOUT);
     }
 
     /// A client under the relay's own name.
@@ -192,11 +242,7 @@ impl Relay {
     /// What the operator sees.
     #[track_caller]
     pub fn status(&self) -> Value {
-        let bearer = format!("Bearer {}", self.operator_token());
-        let headers = [("Authorization", bearer.as_str())];
-        self.client()
-            .send("GET", "/api/status", &headers, b"")
-            .data()
+        self.operators("GET", "/api/status", b"").data()
     }
 
     /// Opens a tunnel as a chisel client with these credentials.
@@ -276,6 +322,35 @@ pub fn with(mut body: Value, changes: Value) -> Value {
     let changes = changes.as_object().unwrap().clone();
     body.as_object_mut().unwrap().extend(changes);
     body
+}
+
+/// Adds `connectors` named `c0`, `c1`, … to the state of a relay that does not run, each with `sites` that are called
+/// `s0-0`, `s0-1`, …, all of the form of the first that it knows, and with its password.
+#[track_caller]
+pub fn enlarge(data: &Path, connectors: usize, sites: usize) {
+    let file = data.join("relay.json");
+    let text = std::fs::read_to_string(&file).expect("a relay has run there");
+    let mut state: Value = serde_json::from_str(&text).expect("its state is JSON");
+    let known = state["connectors"].as_object_mut().expect("an object");
+    let form = known.values().next().expect("it knows a connector").clone();
+    // Nothing listens on these numbers: they need to differ, and are given from below.
+    let mut numbers = (30_000..=65_000_u16).rev();
+    for connector in 0..connectors {
+        let mut one = form.clone();
+        one["api_port"] = json!(numbers.next());
+        let application = |site: usize| {
+            let mut application = form["applications"][0].clone();
+            application["key"] = json!(format!("k{site}"));
+            application["app_id"] = json!(format!("{connector:012x}{site:04x}"));
+            application["port"] = json!(numbers.next());
+            application["site"]["name"] = json!(format!("s{connector}-{site}"));
+            application
+        };
+        let applications: Vec<Value> = (0..sites).map(application).collect();
+        one["applications"] = applications.into();
+        known.insert(format!("c{connector}"), one);
+    }
+    std::fs::write(&file, state.to_string()).expect("the directory is ours");
 }
 
 /// Waits until the tunnel has an error, and answers its text.

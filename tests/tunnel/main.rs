@@ -10,6 +10,7 @@ mod commands;
 mod end_to_end;
 mod faults;
 mod fixture;
+mod floods;
 mod hostile_server;
 mod leaks;
 mod peer_client;

@@ -6,19 +6,19 @@ use support::kill_on_drop::{KillOnDrop, Leashed};
 use support::{TIMEOUT, free_port, wait_until};
 
 /// How long a whole group may take on a busy machine.
-const GROUP: Duration = Duration::from_secs(90);
+pub(crate) const GROUP: Duration = Duration::from_secs(90);
 
 /// What the peer may do as whom.
 const USERS: &str = r#"{"me:secret": [""], "guest:guest": ["^R:127.0.0.1:1$"]}"#;
 
 /// The server, its URL and its fingerprints (ECDSA, Ed25519).
-struct Server {
-    process: Leashed,
-    url: String,
-    fingerprints: [String; 2],
+pub(crate) struct Server {
+    pub(crate) process: Leashed,
+    pub(crate) url: String,
+    pub(crate) fingerprints: [String; 2],
 }
 
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let home = tempfile::tempdir().unwrap();
     let users = home.path().join("users.json");
     std::fs::write(&users, USERS).unwrap();

@@ -33,10 +33,15 @@ impl Policy for ByNumber {
 }
 
 fn serve(moved: SocketAddr) -> Server {
+    serve_with(moved, |_| {})
+}
+
+fn serve_with(moved: SocketAddr, change: impl FnOnce(&mut Settings)) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let key = ServerKey::generate(KeyKind::Ed25519).unwrap();
     let mut settings = Settings::new(listener, [key].into_iter().collect());
     settings.policy = Box::new(ByNumber { moved });
+    change(&mut settings);
     Server::start(settings).unwrap()
 }
 
@@ -86,6 +91,33 @@ fn what_is_held_is_reached_from_this_process_alone() {
     holds_within(WAIT, "the stream is gone", || {
         tunnel.snapshot().streams == 0
     });
+}
+
+/// One login held every place for connections, and nobody else came back.
+#[test]
+fn one_login_leaves_others_their_places() {
+    let echo = Target::echo();
+    // So few files are left that there is room for 16.
+    let server = serve_with(nowhere(), |settings| settings.reserved_files = 1 << 40);
+    let own: Vec<_> = (0..8)
+        .map(|port| client(server.address(), "a", port + 1, &echo))
+        .collect();
+    for tunnel in &own {
+        assert!(tunnel.wait(WAIT), "{:?}", tunnel.snapshot());
+    }
+    let more: Vec<_> = (0..12)
+        .map(|port| client(server.address(), "a", port + 20, &echo))
+        .collect();
+    holds_within(WAIT, "the others are refused", || {
+        more.iter().all(|tunnel| {
+            let error = tunnel.snapshot().error;
+            error.is_some_and(|error| error.to_string().contains("too many connections"))
+        })
+    });
+    let other = client(server.address(), "b", 1, &echo);
+    assert!(other.wait(WAIT), "{:?}", other.snapshot());
+    let stands = |tunnel: &Tunnel| tunnel.snapshot().status == Status::Connected;
+    assert!(own.iter().all(stands));
 }
 
 #[test]

@@ -43,9 +43,15 @@ export function samePlace(before, caret, after) {
   return at;
 }
 
-/** The tokens of a text, as one that can be compared. @param {string} sql */
+/** The tokens of a text, as one that can be compared: signs that touch each other are one. @param {string} sql */
 export function stream(sql) {
-  return piecesOf(sql).map(({ kind, text }) => `${kind} ${text}`).join('\n');
+  const list = piecesOf(sql);
+  return list.map((piece, i) => (touches(piece, list[i - 1]) ? piece.text : `\n${piece.kind} ${piece.text}`)).join('');
+}
+
+/** Whether a sign is the rest of the one before it. */
+function touches(piece, before) {
+  return piece.kind === 'operator' && before?.kind === 'operator' && piece.gap === '';
 }
 
 /** @returns {Piece[]} */
@@ -127,6 +133,7 @@ class Layout {
     if (own && this.#joins(piece)) return line(2);
     if (before.kind === 'comma') return own && query.broken && this.#list[i - 2]?.kind !== 'comment' ? line(2) : ' ';
     if (before.kind === 'open' || piece.kind === 'close' || piece.kind === 'comma') return '';
+    if (touches(piece, before)) return '';
     if (this.#isSpaced(i) || this.#isSpaced(i - 1)) return ' ';
     return piece.gap === '' ? '' : ' ';
   }

@@ -37,6 +37,13 @@ export function withoutSecrets(sql) {
   return (out + sql.slice(kept)).replace(IN_ADDRESS, '$1***@');
 }
 
+/** Where the first password stands that was left out when the statement was kept; -1 where all are there. @param {string} sql */
+export function leftOutAt(sql) {
+  if (!sql.includes(MASK)) return -1;
+  for (const { start, end } of secretParts(sql)) if (sql.slice(start, end) === MASK) return start;
+  return -1;
+}
+
 /**
  * What a server said of a statement, as it may be kept: it repeats a part of the statement, which may hold what is masked there.
  * @param {string} sql @param {string} kept the statement as it is kept @param {string|null} error

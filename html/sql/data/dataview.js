@@ -9,7 +9,7 @@ import { rowHeight } from '../results/grid.js';
 import { ResultView } from '../results/resultview.js';
 import { DataBar, emptyText } from './databar.js';
 import { openFilter } from './filterpanel.js';
-import { filterText } from './filters.js';
+import { OPERATORS, filterText } from './filters.js';
 import { linkBack, linksOf } from './links.js';
 import { whyFixed } from './reason.js';
 import { TableRows, referencesTo, serverOffset } from './source.js';
@@ -48,10 +48,10 @@ export class DataView {
   /** Opens the viewer. @type {((at: import('../results/gridmodel.js').Position) => void)|null} */
   #viewCell = null;
 
-  /** @param {string} db @param {string} table @param {Deps} deps */
-  constructor(db, table, deps) {
+  /** @param {string} db @param {string} table @param {Deps} deps @param {Place} [kept] what was looked at before */
+  constructor(db, table, deps, kept) {
     this.#deps = deps;
-    this.#place = { db, table, filters: [], free: '', sort: [] };
+    this.#place = { db, table, filters: kept?.filters.filter(({ op }) => OPERATORS.includes(op)) ?? [], free: kept?.free ?? '', sort: kept?.sort ?? [] };
     this.#bar = new DataBar({
       back: (steps) => this.back(steps),
       apply: (free) => this.#change({ free }),
@@ -63,9 +63,16 @@ export class DataView {
       toEnd: () => this.#toEnd(),
     });
     this.#bar.filling.hidden = deps.readOnly();
+    this.#bar.free = this.#place.free;
     this.host = h('div', { class: 'data-host' });
     this.element = h('div', { class: 'data', on: { keydown: (event) => this.#onKey(event) } }, this.#bar.element, this.host, this.#bar.foot);
     this.opened = this.#open(this.#place);
+  }
+
+  /** What is looked at, without where in it. */
+  get place() {
+    const { db, table, filters, free, sort } = this.#place;
+    return { db, table, filters, free, sort };
   }
 
   get grid() {

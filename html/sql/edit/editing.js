@@ -152,7 +152,7 @@ export class Editing {
     const choice = field.kind === 'choice' || (field.kind === 'boolean' && typed === undefined);
     if (choice) openChoices(cell, { field, value, label, typed, done: put });
     else if (field.kind === 'choices') openSet(cell, { field, value, label, done: put });
-    else if (needsPanel(field, value) && (typed === undefined || field.kind !== 'text')) this.#panel(at, field, target);
+    else if (needsPanel(field, value) && (typed === undefined || field.kind !== 'text')) this.#panel(at, field, target, field.kind === 'json' ? typed : undefined);
     else this.#inCell(at, field, target, cell, label, typed);
   }
 

@@ -58,6 +58,7 @@ export function createResults(host, deps) {
     focus: () => area.focus(),
     get unsaved() { return area.unsaved(); },
     unsavedIn: (id) => area.unsavedIn(`other-${id}`),
+    places: () => area.places(),
     destroy: () => area.destroy(),
   };
 }
@@ -362,14 +363,20 @@ class ResultArea {
 
   /**
    * @param {string} id @param {string} title @param {HTMLElement} element
-   * @param {{closable?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void, mayClose?: () => boolean|Promise<boolean>}} [options]
-   *   `view`: what Find, Copy and Export work on, as a ResultView; its `unsaved` says what would be lost with it
+   * @param {{closable?: boolean, quiet?: boolean, icon?: string, view?: any, onShow?: () => void, onClose?: () => void, mayClose?: () => boolean|Promise<boolean>}} [options]
+   *   `view`: what Find, Copy and Export work on, as a ResultView; its `unsaved` says what would be lost with it; `quiet`:
+   *   it is not shown yet
    */
-  openTab(id, title, element, { closable = true, icon: name, view, onShow, onClose, mayClose } = {}) {
+  openTab(id, title, element, { closable = true, quiet = false, icon: name, view, onShow, onClose, mayClose } = {}) {
     const key = `other-${id}`;
     this.tabs.add(key, { title, element, icon: name, closable, rank: RANK.other, onShow, mayClose, onClose: () => { this.#views.delete(key); onClose?.(); } });
     if (view) this.#views.set(key, view);
-    this.tabs.activate(key);
+    if (!quiet) this.tabs.activate(key);
+  }
+
+  /** What the data tabs look at. @returns {any[]} */
+  places() {
+    return [...this.#views.values()].flatMap(({ place }) => (place ? [place] : []));
   }
 
   /** What would be lost if all of it were closed, in words; empty where nothing would. */

@@ -71,6 +71,6 @@ function sentences({ how, message, read, written, duplicates, bad, kept, undone,
   }
   const state = kept ? `${counted(written, 'row')} had been written and stay: the table cannot take them back.` : undone ? 'Nothing was written: all was rolled back.' : 'Nothing was written.';
   if (how === 'cancelled') return ['Cancelled', [state, left].filter(Boolean).join(' ')];
-  if (how === 'bad') return [`${counted(bad.length, 'bad line')} up to line ${bad[bad.length - 1].record.line.toLocaleString('en')}; nothing behind was tried`, [state, left].filter(Boolean).join(' ')];
+  if (how === 'bad') return [`${counted(bad.length, 'bad line')} found up to line ${bad[bad.length - 1].record.line.toLocaleString('en')}; others there and behind may be bad too`, [state, left].filter(Boolean).join(' ')];
   return [message, [state, left].filter(Boolean).join(' ')];
 }

@@ -5,6 +5,7 @@ import { dangerOf } from '../core/danger.js';
 import { splitScript } from '../core/lexer.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { scriptStatements } from '../core/script.js';
+import { leftOutAt } from '../core/secrets.js';
 import { Slicer } from '../core/slices.js';
 import { formatMs } from '../../common/figures.js';
 import { Run } from './runner.js';
@@ -33,12 +34,12 @@ export class Execution {
 
   /** Runs the selection, or the statement at the cursor. @param {QueryTab} tab */
   target(tab) {
-    if (tab.script) return this.all(tab);
     const { start, end } = tab.editor.selection;
     if (start !== end && tab.editor.text.slice(start, end).trim()) {
       const statements = splitScript(tab.editor.text.slice(start, end)).map((part) => ({ ...part, start: part.start + start, end: part.end + start }));
       return this.run(tab, statements);
     }
+    if (tab.script) return this.all(tab);
     const statement = tab.target();
     return this.run(tab, statement ? [statement] : []);
   }
@@ -72,6 +73,8 @@ export class Execution {
     tab.editor.mark([]);
     const hint = plan ? noPlan(statements[0].sql) : consoleHint(statements[0].sql);
     if (hint) return this.#tellHint(tab, statements[0], hint);
+    const unfilled = statements.find(({ sql }) => leftOutAt(sql) >= 0);
+    if (unfilled) return this.#tellHint(tab, { start: unfilled.start + leftOutAt(unfilled.sql) }, "Nothing was run: the password was left out when this text was kept. Write it in place of '***'.");
     if (tab.tellLostSession()) return this.#notRun(tab);
     const filled = await this.#host.parameters(statements);
     if (!filled) return undefined;

@@ -3,6 +3,7 @@ import { readEnvelope } from '../../common/transport.js';
 import { formatBytes } from '../../common/figures.js';
 import { committedBy } from '../core/commits.js';
 import { readOutcomes } from '../core/outcomes.js';
+import { changedSettings, settingsOf } from './scriptsettings.js';
 import { randomId } from './store.js';
 
 /** Bytes sent at once; the server reads more than that ahead, so that the browser has sent all before answers come. */
@@ -26,10 +27,11 @@ export class FileRun {
   #options;
   #abort = new AbortController();
   #lost = '';
-  #queryId = randomId();
+  /** Of the piece under way. */
+  #queryId = '';
   #cancelled = false;
   #timer = 0;
-  #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0 };
+  #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0, unshown: 0 };
   /** The line in which the transaction was opened that is open now; 0 where none is. */
   #openedIn = 0;
 
@@ -60,6 +62,7 @@ export class FileRun {
     const { results } = this.#options;
     results.begin(this);
     this.#timer = setInterval(() => this.#report(), TICK_MS);
+    const before = await settingsOf(this.#api, this.session);
     let trouble = '';
     try {
       trouble = await this.#pieces();
@@ -71,6 +74,8 @@ export class FileRun {
     if (trouble) this.#broke(trouble);
     const { failed, statements } = this.#now;
     results.addNote(this, `${this.#options.file.name}: ${this.#done()}${this.#lost}`);
+    const settings = this.#lost ? '' : changedSettings(before, await settingsOf(this.#api, this.session));
+    if (settings) results.addNote(this, settings, 'warn');
     const how = this.#cancelled ? 'Cancelled' : '';
     const end = { cancelled: this.#cancelled, how, gaveUp: false, elapsedMs: performance.now() - this.began };
     results.end(this, end);
@@ -78,10 +83,10 @@ export class FileRun {
   }
 
   #done() {
-    const { statements, failed, affected, line } = this.#now;
+    const { statements, failed, affected, line, unshown } = this.#now;
     const n = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
     const where = this.#now.bytes < this.#options.file.size ? `, up to line ${line.toLocaleString('en')}` : '';
-    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.`;
+    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: a file's rows are counted only.` : ''}`;
   }
 
   /** Sends the file; answers what stopped it, or nothing. */
@@ -106,6 +111,7 @@ export class FileRun {
 
   async #piece(body, at, line) {
     const { stopOnError } = this.#options;
+    this.#queryId = randomId();
     const response = await this.#api.script({ ...body, session: this.session, queryId: this.#queryId, goesOn: !stopOnError, signal: this.#abort.signal });
     if (!response.ok) await readEnvelope(response);
     const end = await readOutcomes(response, (outcome) => this.#told(outcome, at, line));
@@ -118,6 +124,7 @@ export class FileRun {
     now.statements += 1;
     Object.assign(now, { bytes: at + outcome.offset, line: line + outcome.line - 1 });
     now.affected += outcome.affected_rows ?? 0;
+    if (outcome.rows !== undefined) now.unshown += 1;
     if (outcome.code === CONNECTION_LOST || CONNECTION_ENDED.has(outcome.error?.errno ?? 0)) this.#lost = this.#undone(now.line);
     const [first, second] = String(outcome.kind).split(' ');
     if (typeof outcome.in_transaction === 'boolean') {

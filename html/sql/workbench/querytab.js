@@ -181,7 +181,7 @@ export class QueryTab {
     this.inTransaction = open;
     this.lastAnswer = Date.now();
     clearInterval(this.idle);
-    if (open) this.idle = setInterval(() => this.#giveUpWhenIdle(), IDLE_LOOK_MS);
+    if (open) this.idle = setInterval(() => this.#lookAtIdle(), IDLE_LOOK_MS);
     if (changed) this.app.transactionChanged(this);
   }
 
@@ -194,11 +194,24 @@ export class QueryTab {
     if (hadFocus && !(this.inTransaction && this.transaction.contains(document.activeElement))) this.editor.area.focus();
   }
 
-  #giveUpWhenIdle() {
-    if (this.run || Date.now() - this.lastAnswer < TRANSACTION_IDLE_MS) return;
+  /** An open transaction that nobody works in is given up, and one that is gone is not shown any longer. */
+  async #lookAtIdle() {
+    if (this.run) return;
+    if (Date.now() - this.lastAnswer < TRANSACTION_IDLE_MS) {
+      if (!document.hidden) await this.#lookForSession();
+      return;
+    }
     this.app.api.closeSession(this.session);
     this.renewSession();
     this.showMessage({ text: 'The transaction was rolled back, since nothing was run in it for 10 minutes. Temporary tables and variables of the session are gone too.', kind: 'warn' });
+  }
+
+  async #lookForSession() {
+    const { session } = this;
+    const left = await this.app.api.resumeSession(session).catch(() => null);
+    if (!left || left.open || this.run || this.session !== session || !this.inTransaction) return;
+    this.renewSession();
+    this.#warn(`The connection to the database was lost, and ${SESSION_GONE}: nothing of the transaction is saved. What is run next begins a new session.`);
   }
 
   /** Calls the tab like the table it shows, unless a person named it. @param {string} table */
@@ -262,7 +275,7 @@ export class QueryTab {
     const run = h('button', { type: 'button', class: 'button', text: 'Run from the file', on: { click: () => this.app.runFile(this) } });
     const stops = h('input', { type: 'checkbox', on: { change: () => this.app.stopOnError(stops.checked) } });
     stops.checked = this.app.settings.stopOnError;
-    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes the whole file, and does not ask before data is lost.` }),
+    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes what is selected of that, else the whole file, and does not ask before data is lost.` }),
       h('label', { class: 'check' }, stops, 'Stop at the first error'), run, drop);
     this.banner.hidden = false;
   }
@@ -279,7 +292,7 @@ export class QueryTab {
 
   /** What is kept across reloads. */
   stored() {
-    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName };
+    return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places() };
   }
 
   /** Leaves the session to the page that is loaded next. @returns {import('./store.js').StoredSession} */

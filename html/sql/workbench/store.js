@@ -3,7 +3,7 @@
 import { readHistory } from '../core/history.js';
 import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
 
-/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string}} StoredTab */
+/** @typedef {{name: string, text: string, db: string, generated: boolean, caret: number, autoName?: string, data?: any[]}} StoredTab */
 
 /** @typedef {{session: string, used: boolean, inTransaction: boolean}} StoredSession */
 
@@ -105,7 +105,7 @@ export class Workspace {
 
   /** Saves the open tabs; makes room by forgetting other windows' tabs. False when they still do not fit. */
   saveTabs({ active, sidebar, tabs }) {
-    const kept = tabs.map((tab) => ({ ...tab, text: tab.text.length > MAX_KEPT_TEXT ? '' : withoutSecrets(tab.text) }));
+    const kept = tabs.map((tab) => ({ ...tab, text: tab.text.length > MAX_KEPT_TEXT ? '' : withoutSecrets(tab.text), data: tab.data?.filter(({ free }) => withoutSecrets(free) === free) }));
     const mine = [this.#id, { active, sidebar, tabs: kept, savedAt: Date.now() }];
     const others = Object.entries(this.#all()).filter(([id]) => id !== this.#id)
       .sort(([, a], [, b]) => b.savedAt - a.savedAt).slice(0, MAX_WORKSPACES - 1);

@@ -3,6 +3,7 @@ import { byId, queryAll } from '../../common/dom.js';
 import { announce, notify } from '../../common/announce.js';
 import { promptDialog } from '../../common/dialog.js';
 import { mayClose } from './closing.js';
+import { DataTabs } from './datatabs.js';
 import { Execution } from './execution.js';
 import { chooseFile, hasValues, saveScript } from './files.js';
 import { FillIns } from './fillins.js';
@@ -11,7 +12,7 @@ import { keyText, listenForKeys, showKeys } from './keys.js';
 import { Layout } from './layout.js';
 import { openScriptIn, runFirstRows } from './opening.js';
 import { Objects } from './objects.js';
-import { mayLose, showSettings } from './panels.js';
+import { showSettings } from './panels.js';
 import { QueryTab, later } from './querytab.js';
 import { Sidebar } from './sidebar.js';
 import { saveSettings } from './store.js';
@@ -47,6 +48,7 @@ export class Workbench {
     this.fillIns = new FillIns(this);
     this.keeping = new Keeping(this);
     this.layout = new Layout(this.settings, () => saveSettings(this.settings));
+    this.data = new DataTabs(this);
     this.objects = new Objects(this);
     this.server = new ServerPages(this);
     this.sidebar = new Sidebar(this.catalogue, {
@@ -223,6 +225,7 @@ export class Workbench {
     const tab = new QueryTab(this, stored);
     tab.show(false);
     this.tabs.push(tab);
+    this.data.restore(tab.results, stored.data);
     return tab;
   }
 
@@ -440,29 +443,7 @@ export class Workbench {
     const { results } = this.active;
     this.#browse();
     if (this.layout.isNarrow) this.layout.closeDrawer();
-    let module;
-    try {
-      module = await import('../data/dataview.js');
-    } catch {
-      return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
-    }
-    const id = `data:${db}.${table}`;
-    // What is changed there is not to be lost by opening it once more.
-    if (results.unsavedIn(id)) {
-      results.activate(id);
-      return hasLostFocus() && results.focus();
-    }
-    const view = new module.DataView(db, table, {
-      api: this.api, notify, announce, schema: (ofDb, ofTable, fresh) => this.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
-      readOnly: () => this.readOnly,
-      transactions: () => this.tabs.filter((tab) => tab.inTransaction).map((tab) => (tab.results === results ? `This tab (${tab.name})` : `The tab ${tab.name}`)),
-      fill: (ofDb, ofTable) => this.openImport({ db: ofDb, table: ofTable }),
-    });
-    results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => { view.grid?.schedule(); this.sidebar.mark(db, table); }, onClose: () => view.dispose() });
-    await view.opened;
-    // What was pressed in the pane before is out of sight.
-    if (hasLostFocus()) results.focus();
-    return undefined;
+    return this.data.open(results, db, table);
   }
 
   /** Imports a file of values into a table; true where rows were written. @param {{db: string, table?: string, file?: File}} place */
@@ -520,10 +501,4 @@ export class Workbench {
     if (this.#begun) this.#known(db).then((known) => { if (known) this.sidebar.showTables(known); });
     else this.#linked = db;
   }
-}
-
-/** Whether what had the focus is out of sight. */
-function hasLostFocus() {
-  const { activeElement } = document;
-  return !activeElement || activeElement === document.body || !activeElement.checkVisibility();
 }

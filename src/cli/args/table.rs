@@ -163,6 +163,8 @@ pub(crate) mod relay {
     pub(crate) const PORT_LISTEN: Flag = Flag::valued("port-listen", "IP",
         "where public ports of tcp, ssh, rdp, vnc and telnet are bound: an address of this machine that no site's \
          name leads to, as cookies do not know ports");
+    pub(crate) const PORTS: Flag = Flag::valued("ports", "FIRST-LAST",
+        "which ports those are (default 20000-29999)");
     pub(crate) const SHARED_HOST_PORTS: Flag = Flag::switch("shared-host-ports",
         "bind them on the host of --tunnel-listen: whoever has one then is a server under every site's name, and may \
          get the cookies of its visitors (default on loopback; else, without either, they are refused)");
@@ -173,8 +175,12 @@ pub(crate) mod relay {
     pub(crate) const EXTERNAL_IP: Flag = Flag::valued("external-ip", "IP",
         "the address that connectors dial (default: the host of --tunnel-listen)");
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "what lets a new connector in; other users of this machine can see it in the list of processes: \
-         POSTERN_ENROLL_TOKEN is safer (default: one is made and printed at the first start)");
+        "lets in any number of new connectors, beside the invites; other users of this machine can see it in the list \
+         of processes: POSTERN_ENROLL_TOKEN is safer");
+    pub(crate) const QUOTA_SITES: Flag = Flag::valued("quota-sites", "N",
+        "applications that one connector may have (default 100, the most)");
+    pub(crate) const QUOTA_MBPS: Flag = Flag::valued("quota-mbps", "N",
+        "megabits a second that pass through one connector's tunnels, both ways together (default: no limit)");
     pub(crate) const TRUST_PROXY: Flag = Flag::valued("trust-proxy", "CIDR",
         "believe X-Forwarded-* from here, as from 127.0.0.1 with a TLS server on this machine; may be \
          repeated").repeatable();
@@ -199,14 +205,15 @@ pub(crate) mod relay {
         brief: "the remote side: sites, tunnels, quick-setup",
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
-            LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, DATA, PRINT_UNIT, ALLOW_OTHER_USERS, LOG_FORMAT,
-            VERBOSE,
+            LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
+            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, PRINT_UNIT,
+            ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
-        commands: &[&LIST, &STATUS_URL, &REVOKE, &ALLOW],
+        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW],
         environment: &[env::HOME, env::TOKEN],
         notes: "\
-Off loopback, and behind a proxy, a new connector needs the enrol token.
+Off loopback, and behind a proxy, a new connector needs an enrol token: the
+first start prints one, and 'postern relay invite' makes more.
 Passwords cross the network in quick-setup: give visitors and connectors a TLS
 server in front, and name it with --public-url.",
         ..Command::EMPTY
@@ -215,7 +222,8 @@ server in front, and name it with --public-url.",
         name: "relay list",
         brief: "show who is enrolled, from where, and what passes",
         about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: NAME, STATUS, \
-            ENROLLED, URL, TARGET, LABEL (the connector's machine), SOURCE, VERSION, LAST VISIT, TRAFFIC.",
+            ENROLLED, URL, TARGET, LABEL (the connector's machine), SOURCE, VERSION, INVITE (what let it in), LAST VISIT, \
+            TRAFFIC.",
         flags: &[DATA, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -229,13 +237,47 @@ server in front, and name it with --public-url.",
         environment: &[env::HOME],
         ..Command::EMPTY
     };
+    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "whom it is for");
+    pub(crate) const USES: Flag = Flag::valued("uses", "N", "how many connectors it lets in (default 1)");
+    pub(crate) const FOR: Flag = Flag::valued("for", "TIME", "how long it is good, as in 12h or 30d (default 7d)");
+
+    pub(crate) const INVITE: Command = Command {
+        name: "relay invite",
+        brief: "make an enrol token, which lets one new connector in",
+        about: "Makes an enrol token for the relay on this machine and prints it, this once: it lets one new connector in \
+            within a week, unless more is said.",
+        flags: &[LABEL, USES, FOR, DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const INVITES: Command = Command {
+        name: "relay invites",
+        brief: "show which were made, and who came by them",
+        about: "Lists the invites of the relay on this machine: ID, STATUS (good, used, over, forbidden), USED, MADE, ENDS, \
+            LABEL, BY (who came by it).",
+        flags: &[DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const UNINVITE: Command = Command {
+        name: "relay uninvite",
+        operands: "ID",
+        operand_count: 1..=1,
+        operand_kinds: &[Kind::Text],
+        brief: "take one back: nobody new comes by it; who came stays",
+        about: "Takes an invite back: nobody new comes by it. Connectors that it has let in stay.",
+        flags: &[DATA],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
     pub(crate) const REVOKE: Command = Command {
         name: "relay revoke",
         operands: "NAME",
         operand_count: 1..=1,
         operand_kinds: &[Kind::Connector],
-        brief: "turn a connector out at once, and renew the enrol token, which it knows: the new one is printed",
-        about: "Turns a connector out at once, and renews the enrol token, which it knows: the new one is printed.",
+        brief: "turn a connector out at once, and forbid the invite that it came by",
+        about: "Turns a connector out at once, and forbids the invite that it came by, also where that is the relay's \
+            --enroll-token. Where no other is good, that token is renewed, and the new one is printed.",
         flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -243,7 +285,8 @@ server in front, and name it with --public-url.",
     pub(crate) const ALLOW: Command = Command {
         name: "relay allow",
         brief: "undo that: it comes back with its names and ports within 30 days, else it may enrol again",
-        about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew.",
+        about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
+            invite is good again too, unless it is the token that all share.",
         ..REVOKE
     };
 }

@@ -8,8 +8,10 @@ use super::Refusal;
 const MAX_SIZE_LINE: u16 = 256;
 /// Bytes of all trailer lines of a body; they are dropped.
 const MAX_TRAILER: u16 = 4096;
-/// Hexadecimal digits of a chunk size: what fits an unsigned 64-bit number.
+/// Hexadecimal digits of a chunk size: what fits a 64-bit number.
 const MAX_SIZE_DIGITS: u8 = 16;
+/// The largest chunk: no more than a signed reader takes.
+const MAX_SIZE: u64 = u64::MAX >> 1;
 
 /// How a body is delimited (RFC 9112 section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,7 +209,7 @@ const NEXT_CHUNK: BodyState = BodyState::Size {
 fn size_digit(value: u64, digits: u8, byte: u8) -> Result<BodyState, Refusal> {
     let digit = char::from(byte).to_digit(16).map(u64::from);
     match digit {
-        Some(digit) if digits < MAX_SIZE_DIGITS => Ok(BodyState::Size {
+        Some(digit) if digits < MAX_SIZE_DIGITS && value <= MAX_SIZE >> 4 => Ok(BodyState::Size {
             value: value << 4 | digit,
             digits: digits + 1,
         }),
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn malformed_chunks_are_refused_however_they_are_split() {
         let long = format!("5;{}\r\n", "x".repeat(300));
-        let bad: [&[u8]; 13] = [
+        let bad: [&[u8]; 15] = [
             b"\r\n",
             b"g\r\n",
             b"-5\r\n",
@@ -260,6 +262,9 @@ mod tests {
             b"5\r\nhelloX\r\n",
             b"5\r\nhello\n",
             b"10000000000000000\r\n",
+            // A signed reader takes these for -1, and for the least number.
+            b"FFFFFFFFFFFFFFFF\r\n",
+            b"8000000000000000\r\n",
             long.as_bytes(),
         ];
         for input in bad {

@@ -267,7 +267,7 @@ fn request_framing(headers: &Headers, version: Version) -> Result<Framing, Refus
 }
 
 /// Digits only, and no more than a signed reader takes: 2^63-1.
-fn decimal(digits: &[u8]) -> Result<u64, Refusal> {
+pub(in crate::http) fn decimal(digits: &[u8]) -> Result<u64, Refusal> {
     let malformed = || Refusal::malformed("malformed Content-Length");
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return Err(malformed());

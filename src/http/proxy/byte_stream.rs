@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::task::Waker;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,6 +19,13 @@ pub trait ByteStream: Read + Write + Send {
 
     /// Whether a write that would have waited may go on, though nothing wakes for it: a read has made room.
     fn may_write(&self) -> bool {
+        false
+    }
+
+    /// One thread carries it with many others from now on: `waker` is woken when there is something to
+    /// read, nothing waits here, and what is written leaves with [`flush`](Write::flush). `None` ends
+    /// that. False where it cannot be done.
+    fn defer(&mut self, _waker: Option<Waker>) -> bool {
         false
     }
 

@@ -32,13 +32,28 @@ pub(crate) struct Exchange<'e> {
     upstream: &'e mut dyn ByteStream,
     rules: &'e dyn Rules,
     timeouts: Timeouts,
+    transfer: &'e mut Transfer,
+}
+
+/// How far an exchange is: all that is kept of it while no thread waits for it.
+pub(crate) struct Transfer {
     request: RequestBody,
-    answer: ResponseBody<'e>,
+    answer: ResponseBody,
     /// When the client was found to send nothing more.
     gone: Option<Instant>,
     /// Whether the answer began before the upstream had the whole request: then it may leave some
     /// of it unread.
     is_early: bool,
+}
+
+/// What came of a step without waiting.
+pub(crate) enum Step {
+    /// It is over.
+    Ended(Outcome),
+    /// The upstream has the request, and nothing else is waited for than what it says.
+    Quiet,
+    /// There is more to move, or somebody else to be waited for.
+    Busy,
 }
 
 /// Whether a direction has stopped because it would have to wait.
@@ -56,40 +71,14 @@ enum Late {
     Upstream,
 }
 
-impl<'e> Exchange<'e> {
-    /// Sends `request`, of this `head`, and passes the answer on.
-    pub(crate) fn new(
-        client: &'e mut dyn Client,
-        upstream: &'e mut dyn ByteStream,
-        (head, request): (&'e Head, RequestBody),
-        rules: &'e dyn Rules,
-        timeouts: Timeouts,
-    ) -> Exchange<'e> {
-        Exchange {
-            client,
-            upstream,
-            rules,
-            timeouts,
+impl Transfer {
+    /// Of a request with this `head`, of which nothing was sent.
+    pub(crate) fn new(head: &Head, request: RequestBody) -> Transfer {
+        Transfer {
             request,
-            answer: ResponseBody::new(ResponseHead::new(head, rules)),
+            answer: ResponseBody::new(ResponseHead::new(head)),
             gone: None,
             is_early: false,
-        }
-    }
-
-    /// Runs to the end.
-    pub(crate) fn run(&mut self) -> Outcome {
-        // What has come of the body goes together with the head.
-        let mut step = if self.request.body.is_done() || self.client.inbox().is_empty() {
-            Ok(())
-        } else {
-            self.take_body().map(drop)
-        };
-        loop {
-            match step {
-                Ok(()) => step = self.turn(),
-                Err(outcome) => return outcome,
-            }
         }
     }
 
@@ -107,28 +96,73 @@ impl<'e> Exchange<'e> {
     pub(crate) fn rest(&self) -> Vec<u8> {
         self.answer.unseen().to_vec()
     }
+}
+
+impl<'e> Exchange<'e> {
+    /// Goes on with `transfer`, from wherever it is.
+    pub(crate) fn new(
+        client: &'e mut dyn Client,
+        upstream: &'e mut dyn ByteStream,
+        transfer: &'e mut Transfer,
+        rules: &'e dyn Rules,
+        timeouts: Timeouts,
+    ) -> Exchange<'e> {
+        Exchange {
+            client,
+            upstream,
+            rules,
+            timeouts,
+            transfer,
+        }
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(&mut self) -> Outcome {
+        // What has come of the body goes together with the head.
+        let mut step = if self.transfer.request.body.is_done() || self.client.inbox().is_empty() {
+            Ok(true)
+        } else {
+            self.take_body()
+        };
+        loop {
+            step = match step {
+                Ok(true) => self.turn(),
+                Ok(false) => self.wait().map(|()| true),
+                Err(outcome) => return outcome,
+            }
+        }
+    }
+
+    /// Goes on as far as one turn leads, without waiting.
+    pub(crate) fn step(&mut self) -> Step {
+        match self.turn() {
+            Err(outcome) => Step::Ended(outcome),
+            Ok(false) if self.waits_for_answer() => Step::Quiet,
+            Ok(_) => Step::Busy,
+        }
+    }
+
+    fn waits_for_answer(&self) -> bool {
+        self.transfer.request.is_whole() && !self.transfer.answer.has_piece()
+    }
 
     /// Both ways are tried before either is waited for: what TLS has read while it wrote wakes
-    /// nobody.
-    fn turn(&mut self) -> Result<(), Outcome> {
-        let was_whole = self.request.is_whole();
+    /// nobody. False when somebody has to be waited for.
+    fn turn(&mut self) -> Result<bool, Outcome> {
+        let was_whole = self.transfer.request.is_whole();
         let up = self.push()?;
-        if !was_whole && self.request.is_whole() {
+        if !was_whole && self.transfer.request.is_whole() {
             self.mark_at_work();
         }
         let down = self.pull()?;
-        if self.answer.is_done() {
+        if self.transfer.answer.is_done() {
             return Err(self.done());
         }
-        if self.answer.is_upgraded() {
+        if self.transfer.answer.is_upgraded() {
             return Err(Outcome::Upgraded);
         }
-        match (up, down) {
-            (Turn::Blocked, Turn::Blocked) if !(self.wants_room() && self.upstream.may_write()) => {
-                self.wait()
-            }
-            _ => Ok(()),
-        }
+        let is_blocked = (up, down) == (Turn::Blocked, Turn::Blocked);
+        Ok(!is_blocked || (self.wants_room() && self.upstream.may_write()))
     }
 
     /// The upstream has the whole request.
@@ -139,34 +173,38 @@ impl<'e> Exchange<'e> {
     }
 
     fn done(&self) -> Outcome {
-        let head = &self.answer.head;
-        let is_whole = self.request.is_whole() && !self.request.is_deaf && !self.is_early;
+        let head = &self.transfer.answer.head;
+        let is_whole = self.transfer.request.is_whole()
+            && !self.transfer.request.is_deaf
+            && !self.transfer.is_early;
         Outcome::Done {
             keeps_client: head.keeps_client
-                && self.request.body.is_done()
-                && self.gone.is_none()
+                && self.transfer.request.body.is_done()
+                && self.transfer.gone.is_none()
                 && !self.client.is_stopping(),
             // Bytes after the answer are nobody's.
-            keeps_upstream: head.keeps_upstream && is_whole && self.answer.unseen().is_empty(),
+            keeps_upstream: head.keeps_upstream
+                && is_whole
+                && self.transfer.answer.unseen().is_empty(),
         }
     }
 
     /// Moves the request until somebody has to be waited for.
     fn push(&mut self) -> Result<Turn, Outcome> {
         for _ in 0..PIECES_A_TURN {
-            if self.request.is_deaf {
+            if self.transfer.request.is_deaf {
                 return Ok(Turn::Blocked);
             }
-            if !self.request.pending().is_empty() {
-                match self.upstream.write(self.request.pending()) {
+            if !self.transfer.request.pending().is_empty() {
+                match self.upstream.write(self.transfer.request.pending()) {
                     Ok(taken) => {
                         self.rules.count_up(taken);
-                        self.request.has_taken(taken);
+                        self.transfer.request.has_taken(taken);
                     }
                     failed if would_block(&failed) => return Ok(Turn::Blocked),
-                    Err(_) => self.request.is_deaf = true,
+                    Err(_) => self.transfer.request.is_deaf = true,
                 }
-            } else if self.request.body.is_done() || !self.take_body()? {
+            } else if self.transfer.request.body.is_done() || !self.take_body()? {
                 return Ok(Turn::Blocked);
             }
         }
@@ -178,16 +216,16 @@ impl<'e> Exchange<'e> {
         if self.client.inbox().is_empty() {
             match self.client.receive(BODY_PIECE) {
                 Ok(0) => return Err(Outcome::Gone),
-                Ok(_) => self.request.moved = Instant::now(),
+                Ok(_) => self.transfer.request.moved = Instant::now(),
                 failed if would_block(&failed) => return Ok(false),
                 Err(_) => return Err(Outcome::Gone),
             }
         }
         let inbox = self.client.inbox();
-        let used = self.request.encode(inbox).map_err(|refusal| {
+        let used = self.transfer.request.encode(inbox).map_err(|refusal| {
             // What came of the body cannot be taken back: the upstream ends with it.
-            if self.answer.has_begun() {
-                self.answer.broken_off()
+            if self.transfer.answer.has_begun() {
+                self.transfer.answer.broken_off()
             } else {
                 Outcome::Refused(refusal)
             }
@@ -199,13 +237,13 @@ impl<'e> Exchange<'e> {
     /// Moves the answer until somebody has to be waited for.
     fn pull(&mut self) -> Result<Turn, Outcome> {
         for _ in 0..PIECES_A_TURN {
-            if self.answer.has_piece() {
-                match self.answer.send(self.client.socket()) {
+            if self.transfer.answer.has_piece() {
+                match self.transfer.answer.send(self.client.socket()) {
                     Ok(sent) => self.rules.count_down(sent),
                     failed if would_block(&failed) => return Ok(Turn::Blocked),
                     Err(_) => return Err(Outcome::Gone),
                 }
-            } else if self.answer.is_over() || (!self.next_piece()? && !self.read()?) {
+            } else if self.transfer.answer.is_over() || (!self.next_piece()? && !self.read()?) {
                 return Ok(Turn::Blocked);
             }
         }
@@ -216,41 +254,42 @@ impl<'e> Exchange<'e> {
     fn next_piece(&mut self) -> Result<bool, Outcome> {
         // An answer before the end of the request ends the connection: what is still coming
         // would have to be read to its end.
-        let last = !self.request.body.is_done() || self.client.is_stopping();
-        let had_head = self.answer.head.has_head();
-        let looked = self.answer.next_piece(last);
-        self.is_early |= !had_head && self.answer.head.has_head() && !self.request.is_whole();
+        let last = !self.transfer.request.body.is_done() || self.client.is_stopping();
+        let had_head = self.transfer.answer.head.has_head();
+        let looked = self.transfer.answer.next_piece(self.rules, last);
+        self.transfer.is_early |=
+            !had_head && self.transfer.answer.head.has_head() && !self.transfer.request.is_whole();
         looked
     }
 
     /// False when the upstream has to be waited for.
     fn read(&mut self) -> Result<bool, Outcome> {
-        let Some(room) = self.answer.room() else {
+        let Some(room) = self.transfer.answer.room() else {
             return Err(Outcome::NotHttp("its head is too large"));
         };
         match self.upstream.read(room) {
-            Ok(0) => self.answer.ended().map(|()| true),
+            Ok(0) => self.transfer.answer.ended().map(|()| true),
             Ok(count) => {
-                self.answer.filled(count);
+                self.transfer.answer.filled(count);
                 Ok(true)
             }
             failed if would_block(&failed) => Ok(false),
             Err(error) => {
                 log::debug!("http: an upstream broke: {error}");
-                Err(self.answer.broke(error))
+                Err(self.transfer.answer.broke(error))
             }
         }
     }
 
     /// Waits until one side can go on.
     fn wait(&mut self) -> Result<(), Outcome> {
-        let to_client = self.answer.has_piece();
+        let to_client = self.transfer.answer.has_piece();
         let is_stalled = to_client && self.rules.gives_way();
         if is_stalled {
             self.client.mark_stalled();
         }
         // The end of a body that is still coming is found by reading.
-        let watches = self.gone.is_none() && self.request.body.is_done();
+        let watches = self.transfer.gone.is_none() && self.transfer.request.body.is_done();
         let takes_ahead = watches && self.client.inbox().len() < MAX_AHEAD;
         // Also of one that has sent its end and is to get nothing now, the end of all is seen.
         let mut client = PollFlags::HUP;
@@ -261,7 +300,7 @@ impl<'e> Exchange<'e> {
         let upstream = self.upstream.wanted(!to_client, self.wants_room());
         let waited = wait((self.client.socket(), client), upstream, until);
         let (ready, is_ready) = waited.map_err(|_| Outcome::Gone)?;
-        if is_stalled && self.request.is_whole() {
+        if is_stalled && self.transfer.request.is_whole() {
             self.mark_at_work();
         }
         if ready.intersects(BROKEN) {
@@ -275,12 +314,14 @@ impl<'e> Exchange<'e> {
 
     /// Whether a piece of the body is awaited from the client.
     fn wants_body(&self) -> bool {
-        !self.request.body.is_done() && self.request.pending().is_empty() && !self.request.is_deaf
+        !self.transfer.request.body.is_done()
+            && self.transfer.request.pending().is_empty()
+            && !self.transfer.request.is_deaf
     }
 
     /// Whether the upstream is to take a piece of the request.
     fn wants_room(&self) -> bool {
-        !self.request.pending().is_empty() && !self.request.is_deaf
+        !self.transfer.request.pending().is_empty() && !self.transfer.request.is_deaf
     }
 
     /// Takes what a client sends ahead, and notes its end: where the system does not tell
@@ -292,7 +333,7 @@ impl<'e> Exchange<'e> {
             has_left |= !would_block(&received) && !matches!(received, Ok(1..));
         }
         if has_left {
-            self.gone = Some(Instant::now());
+            self.transfer.gone = Some(Instant::now());
             self.rules.on_client_left();
         }
     }
@@ -306,7 +347,7 @@ impl<'e> Exchange<'e> {
         }
         Err(match late {
             Late::Client => Outcome::Gone,
-            _ if self.answer.has_begun() => self.answer.broken_off(),
+            _ if self.transfer.answer.has_begun() => self.transfer.answer.broken_off(),
             Late::Upstream => Outcome::TooSlow,
             Late::ClientBody => {
                 Outcome::Refused(Refusal::new(408, "the request body took too long"))
@@ -316,7 +357,11 @@ impl<'e> Exchange<'e> {
 
     /// Until when the next step must come, and who is late if it does not.
     fn deadline(&self) -> Option<(Instant, Late)> {
-        let (request, answer, times) = (&self.request, &self.answer, &self.timeouts);
+        let (request, answer, times) = (
+            &self.transfer.request,
+            &self.transfer.answer,
+            &self.timeouts,
+        );
         let after = |since: Instant, time, late| Some((since + time?, late));
         let moved = answer.moved.max(request.moved);
         let of_answer = if answer.has_piece() {
@@ -334,6 +379,7 @@ impl<'e> Exchange<'e> {
             None
         };
         let grace = self
+            .transfer
             .gone
             .map(|gone| (gone + times.gone_grace, Late::Client));
         let all = [of_answer, of_request, grace].into_iter().flatten();

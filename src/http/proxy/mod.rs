@@ -21,7 +21,7 @@ mod upgraded;
 
 pub use byte_stream::ByteStream;
 pub(crate) use byte_stream::only_if;
-pub(crate) use exchange::Exchange;
+pub(crate) use exchange::{Exchange, Step, Transfer};
 pub(crate) use outcome::Outcome;
 pub(crate) use request_body::RequestBody;
 pub use rules::Client;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::outcome::Outcome;
 use super::response_head::{NotHttp, Piece, ResponseHead};
+use super::rules::Rules;
 
 /// Bytes read from an upstream at once, at first. Default 8 KiB: most answers are small.
 const SMALL_BUFFER: usize = 8 * 1024;
@@ -14,8 +15,8 @@ const SMALL_BUFFER: usize = 8 * 1024;
 const LARGE_BUFFER: usize = 128 * 1024;
 
 /// An answer on its way.
-pub(super) struct ResponseBody<'e> {
-    pub(super) head: ResponseHead<'e>,
+pub(super) struct ResponseBody {
+    pub(super) head: ResponseHead,
     buffer: Vec<u8>,
     /// What of the buffer has not been looked at.
     fresh: Range<usize>,
@@ -31,8 +32,8 @@ pub(super) struct ResponseBody<'e> {
     pub(super) moved: Instant,
 }
 
-impl<'e> ResponseBody<'e> {
-    pub(super) fn new(head: ResponseHead<'e>) -> ResponseBody<'e> {
+impl ResponseBody {
+    pub(super) fn new(head: ResponseHead) -> ResponseBody {
         ResponseBody {
             head,
             buffer: Vec::new(),
@@ -76,40 +77,40 @@ impl<'e> ResponseBody<'e> {
     }
 
     /// Looks at what has been read; false when that is not enough.
-    pub(super) fn next_piece(&mut self, last: bool) -> Result<bool, Outcome> {
+    pub(super) fn next_piece(&mut self, rules: &dyn Rules, last: bool) -> Result<bool, Outcome> {
         if self.fresh.is_empty() {
             return Ok(false);
         }
-        let piece = self.step(last).map_err(|why| self.not_http(why))?;
+        let piece = self.step(rules, last).map_err(|why| self.not_http(why))?;
         self.before = piece.before;
         self.before_sent = 0;
         let has_moved = piece.consumed > 0;
         if has_moved && self.body.is_empty() && self.head.has_head() {
-            self.join_body(last)?;
+            self.join_body(rules, last)?;
         }
         Ok(has_moved)
     }
 
     /// The head goes together with what there is of the body: one packet for most answers.
-    fn join_body(&mut self, last: bool) -> Result<(), Outcome> {
+    fn join_body(&mut self, rules: &dyn Rules, last: bool) -> Result<(), Outcome> {
         if self.fresh.is_empty() || self.is_over() {
             return Ok(());
         }
         // The head has not been sent: it can still be told.
         let piece = self
-            .step(last)
+            .step(rules, last)
             .map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
         self.before.extend_from_slice(&piece.before);
         Ok(())
     }
 
     /// What to send next of what has been read.
-    fn step(&mut self, last: bool) -> Result<Piece, NotHttp> {
+    fn step(&mut self, rules: &dyn Rules, last: bool) -> Result<Piece, NotHttp> {
         let input = self
             .buffer
             .get(self.fresh.clone())
             .expect("what was read lies in the buffer");
-        let piece = self.head.step(input, last)?;
+        let piece = self.head.step(rules, input, last)?;
         let start = self.fresh.start;
         self.body = start + piece.body.start..start + piece.body.end;
         self.fresh.start += piece.consumed;

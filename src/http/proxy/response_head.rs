@@ -8,11 +8,13 @@ use std::ops::Range;
 
 use super::rules::Rules;
 use crate::http::h1::body::{Body, Framing};
-use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version};
+use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version, decimal};
 use crate::http::h1::hop_by_hop::write_line;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
 const MAX_HEAD: usize = 64 * 1024;
+/// Bytes that most heads stay below, with a short body. Default 512.
+const USUAL_HEAD: usize = 512;
 /// Interim answers before the answer. Default 16.
 const MAX_INTERIM: usize = 16;
 /// How an answer of HTTP/1 begins (RFC 9112 section 4).
@@ -23,9 +25,11 @@ const HTTP: &[u8] = b"HTTP/";
 pub(super) struct NotHttp(pub(super) &'static str);
 
 /// Passes one answer on.
-pub(super) struct ResponseHead<'a> {
-    request: &'a Head,
-    rules: &'a dyn Rules,
+pub(super) struct ResponseHead {
+    /// Whether the client asked by HEAD.
+    to_head: bool,
+    /// Whether it speaks HTTP/1.0.
+    is_old_client: bool,
     interim: usize,
     part: AnswerPart,
     /// The status, once it is known.
@@ -67,12 +71,12 @@ pub(super) struct Piece {
     pub(super) body: Range<usize>,
 }
 
-impl<'a> ResponseHead<'a> {
+impl ResponseHead {
     /// For the answer to `request`.
-    pub(super) fn new(request: &'a Head, rules: &'a dyn Rules) -> ResponseHead<'a> {
+    pub(super) fn new(request: &Head) -> ResponseHead {
         ResponseHead {
-            request,
-            rules,
+            to_head: request.method == "HEAD",
+            is_old_client: request.version == Version::Http10,
             interim: 0,
             part: AnswerPart::Head(HeadScan::default()),
             status: None,
@@ -108,15 +112,18 @@ impl<'a> ResponseHead<'a> {
 
     /// Takes what it can of `input`, which begins where the last step ended. Nothing consumed
     /// means that it needs more. `last` when the client's connection is to end with this answer.
-    pub(super) fn step(&mut self, input: &[u8], last: bool) -> Result<Piece, NotHttp> {
+    pub(super) fn step(
+        &mut self,
+        rules: &dyn Rules,
+        input: &[u8],
+        last: bool,
+    ) -> Result<Piece, NotHttp> {
         match &mut self.part {
-            AnswerPart::Head(_) if !begins_http(input) => {
-                Err(NotHttp(self.rules.name_protocol(input)))
-            }
+            AnswerPart::Head(_) if !begins_http(input) => Err(NotHttp(rules.name_protocol(input))),
             AnswerPart::Head(scan) => {
                 let found = scan.scan(input, MAX_HEAD);
                 match found.map_err(|_| NotHttp("its head is malformed or too large"))? {
-                    Some(range) => self.head(input, range, last),
+                    Some(range) => self.head(rules, input, range, last),
                     None => Ok(Piece::default()),
                 }
             }
@@ -142,21 +149,26 @@ impl<'a> ResponseHead<'a> {
         }
     }
 
-    fn head(&mut self, input: &[u8], range: Range<usize>, last: bool) -> Result<Piece, NotHttp> {
+    fn head(
+        &mut self,
+        rules: &dyn Rules,
+        input: &[u8],
+        range: Range<usize>,
+        last: bool,
+    ) -> Result<Piece, NotHttp> {
         let bytes = input
             .get(range.clone())
             .expect("a head lies in what was scanned");
-        let to_head = self.request.method == "HEAD";
-        let answer = AnswerHead::parse(bytes, to_head)
+        let answer = AnswerHead::parse(bytes, self.to_head)
             .map_err(|_| NotHttp("its head is malformed or ambiguous"))?;
         if answer.version == Version::Http10 && answer.headers.all("transfer-encoding").count() > 0
         {
             return Err(NotHttp("it is chunked in HTTP/1.0"));
         }
         let before = match answer.status {
-            101 => self.upgrade(&answer)?,
-            100..=199 => self.interim(&answer)?,
-            200..=599 => self.begin(&answer, last),
+            101 => self.upgrade(rules, &answer)?,
+            100..=199 => self.interim(rules, &answer)?,
+            200..=599 => self.begin(rules, &answer, last),
             _ => return Err(NotHttp("its status is out of range")),
         };
         Ok(Piece {
@@ -166,13 +178,13 @@ impl<'a> ResponseHead<'a> {
         })
     }
 
-    fn upgrade(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
-        if !self.rules.asks_for_websocket() || !answer.headers.lists("upgrade", "websocket") {
+    fn upgrade(&mut self, rules: &dyn Rules, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
+        if !rules.asks_for_websocket() || !answer.headers.lists("upgrade", "websocket") {
             return Err(NotHttp("it switches to a protocol that was not asked for"));
         }
         self.part = AnswerPart::Upgraded;
         self.status = Some(answer.status);
-        let mut out = self.status_and_lines(answer);
+        let mut out = status_and_lines(rules, answer);
         write_line(&mut out, "Connection", b"Upgrade");
         write_line(&mut out, "Upgrade", b"websocket");
         out.extend_from_slice(b"\r\n");
@@ -180,22 +192,22 @@ impl<'a> ResponseHead<'a> {
     }
 
     /// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2).
-    fn interim(&mut self, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
+    fn interim(&mut self, rules: &dyn Rules, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
         self.part = AnswerPart::Head(HeadScan::default());
-        if self.request.version == Version::Http10 || !self.rules.passes_interim() {
+        if self.is_old_client || !rules.passes_interim() {
             return Ok(Vec::new());
         }
         self.interim += 1;
         if self.interim > MAX_INTERIM {
             return Err(NotHttp("it has too many interim answers"));
         }
-        let mut out = self.status_and_lines(answer);
+        let mut out = status_and_lines(rules, answer);
         out.extend_from_slice(b"\r\n");
         Ok(out)
     }
 
-    fn begin(&mut self, answer: &AnswerHead, last: bool) -> Vec<u8> {
-        let is_old_client = self.request.version == Version::Http10;
+    fn begin(&mut self, rules: &dyn Rules, answer: &AnswerHead, last: bool) -> Vec<u8> {
+        let is_old_client = self.is_old_client;
         let mode = match (answer.framing, is_old_client) {
             (Framing::Chunked, true) => BodyMode::Unchunked,
             (Framing::UntilClose, false) => BodyMode::Chunked(false),
@@ -208,7 +220,7 @@ impl<'a> ResponseHead<'a> {
             && answer.framing != Framing::UntilClose
             && !answer.headers.lists("connection", "close")
             && !self.is_bodiless(answer);
-        let mut out = self.status_and_lines(answer);
+        let mut out = status_and_lines(rules, answer);
         self.write_framing(answer, mode, &mut out);
         if !self.keeps_client {
             write_line(&mut out, "Connection", b"close");
@@ -222,24 +234,18 @@ impl<'a> ResponseHead<'a> {
     /// Whether HTTP has no place for a body (RFC 9110 section 6.4.1, and 15.3.6 of 205). Some applications send
     /// one all the same, sooner or later: it would be read as the answer to the next request.
     fn is_bodiless(&self, answer: &AnswerHead) -> bool {
-        self.request.method == "HEAD" || matches!(answer.status, 204 | 205 | 304)
-    }
-
-    fn status_and_lines(&self, answer: &AnswerHead) -> Vec<u8> {
-        let mut out = format!("HTTP/1.1 {} {}\r\n", answer.status, answer.reason).into_bytes();
-        self.rules.write_lines(answer, &mut out);
-        out
+        self.to_head || matches!(answer.status, 204 | 205 | 304)
     }
 
     /// An answer to HEAD, or a 304, tells the length that it would have had (RFC 9110 section 8.6).
     fn write_framing(&self, answer: &AnswerHead, mode: BodyMode, out: &mut Vec<u8>) {
-        let bodiless = self.request.method == "HEAD" || matches!(answer.status, 204 | 304);
+        let bodiless = self.to_head || matches!(answer.status, 204 | 304);
         match (answer.framing, mode) {
             _ if bodiless => {
                 let length = answer.headers.all("content-length").next();
-                let digits = |value: &&[u8]| value.iter().all(u8::is_ascii_digit);
-                if let Some(length) = length.filter(digits).filter(|_| answer.status != 204) {
-                    write_line(out, "Content-Length", length);
+                let length = length.and_then(|digits| decimal(digits).ok());
+                if let Some(length) = length.filter(|_| answer.status != 204) {
+                    write_line(out, "Content-Length", length.to_string().as_bytes());
                 }
             }
             (Framing::Length(length), _) => {
@@ -251,6 +257,16 @@ impl<'a> ResponseHead<'a> {
             _ => {}
         }
     }
+}
+
+fn status_and_lines(rules: &dyn Rules, answer: &AnswerHead) -> Vec<u8> {
+    let mut out = Vec::with_capacity(USUAL_HEAD);
+    for part in ["HTTP/1.1 ", &answer.status.to_string(), " ", &answer.reason] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+    rules.write_lines(answer, &mut out);
+    out
 }
 
 /// Whether `input`, as far as it has come, is how an answer begins. One empty line before it is skipped.
@@ -334,12 +350,12 @@ mod tests {
     /// What the visitor gets of an answer that arrives in pieces of `split` bytes, chunks' own
     /// borders aside, and whether it is whole.
     fn pass(request: &Head, input: &[u8], split: usize) -> (Vec<u8>, Result<bool, NotHttp>) {
-        let mut answer = ResponseHead::new(request, &Plain);
+        let mut answer = ResponseHead::new(request);
         let (mut out, mut at, mut end) = (Vec::new(), 0, 0);
         while end < input.len() && !answer.is_done() {
             end = (end + split).min(input.len());
             while at < end && !answer.is_done() {
-                let piece = match answer.step(&input[at..end], false) {
+                let piece = match answer.step(&Plain, &input[at..end], false) {
                     Ok(piece) => piece,
                     Err(why) => return (out, Err(why)),
                 };

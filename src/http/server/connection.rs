@@ -1,17 +1,17 @@
 //! The loop of one connection: the only place that reads its requests.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
 use super::backend::Opened;
-use super::budget::{ExchangeSlot, HeldBody};
-use super::connection_handler::{After, ClientConnection, ConnectionHandler, Reset};
+use super::budget::HeldBody;
+use super::connection_handler::{After, ConnectionHandler};
 use super::connection_table::{ConnectionEntry, Phase};
-use super::limits::Limits;
 use super::peer;
 use super::server_state::ServerState;
 use super::worker_rules::{WorkerRules, now, too_busy};
@@ -19,21 +19,21 @@ use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
 use crate::http::h1::target::Target;
-use crate::http::proxy::{Client, Exchange, Outcome, RequestBody};
+use crate::http::proxy::{Client, Exchange, Outcome, RequestBody, Transfer};
 use crate::http::socket::{BROKEN, was_reset, would_block};
 use crate::http::{ApiError, CancelToken, Response};
 use crate::net::poll::poll_until;
 use crate::net::reset_when_closed;
 
 /// Bytes read at once of a head, and of a body that goes to a worker. Default 4 KiB.
-const PIECE: usize = 4 * 1024;
+pub(super) const PIECE: usize = 4 * 1024;
 /// Time for an error answer to be taken by the kernel: it is small.
 const REFUSAL_WRITE: Duration = Duration::from_secs(1);
 /// What is served, for 405 (RFC 9110 section 15.5.6).
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Why a connection ends.
-enum End {
+pub(super) enum End {
     /// Nothing is left to say.
     Silent,
     /// The last answer is sent; the client may still be sending.
@@ -50,16 +50,60 @@ impl From<Refusal> for End {
     }
 }
 
-/// Serves the requests of one connection until it ends.
-pub(super) fn serve(state: &ServerState, entry: &Arc<ConnectionEntry>) {
-    let mut connection = Connection {
-        state,
-        entry,
-        socket: &entry.socket,
-        inbox: Vec::new(),
+/// What a connection keeps from one thread to the next.
+pub(super) struct Held {
+    handler: Option<Box<dyn ConnectionHandler>>,
+    /// What has arrived and is not yet used.
+    pub(super) inbox: Vec<u8>,
+}
+
+impl Held {
+    /// That of a new one.
+    pub(super) fn new(handler: Option<Box<dyn ConnectionHandler>>) -> Held {
+        let inbox = Vec::new();
+        Held { handler, inbox }
+    }
+
+    /// A parked one's handler.
+    pub(super) fn handler(&mut self) -> Option<&mut (dyn ConnectionHandler + 'static)> {
+        self.handler.as_deref_mut()
+    }
+}
+
+/// With what a thread begins.
+pub(super) enum Work {
+    /// The connection is new.
+    Accepted,
+    /// A request is to be read.
+    Read,
+    /// A request is to be served.
+    Serve(Head),
+    /// The handler is to end what it has begun.
+    Finish,
+    /// The last answer is sent.
+    End(After),
+}
+
+/// Serves the requests of one connection until it ends, or (true) is parked, which it is only where
+/// there is a `waker` for its upstream.
+pub(super) fn serve(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    held: &mut Held,
+    work: Work,
+    waker: Option<&Waker>,
+) -> bool {
+    let mut connection = Connection::new(state, entry, held);
+    if let Some(handler) = held.handler() {
+        handler.unpark();
+    }
+    let Some(end) = connection.run(held.handler(), work, waker) else {
+        return true;
     };
-    let end = connection.run();
+    // What it has kept is others' from here on.
+    held.handler = None;
     connection.end(end);
+    false
 }
 
 /// Tells a client that there is no room for it, as far as that goes without waiting.
@@ -71,31 +115,62 @@ pub(super) fn turn_away(state: &ServerState, mut socket: &TcpStream) {
     let _ = socket.shutdown(Shutdown::Write);
 }
 
-struct Connection<'a> {
-    state: &'a ServerState,
-    entry: &'a Arc<ConnectionEntry>,
-    socket: &'a TcpStream,
+/// One connection, as long as a thread has it.
+pub(super) struct Connection<'a> {
+    pub(super) state: &'a ServerState,
+    pub(super) entry: &'a Arc<ConnectionEntry>,
+    pub(super) socket: &'a TcpStream,
     /// What has arrived and is not yet used.
-    inbox: Vec<u8>,
+    pub(super) inbox: Vec<u8>,
 }
 
 impl<'a> Connection<'a> {
-    fn run(&mut self) -> End {
-        if let Err(end) = self.check_user() {
-            return end;
+    /// Takes the inbox along.
+    pub(super) fn new(
+        state: &'a ServerState,
+        entry: &'a Arc<ConnectionEntry>,
+        held: &mut Held,
+    ) -> Connection<'a> {
+        Connection {
+            state,
+            entry,
+            socket: &entry.socket,
+            inbox: std::mem::take(&mut held.inbox),
         }
-        let mut first_wait = self.state.limits.head_time;
-        let gateway = self.state.gateway.as_ref();
-        let mut visit = gateway.map(|gateway| gateway.visit(self.entry.peer));
+    }
+
+    /// Why it ends; none where it is to be parked, with an empty inbox.
+    fn run(
+        &mut self,
+        mut handler: Option<&mut (dyn ConnectionHandler + 'static)>,
+        work: Work,
+        waker: Option<&Waker>,
+    ) -> Option<End> {
+        let limits = &self.state.limits;
+        let mut served = match work {
+            Work::Accepted => self
+                .check_user()
+                .and_then(|()| self.request(limits.head_time, handler.as_deref_mut())),
+            Work::Read => self.request(limits.idle_time, handler.as_deref_mut()),
+            Work::Serve(head) => self.serve_head(&head, handler.as_deref_mut()),
+            Work::Finish => handler.as_deref_mut()?.finish(self).into(),
+            Work::End(after) => after.into(),
+        };
         loop {
-            if let Err(end) = self.request(first_wait, visit.as_deref_mut()) {
-                return end;
+            if let Err(end) = served {
+                return Some(end);
             }
-            first_wait = self.state.limits.idle_time;
             self.entry.enter(Phase::Idle);
             if self.state.is_stopping() {
-                return End::Finished;
+                return Some(End::Finished);
             }
+            if let (Some(handler), Some(waker)) = (handler.as_deref_mut(), waker)
+                && self.inbox.is_empty()
+                && handler.park(waker)
+            {
+                return None;
+            }
+            served = self.request(limits.idle_time, handler.as_deref_mut());
         }
     }
 
@@ -118,16 +193,24 @@ impl<'a> Connection<'a> {
     fn request(
         &mut self,
         first_wait: Duration,
-        visit: Option<&mut (dyn ConnectionHandler + 'a)>,
+        handler: Option<&mut (dyn ConnectionHandler + 'static)>,
     ) -> Result<(), End> {
         let head = self.read_head(first_wait)?;
         self.entry.enter(Phase::Body);
-        if let Some(visit) = visit
-            && visit.claims(&head)
+        self.serve_head(&head, handler)
+    }
+
+    fn serve_head(
+        &mut self,
+        head: &Head,
+        handler: Option<&mut (dyn ConnectionHandler + 'static)>,
+    ) -> Result<(), End> {
+        if let Some(handler) = handler
+            && handler.claims(head)
         {
-            return visit.serve(&head, self).into();
+            return handler.serve(head, self).into();
         }
-        self.answer(&head).map_err(|end| match end {
+        self.answer(head).map_err(|end| match end {
             End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
             end => end,
         })
@@ -174,7 +257,7 @@ impl<'a> Connection<'a> {
     }
 
     /// The body, and its share of what all bodies may take.
-    fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
+    pub(super) fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
         let limits = &self.state.limits;
         if let Framing::Length(length) = head.framing
             && usize::try_from(length).map_or(true, |length| length > limits.body)
@@ -237,9 +320,9 @@ impl<'a> Connection<'a> {
             pending: opened.pending.as_ref(),
             cancel: &cancel,
         };
-        let request = RequestBody::new(framing, opened.request);
+        let mut transfer = Transfer::new(head, RequestBody::new(framing, opened.request));
         let (socket, timeouts) = (&mut opened.socket, rules.timeouts());
-        let outcome = Exchange::new(self, socket, (head, request), &rules, timeouts).run();
+        let outcome = Exchange::new(self, socket, &mut transfer, &rules, timeouts).run();
         match outcome {
             Outcome::Done { .. } => cancel.disarm(),
             // Whatever became of the answer, nobody waits for it any more.
@@ -284,7 +367,7 @@ impl<'a> Connection<'a> {
         Ok(!ready.is_empty())
     }
 
-    fn consume(&mut self, bytes: usize) {
+    pub(super) fn consume(&mut self, bytes: usize) {
         if bytes >= self.inbox.len() {
             self.inbox = Vec::new(); // an idle connection holds no memory
         } else {
@@ -333,7 +416,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    fn send(&self, head: &Head, response: Response, close: bool) -> After {
+    pub(super) fn send(&self, head: &Head, response: Response, close: bool) -> After {
         let response = self.state.stamped(response);
         let bytes = response_bytes(response, head.method == "HEAD", close);
         match self.write_all(&bytes) {
@@ -361,85 +444,6 @@ impl<'a> Connection<'a> {
             }
         }
         Ok(())
-    }
-}
-
-impl Client for Connection<'_> {
-    fn socket(&self) -> &TcpStream {
-        self.socket
-    }
-
-    fn inbox(&mut self) -> &mut Vec<u8> {
-        &mut self.inbox
-    }
-
-    fn receive(&mut self, most: usize) -> io::Result<usize> {
-        let begin = self.inbox.len();
-        if begin == 0 {
-            // Its zeros come from the allocator, those of `resize` one by one.
-            self.inbox = vec![0; most];
-        } else {
-            self.inbox.resize(begin + most, 0);
-        }
-        let room = self.inbox.get_mut(begin..).expect("it was made longer");
-        let read = (&mut &*self.socket).read(room);
-        self.inbox.truncate(begin + *read.as_ref().unwrap_or(&0));
-        if self.inbox.is_empty() {
-            self.inbox = Vec::new(); // an idle connection holds no memory
-        }
-        read
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.state.is_stopping()
-    }
-
-    fn mark_busy(&self) {
-        self.entry.enter(Phase::Busy);
-    }
-
-    fn mark_stalled(&self) {
-        self.entry.enter(Phase::Stalled);
-    }
-}
-
-impl ClientConnection for Connection<'_> {
-    fn limits(&self) -> &Limits {
-        &self.state.limits
-    }
-
-    fn capacity(&self) -> usize {
-        self.state.capacity()
-    }
-
-    fn reserve(&self) -> Option<ExchangeSlot> {
-        let slot = self.state.exchanges.enter_site();
-        if slot.is_none() {
-            self.state.table.give_up_idle();
-        }
-        slot
-    }
-
-    fn resetter(&self) -> Option<Arc<dyn Reset>> {
-        let entry: Arc<ConnectionEntry> = Arc::clone(self.entry);
-        Some(entry)
-    }
-
-    fn body(&mut self, head: &Head) -> Result<Vec<u8>, After> {
-        match self.read_body(head) {
-            Ok((body, _)) => Ok(body),
-            Err(End::Refused(refusal, _)) => {
-                let response = Response::error(&refusal.into());
-                Err(self.send(head, response, true))
-            }
-            Err(_) => Err(After::Drop),
-        }
-    }
-
-    fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After {
-        let unread = !body_is_read && head.framing != Framing::Length(0);
-        let close = unread || !head.keep_alive || self.is_stopping();
-        self.send(head, response, close)
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::budget::ExchangeSlot;
 use super::limits::Limits;
@@ -16,7 +17,7 @@ use crate::http::proxy::{Client, Outcome};
 /// Serves sites beside a server's own pages.
 pub trait Gateway: Send + Sync + 'static {
     /// A visitor has connected. What is kept for one visitor's connection lives in the answer.
-    fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler + '_>;
+    fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler>;
 
     /// Whether connections from here are those of many visitors, and not to be counted by source.
     fn is_proxy(&self, peer: IpAddr) -> bool;
@@ -29,12 +30,61 @@ pub trait Gateway: Send + Sync + 'static {
 }
 
 /// Serves one visitor's connection.
-pub trait ConnectionHandler {
+///
+/// Between requests it may be *parked*: then it has no thread of its own, and one thread that waits for
+/// nothing carries it with many others. That one calls [`begin`](Self::begin) and
+/// [`go_on`](Self::go_on), and leaves what is not soon over to a new thread, which calls
+/// [`unpark`](Self::unpark) first.
+pub trait ConnectionHandler: Send {
     /// Whether this request is for a site. If not, it is the server's own.
     fn claims(&mut self, head: &Head) -> bool;
 
     /// Serves a request that was claimed. Its body, if any, has not been read.
     fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After;
+
+    /// Whether its next request can perhaps be served without a thread; it is parked then, and wakes
+    /// `waker` when its upstream has something to tell.
+    fn park(&mut self, _waker: &Waker) -> bool {
+        false
+    }
+
+    /// It has a thread again.
+    fn unpark(&mut self) {}
+
+    /// Begins with a request that was claimed, without waiting. Gives the head back where that takes a
+    /// thread: it is as if it had not been asked.
+    fn begin(&mut self, head: Head, _visitor: &mut dyn ClientConnection) -> Result<Progress, Head> {
+        Err(head)
+    }
+
+    /// Goes on with what was begun, without waiting: the upstream has something to tell.
+    fn go_on(&mut self, _visitor: &mut dyn ClientConnection) -> Progress {
+        Progress::Idle
+    }
+
+    /// Ends what was begun, on a thread.
+    fn finish(&mut self, _visitor: &mut dyn ClientConnection) -> After {
+        After::Keep
+    }
+
+    /// The upstream has something to tell although nothing was asked.
+    fn check_upstream(&mut self) {}
+
+    /// Sends what a step has left to be sent.
+    fn flush(&mut self) {}
+}
+
+/// How far a step without waiting has led.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing was under way.
+    Idle,
+    /// The upstream is waited for.
+    Waits,
+    /// The answer is sent.
+    Done(After),
+    /// [`ConnectionHandler::finish`] is to be called.
+    NeedsThread,
 }
 
 /// How a connection goes on after a request.

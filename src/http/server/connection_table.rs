@@ -188,18 +188,6 @@ impl Entries {
     }
 }
 
-/// Takes a connection out of the table, also when its thread panics.
-pub(super) struct RemoveOnDrop<'a>(
-    pub(super) &'a ConnectionTable,
-    pub(super) &'a ConnectionEntry,
-);
-
-impl Drop for RemoveOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.remove(self.1.id);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;

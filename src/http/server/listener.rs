@@ -4,24 +4,22 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
+use super::admitted::Admitted;
 use super::backend::Backend;
 use super::budget::{Bodies, Exchanges, within_open_files};
-use super::connection;
+use super::connection::{self, Work};
 use super::connection_handler::Gateway;
-use super::connection_table::{ConnectionTable, RemoveOnDrop};
+use super::connection_table::ConnectionTable;
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::server_state::ServerState;
+use super::threads::Threads;
 use crate::net::{Acceptor, Pause, keep_alive};
 
-/// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
-/// optimised needs more.
+/// Bytes of the accepting thread's stack. Code that is not optimised needs more.
 const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
-/// The same where a gateway may seal and write for a tunnel there, or speak TLS.
-const GATEWAY_STACK: usize = if cfg!(debug_assertions) { 768 } else { 256 } * 1024;
 /// Pause after an accept or a thread that failed for want of files, memory or threads.
 const BACK_OFF: Duration = Duration::from_millis(20);
 /// Silence after which the kernel asks whether the client is still there.
@@ -42,6 +40,7 @@ pub(in crate::http) struct ListenerConfig {
 /// A running listener.
 pub(in crate::http) struct Listener {
     state: Arc<ServerState>,
+    threads: Arc<Threads>,
     acceptor: Acceptor,
 }
 
@@ -62,10 +61,15 @@ impl Listener {
             stopping: AtomicBool::new(false),
             limits: config.limits,
         });
-        let theirs = Arc::clone(&state);
-        let take = move |accepted| admit_or_pause(&theirs, accepted);
+        let threads = Threads::new(&state);
+        let (theirs, own) = (Arc::clone(&state), Arc::clone(&threads));
+        let take = move |accepted| admit_or_pause(&theirs, &own, accepted);
         let acceptor = Acceptor::start(config.listener, ("http-accept", STACK), take)?;
-        Ok(Listener { state, acceptor })
+        Ok(Listener {
+            state,
+            threads,
+            acceptor,
+        })
     }
 
     /// Accepts nothing more, lets answers under way end for a while and aborts the rest.
@@ -73,6 +77,7 @@ impl Listener {
         self.state.stopping.store(true, Ordering::SeqCst);
         self.acceptor.stop();
         self.state.table.stop(self.state.limits.stop_time);
+        self.threads.stop();
     }
 }
 
@@ -80,9 +85,10 @@ impl Listener {
 /// one gives way.
 fn admit_or_pause(
     state: &Arc<ServerState>,
+    threads: &Arc<Threads>,
     accepted: io::Result<(TcpStream, SocketAddr)>,
 ) -> Pause {
-    let admitted = accepted.and_then(|(socket, peer)| admit(state, socket, peer));
+    let admitted = accepted.and_then(|(socket, peer)| admit(state, threads, socket, peer));
     let error = admitted.err()?;
     log::warn!("http: cannot serve a connection: {error}");
     state.table.evict();
@@ -90,37 +96,23 @@ fn admit_or_pause(
 }
 
 /// An error says that there is no thread for the connection.
-fn admit(state: &Arc<ServerState>, socket: TcpStream, peer: SocketAddr) -> io::Result<()> {
+fn admit(
+    state: &Arc<ServerState>,
+    threads: &Arc<Threads>,
+    socket: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<()> {
     if prepare(&socket).is_err() {
         return Ok(());
     }
     let is_counted = !state.is_proxy(peer.ip());
-    let entry = match state.table.admit(socket, peer, is_counted) {
-        Ok(entry) => entry,
+    match state.table.admit(socket, peer, is_counted) {
+        Ok(entry) => threads.serve(Admitted::new(state, entry), Work::Accepted),
         Err(socket) => {
             connection::turn_away(state, &socket);
-            return Ok(());
+            Ok(())
         }
-    };
-    let stack = if state.gateway.is_some() {
-        GATEWAY_STACK
-    } else {
-        STACK
-    };
-    let theirs = Arc::clone(state);
-    let served = Arc::clone(&entry);
-    // Serves one connection; ends with it, or when its socket is shut down from outside.
-    let spawned = thread::Builder::new()
-        .name("http-conn".into())
-        .stack_size(stack)
-        .spawn(move || {
-            let _removed = RemoveOnDrop(&theirs.table, &served);
-            connection::serve(&theirs, &served);
-        });
-    if spawned.is_err() {
-        state.table.remove(entry.id);
     }
-    spawned.map(drop)
 }
 
 /// Keep-alive probes find clients that vanished without a word while a handler is silent.

@@ -1,7 +1,8 @@
 //! The strict HTTP/1.1 server that every listener shares.
 //!
-//! `listener` accepts and starts a thread a connection, `connection` is the loop of one, and
-//! `connection_table` knows all of them, within the `budget`. [`policy`] (Host, Origin, Sec-Fetch)
+//! `listener` accepts, `threads` has a thread a connection, and one for those of a gateway that wait for
+//! their next request; `connection` is the loop of one, and `connection_table` knows all of them, within
+//! the `budget`. [`policy`] (Host, Origin, Sec-Fetch)
 //! and [`peer`] (whose process asks) say who may.
 //!
 //! ```text
@@ -20,16 +21,23 @@ pub mod limits;
 pub mod peer;
 pub mod policy;
 
+mod admitted;
 mod backend;
 mod budget;
+mod client_side;
 mod connection;
 mod connection_table;
 mod listener;
+#[cfg(target_os = "linux")]
+mod parked;
+#[cfg(target_os = "linux")]
+mod parking_lot;
 mod proc_net;
 mod server_state;
 #[cfg(target_os = "linux")]
 mod sock_diag;
 mod socket_owner;
+mod threads;
 mod worker_rules;
 
 pub(super) use backend::{Backend, Opened, PendingResponse};

@@ -140,13 +140,7 @@ impl HostPolicy {
         };
         let (secure, name) = split_origin(origin).ok_or_else(foreign)?;
         let own = !secure && name.is_loopback(port);
-        let origin_port = name.port.unwrap_or(if secure { 443 } else { 80 });
-        // A proxy has a port of its own. A name with our port is reached without one, and what
-        // else its host serves on other ports is not us.
-        let same = |known: &Name| {
-            known.host == name.host && (known.port != Some(port) || origin_port == port)
-        };
-        if own || self.with_allowed(same) {
+        if own || self.with_allowed(|known| known.is_origin(&name, secure)) {
             return Ok(());
         }
         Err(foreign())
@@ -211,6 +205,14 @@ impl Name {
         self.host == sent.host && (self.port.is_none() || self.port == sent.port || default)
     }
 
+    /// Whether a page of this origin is ours. A proxy has a port of its own where none was said; else what its host
+    /// serves on other ports is not us, such as another tenant's port of a relay.
+    fn is_origin(&self, origin: &Name, secure: bool) -> bool {
+        let port = origin.port.unwrap_or(if secure { 443 } else { 80 });
+        let default = matches!(self.port, Some(80 | 443)) && origin.port.is_none();
+        self.host == origin.host && (self.port.is_none_or(|own| own == port) || default)
+    }
+
     /// A browser leaves out the port when it is 80.
     fn is_loopback(&self, port: u16) -> bool {
         LOOPBACK.contains(&self.host.as_str()) && self.port.unwrap_or(80) == port
@@ -253,6 +255,18 @@ mod tests {
             "http://192.0.2.1:8307",
         ] {
             assert_eq!(from(origin), 403, "{origin}");
+        }
+        let site = HostPolicy::loopback();
+        site.allow_https("data.relay.example:443").unwrap();
+        for (origin, expected) in [
+            ("https://data.relay.example", 200),
+            ("https://data.relay.example:443", 200),
+            ("http://data.relay.example:20003", 403),
+            ("https://data.relay.example:20003", 403),
+            ("https://shop.relay.example", 403),
+        ] {
+            let status = status(&site, "data.relay.example", origin);
+            assert_eq!(status, expected, "{origin}");
         }
         let proxied = HostPolicy::loopback();
         proxied.allow("db.example").unwrap();

@@ -133,6 +133,7 @@ fn class_of(failure: &Failure) -> &'static str {
         Failure::Local(_) => "local",
         Failure::Unauthorized { .. } => "wrong-password",
         revoked if revoked.is_revocation() => "revoked",
+        full if full.is_quota() => "limit",
         Failure::Status { status: 403, .. } => "forbidden",
         Failure::Refused { code, .. } if code == "401" => "wrong-password",
         Failure::Refused { code, .. } if code == "403" => "forbidden",

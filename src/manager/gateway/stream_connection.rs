@@ -17,7 +17,8 @@ use crate::http::h1::Refusal;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{
-    ByteStream, Client, Exchange, Outcome, RequestBody, Timeouts, Upgraded, UpgradedTimeouts,
+    ByteStream, Client, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded,
+    UpgradedTimeouts,
 };
 use crate::http::server::connection_handler::{After, ClientConnection};
 use crate::http::server::response_bytes;
@@ -203,16 +204,16 @@ impl<'g> StreamConnection<'g> {
             has_begun: Cell::new(false),
         };
         let to_app = app_request::head(head, &self.gateway.names.naming);
-        let sent = (head, RequestBody::new(head.framing, to_app));
-        let mut exchange = Exchange::new(&mut self.client, stream, sent, &rules, timeouts());
-        let outcome = exchange.run();
+        let mut transfer = Transfer::new(head, RequestBody::new(head.framing, to_app));
+        let client = &mut self.client;
+        let outcome = Exchange::new(client, stream, &mut transfer, &rules, timeouts()).run();
         let mut served = Served {
             after: After::from(&outcome),
-            status: exchange.status().unwrap_or(0),
-            bytes: exchange.sent(),
+            status: transfer.status().unwrap_or(0),
+            bytes: transfer.sent(),
         };
         if matches!(outcome, Outcome::Upgraded) {
-            let down = exchange.rest();
+            let down = transfer.rest();
             let up = std::mem::take(self.client.inbox());
             let upgraded = Upgraded {
                 timeouts: upgraded_timeouts(),

@@ -67,6 +67,11 @@ impl Failure {
         matches!(self, Self::Status { status: 403, said } if said.contains("revoked by"))
     }
 
+    /// Whether the operator of a relay gives one connector no more.
+    pub(crate) fn is_quota(&self) -> bool {
+        matches!(self, Self::Status { status: 403, said } if said.contains("quota for one connector"))
+    }
+
     /// An answer that was refused.
     pub(super) fn of(refusal: Refusal, body: &[u8], secrets: &SentSecrets) -> Self {
         let (reason, came) = match refusal {
@@ -97,6 +102,9 @@ impl Failure {
                 "check the server's URL, and that it runs and can be reached from here"
             }
             revoked if revoked.is_revocation() => REVOKED,
+            full if full.is_quota() => {
+                "remove an application that is there and not needed any more, or ask who runs the server"
+            }
             Self::Status { status: 403, .. } => {
                 "give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
             }

@@ -1,13 +1,11 @@
 //! A request's line in the log. Its length is capped, and so are the lines a minute of requests that
 //! fail: no visitor fills the disk with them.
 
-use crate::sync::Mutex;
+use crate::sync::{LogWindow, Mutex};
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-use crate::relay::log_limiter::LogWindow;
 
 /// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
 /// are short where they come from.

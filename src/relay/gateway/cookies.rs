@@ -48,6 +48,20 @@ pub(crate) fn confined(header: &[u8], ours: &[&str]) -> Option<Vec<u8>> {
     Some(kept.join(&b';'))
 }
 
+/// A `Clear-Site-Data` header of an application without what would empty more than its site: browsers clear the cookies
+/// of the whole domain for it, those of other sites and the relay's too. `None` when nothing is left.
+pub(super) fn kept_apart(header: &[u8]) -> Option<Vec<u8>> {
+    let kinds = header.split(|b| *b == b',').map(<[u8]>::trim_ascii);
+    let kept = kinds.filter_map(|kind| match kind {
+        b"\"cookies\"" => None,
+        // All kinds: of them these are the site's own alone.
+        b"\"*\"" => Some(&b"\"cache\", \"storage\""[..]),
+        kind => Some(kind),
+    });
+    let kept = kept.collect::<Vec<_>>().join(&b", "[..]);
+    (!kept.is_empty()).then_some(kept)
+}
+
 /// The value of a `NAME=VALUE` with this name. Browsers leave out the space around both.
 fn value<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let rest = pair.trim_ascii().strip_prefix(name.as_bytes())?;
@@ -86,6 +100,23 @@ mod tests {
         assert_eq!(found("a=1; own=x=y"), [b"x=y"]);
         assert_eq!(found("own=x; a=1; own = y;own="), [&b"x"[..], b"y", b""]);
         assert!(found("a=own=1; owner=1; own").is_empty());
+    }
+
+    #[test]
+    fn no_site_clears_the_cookies_of_the_others() {
+        let kept = |header: &str| {
+            kept_apart(header.as_bytes()).map(|left| String::from_utf8(left).unwrap())
+        };
+        for (header, left) in [
+            ("\"cookies\"", None),
+            ("", None),
+            ("\"cache\"", Some("\"cache\"")),
+            ("\"cookies\",\"storage\"", Some("\"storage\"")),
+            (" \"*\" ", Some("\"cache\", \"storage\"")),
+            ("\"Cookies\"", Some("\"Cookies\"")),
+        ] {
+            assert_eq!(kept(header).as_deref(), left, "{header}");
+        }
     }
 
     #[test]

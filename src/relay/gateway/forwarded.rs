@@ -3,6 +3,7 @@
 //! What comes from outside is believed only from proxies that were named, and of their lists only
 //! what proxies wrote: an address that a visitor put in front is left out.
 
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
 use super::host::Host;
@@ -52,10 +53,10 @@ impl Origin {
             Some("http") => false,
             _ => defaults.secure,
         };
-        let routed = Host::parse(host.as_bytes());
         let is_ours = |outer: &Host| {
-            let name = routed.as_ref().map(|routed| &routed.name);
-            name == Some(&outer.name) && outer.port.is_none_or(|port| port == defaults.port)
+            let routed = Host::parse(host.as_bytes()).map(|routed| routed.name);
+            routed.as_ref() == Some(&outer.name)
+                && outer.port.is_none_or(|port| port == defaults.port)
         };
         let outer = only("x-forwarded-host")
             .filter(|host| Host::parse(host.as_bytes()).as_ref().is_some_and(is_ours));
@@ -93,30 +94,39 @@ impl Origin {
 
     /// Header lines for the application.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let proto = if self.secure { "https" } else { "http" };
-        let list = |text: &dyn Fn(&IpAddr) -> String| {
-            self.chain.iter().map(text).collect::<Vec<_>>().join(", ")
-        };
-        let plain = list(&ToString::to_string);
-        let nodes = list(&|address| match address {
-            IpAddr::V4(address) => format!("for={address}"),
-            IpAddr::V6(address) => format!("for=\"[{address}]\""),
-        });
-        // Host and protocol are those that the visitor used: they belong to the first node.
-        let (first, rest) = nodes.split_once(", ").unwrap_or((&nodes, ""));
-        let rest = if rest.is_empty() {
-            String::new()
-        } else {
-            format!(", {rest}")
-        };
-        let lines = format!(
-            "X-Forwarded-For: {plain}\r\nX-Forwarded-Proto: {proto}\r\nX-Forwarded-Host: {host}\r\n\
-             X-Forwarded-Port: {port}\r\nForwarded: {first};host=\"{host}\";proto={proto}{rest}\r\n",
-            host = self.host,
-            port = self.port,
-        );
-        out.extend_from_slice(lines.as_bytes());
+        // Writing to memory does not fail.
+        let _ = self.write_lines(out);
     }
+
+    fn write_lines(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        let proto = if self.secure { "https" } else { "http" };
+        let (host, port) = (&self.host, self.port);
+        out.extend_from_slice(b"X-Forwarded-For: ");
+        for (at, address) in self.chain.iter().enumerate() {
+            write!(out, "{}{address}", between(at))?;
+        }
+        write!(
+            out,
+            "\r\nX-Forwarded-Proto: {proto}\r\nX-Forwarded-Host: {host}\r\n\
+             X-Forwarded-Port: {port}\r\nForwarded: "
+        )?;
+        for (at, address) in self.chain.iter().enumerate() {
+            match address {
+                IpAddr::V4(address) => write!(out, "{}for={address}", between(at))?,
+                IpAddr::V6(address) => write!(out, "{}for=\"[{address}]\"", between(at))?,
+            }
+            // Host and protocol are those that the visitor used: they belong to the first node.
+            if at == 0 {
+                write!(out, ";host=\"{host}\";proto={proto}")?;
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+}
+
+fn between(at: usize) -> &'static str {
+    if at == 0 { "" } else { ", " }
 }
 
 /// Who asks: the peer, or whom a trusted proxy names in the values of `X-Forwarded-For`, in their

@@ -17,7 +17,7 @@ pub(crate) struct GatewayState {
     pub(super) sites: Arc<dyn Sites>,
     pub(super) auth: SiteAuth,
     pub(super) pages: Pages,
-    pub(super) permits: Permits,
+    pub(super) permits: Arc<Permits>,
     pub(super) log: AccessLog,
     pub(super) stats: Arc<RequestStats>,
     pub(super) tls: Tls,
@@ -29,7 +29,7 @@ impl GatewayState {
         GatewayState {
             auth: SiteAuth::new(),
             pages: Pages::load(),
-            permits: Permits::default(),
+            permits: Arc::default(),
             log: AccessLog::default(),
             stats: Arc::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.

@@ -19,6 +19,7 @@
 //! | `pages`, `replies` | what the gateway itself says |
 //! | `protocol` | what speaks no HTTP |
 //! | `access_log`, `request_stats` | a line a request, and how many there were of which kind |
+//! | `visitor_connection`, `under_way`, `handler` | one visitor's connection: with a thread, or without |
 //! | `permits` | how many requests run at once, and whose they are |
 //! | `stream` | what leads to an application, with TLS where it wants that |
 
@@ -29,6 +30,7 @@ mod config;
 pub(crate) mod cookies;
 pub(super) mod forwarded;
 mod gateway_state;
+mod handler;
 mod host;
 mod limits;
 mod pages;
@@ -43,6 +45,7 @@ mod site;
 mod site_request;
 mod site_rules;
 mod stream;
+mod under_way;
 mod visitor_connection;
 
 pub use crate::http::auth::Code;

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::http;
@@ -58,40 +59,46 @@ impl Default for Sources {
 }
 
 impl Sources {
-    fn of(&self, source: IpAddr) -> [Option<&AtomicUsize>; 2] {
+    /// Which counters are a source's.
+    fn places_of(&self, source: IpAddr) -> [usize; 2] {
         let source = http::source(source);
-        [0, 1].map(|row| {
-            let hash = self.keys.get(row)?.hash_one(source);
-            let at = usize::try_from(hash % u64::try_from(COUNTERS).ok()?).ok()?;
-            self.rows.get(row)?.get(at)
-        })
+        let counters = u64::try_from(COUNTERS).expect("a small number");
+        let place = |key: &RandomState| usize::try_from(key.hash_one(source) % counters);
+        self.keys
+            .each_ref()
+            .map(|key| place(key).expect("below a small number"))
+    }
+
+    fn counters(&self, [first, second]: [usize; 2]) -> [Option<&AtomicUsize>; 2] {
+        let [row, other] = &self.rows;
+        [row.get(first), other.get(second)]
     }
 }
 
 /// One request's permit to run; it counts until this is dropped.
-pub(super) struct BusyPermit<'a> {
-    all: &'a AtomicUsize,
-    connector: &'a AtomicUsize,
-    /// None where the source is not counted.
-    source: [Option<&'a AtomicUsize>; 2],
+pub(super) struct BusyPermit {
+    permits: Arc<Permits>,
+    connector: Arc<AtomicUsize>,
+    /// Its counters; none where the source is not counted.
+    source: Option<[usize; 2]>,
     /// Requests that could run in all.
     capacity: usize,
     is_taken: Cell<bool>,
 }
 
-impl<'a> BusyPermit<'a> {
+impl BusyPermit {
     /// Not taken yet. `connector` counts those of the one who shares the site; a `source` that is
     /// `None` is not counted.
     pub(super) fn new(
-        permits: &'a Permits,
-        connector: &'a AtomicUsize,
+        permits: &Arc<Permits>,
+        connector: &Arc<AtomicUsize>,
         source: Option<IpAddr>,
         capacity: usize,
-    ) -> BusyPermit<'a> {
+    ) -> BusyPermit {
         BusyPermit {
-            all: &permits.all,
-            connector,
-            source: source.map_or([None; 2], |source| permits.sources.of(source)),
+            permits: Arc::clone(permits),
+            connector: Arc::clone(connector),
+            source: source.map(|source| permits.sources.places_of(source)),
             capacity,
             is_taken: Cell::new(false),
         }
@@ -128,14 +135,18 @@ impl<'a> BusyPermit<'a> {
     /// The counters of each share, the most that it may hold, and what to say where it does.
     fn shares(&self) -> [([Option<&AtomicUsize>; 2], usize, Full); 3] {
         let most = |(part, of): (usize, usize)| (self.capacity * part / of).max(1);
+        let sources = &self.permits.sources;
+        let source = self
+            .source
+            .map_or([None; 2], |places| sources.counters(places));
         [
-            (self.source, most(SOURCE), Full::Source),
+            (source, most(SOURCE), Full::Source),
             (
-                [Some(self.connector), None],
+                [Some(&self.connector), None],
                 most(CONNECTOR),
                 Full::Connector,
             ),
-            ([Some(self.all), None], most(ALL), Full::Sites),
+            ([Some(&self.permits.all), None], most(ALL), Full::Sites),
         ]
     }
 
@@ -152,7 +163,7 @@ fn is_full(counts: [Option<usize>; 2], most: usize) -> bool {
     counts.into_iter().flatten().min() >= Some(most)
 }
 
-impl Drop for BusyPermit<'_> {
+impl Drop for BusyPermit {
     fn drop(&mut self) {
         if self.is_taken.get() {
             self.give_back(self.shares().len());
@@ -170,7 +181,7 @@ mod tests {
 
     #[test]
     fn each_share_holds_and_what_was_taken_is_given_back() {
-        let (permits, one, two) = <(Permits, AtomicUsize, AtomicUsize)>::default();
+        let (permits, one, two) = <(Arc<Permits>, Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
         let ask = |connector, source| {
             let permit = BusyPermit::new(&permits, connector, source, 16);
             permit.take().map(|()| permit)
@@ -195,7 +206,7 @@ mod tests {
     /// As elsewhere: a household has a /64.
     #[test]
     fn a_network_of_ipv6_is_one_source_and_a_second_try_takes_nothing() {
-        let (permits, busy) = <(Permits, AtomicUsize)>::default();
+        let (permits, busy) = <(Arc<Permits>, Arc<AtomicUsize>)>::default();
         let permit = |source| BusyPermit::new(&permits, &busy, ip(source), 4);
         let first = permit("2001:db8::1");
         assert_eq!(

@@ -14,14 +14,14 @@ use crate::net::is_within;
 
 /// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
 pub struct Gateway {
-    state: GatewayState,
+    state: Arc<GatewayState>,
 }
 
 impl Gateway {
     /// A gateway to these sites.
     pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
         Gateway {
-            state: GatewayState::new(config, sites),
+            state: Arc::new(GatewayState::new(config, sites)),
         }
     }
 
@@ -32,7 +32,7 @@ impl Gateway {
 }
 
 impl connection_handler::Gateway for Gateway {
-    fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler + '_> {
+    fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler> {
         let peer = peer.ip().to_canonical();
         Box::new(VisitorConnection::new(&self.state, peer))
     }

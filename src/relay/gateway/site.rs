@@ -184,19 +184,19 @@ impl OpenVisits {
 }
 
 /// Counts a visitor for as long as it lives.
-pub(super) struct PresentVisitor<'a> {
-    pub(super) site: &'a Site,
+pub(super) struct PresentVisitor {
+    pub(super) site: Arc<Site>,
     resetter: Option<Arc<dyn Reset>>,
     /// What it has among the open visits, once it is one.
     number: Cell<Option<u64>>,
 }
 
-impl<'a> PresentVisitor<'a> {
-    pub(super) fn at(site: &'a Site, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor<'a> {
+impl PresentVisitor {
+    pub(super) fn at(site: &Arc<Site>, resetter: Option<Arc<dyn Reset>>) -> PresentVisitor {
         site.figures.visitors.fetch_add(1, Ordering::Relaxed);
         let number = Cell::new(None);
         PresentVisitor {
-            site,
+            site: Arc::clone(site),
             resetter,
             number,
         }
@@ -223,7 +223,7 @@ impl<'a> PresentVisitor<'a> {
     }
 }
 
-impl Drop for PresentVisitor<'_> {
+impl Drop for PresentVisitor {
     fn drop(&mut self) {
         if let Some(number) = self.number.get() {
             self.site.open_visits.0.lock().remove(&number);

@@ -29,8 +29,8 @@ const DROPPED: [&str; 8] = [
 
 /// An exchange with a site's application.
 pub(super) struct SiteRules<'a> {
-    pub(super) present: &'a PresentVisitor<'a>,
-    pub(super) permit: &'a BusyPermit<'a>,
+    pub(super) present: &'a PresentVisitor,
+    pub(super) permit: &'a BusyPermit,
     pub(super) asks_for_websocket: bool,
     pub(super) answer_time: Duration,
     /// Only its visitor may keep the answer: not everybody sees it, or not for ever.
@@ -41,16 +41,23 @@ pub(super) struct SiteRules<'a> {
     /// When the request came.
     pub(super) began: Instant,
     /// Whether the visitor has a byte of the answer.
-    pub(super) has_begun: Cell<bool>,
+    pub(super) has_begun: &'a Cell<bool>,
 }
 
 impl Rules for SiteRules<'_> {
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
         let lines = end_to_end(&answer.headers).filter(|(name, _)| self.passes(name));
         for (name, value) in lines {
-            if !name.eq_ignore_ascii_case("set-cookie") {
+            let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
+            let confined = if is("set-cookie") {
+                cookies::confined(value, &OURS)
+            } else if is("clear-site-data") {
+                cookies::kept_apart(value)
+            } else {
                 write_line(out, name, value);
-            } else if let Some(confined) = cookies::confined(value, &OURS) {
+                continue;
+            };
+            if let Some(confined) = confined {
                 write_line(out, name, &confined);
             }
         }

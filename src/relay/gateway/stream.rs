@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::BorrowedFd;
+use std::task::Waker;
 
 use rustix::event::PollFlags;
 use rustls::Connection;
@@ -21,6 +22,7 @@ impl Write for LocalStream {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        LocalStream::flush(self);
         Ok(())
     }
 }
@@ -28,6 +30,10 @@ impl Write for LocalStream {
 impl ByteStream for LocalStream {
     fn end_write(&mut self) {
         LocalStream::end_write(self);
+    }
+
+    fn defer(&mut self, waker: Option<Waker>) -> bool {
+        LocalStream::defer(self, waker)
     }
 
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2] {
@@ -104,7 +110,8 @@ impl Write for TlsStream {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        not_blocked(self.push())
+        not_blocked(self.push())?;
+        self.inner.flush()
     }
 }
 
@@ -113,6 +120,10 @@ impl ByteStream for TlsStream {
         self.tls.send_close_notify();
         // Best effort: the stream may be gone.
         let _ = self.push();
+    }
+
+    fn defer(&mut self, waker: Option<Waker>) -> bool {
+        self.inner.defer(waker)
     }
 
     /// What is read may end the handshake, and takes what is to be sent along.

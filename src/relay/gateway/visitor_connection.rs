@@ -25,113 +25,90 @@ use super::site::{Down, PresentVisitor, Site};
 use super::site_request::{Served, SiteRequest, path};
 use super::site_rules::SiteRules;
 use super::stream::TlsStream;
+use super::under_way::{KeptStream, Terms, UnderWay, Upstream, served, site_request};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{
-    ByteStream, Exchange, Outcome, RequestBody, Timeouts, Upgraded, UpgradedTimeouts,
+    ByteStream, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded, UpgradedTimeouts,
 };
-use crate::http::server::ExchangeSlot;
-use crate::http::server::connection_handler::{After, ClientConnection, ConnectionHandler};
+use crate::http::server::connection_handler::{After, ClientConnection};
 use crate::http::socket::would_block;
 use crate::net::is_within;
 
 /// One visitor's connection.
-pub(super) struct VisitorConnection<'g> {
-    gateway: &'g GatewayState,
+pub(super) struct VisitorConnection {
+    pub(super) gateway: Arc<GatewayState>,
     peer: IpAddr,
     /// Whom the claimed request is for.
-    host: Option<Host>,
-    kept: Option<KeptStream>,
+    pub(super) host: Option<Host>,
+    pub(super) kept: Option<KeptStream>,
+    /// What runs while no thread waits for it.
+    pub(super) under_way: Option<UnderWay>,
     /// When the request that is served came.
-    began: Instant,
+    pub(super) began: Instant,
 }
 
-/// A stream that the visitor's next request may use.
-struct KeptStream {
-    site: Arc<Site>,
-    stream: Box<dyn ByteStream>,
-    /// Whose it is, and the proxies on the way here.
-    chain: Vec<IpAddr>,
-    since: Instant,
-    slot: ExchangeSlot,
-}
-
-impl<'g> VisitorConnection<'g> {
-    pub(super) fn new(gateway: &'g GatewayState, peer: IpAddr) -> VisitorConnection<'g> {
+impl VisitorConnection {
+    pub(super) fn new(gateway: &Arc<GatewayState>, peer: IpAddr) -> VisitorConnection {
         gateway.stats.connections.fetch_add(1, Ordering::Relaxed);
         gateway.stats.open.fetch_add(1, Ordering::Relaxed);
         VisitorConnection {
-            gateway,
+            gateway: Arc::clone(gateway),
             peer,
             host: None,
             kept: None,
+            under_way: None,
             began: Instant::now(),
         }
     }
-}
 
-impl Drop for VisitorConnection<'_> {
-    fn drop(&mut self) {
-        self.gateway.stats.open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl ConnectionHandler for VisitorConnection<'_> {
-    /// What has no Host, or several, is the HTTP server's to refuse.
-    fn claims(&mut self, head: &Head) -> bool {
-        let config = &self.gateway.config;
-        let named = head.headers.only("host").ok().flatten();
-        self.host = named.and_then(Host::parse);
-        let site = self
-            .host
-            .as_ref()
-            .and_then(|host| host.site(&config.domain, &config.own_names));
-        site.is_some()
-    }
-
-    fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After {
+    /// Serves a claimed request to its end.
+    pub(super) fn serve_site(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After {
         self.began = Instant::now();
         let Some(host) = self.host.take() else {
             return After::Drop;
         };
+        let origin = self.origin(head);
+        let gateway = Arc::clone(&self.gateway);
+        let request = site_request(&gateway.config, head, &host, &origin);
+        let served = self.route(&request, &host, visitor);
+        if visitor.inbox().is_empty() {
+            *visitor.inbox() = Vec::new(); // an idle connection holds no memory
+        }
+        self.record(&request, &served);
+        served.after
+    }
+
+    pub(super) fn origin(&self, head: &Head) -> Origin {
         let config = &self.gateway.config;
-        let sent = head.headers.all("host").next();
-        let sent = sent.expect("a request without Host is not claimed");
         let defaults = ForwardDefaults {
             trusted: &config.trust_proxy,
             secure: config.secure,
             port: config.port,
         };
+        let sent = head.headers.all("host").next();
+        let sent = sent.expect("a request without Host is not claimed");
         let shown = String::from_utf8_lossy(sent);
-        let origin = Origin::read(&head.headers, self.peer, &shown, &defaults);
-        let request = SiteRequest {
-            head,
-            host: sent,
-            site: host
-                .site(&config.domain, &config.own_names)
-                .expect("a request for no site is not claimed"),
-            origin: &origin,
-        };
-        let served = self.route(&request, &host, visitor);
-        if visitor.inbox().is_empty() {
-            *visitor.inbox() = Vec::new(); // an idle connection holds no memory
-        }
+        Origin::read(&head.headers, self.peer, &shown, &defaults)
+    }
+
+    /// Counts a request that has come to its end, and logs it; once each.
+    pub(super) fn record(&self, request: &SiteRequest<'_>, served: &Served) {
         let took = self.began.elapsed();
         self.gateway.stats.note(served.status, took);
         self.gateway.log.record(&AccessLine {
-            source: origin.source(),
+            source: request.origin.source(),
             site: request.site,
-            method: &head.method,
-            path: path(head),
+            method: &request.head.method,
+            path: path(request.head),
             status: served.status,
             bytes: served.bytes,
             took,
         });
-        served.after
     }
 }
 
-impl<'g> VisitorConnection<'g> {
+impl VisitorConnection {
     fn route(
         &mut self,
         request: &SiteRequest<'_>,
@@ -158,7 +135,11 @@ impl<'g> VisitorConnection<'g> {
         self.pass(request, &site, visitor)
     }
 
-    fn find(&self, request: &SiteRequest<'_>, host: &Host) -> Result<Arc<Site>, Message<'static>> {
+    pub(super) fn find(
+        &self,
+        request: &SiteRequest<'_>,
+        host: &Host,
+    ) -> Result<Arc<Site>, Message<'static>> {
         let named = request.head.authority.as_ref();
         let named = named.map(|authority| Host::parse(authority.as_bytes()));
         if named.is_some_and(|named| named.as_ref() != Some(host)) {
@@ -186,7 +167,11 @@ impl<'g> VisitorConnection<'g> {
     }
 
     /// Why nobody sees the site any more, or this visitor never does.
-    fn closed_to(&self, request: &SiteRequest<'_>, site: &Site) -> Option<Message<'static>> {
+    pub(super) fn closed_to(
+        &self,
+        request: &SiteRequest<'_>,
+        site: &Site,
+    ) -> Option<Message<'static>> {
         if site.is_over() {
             return Some(has_ended());
         }
@@ -207,51 +192,98 @@ impl<'g> VisitorConnection<'g> {
         site: &Arc<Site>,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let present = PresentVisitor::at(site, visitor.resetter());
-        let permit = match self.permitted(request, site, visitor) {
-            Ok(permit) => permit,
+        let terms = match self.terms(request, site, visitor) {
+            Ok(terms) => terms,
             Err(full) => return self.gateway.say(request, visitor, &too_busy(full)),
         };
-        let mut kept = self.take_kept(request, site);
-        loop {
-            let may_repeat = kept.is_some() && is_repeatable(request.head);
-            let opened = match kept.take() {
-                Some(kept) => Ok((kept.stream, kept.slot)),
-                None => self.open(request, site, visitor),
-            };
-            let (mut stream, slot) = match opened {
-                Ok(opened) => opened,
-                Err(served) => return served,
-            };
-            let (outcome, served) =
-                self.exchange(request, (&present, &permit), visitor, stream.as_mut());
-            if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
-                continue;
-            }
-            if served.after == After::Keep && outcome.keeps_upstream() && self.may_keep(request) {
-                self.kept = Some(KeptStream {
-                    site: Arc::clone(site),
-                    stream,
-                    chain: request.origin.chain().to_vec(),
-                    since: Instant::now(),
-                    slot,
-                });
-            }
-            return self.conclude(request, visitor, outcome, served);
+        let Some(KeptStream { mut upstream, .. }) = self.take_kept(request, site) else {
+            return self.pass_anew(request, &terms, visitor);
+        };
+        upstream.is_reused = true;
+        let mut transfer = self.transfer(request);
+        let stream = upstream.stream.as_mut();
+        let ended = self.exchange(request, &terms, visitor, stream, &mut transfer);
+        self.after_kept(request, &terms, visitor, upstream, ended)
+    }
+
+    /// A stream that was kept may have ended just when the request came: then it is sent once more.
+    pub(super) fn after_kept(
+        &mut self,
+        request: &SiteRequest<'_>,
+        terms: &Terms,
+        visitor: &mut dyn ClientConnection,
+        upstream: Upstream,
+        (outcome, served): (Outcome, Served),
+    ) -> Served {
+        if is_repeatable(request.head) && matches!(outcome, Outcome::Unanswered(_)) {
+            drop(upstream);
+            return self.pass_anew(request, terms, visitor);
         }
+        self.keep(request, terms, upstream, (&outcome, served.after));
+        self.conclude(request, visitor, outcome, served)
+    }
+
+    /// Passes a request on by a stream of its own.
+    fn pass_anew(
+        &mut self,
+        request: &SiteRequest<'_>,
+        terms: &Terms,
+        visitor: &mut dyn ClientConnection,
+    ) -> Served {
+        let mut upstream = match self.open(request, &terms.present.site, visitor) {
+            Ok(upstream) => upstream,
+            Err(served) => return served,
+        };
+        let mut transfer = self.transfer(request);
+        let stream = upstream.stream.as_mut();
+        let (outcome, served) = self.exchange(request, terms, visitor, stream, &mut transfer);
+        self.keep(request, terms, upstream, (&outcome, served.after));
+        self.conclude(request, visitor, outcome, served)
+    }
+
+    /// Keeps the stream for the next request, where that may be.
+    pub(super) fn keep(
+        &mut self,
+        request: &SiteRequest<'_>,
+        terms: &Terms,
+        upstream: Upstream,
+        (outcome, after): (&Outcome, After),
+    ) {
+        if after == After::Keep && outcome.keeps_upstream() && self.may_keep(request) {
+            self.kept = Some(KeptStream {
+                site: Arc::clone(&terms.present.site),
+                upstream,
+                chain: request.origin.chain().to_vec(),
+                since: Instant::now(),
+            });
+        }
+    }
+
+    /// What counts while the request runs, or whose share is used up.
+    pub(super) fn terms(
+        &self,
+        request: &SiteRequest<'_>,
+        site: &Arc<Site>,
+        visitor: &dyn ClientConnection,
+    ) -> Result<Terms, Full> {
+        let present = PresentVisitor::at(site, visitor.resetter());
+        let permit = self.permitted(request, site, visitor)?;
+        Ok(Terms {
+            present,
+            permit,
+            began: self.began,
+            has_begun: Cell::new(false),
+        })
     }
 
     /// A request that is whole runs from here on. One with a body gives way while it is sent, and
     /// takes its permit after that.
-    fn permitted<'s>(
+    fn permitted(
         &self,
         request: &SiteRequest<'_>,
-        site: &'s Site,
+        site: &Site,
         visitor: &dyn ClientConnection,
-    ) -> Result<BusyPermit<'s>, Full>
-    where
-        'g: 's,
-    {
+    ) -> Result<BusyPermit, Full> {
         let source = self.counted(request.origin.source());
         let permits = &self.gateway.permits;
         let permit = BusyPermit::new(permits, &site.busy, source, visitor.capacity());
@@ -285,7 +317,11 @@ impl<'g> VisitorConnection<'g> {
     }
 
     /// The kept stream, if it still stands and this request may use it.
-    fn take_kept(&mut self, request: &SiteRequest<'_>, site: &Arc<Site>) -> Option<KeptStream> {
+    pub(super) fn take_kept(
+        &mut self,
+        request: &SiteRequest<'_>,
+        site: &Arc<Site>,
+    ) -> Option<KeptStream> {
         let limits = &self.gateway.config.limits;
         let mut kept = self.kept.take()?;
         let usable_for = if is_repeatable(request.head) {
@@ -298,7 +334,7 @@ impl<'g> VisitorConnection<'g> {
             return None;
         }
         // Bytes that nobody asked for, or an end: it is of no use.
-        let read = kept.stream.read(&mut [0]);
+        let read = kept.upstream.stream.read(&mut [0]);
         would_block(&read).then_some(kept)
     }
 
@@ -307,7 +343,7 @@ impl<'g> VisitorConnection<'g> {
         request: &SiteRequest<'_>,
         site: &Site,
         visitor: &mut dyn ClientConnection,
-    ) -> Result<(Box<dyn ByteStream>, ExchangeSlot), Served> {
+    ) -> Result<Upstream, Served> {
         let Some(slot) = visitor.reserve() else {
             return Err(self.gateway.say(request, visitor, &too_busy(Full::Sites)));
         };
@@ -317,7 +353,11 @@ impl<'g> VisitorConnection<'g> {
             return Err(self.gateway.say(request, visitor, &has_changed()));
         }
         match opened {
-            Ok(stream) => Ok((stream, slot)),
+            Ok(stream) => Ok(Upstream {
+                stream,
+                _slot: slot,
+                is_reused: false,
+            }),
             Err(Down::Tunnel) => Err(self.gateway.say(request, visitor, &tunnel_is_down())),
             Err(Down::Target(why)) => {
                 Err(self.gateway.say(request, visitor, &target_is_down(&why)))
@@ -343,39 +383,27 @@ impl<'g> VisitorConnection<'g> {
         }
     }
 
-    /// One attempt, and if it comes to that, the upgraded connection.
-    fn exchange(
+    /// The request as the application gets it, of which nothing was sent.
+    pub(super) fn transfer(&self, request: &SiteRequest<'_>) -> Transfer {
+        let (head, config) = (request.head, &self.gateway.config);
+        let to_app = request_head::head(head, request.host, request.origin, &config.loop_id);
+        Transfer::new(head, RequestBody::new(head.framing, to_app))
+    }
+
+    /// One attempt to its end, and if it comes to that, the upgraded connection.
+    pub(super) fn exchange(
         &self,
         request: &SiteRequest<'_>,
-        (present, permit): (&PresentVisitor<'_>, &BusyPermit<'_>),
+        terms: &Terms,
         visitor: &mut dyn ClientConnection,
         stream: &mut dyn ByteStream,
+        transfer: &mut Transfer,
     ) -> (Outcome, Served) {
-        let head = request.head;
-        let config = &self.gateway.config;
-        let to_app = request_head::head(head, request.host, request.origin, &config.loop_id);
-        let rules = SiteRules {
-            present,
-            permit,
-            asks_for_websocket: asks_for_websocket(head),
-            answer_time: config.limits.answer_time,
-            is_private: present.site.is_private(),
-            is_https: config.secure,
-            stats: &self.gateway.stats,
-            began: self.began,
-            has_begun: Cell::new(false),
-        };
-        let timeouts = self.timeouts(visitor);
-        let sent = (head, RequestBody::new(head.framing, to_app));
-        let mut exchange = Exchange::new(visitor, stream, sent, &rules, timeouts);
-        let outcome = exchange.run();
-        let mut served = Served {
-            after: After::from(&outcome),
-            status: exchange.status().unwrap_or(0),
-            bytes: exchange.sent(),
-        };
+        let rules = rules(&self.gateway, request.head, terms);
+        let timeouts = timeouts(&self.gateway, visitor);
+        let outcome = Exchange::new(visitor, stream, transfer, &rules, timeouts).run();
+        let mut served = served(&outcome, transfer);
         if matches!(outcome, Outcome::Upgraded) {
-            let down = exchange.rest();
             let up = std::mem::take(visitor.inbox());
             let upgraded = Upgraded {
                 timeouts: self.upgraded_timeouts(visitor),
@@ -383,20 +411,9 @@ impl<'g> VisitorConnection<'g> {
                 upstream: stream,
                 rules: &rules,
             };
-            served.bytes += upgraded.run(up, down);
+            served.bytes += upgraded.run(up, transfer.rest());
         }
         (outcome, served)
-    }
-
-    fn timeouts(&self, visitor: &dyn ClientConnection) -> Timeouts {
-        let (ours, front) = (&self.gateway.config.limits, visitor.limits());
-        Timeouts {
-            write_stall: front.write_stall,
-            body_stall: front.body_stall,
-            gone_grace: front.gone_grace,
-            request_stall: Some(ours.request_stall),
-            silence: Some(ours.silence),
-        }
     }
 
     fn upgraded_timeouts(&self, visitor: &dyn ClientConnection) -> UpgradedTimeouts {
@@ -446,5 +463,41 @@ impl<'g> VisitorConnection<'g> {
             _ => return served,
         };
         self.gateway.say(request, visitor, &told)
+    }
+}
+
+impl Drop for VisitorConnection {
+    fn drop(&mut self) {
+        // Given up with its connection, as at the end of the relay.
+        if self.under_way.take().is_some() {
+            self.gateway.stats.note(0, self.began.elapsed());
+        }
+        self.gateway.stats.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How the answer of an application is passed on.
+pub(super) fn rules<'a>(gateway: &'a GatewayState, head: &Head, terms: &'a Terms) -> SiteRules<'a> {
+    SiteRules {
+        present: &terms.present,
+        permit: &terms.permit,
+        asks_for_websocket: asks_for_websocket(head),
+        answer_time: gateway.config.limits.answer_time,
+        is_private: terms.present.site.is_private(),
+        is_https: gateway.config.secure,
+        stats: &gateway.stats,
+        began: terms.began,
+        has_begun: &terms.has_begun,
+    }
+}
+
+pub(super) fn timeouts(gateway: &GatewayState, visitor: &dyn ClientConnection) -> Timeouts {
+    let (ours, front) = (&gateway.config.limits, visitor.limits());
+    Timeouts {
+        write_stall: front.write_stall,
+        body_stall: front.body_stall,
+        gone_grace: front.gone_grace,
+        request_stall: Some(ours.request_stall),
+        silence: Some(ours.silence),
     }
 }

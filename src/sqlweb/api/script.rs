@@ -168,8 +168,12 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
     };
     entry.running.is_one_of_many(false);
     entry.running.end();
-    match ended.and_then(|()| run.send()) {
-        Ok(()) => run.out.finish(),
+    let sent = ended.and_then(|()| run.send());
+    let out = run.out;
+    // Before the answer is over: whoever has it may use the id again.
+    drop(entry);
+    match sent {
+        Ok(()) => out.finish(),
         Err(error) => log::debug!("a script was broken off: {error}"),
     }
 }

@@ -120,7 +120,9 @@ impl<R: Read> Script<R> {
             }
         }
         loop {
-            let (start, end, taken) = match self.find() {
+            // Where a part ends, a comment, a word or a delimiter may go on.
+            let is_whole = self.is_ended && !part;
+            let (start, end, taken) = match self.find(is_whole) {
                 Found::Nothing(taken) => {
                     let is_all = self.at + taken == self.text.len();
                     self.take(taken);
@@ -258,14 +260,14 @@ impl<R: Read> Script<R> {
         ))
     }
 
-    fn find(&self) -> Found {
+    fn find(&self, is_whole: bool) -> Found {
         let text = self.left();
         if self.form == ScriptForm::Lines {
             return line_of(text);
         }
         let Some(start) = beginning(text) else {
             // A comment that is not closed yet.
-            return if self.is_ended {
+            return if is_whole {
                 Found::Nothing(text.len())
             } else {
                 Found::Open(0, text.len())
@@ -275,13 +277,13 @@ impl<R: Read> Script<R> {
         if rest.is_empty() {
             return Found::Nothing(start);
         }
-        if let Some(found) = delimiter_line(rest, self.is_ended) {
+        if let Some(found) = delimiter_line(rest, is_whole) {
             return found.moved(start);
         }
         let found = if self.delimiter == ";" && rest.starts_with(';') {
             Found::Nothing(1)
         } else if self.delimiter == ";" {
-            plain(rest, &self.dialect, self.is_ended)
+            plain(rest, &self.dialect, is_whole)
         } else {
             up_to(rest, &self.delimiter)
         };
@@ -492,6 +494,38 @@ mod tests {
             found,
             [one(3, 1, "SELECT 1"), one(13, 2, "SELECT '\u{feff}'")]
         );
+    }
+
+    /// The statements of a text that is sent in parts of so many bytes, what a part leaves with the next.
+    fn in_parts(text: &str, size: usize) -> Vec<String> {
+        let (mut at, mut most, mut delimiter) = (0, size, ";".to_owned());
+        let mut found = Vec::new();
+        loop {
+            let end = (at + most).min(text.len());
+            let part = Slow(&text.as_bytes()[at..end], 7);
+            let dialect = Dialect::mariadb((10, 11, 0));
+            let mut script = Script::new(part, ScriptForm::Sql, dialect, &delimiter, 1 << 20);
+            while let Some(one) = script.next(end < text.len()).unwrap() {
+                found.push(one.sql);
+            }
+            if end == text.len() {
+                return found;
+            }
+            let taken = usize::try_from(script.rest().0).unwrap();
+            delimiter = script.delimiter().to_owned();
+            (at, most) = (at + taken, if taken == 0 { most * 2 } else { size });
+        }
+    }
+
+    #[test]
+    fn a_text_in_parts_is_the_same_as_whole_wherever_it_is_cut() {
+        let text = "-- a; comment 'of words\nSELECT 1; # and; another\n/* one; of\n lines */ SELECT 'a;b', \"c;\" ;\nDELIMITER ;;\n\
+            BEGIN NOT ATOMIC SELECT 2; END;;\n-- ;; here\nDELIMITER ;\nSELECT 3 -- x;\n;\n\n;SELECT 4\n-- the end; of it";
+        let whole: Vec<String> = all(text, 1 << 20).into_iter().map(|one| one.2).collect();
+        assert_eq!(whole.len(), 5, "{whole:?}");
+        for size in 1..text.len() {
+            assert_eq!(in_parts(text, size), whole, "in parts of {size} bytes");
+        }
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl Mux {
     /// The peer may send as many bytes again.
     fn consumed(&self, stream: &Stream, bytes: usize) {
         add(&self.options.traffic.received, bytes);
+        self.charge(bytes);
         if let Some(port) = &stream.port {
             add(&port.bytes_out, bytes);
         }
@@ -99,7 +100,9 @@ impl Mux {
         let mut rest = chunk;
         let mut moved = Instant::now();
         while !rest.is_empty() {
-            let Ok(taken) = socket.write_now(rest) else {
+            self.wait_turn(stream);
+            let piece = rest.get(..self.piece()).unwrap_or(rest);
+            let Ok(taken) = socket.write_now(piece) else {
                 return false;
             };
             rest = rest.get(taken..).expect("no more is taken than there is");

@@ -103,13 +103,14 @@ impl Mux {
                 return self.finish(stream, false);
             };
             let mut buffer = self.buffers.take();
-            let most = buffer.len().min(window);
+            let most = buffer.len().min(window).min(self.piece());
             let read = socket.read_now(buffer.get_mut(..most).expect("not above its length"));
             let is_fine = match &read {
                 Ok(count) => self.put(stream, buffer.get(..*count).expect("read into it")),
                 Err(error) => is_passing(error),
             };
             self.buffers.give_back(buffer);
+            self.wait_turn(stream);
             if matches!(read, Ok(0)) {
                 self.queue_eof(stream);
                 return self.finish(stream, true);
@@ -175,6 +176,7 @@ impl Mux {
 
     fn count_sent(&self, stream: &Stream, bytes: usize) {
         add(&self.options.traffic.sent, bytes);
+        self.charge(bytes);
         if let Some(port) = &stream.port {
             add(&port.bytes_in, bytes);
         }
@@ -183,6 +185,9 @@ impl Mux {
     // Without waiting, and without writing the WebSocket.
 
     fn carry_piece(&self, stream: &Stream, socket: &Socket, buffer: &mut [u8]) -> ReadOutcome {
+        if self.is_held_back() {
+            return ReadOutcome::Part(Vec::new());
+        }
         let window = match self.session().window(stream.channel) {
             Ok(window @ 1..) => window,
             Ok(0) | Err(Error::NoChannel(_)) => return ReadOutcome::Part(Vec::new()),

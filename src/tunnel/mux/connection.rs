@@ -13,9 +13,13 @@ use super::poller::Poller;
 use super::stream::Stream;
 use super::thread_pool::ThreadPool;
 use super::timers::Timers;
+use super::token_bucket::TokenBucket;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::tunnel::ssh::{self, ChannelId, ChannelOpenFailure, RequestId, Session, Writer};
 use crate::tunnel::ws::WsWriter;
+
+/// Bytes that one stream moves before others of its holder have their turn, where those are held to a rate, 16 KiB.
+const TURN: usize = 16 * 1024;
 
 /// A connection that carries many streams.
 pub(in crate::tunnel) struct Mux {
@@ -32,6 +36,8 @@ pub(in crate::tunnel) struct Mux {
     /// Made for the first stream; none where that failed.
     #[cfg(target_os = "linux")]
     pub(super) poller: OnceLock<Option<Arc<Poller>>>,
+    /// What its streams share with those of other connections; none where nothing limits them.
+    rate: OnceLock<Arc<TokenBucket>>,
     pub(super) options: Options,
 }
 
@@ -54,6 +60,7 @@ impl Mux {
             threads: ThreadPool::default(),
             #[cfg(target_os = "linux")]
             poller: OnceLock::new(),
+            rate: OnceLock::new(),
             options,
         })
     }
@@ -171,6 +178,43 @@ impl Mux {
         self.streams().remove(&channel);
         // A connection that has ended has no channels.
         let _ = self.session().close(channel);
+    }
+
+    /// Holds its streams to a rate from now on; the first one counts.
+    pub(in crate::tunnel) fn limit(&self, rate: Arc<TokenBucket>) {
+        // A connection logs in once.
+        let _ = self.rate.set(rate);
+    }
+
+    /// Whether its streams wait for their turns.
+    pub(super) fn is_limited(&self) -> bool {
+        self.rate.get().is_some()
+    }
+
+    /// Counts what has passed to or from a stream.
+    pub(super) fn charge(&self, bytes: usize) {
+        if let Some(rate) = self.rate.get() {
+            rate.take(bytes, Instant::now());
+        }
+    }
+
+    /// Whether streams are to wait before they go on.
+    pub(super) fn is_held_back(&self) -> bool {
+        let rate = self.rate.get();
+        rate.is_some_and(|rate| !rate.wait(Instant::now()).is_zero())
+    }
+
+    /// Bytes that a stream may move before it waits for its turn.
+    pub(super) fn piece(&self) -> usize {
+        self.rate.get().map_or(usize::MAX, |_| TURN)
+    }
+
+    /// Waits until it is this stream's turn, or the stream is dead.
+    pub(super) fn wait_turn(&self, stream: &Stream) {
+        let wait = self.rate.get().map(|rate| rate.wait(Instant::now()));
+        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+            stream.pause(wait);
+        }
     }
 
     pub(super) fn wake_writer(&self) {

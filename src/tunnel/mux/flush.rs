@@ -11,6 +11,8 @@ use crate::tunnel::ssh::{ChannelId, Writer};
 const BATCHES_FOR_OTHERS: usize = 32;
 /// Bytes that threads write which must not wait, 4 KiB: a change of threads costs more.
 const LITTLE: usize = 4 * 1024;
+/// The same where many streams are carried by one thread, 32 KiB: what comes for them at one moment.
+const OF_MANY: usize = 32 * 1024;
 
 impl Mux {
     /// Writes what waits, unless another thread is at it, which then does. May wait for the WebSocket.
@@ -27,7 +29,12 @@ impl Mux {
     /// The same if it is little and the WebSocket takes it at once; it is the writer thread's
     /// otherwise. Never waits.
     pub(super) fn flush_now(&self) {
-        self.flush_by(|writer| self.write_batch_now(writer));
+        self.flush_by(|writer| self.write_batch_now(writer, LITTLE));
+    }
+
+    /// The same for a thread that carries streams of many tunnels. Never waits.
+    pub(super) fn flush_soon(&self) {
+        self.flush_by(|writer| self.write_batch_now(writer, OF_MANY));
     }
 
     /// What was written without waiting may have left something in the WebSocket.
@@ -91,8 +98,8 @@ impl Mux {
     }
 
     /// The same for one batch, without waiting.
-    fn write_batch_now(&self, writer: &mut Writer) -> Result<bool, End> {
-        if !self.ws.is_clear() || !self.session().has_at_most(LITTLE) {
+    fn write_batch_now(&self, writer: &mut Writer, most: usize) -> Result<bool, End> {
+        if !self.ws.is_clear() || !self.session().has_at_most(most) {
             return Ok(false);
         }
         if !self.fill(writer)? {

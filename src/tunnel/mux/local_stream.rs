@@ -7,12 +7,13 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::task;
 
 use super::connection::Mux;
 use super::stats::{StreamPermit, add};
 use super::stream::Stream;
 use super::stream_state::StreamState;
-use super::waker::Waker;
+use crate::net::Waker;
 use crate::tunnel::ssh::Error;
 
 /// One stream through a tunnel to what its client forwards to. Nothing here waits for the peer,
@@ -23,6 +24,8 @@ pub struct LocalStream {
     readable: Arc<Waker>,
     /// Woken when the channel takes more; made when it first did not.
     writable: Option<Arc<Waker>>,
+    /// Whoever uses it waits for nothing, see [`LocalStream::defer`].
+    is_deferred: bool,
     _permit: StreamPermit,
 }
 
@@ -66,6 +69,7 @@ impl Mux {
             stream,
             readable,
             writable: None,
+            is_deferred: false,
             _permit: StreamPermit::new(&self.options.traffic, None, ()),
         };
         self.flush();
@@ -84,29 +88,35 @@ impl Mux {
 
 impl LocalStream {
     /// What has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
-    /// when the tunnel ended first.
+    /// when the tunnel ended first. Waits for its turn where the holder is held to a rate.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
+        let most = buffer.len().min(self.mux.piece());
+        let buffer = buffer.get_mut(..most).expect("not above its length");
         let (outcome, effects) = self.stream.state().read(buffer);
         self.mux.apply(&self.stream, effects);
         if matches!(outcome, Ok(1..)) {
-            self.mux.flush();
+            self.sent();
+            self.mux.wait_turn(&self.stream);
         }
         outcome
     }
 
-    /// Takes as much as the channel's window has room for.
+    /// Takes as much as the channel's window has room for. Waits for its turn as well.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = bytes.get(..self.mux.piece()).unwrap_or(bytes);
         loop {
             let taken = self.mux.session().write(self.stream.channel, bytes);
-            self.mux.flush();
+            self.sent();
             match taken {
                 Ok(0) if bytes.is_empty() => return Ok(0),
                 Ok(0) => self.check_writable()?,
                 Ok(taken) => {
                     add(&self.mux.options.traffic.sent, taken);
+                    self.mux.charge(taken);
+                    self.mux.wait_turn(&self.stream);
                     return Ok(taken);
                 }
                 Err(Error::NoChannel(_)) => return Err(io::ErrorKind::BrokenPipe.into()),
@@ -121,6 +131,34 @@ impl LocalStream {
         let _ = self.mux.session().eof(self.stream.channel);
         self.mux.flush();
         self.mux.update(&self.stream, |state| state.finished(true));
+    }
+
+    /// Where one thread carries many streams: `waker` is woken from now on when there is something to
+    /// read, nothing here waits for the WebSocket any more, and what is to be sent leaves with the next
+    /// [`LocalStream::flush`], that of other streams along with it. `None` ends that. False where the holder is held to a
+    /// rate: whoever has the stream waits for its turn.
+    pub fn defer(&mut self, waker: Option<task::Waker>) -> bool {
+        if waker.is_some() && self.mux.is_limited() {
+            return false;
+        }
+        let was_deferred = std::mem::replace(&mut self.is_deferred, waker.is_some());
+        self.stream.state().wake_by(waker);
+        if was_deferred {
+            self.mux.flush_soon();
+        }
+        true
+    }
+
+    /// Sends what waits, as far as that goes without waiting; the rest is sent by another thread.
+    pub fn flush(&mut self) {
+        self.mux.flush_soon();
+    }
+
+    /// Something is to be sent.
+    fn sent(&self) {
+        if !self.is_deferred {
+            self.mux.flush();
+        }
     }
 
     /// Becomes readable when [`LocalStream::read`] has something to tell.
@@ -153,7 +191,11 @@ impl LocalStream {
 impl Drop for LocalStream {
     fn drop(&mut self) {
         self.mux.update(&self.stream, StreamState::broken);
-        self.mux.flush();
+        if self.is_deferred {
+            self.mux.flush_soon();
+        } else {
+            self.mux.flush();
+        }
     }
 }
 

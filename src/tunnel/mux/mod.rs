@@ -36,11 +36,16 @@
 //! connection     the Mux
 //! timers, poller              when a stream is looked at
 //! stream, stream_state        one stream; the second has the diagram of its states
-//! socket, queue, waker, buffers, thread_pool, stats, options, end
+//! socket, queue, wake_up, buffers, thread_pool, stats, token_bucket, options, end
 //! ```
 //!
+//! Where a rate is given ([`Mux::limit`]), each stream's byte is counted where it is taken, up and down, and whoever reads
+//! for that stream waits for its turn: a visitor's thread here, a stream's thread, a drain thread. What is not read closes
+//! a window or fills a socket, so the sender waits too. The reading and the poller's thread never wait: they leave a
+//! stream to a thread.
+//!
 //! Locks are taken in this order: writer, session, streams, a stream's state; the timers' after the
-//! session's or alone; the poller's, the pool's and the buffers' alone. None but the writer's is held
+//! session's or alone; the poller's, the pool's, the buffers' and a rate's alone. None but the writer's is held
 //! over a call that waits. A transition of a stream returns its effects, and those are applied when
 //! the state is unlocked.
 
@@ -63,7 +68,8 @@ mod stream;
 mod stream_state;
 mod thread_pool;
 mod timers;
-mod waker;
+mod token_bucket;
+mod wake_up;
 mod writer_thread;
 
 pub(super) use connection::Mux;
@@ -73,3 +79,4 @@ pub(super) use options::Options;
 pub(super) use run::{FAREWELL, Handler};
 pub use stats::{PortStats, Traffic};
 pub(super) use timers::ANSWER_WITHIN;
+pub use token_bucket::TokenBucket;

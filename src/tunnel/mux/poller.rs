@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::socket::Socket;
 use super::stream::Stream;
-use super::waker::Waker;
+use crate::net::Waker;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Streams that are looked after between two writes of the WebSocket, 64: a batch of small packets.

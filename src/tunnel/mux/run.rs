@@ -97,7 +97,10 @@ impl Mux {
                 let rekeys = &self.options.traffic.rekeys;
                 rekeys.fetch_add(1, Ordering::Relaxed);
             }
-            Event::Data { channel, data } => self.update_at(channel, |state| state.data(data)),
+            Event::Data { channel, data } => {
+                let is_held_back = self.is_held_back();
+                self.update_at(channel, |state| state.data(data, is_held_back));
+            }
             Event::Eof { channel } => self.update_at(channel, StreamState::eof),
             Event::Closed { channel } => match self.stream(channel) {
                 Some(stream) => self.update(&stream, StreamState::closed),

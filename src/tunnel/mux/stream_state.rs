@@ -23,12 +23,14 @@
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::task;
 use std::time::{Duration, Instant};
 
 use super::queue::Queue;
 use super::socket::Socket;
 use super::stats::StreamPermit;
-use super::waker::Waker;
+use super::wake_up::WakeUp;
+use crate::net::Waker;
 
 /// Time for the peer to confirm a channel, 30 s: above the time it needs for its own connect.
 pub(super) const OPEN_WITHIN: Duration = Duration::from_secs(30);
@@ -42,7 +44,7 @@ pub(super) struct Effects {
     /// The stream's threads that wait for a change look again.
     pub(super) notify: bool,
     /// The user of a stream in this process waits for this.
-    pub(super) wake: Option<Arc<Waker>>,
+    pub(super) wake: Option<WakeUp>,
     /// So many bytes have been taken: the peer may send as many again.
     pub(super) consumed: usize,
     /// A drain thread is to be started.
@@ -99,6 +101,8 @@ impl Opening {
 /// The user of a stream in this process.
 struct LocalEnd {
     readable: Arc<Waker>,
+    /// Is woken in its place, where there is one.
+    task: Option<task::Waker>,
     /// It has found nothing, and waits for `readable`.
     waits: bool,
     /// `readable` has been woken, or is about to be, and was not cleared.
@@ -159,6 +163,7 @@ impl StreamState {
             opening: Opening::asked(None),
             local: Some(LocalEnd {
                 readable,
+                task: None,
                 waits: false,
                 woken: false,
                 writable: None,
@@ -189,8 +194,9 @@ impl StreamState {
             if now.saturating_duration_since(*since) >= OPEN_WITHIN)
     }
 
-    /// Data has come: it goes to the socket as far as that takes it at once.
-    pub(super) fn data(&mut self, bytes: &[u8]) -> Effects {
+    /// Data has come: it goes to the socket as far as that takes it at once, or where streams are held back to a drain
+    /// thread alone.
+    pub(super) fn data(&mut self, bytes: &[u8], is_held_back: bool) -> Effects {
         let mut effects = Effects::default();
         if self.down != Down::Open {
             return effects;
@@ -200,7 +206,8 @@ impl StreamState {
             effects.wake = self.reader_to_wake();
             return effects;
         }
-        let taken = match self.socket.as_deref().filter(|_| self.is_drained()) {
+        let may_write = !is_held_back && self.is_drained();
+        let taken = match self.socket.as_deref().filter(|_| may_write) {
             Some(socket) => socket.write_now(bytes),
             None => Ok(0),
         };
@@ -372,6 +379,13 @@ impl StreamState {
         }
     }
 
+    /// The reader in this process is woken so from now on; by its descriptor where that is `None`.
+    pub(super) fn wake_by(&mut self, task: Option<task::Waker>) {
+        if let Some(end) = &mut self.local {
+            end.task = task;
+        }
+    }
+
     /// The channel takes more: who in this process is to be woken.
     pub(super) fn writable(&mut self) -> Option<Arc<Waker>> {
         self.writable = true;
@@ -468,13 +482,16 @@ impl StreamState {
         }
     }
 
-    fn reader_to_wake(&mut self) -> Option<Arc<Waker>> {
+    fn reader_to_wake(&mut self) -> Option<WakeUp> {
         let end = self.local.as_mut()?;
         if !std::mem::take(&mut end.waits) {
             return None;
         }
+        if let Some(task) = &end.task {
+            return Some(WakeUp::Task(task.clone()));
+        }
         end.woken = true;
-        Some(Arc::clone(&end.readable))
+        Some(WakeUp::Poll(Arc::clone(&end.readable)))
     }
 
     fn shut(&self, how: Shutdown) -> Option<(Arc<Socket>, Shutdown)> {

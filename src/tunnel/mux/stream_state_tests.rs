@@ -22,7 +22,7 @@ fn attached(traffic: &Arc<Traffic>) -> (StreamState, TcpStream) {
 #[test]
 fn a_socket_that_stays_open_when_the_peer_has_closed_lingers_and_is_cut() {
     let (mut state, mut visitor) = attached(&Arc::default());
-    assert_eq!(state.data(b"abc").consumed, 3);
+    assert_eq!(state.data(b"abc", false).consumed, 3);
     let effects = state.eof();
     assert!(!effects.close_channel && !effects.linger);
     let Some((socket, Shutdown::Write)) = effects.shut else {
@@ -42,9 +42,9 @@ fn what_the_socket_does_not_take_comes_before_its_end() {
     let (mut state, _visitor) = attached(&Arc::default());
     let mut begun = 0;
     while begun == 0 {
-        begun += usize::from(state.data(&[0; 65_536]).start_drain);
+        begun += usize::from(state.data(&[0; 65_536], false).start_drain);
     }
-    assert!(!state.data(b"x").start_drain, "one thread is enough");
+    assert!(!state.data(b"x", false).start_drain, "one thread is enough");
     let effects = state.closed();
     assert!(effects.shut.is_none() && !effects.close_channel);
     assert!(state.end_drain().is_none());
@@ -98,8 +98,8 @@ fn a_reader_in_this_process_is_woken_when_it_waits_and_gets_all_before_the_end()
     let read = |state: &mut StreamState| state.read(&mut [0; 2]).0;
     let blocked = read(&mut state).unwrap_err();
     assert_eq!(blocked.kind(), io::ErrorKind::WouldBlock);
-    assert!(state.data(b"ab").wake.is_some());
-    assert!(state.data(b"c").wake.is_none(), "it has been woken");
+    assert!(state.data(b"ab", false).wake.is_some());
+    assert!(state.data(b"c", false).wake.is_none(), "it has been woken");
     assert!(state.abort().wake.is_none());
     assert_eq!(read(&mut state).unwrap(), 2);
     assert_eq!(read(&mut state).unwrap(), 1);

@@ -11,11 +11,17 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::mux::Mux;
 use crate::tunnel::ws::Cancel;
 
-/// Connections in all. Default 1024; fewer where this process may not open so many files.
-pub(super) const MAX_CONNECTIONS: usize = 1024;
+/// Connections in all. Default 16,384: 2,500 connectors, each with a main tunnel and those of five applications; fewer
+/// where this process may not open so many files.
+pub(super) const MAX_CONNECTIONS: usize = 16_384;
+/// Of these, such as have not logged in. Default 1024: they are anybody's, and each has a thread.
+const MAX_PENDING: usize = 1024;
 /// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
 /// behind one router.
 const MAX_OF_ONE_SOURCE: usize = 128;
+/// Connections with one login. Default 256: twice what one with 100 applications has, as those of before may not have
+/// ended yet where it comes back.
+const MAX_OF_ONE_LOGIN: usize = 256;
 
 /// All clients.
 #[derive(Clone)]
@@ -29,6 +35,8 @@ struct ClientTable {
     next: u64,
     /// In the order in which they came.
     all: BTreeMap<u64, Client>,
+    /// How many of them have not logged in.
+    pending: usize,
 }
 
 struct Client {
@@ -69,7 +77,8 @@ impl Clients {
             if is_crowded {
                 return None;
             }
-            let evicted = if table.all.len() >= self.most {
+            let is_full = table.all.len() >= self.most || table.pending >= MAX_PENDING;
+            let evicted = if is_full {
                 Some(table.evict_pending()?)
             } else {
                 None
@@ -86,6 +95,7 @@ impl Clients {
         let (id, evicted) = (table.next, Cancel::new());
         let login = ClientLogin::Pending(evicted.clone());
         table.next += 1;
+        table.pending += 1;
         table.all.insert(id, Client { source, login });
         ClientPermit {
             clients: self.clone(),
@@ -106,12 +116,15 @@ impl Clients {
     /// How many there are.
     pub(super) fn figures(&self) -> ServerFigures {
         let table = self.table();
-        let is_pending = |client: &&Client| matches!(client.login, ClientLogin::Pending(_));
-        let pending = table.all.values().filter(is_pending).count();
         ServerFigures {
-            tunnels: table.all.len() - pending,
-            pending,
+            tunnels: table.all.len() - table.pending,
+            pending: table.pending,
         }
+    }
+
+    /// Connections that one login may have: never so many that no other gets one.
+    fn of_one_login(&self) -> usize {
+        MAX_OF_ONE_LOGIN.min(self.most / 2)
     }
 
     fn table(&self) -> MutexGuard<'_, ClientTable> {
@@ -125,6 +138,13 @@ impl ClientTable {
         all.filter(|client| client.source == source).count()
     }
 
+    fn count_with(&self, holder: &str) -> usize {
+        let logins = self.all.values().map(|client| &client.login);
+        let is_its =
+            |login: &&ClientLogin| matches!(login, ClientLogin::Done(name, _) if name == holder);
+        logins.filter(is_its).count()
+    }
+
     /// Takes out the oldest client that has not logged in: the signal that ends it.
     fn evict_pending(&mut self) -> Option<Cancel> {
         let mut all = self.all.iter();
@@ -132,8 +152,15 @@ impl ClientTable {
             ClientLogin::Pending(signal) => Some((*id, signal.clone())),
             ClientLogin::Done(..) => None,
         })?;
-        self.all.remove(&id);
+        // The permit of one that is gone takes nothing out.
+        self.take_out(id);
         Some(signal)
+    }
+
+    fn take_out(&mut self, id: u64) -> Option<Client> {
+        let client = self.all.remove(&id)?;
+        self.pending -= usize::from(matches!(client.login, ClientLogin::Pending(_)));
+        Some(client)
     }
 }
 
@@ -143,17 +170,25 @@ impl ClientPermit {
         &self.evicted
     }
 
-    /// The client has logged in as `holder`: it is not evicted any more.
-    pub(super) fn admit(&self, holder: &str, mux: &Arc<Mux>) {
-        if let Some(client) = self.clients.table().all.get_mut(&self.id) {
-            client.login = ClientLogin::Done(holder.to_owned(), Arc::clone(mux));
+    /// The client has logged in as `holder`: it is not evicted any more. False where that login has as many
+    /// connections as it may.
+    pub(super) fn admit(&self, holder: &str, mux: &Arc<Mux>) -> bool {
+        let mut table = self.clients.table();
+        if table.count_with(holder) >= self.clients.of_one_login() {
+            return false;
         }
+        if let Some(client) = table.all.get_mut(&self.id) {
+            let done = ClientLogin::Done(holder.to_owned(), Arc::clone(mux));
+            let before = std::mem::replace(&mut client.login, done);
+            table.pending -= usize::from(matches!(before, ClientLogin::Pending(_)));
+        }
+        true
     }
 }
 
 impl Drop for ClientPermit {
     fn drop(&mut self) {
-        let removed = self.clients.table().all.remove(&self.id);
+        let removed = self.clients.table().take_out(self.id);
         // Not under the lock: what it holds may be the last of a connection.
         drop(removed);
     }
@@ -198,6 +233,19 @@ mod tests {
         assert_eq!(are_evicted(), [true, false, false]);
         assert_eq!(clients.table().all.len(), 3);
         drop((permits, late));
-        assert!(clients.table().all.is_empty());
+        let table = clients.table();
+        assert!(table.all.is_empty() && table.pending == 0);
+    }
+
+    /// There is room for many connectors, and strangers do not get a thread for each place.
+    #[test]
+    fn those_without_a_login_are_fewer() {
+        let clients = Clients::new(MAX_CONNECTIONS);
+        let all: Vec<_> = (0..MAX_PENDING + 3)
+            .map(|_| take(&clients, "127.0.0.1").unwrap())
+            .collect();
+        let evicted = |permit: &&ClientPermit| permit.evicted().is_cancelled();
+        assert_eq!(all.iter().filter(evicted).count(), 3);
+        assert_eq!(clients.table().all.len(), MAX_PENDING);
     }
 }

@@ -20,6 +20,8 @@ use crate::tunnel::ws::{self, Accepted};
 
 /// Pause after a refused password; at most six come in a connection. Default 1 s.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
+/// What one is told whose login has too many connections.
+const CROWDED: &str = "server: too many connections with this login";
 
 /// Serves one connection until it ends.
 pub(super) fn run(
@@ -80,15 +82,17 @@ fn serve(
         phase: HandshakePhase::Login,
     };
     let end = mux.run(reader, from, &mut client);
-    state.ports.release(&mux);
+    for (holder, port) in state.ports.release(&mux) {
+        state.policy.left(&holder, port);
+    }
     log::debug!("{peer}: ended: {end:?}");
 }
 
 /// What the client is to do next.
 enum HandshakePhase {
     Login,
-    /// The name that what the client gets is held under.
-    Config(String),
+    /// The name that what the client gets is held under; none where nothing more is held under it.
+    Config(Option<String>),
     Up,
 }
 
@@ -125,17 +129,23 @@ impl Client<'_> {
         let holder = self.state.policy.login(user, password, self.peer);
         let admitted = holder.is_some();
         let stats = &self.state.stats;
-        count(if admitted {
-            &stats.logins
-        } else {
-            &stats.logins_refused
-        });
         if let Some(holder) = holder {
-            self.permit.admit(&holder, mux);
-            self.phase = HandshakePhase::Config(holder);
+            let has_room = self.permit.admit(&holder, mux);
+            count(if has_room {
+                &stats.logins
+            } else {
+                &stats.turned_away
+            });
+            if let Some(rate) = self.state.policy.rate(&holder) {
+                mux.limit(rate);
+            }
+            self.phase = HandshakePhase::Config(Some(holder).filter(|_| has_room));
             mux.allow(self.state.timeouts.config);
         } else {
-            log::info!("{}: login refused", self.peer);
+            count(&stats.logins_refused);
+            let peer = self.peer;
+            self.state
+                .tell_turned_away(format_args!("{peer}: login refused"));
             mux.pause(AFTER_REFUSAL);
         }
         mux.session().answer_auth(admitted).map_err(End::Protocol)
@@ -148,7 +158,10 @@ impl Client<'_> {
                 None => Ok(()),
             };
         };
-        let outcome = self.listen(mux, holder, data);
+        let outcome = match holder {
+            Some(holder) => self.listen(mux, holder, data),
+            None => Err(CROWDED.to_owned()),
+        };
         match (&outcome, id) {
             (Ok(()), Some(id)) => mux.answer(id, true, b"")?,
             (Err(text), Some(id)) => mux.answer(id, false, text.as_bytes())?,
@@ -161,7 +174,8 @@ impl Client<'_> {
             }
             // The client is the one to leave; it has until the deadline.
             Err(text) => {
-                log::info!("{}: {text}", self.peer);
+                let peer = self.peer;
+                self.state.tell_turned_away(format_args!("{peer}: {text}"));
                 self.state.ports.release(mux);
             }
         }

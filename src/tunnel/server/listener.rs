@@ -17,6 +17,7 @@ use super::settings::Settings;
 use super::state::ServerState;
 use super::stats::{ServerStats, count};
 use crate::net::Acceptor;
+use crate::sync::LogLimiter;
 use crate::tunnel::mux::{FAREWELL, Traffic};
 use crate::tunnel::ws::Cancel;
 
@@ -56,6 +57,7 @@ impl Server {
             ports: Ports::new(StreamPermits::new(most.visitors), Arc::clone(&stats)),
             stats,
             clients: Clients::new(most.clients),
+            turned_away: LogLimiter::default(),
             cancel: Cancel::new(),
             cut: Cancel::new(),
         });
@@ -122,7 +124,7 @@ fn take(
 ) -> io::Result<()> {
     let Some(permit) = state.clients.take(peer.ip()) else {
         count(&state.stats.turned_away);
-        log::info!("{peer}: turned away: too many connections");
+        state.tell_turned_away(format_args!("{peer}: turned away: too many connections"));
         return Ok(());
     };
     let state = Arc::clone(state);

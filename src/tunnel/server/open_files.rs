@@ -27,12 +27,17 @@ pub(super) fn allowed(reserved: usize) -> Allowed {
     within(raise_open_files(wanted).saturating_sub(reserved))
 }
 
-/// A third of what there is for clients, a third for visitors, and the rest for ports.
+/// At most a third of what there is for visitors, and a third for ports; the rest is for clients.
 fn within(files: usize) -> Allowed {
     let share = files / 3;
+    let (visitors, ports) = (
+        share.min(MAX_VISITORS * VISITOR_FILES),
+        share.min(PORT_FILES),
+    );
+    let clients = (files - visitors - ports) / CLIENT_FILES;
     Allowed {
-        clients: (share / CLIENT_FILES).clamp(LEAST, MAX_CONNECTIONS),
-        visitors: (share / VISITOR_FILES).clamp(LEAST, MAX_VISITORS),
+        clients: clients.clamp(LEAST, MAX_CONNECTIONS),
+        visitors: (visitors / VISITOR_FILES).max(LEAST),
     }
 }
 
@@ -43,7 +48,9 @@ mod tests {
     #[test]
     fn a_low_limit_leaves_room_for_the_rest() {
         let allowed = |clients, visitors| Allowed { clients, visitors };
-        assert_eq!(within(20_000), allowed(1024, 4096));
+        // What the unit's limit leaves.
+        assert_eq!(within(60_000), allowed(16_384, 4096));
+        assert_eq!(within(20_000), allowed(3936, 4096));
         assert_eq!(within(1500), allowed(166, 500));
         assert_eq!(within(0), allowed(16, 16));
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::tunnel::mux::PortStats;
+use crate::tunnel::mux::{PortStats, TokenBucket};
 use crate::tunnel::remote::Remote;
 
 /// Decides about logins and remotes. Called on the thread of the client's connection, at most once
@@ -16,6 +16,11 @@ pub trait Policy: Send + Sync {
     /// What becomes of a remote that `holder` (as `login` answered) asks for.
     fn grant(&self, holder: &str, remote: &Remote) -> Grant;
 
+    /// What the streams of all connections of `holder` share; none where nothing limits them. Asked once a login.
+    fn rate(&self, _holder: &str) -> Option<Arc<TokenBucket>> {
+        None
+    }
+
     /// Who may visit a port that `holder` listens on, and where that counts. By default everybody, and
     /// nobody looks at it.
     fn visits(&self, _holder: &str, _remote: &Remote) -> Visits {
@@ -24,6 +29,9 @@ pub trait Policy: Send + Sync {
             stats: Arc::default(),
         }
     }
+
+    /// The connection over which `holder` held this port, or listened on it, has ended. By default nobody minds.
+    fn left(&self, _holder: &str, _port: u16) {}
 }
 
 /// The visits of a port.

@@ -156,17 +156,17 @@ impl Ports {
         Some((Arc::clone(&found.mux), Arc::clone(&found.target)))
     }
 
-    /// Frees what a connection held.
-    pub(super) fn release(&self, mux: &Arc<Mux>) {
+    /// Frees what a connection held: whose it was, and the port.
+    pub(super) fn release(&self, mux: &Arc<Mux>) -> Vec<(String, u16)> {
         // Under the lock until the listeners are closed: a port that is not held can be bound.
         // Their threads do not take it.
-        self.held().retain(|key, held| {
-            let stays = !Arc::ptr_eq(&held.mux, mux);
-            if !stays {
-                self.note_lost(&held.owner, key.port());
-            }
-            stays
+        let mut held = self.held();
+        let of_mux = held.extract_if(.., |_, held| Arc::ptr_eq(&held.mux, mux));
+        let freed = of_mux.map(|(key, held)| {
+            self.note_lost(&held.owner, key.port());
+            (held.owner, key.port())
         });
+        freed.collect()
     }
 
     fn note_lost(&self, owner: &str, port: u16) {
@@ -194,8 +194,11 @@ impl Ports {
     /// Whether `owner` holds this port, as a number or listening.
     pub(super) fn is_held(&self, owner: &str, port: u16) -> bool {
         let held = self.held();
-        held.iter()
-            .any(|(key, held)| held.is_of(owner) && key.port() == port)
+        let number = PortKey::Number(owner.to_owned(), port);
+        // Addresses come before all numbers, of which there may be thousands.
+        let mut addresses = held.range(..PortKey::Number(String::new(), 0));
+        held.contains_key(&number)
+            || addresses.any(|(key, held)| held.is_of(owner) && key.port() == port)
     }
 
     /// The connection that `owner` holds this port over, as a number or listening.

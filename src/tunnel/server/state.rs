@@ -1,5 +1,6 @@
 //! What the threads of a server share.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use super::policy::Policy;
 use super::ports::Ports;
 use super::settings::Timeouts;
 use super::stats::ServerStats;
+use crate::sync::LogLimiter;
 use crate::tunnel::mux::Traffic;
 use crate::tunnel::ssh::{self, ServerKey};
 use crate::tunnel::ws::{AcceptOptions, Cancel};
@@ -24,8 +26,17 @@ pub(super) struct ServerState {
     pub(super) stats: Arc<ServerStats>,
     pub(super) ports: Ports,
     pub(super) clients: Clients,
+    pub(super) turned_away: LogLimiter,
     /// Ends connections with DISCONNECT.
     pub(super) cancel: Cancel,
     /// Ends at once those that have not ended.
     pub(super) cut: Cancel,
+}
+
+impl ServerState {
+    /// Whoever is not let in can come any number of times, and does not get to fill the disk.
+    pub(super) fn tell_turned_away(&self, line: fmt::Arguments<'_>) {
+        let others = "clients were turned away and";
+        self.turned_away.info(module_path!(), others, line);
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counted since the server started.
 #[derive(Debug, Default)]
 pub struct ServerStats {
-    /// Connections that were turned away, as there were too many.
+    /// Connections that were turned away, as there were too many, or too many with one login.
     pub turned_away: AtomicU64,
     /// Logins, one a connection.
     pub logins: AtomicU64,

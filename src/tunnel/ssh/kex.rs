@@ -40,6 +40,8 @@ pub(super) struct KeyExchange {
     strict: bool,
     /// Client: the key that the server has shown first.
     host_key: Option<HostKey>,
+    /// The peer has begun the last exchange.
+    is_theirs: bool,
     state: KexState,
 }
 
@@ -74,6 +76,7 @@ impl KeyExchange {
             session_id: None,
             strict: false,
             host_key: None,
+            is_theirs: false,
             state: KexState::Idle,
         };
         exchange.start(out)?;
@@ -86,6 +89,11 @@ impl KeyExchange {
 
     pub(super) fn is_strict(&self) -> bool {
         self.strict
+    }
+
+    /// Whether it was the peer that began the last exchange.
+    pub(super) fn is_theirs(&self) -> bool {
+        self.is_theirs
     }
 
     /// Client: whether the server has proved its key.
@@ -116,6 +124,7 @@ impl KeyExchange {
     }
 
     fn kexinit(&mut self, peer_kexinit: &[u8], out: &mut Output) -> Result<Event<'static>, Error> {
+        self.is_theirs = matches!(self.state, KexState::Idle);
         self.start(out)?;
         let KexState::KexInitSent { our_kexinit } =
             std::mem::replace(&mut self.state, KexState::Idle)

@@ -68,6 +68,13 @@ pub(super) const REKEY_BYTES: u64 = 1024 * MIB_64;
 /// Time under one set of keys before this side starts a re-key. Default 1 h (RFC 4253 §9).
 pub(super) const REKEY_TIME: Duration = Duration::from_secs(3600);
 
+/// Bytes sent and received between two key exchanges that make the second no idle one. Default 64 KiB.
+pub(super) const REKEY_WORTH: u64 = 64 * KIB_64;
+/// Time between idle key exchanges that a peer may keep up. Default 20 ms: each costs a fraction of a millisecond.
+pub(super) const REKEY_PAUSE: Duration = Duration::from_millis(20);
+/// How far ahead of that pace they may be. Default 10 s: 500 exchanges in a row.
+pub(super) const REKEY_AHEAD: Duration = Duration::from_secs(10);
+
 /// Limits of the channels; `ChannelLimits::default()` is what the program uses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -50,8 +50,10 @@ pub struct Reader {
     exchanging: bool,
     logged_in: bool,
     flows: HashMap<u32, Flow>,
-    /// Bytes opened under the present keys.
+    /// Bytes opened under the present keys, to the next exchange that they are cause for.
     received: u64,
+    /// Bytes opened under the present keys.
+    under_keys: u64,
     rekey_bytes: u64,
     /// Holds a password, to be wiped.
     secret: Option<Range<usize>>,
@@ -89,6 +91,7 @@ impl Reader {
             logged_in: false,
             flows: HashMap::new(),
             received: 0,
+            under_keys: 0,
             rekey_bytes,
             secret: None,
             waiting: false,
@@ -195,6 +198,7 @@ impl Reader {
         self.input.skip(size);
         self.length = None;
         self.received += wide(size);
+        self.under_keys += wide(size);
         Ok(Some(start + payload.start..start + payload.end))
     }
 
@@ -365,7 +369,8 @@ impl Reader {
         now: Instant,
         lock: &mut impl SessionLock,
     ) -> Result<Event<'static>, Error> {
-        let keys = lock.session().new_keys(self.input.at(payload), now)?;
+        let received = std::mem::take(&mut self.under_keys);
+        let keys = (lock.session()).new_keys(self.input.at(payload), received, now)?;
         self.open = Some(keys.open);
         self.exchanging = false;
         self.received = 0;

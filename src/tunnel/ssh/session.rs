@@ -41,6 +41,10 @@ pub struct Session {
     sent: u64,
     /// Since when the present keys are in use.
     keys_since: Option<Instant>,
+    /// Bytes taken by the writer since then.
+    moved: u64,
+    /// When the idle key exchanges so far would have been over at the pace that is allowed.
+    rekeys_paced: Option<Instant>,
     ended: bool,
 }
 
@@ -75,6 +79,8 @@ impl Session {
             rekey_time: config.rekey_time,
             sent: 0,
             keys_since: None,
+            moved: 0,
+            rekeys_paced: None,
             ended: false,
         })
     }
@@ -306,6 +312,7 @@ impl Session {
             return Ok(false);
         }
         self.sent += wide(batch.bytes.len());
+        self.moved += wide(batch.bytes.len());
         if batch.keys.is_some() {
             self.sent = 0;
         } else if self.sent >= self.rekey_bytes && self.keys_since.is_some() {
@@ -317,11 +324,30 @@ impl Session {
 
 // What the reader calls.
 impl Session {
-    /// The peer has sent NEWKEYS (RFC 4253 §7.3).
-    pub(super) fn new_keys(&mut self, payload: &[u8], now: Instant) -> Result<OpenKeys, Error> {
+    /// The peer has sent NEWKEYS (RFC 4253 §7.3), and so many bytes under the keys before.
+    pub(super) fn new_keys(
+        &mut self,
+        payload: &[u8],
+        received: u64,
+        now: Instant,
+    ) -> Result<OpenKeys, Error> {
         Fields::after_kind(payload).end()?;
         let again = self.keys_since.replace(now).is_some();
+        let moved = received + std::mem::take(&mut self.moved);
+        if again && self.kex.is_theirs() && moved < limits::REKEY_WORTH {
+            self.pace_rekeys(now)?;
+        }
         self.kex.finish(again)
+    }
+
+    /// One more exchange that the peer wanted of keys which were hardly used. Each costs as much as a login.
+    fn pace_rekeys(&mut self, now: Instant) -> Result<(), Error> {
+        let paced = self.rekeys_paced.map_or(now, |paced| paced.max(now));
+        self.rekeys_paced = Some(paced + limits::REKEY_PAUSE);
+        if paced > now + limits::REKEY_AHEAD {
+            return Err(Error::Protocol("the keys are changed over and over"));
+        }
+        Ok(())
     }
 
     /// Whether the reader must stand still until the server's owner has decided.

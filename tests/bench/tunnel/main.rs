@@ -22,9 +22,6 @@ mod load;
 mod memory;
 mod peers;
 mod process;
-#[path = "../../tunnel/fixture/proxy.rs"]
-#[allow(dead_code)]
-mod proxy;
 mod report;
 mod targets;
 
@@ -32,8 +29,8 @@ use std::time::Duration;
 
 use load::{at, connections, download, echoes, upload};
 use peers::{Kind, Running};
-use proxy::Proxy;
 use report::{Report, Unit};
+use support::fault_proxy::Proxy;
 use targets::Targets;
 
 /// One way of the long line.

@@ -63,7 +63,8 @@ fn the_gateways_pages_are_accessible_in_every_look() {
     let shown_url = url(&board, &shown, "site");
 
     let page = Browser::shared().page();
-    for code in ["401", "403", "404", "410", "502"] {
+    // 503 is what is told in the moment in which a site ends.
+    for code in ["401", "403", "404", "410", "502", "503"] {
         page.expect_error(code);
     }
     page.goto(&url(&board, &hidden, "site"));

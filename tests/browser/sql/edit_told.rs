@@ -118,3 +118,46 @@ fn a_begin_that_commits_says_so() {
     client.run("COMMIT");
     client.page.wait_for("!eyes.first('.editor-message.warn')");
 }
+
+#[test]
+fn the_data_that_was_looked_at_is_there_after_a_reload() {
+    let client = on_data(
+        "edit_reload",
+        "CREATE TABLE kept (id INT PRIMARY KEY, v INT); INSERT INTO kept VALUES (1, 5), (2, 6), (3, 7)",
+        "kept",
+    );
+    let page = &client.page;
+    page.fill(".data-where", "v > 5");
+    page.press("Enter");
+    page.wait_for("eyes.rows().length === 2");
+    client.settle();
+    client.sort_by("id");
+    client.sort_by("id");
+    page.wait_for("eyes.cell(0, 0)?.textContent === '3'");
+    page.reload();
+    client.wait_until_ready();
+    page.wait_for("eyes.all('.results-tab').some((tab) => tab.innerText.includes('kept data'))");
+    assert!(eyes_no_rows(&client), "loaded when it is looked at");
+    page.click(".results-tab text=kept data");
+    page.wait_for("eyes.rows().length === 2 && eyes.cell(0, 0)?.textContent === '3'");
+    assert_eq!(page.eval("eyes.first('.data-where').value"), "v > 5");
+}
+
+fn eyes_no_rows(client: &Client) -> bool {
+    client.page.eval("eyes.all('.data .grid-cell').length") == 0
+}
+
+#[test]
+fn what_is_typed_over_a_json_value_takes_its_place() {
+    let client = on_data(
+        "edit_json_typed",
+        "CREATE TABLE kept (id INT PRIMARY KEY, v JSON); INSERT INTO kept VALUES (1, '12')",
+        "kept",
+    );
+    let page = &client.page;
+    client.click_cell(0, 1);
+    page.type_text("3");
+    page.wait_for("eyes.first('.value-area')");
+    page.type_text("4");
+    page.wait_for("eyes.first('.value-area').value === '34'");
+}

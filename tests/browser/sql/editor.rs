@@ -246,3 +246,18 @@ const LEGIBLE: &str = r"async (data) => {
   const ground = [...counts].sort((a, b) => b[1] - a[1])[0][0];
   return all.filter((l) => (Math.max(l, ground) + 0.05) / (Math.min(l, ground) + 0.05) >= 3).length;
 }";
+
+/// What is kept of a text has no password in it, and such a statement would make an account with another one.
+#[test]
+fn a_statement_whose_password_was_left_out_does_not_run() {
+    let client = Client::open("editor_left_out", "");
+    let page = &client.page;
+    client.write("CREATE USER left_out@localhost IDENTIFIED BY 'a secret'");
+    page.reload();
+    client.wait_until_ready();
+    assert!(client.editor().contains("'***'"), "{}", client.editor());
+    page.press("Ctrl+Enter");
+    page.wait_for("eyes.first('.editor-message')?.innerText.includes('the password was left out')");
+    let made = "SELECT COUNT(*) FROM mysql.user WHERE User = 'left_out'";
+    assert_eq!(Database::shared().value(made), "0");
+}

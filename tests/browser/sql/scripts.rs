@@ -94,6 +94,33 @@ fn a_large_script_is_run_from_its_file_and_tells_the_line_of_a_failure() {
     );
 }
 
+/// Dumps turn checks off at their beginning and on again at their end.
+#[test]
+fn what_is_selected_of_a_file_runs_alone_and_settings_that_it_leaves_behind_are_told() {
+    let client = Client::open("scripts_left", "CREATE TABLE t (n INT PRIMARY KEY)");
+    let page = &client.page;
+    let text = "'SET foreign_key_checks = 0;\\nINSERT INTO t VALUES (1);\\nSELECT 1;\\n' + ('-- ' + 'x'.repeat(96) + '\\n').repeat(45000) \
+        + 'INSERT INTO t VALUES (2);\\nINSERT INTO t VALUES (2);\\nSET foreign_key_checks = 1;\\n'";
+    drop_file(&client, "left.sql", text);
+    page.wait_for("eyes.first('.script-banner')");
+    page.eval("(() => { const area = eyes.first('textarea.editor-area'), at = area.value.indexOf('SELECT 1'); area.focus(); area.setSelectionRange(at, at + 9); })()");
+    client.until_ended(|| page.press("Ctrl+Enter"));
+    let kept = || Database::shared().column("SELECT n FROM scripts_left.t ORDER BY n");
+    assert_eq!(kept(), Vec::<String>::new());
+    assert_eq!(client.cells(), [["1"]]);
+    page.click(".script-banner text=Run from the file");
+    page.wait_for("eyes.first('.editor-message')?.innerText.includes('Duplicate entry')");
+    page.click(".results-tab text=Messages");
+    page.wait_for("eyes.first('.messages').innerText.includes('with foreign_key_checks = 0')");
+    assert_eq!(kept(), ["1", "2"]);
+    let told = client.text(".messages");
+    assert!(
+        told.contains("SET SESSION foreign_key_checks = 1;"),
+        "{told}"
+    );
+    assert!(told.contains("1 result with rows is not shown"), "{told}");
+}
+
 /// What a lost connection has undone, and from where to go on.
 #[test]
 fn a_file_whose_connection_is_lost_says_what_was_undone() {

@@ -172,6 +172,21 @@ fn a_reload_tells_what_was_lost_with_its_session() {
 }
 
 #[test]
+fn a_transaction_whose_connection_has_ended_is_not_shown_as_open() {
+    let client = Client::open("transaction_ended", STOCK);
+    let page = &client.page;
+    client.run_script("BEGIN; UPDATE stock SET n = 9 WHERE id = 1; SELECT CONNECTION_ID() AS id");
+    page.wait_for("eyes.first('.transaction')");
+    let id = client.column(0).remove(0);
+    Database::shared().exec(&format!("KILL {id}"));
+    page.wait_for(
+        "eyes.first('.editor-message')?.innerText.includes('nothing of the transaction is saved')",
+    );
+    assert_eq!(page.eval("eyes.first('.transaction')"), json!(null));
+    assert_eq!(stock(&client), "10");
+}
+
+#[test]
 fn read_only_nothing_is_asked() {
     make_database("transaction_read_only", STOCK);
     let postern = Postern::on(Database::shared(), &["--readonly"]);

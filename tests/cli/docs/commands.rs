@@ -51,7 +51,12 @@ impl Page {
         let home = Arc::new(Home::with_plugin());
         let tunnel = free_port().to_string();
         let web = site();
+        let data = relay.data();
         let instead = vec![
+            (
+                "relay invite",
+                format!("relay --data={} invite", data.display()),
+            ),
             (
                 "https://relay.example --enroll-token TOKEN",
                 format!("{} --enroll-token {TOKEN}", relay.url()),
@@ -102,7 +107,7 @@ impl Page {
         let words: Vec<&str> = command.split_whitespace().collect();
         match words[..] {
             ["start", ..] => self.start(&words),
-            ["relay", first, ..] if first.starts_with('-') => {
+            ["relay", first, ..] if first.starts_with("--") && !command.contains(" invite") => {
                 self.begin(line, &words, &["--listen=127.0.0.1:0"])
             }
             ["tunnel-server" | "tunnel-client", ..] => self.begin(line, &words, &[]),

@@ -1,4 +1,4 @@
-//! Links, and the length of README.
+//! Links, the length of README, and files that a page shows.
 
 use super::source;
 
@@ -61,4 +61,16 @@ fn the_readme_is_short_and_its_links_lead_to_files() {
         let file = link.split('#').next().unwrap_or_default();
         assert!(source::root().join(file).is_file(), "{link}");
     }
+}
+
+/// But for its comments, and with blanks where it has tabs.
+#[test]
+fn the_page_of_the_relay_shows_the_caddyfile_as_it_is_deployed() {
+    let path = source::root().join("tests/deploy/Caddyfile");
+    let file = std::fs::read_to_string(path).unwrap();
+    let is_comment = |line: &&str| line.trim_start().starts_with('#');
+    let lines = file.lines().filter(|line| !is_comment(line));
+    let shown = lines.map(|line| line.replace('\t', "    "));
+    let shown = shown.collect::<Vec<_>>().join("\n");
+    assert!(source::pages()["relay"].contains(&shown), "{shown}");
 }

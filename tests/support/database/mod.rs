@@ -16,7 +16,7 @@ use mysql::{Conn, OptsBuilder};
 use tempfile::TempDir;
 
 use super::kill_on_drop::{KillOnDrop, Leashed};
-use super::{free_port, holds_within};
+use super::{TIMEOUT, free_port, holds_within};
 
 /// Name of the account that tests use over TCP; it may do everything.
 pub const USER: &str = "app";
@@ -47,6 +47,12 @@ const THROW_AWAY: &[&str] = &[
     "--max-allowed-packet=64M",
 ];
 
+/// What a server that is to outlive a crash has otherwise.
+const LASTING: [&str; 2] = [
+    "--innodb-flush-log-at-trx-commit=1",
+    "--innodb-doublewrite=1",
+];
+
 /// The same for MySQL alone, whose defaults are made for a machine of its own. An empty `secure_file_priv` is
 /// MariaDB's default.
 const THROW_AWAY_MYSQL: &[&str] = &["--mysqlx=OFF", "--skip-log-bin", "--secure-file-priv="];
@@ -72,6 +78,8 @@ pub struct Database {
     process: Leashed,
     dir: PathBuf,
     port: u16,
+    /// What it was started with and the directory that it leaves behind, where it can be started again.
+    kept: Option<(Options, TempDir)>,
     /// The tables of [`Database::numbers`].
     numbers: Mutex<BTreeSet<u32>>,
 }
@@ -79,9 +87,19 @@ pub struct Database {
 impl Database {
     /// Starts a server of one's own.
     pub fn start(options: Options) -> Database {
+        Database::start_as(&options, false)
+    }
+
+    /// The same, of which a crash leaves what it has promised: [`Database::restart`].
+    pub fn start_lasting(mut options: Options) -> Database {
+        options.args.splice(0..0, LASTING.map(str::to_owned));
+        Database::start_as(&options, true)
+    }
+
+    fn start_as(options: &Options, is_lasting: bool) -> Database {
         let mut failure = String::new();
         for _ in 0..PORT_ATTEMPTS {
-            match Database::attempt(&options) {
+            match Database::attempt(options, is_lasting) {
                 Ok(server) => return server,
                 Err(log) => failure = log,
             }
@@ -98,44 +116,51 @@ impl Database {
         SHARED.get_or_init(|| Database::start(Options::default()))
     }
 
-    fn attempt(options: &Options) -> Result<Database, String> {
+    fn attempt(options: &Options, is_lasting: bool) -> Result<Database, String> {
         let chosen = options.server.as_ref();
         let server = chosen.unwrap_or_else(|| Server::chosen()).clone();
         let guard = private_dir();
         let dir = guard.path().to_owned();
         template::copy_to(&dir.join("data"), &server);
         let port = free_port();
-        let mut command_line = server.command_line(server.daemon()).into_iter();
-        let process = KillOnDrop::new(command_line.next().expect("a program has a name"))
-            .env("PATH", server::tool_path())
-            .args(command_line)
-            .args(THROW_AWAY)
-            .args(kind_arguments(server.kind()))
-            .args(server.place_arguments())
-            .args(as_root())
-            .args(dir_arguments(&dir, port))
-            .args(feature_arguments(options, &dir))
-            .args(&options.args)
-            .owning(guard)
-            .start();
+        let program = program(&server, options, &dir, port);
+        let (process, kept) = if is_lasting {
+            let process = program.lending(&dir).start();
+            (process, Some((options.clone(), guard)))
+        } else {
+            (program.owning(guard).start(), None)
+        };
         let mut server = Database {
             server,
             process,
             dir,
             port,
+            kept,
             numbers: Mutex::default(),
         };
-        let mut ended = false;
-        let ready = holds_within(START_PATIENCE, || {
-            ended = server.process.ended().is_some();
-            ended || server.try_conn().is_ok()
-        });
-        if ready && !ended {
+        if server.answers_in_time() {
             return Ok(server);
         }
         server.process.kill();
         server.process.drained();
         Err(server.log())
+    }
+
+    fn answers_in_time(&mut self) -> bool {
+        let mut ended = false;
+        let ready = holds_within(START_PATIENCE, || {
+            ended = self.process.ended().is_some();
+            ended || self.try_conn().is_ok()
+        });
+        ready && !ended
+    }
+
+    /// Starts it again after a [`Database::crash`], at the same port, with what it has on disk.
+    pub fn restart(&mut self) {
+        let (options, _) = self.kept.as_ref().expect("Database::start_lasting");
+        let program = program(&self.server, options, &self.dir, self.port);
+        self.process = program.lending(&self.dir).start();
+        assert!(self.answers_in_time(), "it is down: {}", self.log());
     }
 
     /// Whose server it is.
@@ -267,8 +292,25 @@ impl Database {
 
     /// Ends the server at once, as a crash would.
     pub fn crash(&mut self) {
-        self.process.kill();
+        // Its watchdog stays, and leaves the directory of one that lasts where it is.
+        self.process.signal(rustix::process::Signal::KILL);
+        self.process.wait(TIMEOUT);
     }
+}
+
+/// The server's program, for a directory and a port.
+fn program(server: &Server, options: &Options, dir: &Path, port: u16) -> KillOnDrop {
+    let mut command_line = server.command_line(server.daemon()).into_iter();
+    KillOnDrop::new(command_line.next().expect("a program has a name"))
+        .env("PATH", server::tool_path())
+        .args(command_line)
+        .args(THROW_AWAY)
+        .args(kind_arguments(server.kind()))
+        .args(server.place_arguments())
+        .args(as_root())
+        .args(dir_arguments(dir, port))
+        .args(feature_arguments(options, dir))
+        .args(&options.args)
 }
 
 fn kind_arguments(kind: Kind) -> Vec<&'static str> {

@@ -1,5 +1,6 @@
 //! `postern tunnel-client` and `postern tunnel-server`, as their users run them.
 
+mod in_the_middle;
 mod network;
 mod running;
 

@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::state_dir::{claim, of_store};
-use crate::cli::api_client::{self, Answer, Call};
+use super::running::{ask, find, items, member, of_state, text, unknown};
+use super::state_dir::claim;
 use crate::cli::columns::print_table;
 use crate::cli::commands::sharing::figures::size;
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, printable};
 use crate::cli::output::print;
 use crate::net::percent::encode;
-use crate::relay::{self, Whereabouts};
-use crate::store::{DataDir, Instance};
+use crate::relay::{self, AllowedAgain};
+use crate::store::DataDir;
 
-const HEADING: [&str; 10] = [
+const HEADING: [&str; 11] = [
     "NAME",
     "STATUS",
     "ENROLLED",
@@ -22,6 +22,7 @@ const HEADING: [&str; 10] = [
     "LABEL",
     "SOURCE",
     "VERSION",
+    "INVITE",
     "LAST VISIT",
     "TRAFFIC",
 ];
@@ -31,7 +32,7 @@ const SEE_NAMES: &str = "'postern relay list' shows their names";
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
     let connectors = match find(data)? {
-        Some(running) => of_running(&ask(&running, "GET", "/api/status")?),
+        Some(running) => of_running(&ask(&running, ("GET", "/api/status"), None, SEE_NAMES)?),
         None => relay::enrolled(data)
             .map_err(|error| of_state(&error))?
             .iter()
@@ -54,7 +55,7 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
 pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
     match find(data)? {
         Some(running) => {
-            let made = ask(&running, "POST", "/api/links")?;
+            let made = ask(&running, ("POST", "/api/links"), None, SEE_NAMES)?;
             print(&format!("{}\n", text(&made, "url")))
         }
         None => Err(
@@ -64,45 +65,66 @@ pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
     }
 }
 
-/// Turns a connector out, and prints the enrol token that holds from then on.
+/// Turns a connector out, and says what becomes of the invite that it came by.
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let (enroll_token, is_saved) = match find(data)? {
+    let (invite, enroll_token, is_saved) = match find(data)? {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
-            let done = ask(&running, "DELETE", &path)?;
+            let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
             let token = done.get("enroll_token").and_then(Value::as_str);
             let token = token.map(|token| Zeroizing::new(token.to_owned()));
             let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
-            (token, is_saved)
+            (member(&done, "invite"), token, is_saved)
         }
         None => {
             // So that none starts meanwhile and writes what it has read.
             let _instance = claim(data)?;
             let done = relay::revoke(data, name).map_err(|error| of_state(&error))?;
-            let done = done.ok_or_else(|| unknown("there is no connector", name))?;
-            (done.enroll_token, true)
+            let done = done.ok_or_else(|| unknown("there is no connector", name, SEE_NAMES))?;
+            (done.invite, done.enroll_token, true)
         }
     };
     let name = printable(name);
-    let token = match &enroll_token {
-        Some(token) => format!(
-            "The enrol token that it knows lets nobody in any more. Connectors that are enrolled need none.\n\
-             Enrol token: {} (for new ones; shown this once: keep it)\n",
-            **token
-        ),
-        None => {
-            "This relay asks for no enrol token: whoever reaches it can enrol under another name. \
-                 --enroll-token makes it ask.\n"
-                .to_owned()
-        }
-    };
     print(&format!(
-        "revoked {name}: it is out, until 'postern relay allow {name}'; its names and ports stay its own for 30 days.\n{token}"
+        "revoked {name}: it is out, until 'postern relay allow {name}'; its names and ports stay its own for 30 days.\n{}",
+        *what_it_came_by(&invite, enroll_token.as_ref())
     ))?;
     if !is_saved {
         return Err(not_saved(&name));
     }
     Ok(())
+}
+
+/// What becomes of that; with the token in its place, which is a secret.
+fn what_it_came_by(invite: &Value, renewed: Option<&Zeroizing<String>>) -> Zeroizing<String> {
+    let is_common = invite.get("common").and_then(Value::as_bool) == Some(true);
+    let text = match (is_common, renewed) {
+        _ if invite.is_null() => "No enrol token let it in. Where this relay asks for none, whoever reaches it can enrol \
+            under another name: --enroll-token makes it ask.\n"
+            .to_owned(),
+        (_, Some(token)) => format!(
+            "The enrol token that it knows lets nobody in any more, also where it is this relay's --enroll-token. \
+             Connectors that are enrolled need none.\n\
+             Enrol token: {} (for new ones; shown this once: keep it)\n",
+            **token
+        ),
+        (true, None) => "The enrol token that it knows lets nobody in any more, also where it is this relay's \
+            --enroll-token; invites go on.\n"
+            .to_owned(),
+        (false, None) => format!(
+            "The invite that it came by ({}) lets nobody in any more; others go on.\n",
+            invite_name(invite)
+        ),
+    };
+    Zeroizing::new(text)
+}
+
+/// What people call an invite: its label, where it has one.
+fn invite_name(invite: &Value) -> String {
+    match (text(invite, "id"), text(invite, "label")) {
+        (id, label) if label == "-" => id,
+        (id, label) => format!("{id} {label}"),
+    }
 }
 
 fn not_saved(name: &str) -> Failure {
@@ -114,81 +136,34 @@ fn not_saved(name: &str) -> Failure {
 
 /// Undoes that.
 pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let is_back = match find(data)? {
+    let done = match find(data)? {
         Some(running) => {
             let path = format!("/api/revoked/{}", encode(name));
-            let done = ask(&running, "DELETE", &path)?;
-            done.get("restored").and_then(Value::as_bool) == Some(true)
+            let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
+            let is = |member: &str| done.get(member).and_then(Value::as_bool) == Some(true);
+            AllowedAgain {
+                is_back: is("restored"),
+                is_invite_good: is("invite_good"),
+            }
         }
         None => {
             let _instance = claim(data)?;
-            let back = relay::allow(data, name).map_err(|error| of_state(&error))?;
-            back.ok_or_else(|| unknown("no revoked connector is called", name))?
+            let done = relay::allow(data, name).map_err(|error| of_state(&error))?;
+            done.ok_or_else(|| unknown("no revoked connector is called", name, SEE_NAMES))?
         }
     };
     let name = printable(name);
-    let how = if is_back {
+    let how = if done.is_back {
         "it is enrolled as before, with its names and ports"
     } else {
-        "it may enrol again, with the enrol token"
+        "it may enrol again, with an enrol token"
     };
-    print(&format!("allowed {name}: {how}\n"))
-}
-
-fn unknown(what: &str, name: &str) -> Failure {
-    Failure::operation(format!("{what} {}", quoted(name))).hint(SEE_NAMES)
-}
-
-fn no_state(data: &DataDir) -> Failure {
-    Failure::operation(format!("no relay's state in {}", data.dir().display()))
-        .hint("name the directory of the relay with --data")
-}
-
-/// The relay that runs on the directory, which has a relay's state.
-fn find(data: &DataDir) -> Result<Option<Whereabouts>, Failure> {
-    let said = Instance::find(data).map_err(|error| of_store(&error))?;
-    let Some(said) = said else {
-        return if relay::has_state(data) {
-            Ok(None)
-        } else {
-            Err(no_state(data))
-        };
+    let invite = if done.is_invite_good {
+        "; the invite that it came by is as it was"
+    } else {
+        ""
     };
-    Whereabouts::read(&said).map(Some).ok_or_else(|| {
-        Failure::operation(format!(
-            "run/start.json in {} is damaged",
-            data.dir().display()
-        ))
-        .hint("end the relay and start it again")
-    })
-}
-
-fn ask(running: &Whereabouts, method: &str, path: &str) -> Result<Value, Failure> {
-    let authorization = Zeroizing::new(format!("Bearer {}", *running.token));
-    let call = Call {
-        method,
-        path,
-        authorization: Some(&authorization),
-        body: None,
-    };
-    let Answer {
-        code,
-        message,
-        data,
-        ..
-    } = api_client::call(running.address, &call).map_err(|error| {
-        Failure::operation(format!(
-            "the relay at {} does not answer: {error}",
-            running.address
-        ))
-        .hint("end it and start it again")
-    })?;
-    if code == Some(200) {
-        return Ok(data);
-    }
-    let message = message.unwrap_or_else(|| "the relay gives no answer".to_owned());
-    let hint = (code == Some(404)).then_some(SEE_NAMES);
-    Err(Failure::operation(printable(&message)).hint_if(hint))
+    print(&format!("allowed {name}: {how}{invite}\n"))
 }
 
 /// The connectors in the status of a running relay, the revoked ones too: `name`, `status`, `enrolled_at` and
@@ -205,7 +180,7 @@ fn of_running(status: &Value) -> Vec<Value> {
     });
     let revoked = items(status, "revoked").map(|revoked| {
         json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"],
-            "label": revoked["label"], "applications": []})
+            "label": revoked["label"], "invite": revoked["invite"], "applications": []})
     });
     connectors.chain(revoked).collect()
 }
@@ -231,19 +206,7 @@ fn of_stored(connector: &relay::Enrolled) -> Value {
         .collect();
     json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
         "label": connector.label, "source": connector.source, "version": connector.version,
-        "applications": applications})
-}
-
-fn items<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    of.get(name).and_then(Value::as_array).into_iter().flatten()
-}
-
-/// The text of a member, `-` where there is none.
-fn text(of: &Value, name: &str) -> String {
-    match of.get(name).and_then(Value::as_str) {
-        None | Some("") => "-".to_owned(),
-        Some(text) => printable(text),
-    }
+        "invite": connector.invite, "applications": applications})
 }
 
 /// What has passed through an application since the relay started.
@@ -255,7 +218,10 @@ fn traffic(of: &Value) -> String {
     }
 }
 
-fn rows(connector: &Value) -> Vec<[String; 10]> {
+fn rows(connector: &Value) -> Vec<[String; 11]> {
+    let invite = connector
+        .get("invite")
+        .map_or_else(|| "-".to_owned(), invite_name);
     let row = |of: &Value| {
         let own = |member: &str| text(connector, member);
         let [status, url, target] = ["status", "url", "target"].map(|member| text(of, member));
@@ -270,6 +236,7 @@ fn rows(connector: &Value) -> Vec<[String; 10]> {
             label,
             source,
             version,
+            invite.clone(),
             visit,
             traffic(of),
         ]
@@ -279,8 +246,4 @@ fn rows(connector: &Value) -> Vec<[String; 10]> {
         return vec![row(connector)];
     }
     rows
-}
-
-fn of_state(error: &relay::StateError) -> Failure {
-    Failure::operation(error.to_string()).hint(error.hint())
 }

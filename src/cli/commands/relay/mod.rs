@@ -1,6 +1,8 @@
 //! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
 
 mod connectors;
+mod invites;
+mod running;
 mod settings;
 mod state_dir;
 mod unit;
@@ -11,7 +13,7 @@ use std::net::{SocketAddr, TcpListener};
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, ENROLL_TOKEN, LIST, PRINT_UNIT, REVOKE, STATUS_URL,
+    ALLOW, COMMAND, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, REVOKE, STATUS_URL, UNINVITE,
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
@@ -30,6 +32,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }),
         (&STATUS_URL, |parsed| {
             connectors::status_url(&settings::data(parsed)?)
+        }),
+        (&INVITE, |parsed| {
+            invites::invite(&settings::data(parsed)?, parsed)
+        }),
+        (&INVITES, |parsed| {
+            invites::list(&settings::data(parsed)?, parsed.has(&JSON))
+        }),
+        (&UNINVITE, |parsed| {
+            invites::uninvite(&settings::data(parsed)?, parsed.operand())
         }),
         (&REVOKE, |parsed| {
             connectors::revoke(&settings::data(parsed)?, parsed.operand())
@@ -144,11 +155,14 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     ended
 }
 
-/// Only digests of tokens are kept, so which one holds can be said by its time alone.
 fn forbidden_token(since: &str) -> String {
+    let since = match since {
+        "" => String::new(),
+        since => format!(" since {since}"),
+    };
     format!(
-        "the enrol token that was given (--enroll-token or POSTERN_ENROLL_TOKEN) was forbidden by a revocation and lets \
-         nobody in; the valid one is that of {since}, which 'postern relay revoke' printed: give that one, or another new one"
+        "the enrol token that was given (--enroll-token or POSTERN_ENROLL_TOKEN) lets nobody in{since}: it was forbidden \
+         by a revocation or taken back; give another one, or leave it away: 'postern relay invite' makes tokens"
     )
 }
 
@@ -166,9 +180,12 @@ fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
 
 fn announcement(running: &Running) -> String {
     let url = running.url();
-    let token = running.new_enroll_token.as_ref();
-    let token = token.map_or(String::new(), |token| {
-        format!("Enrol token: {} (shown this once: keep it)\n", **token)
+    let invite = running.new_invite.as_ref();
+    let token = invite.map_or(String::new(), |(token, end)| {
+        format!(
+            "Enrol token: {} (good once, until {end}; shown this once: keep it; 'postern relay invite' makes more)\n",
+            **token
+        )
     });
     let metrics = running.metrics_address();
     let metrics = metrics.map_or(String::new(), |at| {

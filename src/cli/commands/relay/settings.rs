@@ -12,15 +12,15 @@ use super::state_dir::of_store;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
-    EXTERNAL_IP, LISTEN, METRICS_LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY,
-    TUNNEL_LISTEN,
+    EXTERNAL_IP, LISTEN, METRICS_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
+    SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
 };
 use crate::cli::failure::Failure;
 use crate::net::Cidr;
-use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, check_domain};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain};
 use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
@@ -32,10 +32,16 @@ const DEFAULT_DOMAIN: &str = "localhost";
 pub(super) const DATA_DIR: &str = "relay";
 /// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
-/// Connections that may be chosen: each is a thread, of which a unit's service has 8,192.
+/// Connections that may be chosen: each is a thread, and a unit's service needs most of its own for tunnels.
 const CONNECTION_COUNTS: RangeInclusive<usize> = 16..=4096;
+/// Public ports that may be chosen: below them are those of well-known services, which nobody is to stand in for.
+const PORTS_TO_CHOOSE: RangeInclusive<u16> = 1024..=65_535;
 /// Seconds that may be chosen for an answer: up to a day.
 const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
+/// Applications of a connector that may be chosen: as many as one has at most without that.
+const SITES: RangeInclusive<usize> = 1..=100;
+/// Megabits a second of a connector that may be chosen.
+const MBPS: RangeInclusive<u32> = 1..=100_000;
 
 /// A checked command line.
 pub(super) struct Settings {
@@ -47,10 +53,12 @@ pub(super) struct Settings {
     public_url: Option<PublicUrl>,
     external_ip: String,
     pub(super) ports: PublicPorts,
+    port_range: Option<RangeInclusive<u16>>,
     enroll_token: Option<Zeroizing<String>>,
     trust_proxy: Vec<Cidr>,
     connections: Option<usize>,
     answer_time: Option<Duration>,
+    quota: Quota,
     allow_other_users: bool,
 }
 
@@ -80,10 +88,15 @@ impl Settings {
             public_url,
             external_ip,
             ports: ports(parsed, [listen, tunnel_listen])?,
+            port_range: port_range(parsed)?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
             connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
             answer_time: answer_time(parsed)?,
+            quota: Quota {
+                sites: number(parsed, &QUOTA_SITES, &SITES)?,
+                mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
+            },
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -139,12 +152,15 @@ impl Settings {
             tunnel_listener,
             metrics_listener,
             ports: self.ports,
+            port_range: self.port_range,
             run_dir: run_dir.path().to_owned(),
             domain: self.domain,
             public_url: self.public_url,
             external_ip: self.external_ip,
             enrolment,
             enroll_token: self.enroll_token,
+            makes_invite: true,
+            quota: self.quota,
             trust_proxy: self.trust_proxy,
             connections: self.connections,
             answer_time: self.answer_time,
@@ -292,6 +308,21 @@ fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPor
     Ok(PublicPorts::At(ip))
 }
 
+/// `FIRST-LAST`.
+fn port_range(parsed: &Parsed) -> Result<Option<RangeInclusive<u16>>, Failure> {
+    let Some(text) = parsed.value(&PORTS) else {
+        return Ok(None);
+    };
+    let port = |text| whole_number(text, &PORTS_TO_CHOOSE);
+    let ends = text.split_once('-');
+    let range = ends.and_then(|(first, last)| Some(port(first)?..=port(last)?));
+    let reason = "give FIRST-LAST, such as 20000-29999, from 1024 to 65535";
+    let range = range.filter(|range| !range.is_empty());
+    range
+        .map(Some)
+        .ok_or_else(|| COMMAND.refuse(&PORTS, &text, reason))
+}
+
 /// The text is a secret and is not repeated.
 fn enroll_token(parsed: &Parsed) -> Result<Option<Zeroizing<String>>, Failure> {
     let given = parsed.value(&ENROLL_TOKEN);
@@ -432,8 +463,15 @@ mod tests {
             &["--enroll-token", "short"],
             &["--connections", "15"],
             &["--connections", "+64"],
+            &["--ports", "20000"],
+            &["--ports", "20001-20000"],
+            &["--ports", "80-90"],
+            &["--ports", "20000-65536"],
             &["--answer-timeout", "0"],
             &["--answer-timeout", "1500ms"],
+            &["--quota-sites", "0"],
+            &["--quota-sites", "101"],
+            &["--quota-mbps", "0.5"],
             &["--data", ""],
             &["--trust-proxy", ""],
         ] {

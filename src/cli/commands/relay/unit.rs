@@ -4,22 +4,26 @@ use super::settings::Settings;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN,
-    METRICS_LISTEN, PORT_LISTEN, PUBLIC_URL, SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    METRICS_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES, SHARED_HOST_PORTS,
+    TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
-const REPEATED: [&Flag; 10] = [
+const REPEATED: [&Flag; 13] = [
     &LISTEN,
     &TUNNEL_LISTEN,
     &DOMAIN,
     &PUBLIC_URL,
     &EXTERNAL_IP,
     &PORT_LISTEN,
+    &PORTS,
     &TRUST_PROXY,
     &CONNECTIONS,
     &ANSWER_TIMEOUT,
     &METRICS_LISTEN,
+    &QUOTA_SITES,
+    &QUOTA_MBPS,
 ];
 
 /// The unit for the user's own manager, with its state where it is without a unit.
@@ -64,8 +68,8 @@ pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
     let mut how = vec![
         "Put this in /etc/systemd/system/postern-relay.service, then:",
         "  systemctl daemon-reload && systemctl enable --now postern-relay",
-        "The enrol token is shown once, at the first start: journalctl -u postern-relay",
-        "Its state is in /var/lib/postern-relay; 'postern relay list --data' and 'revoke' work on it as root.",
+        "The first start prints an enrol token, good once: journalctl -u postern-relay. 'postern relay invite' makes more.",
+        "Its state is in /var/lib/postern-relay; 'postern relay invite', 'list' and 'revoke' work on it as root, with --data.",
     ];
     if parsed.has(&DATA) {
         how.push("--data is left out: the service's directory is its own.");

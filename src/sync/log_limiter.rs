@@ -1,8 +1,9 @@
-//! So many lines a minute of what anybody can cause: nobody fills the disk with them. Pure.
+//! So many lines a minute of what anybody can cause: nobody fills the disk with them.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::sync::Mutex;
+use super::lock::Mutex;
 
 /// Lines a minute of one kind. Default 120: anybody can cause any number.
 const LINES: usize = 120;
@@ -11,11 +12,23 @@ const WINDOW: Duration = Duration::from_secs(60);
 
 /// Lines of one kind, whoever causes them.
 #[derive(Debug, Default)]
-pub(super) struct LogLimiter(Mutex<LogWindow>);
+pub(crate) struct LogLimiter(Mutex<LogWindow>);
 
 impl LogLimiter {
+    /// Writes a line for `target`, or counts it. `others` says what those were that were only counted, as in
+    /// "3 more calls are not shown".
+    pub(crate) fn info(&self, target: &str, others: &str, line: fmt::Arguments<'_>) {
+        let (may, more) = self.count(Instant::now());
+        if let Some(more) = more {
+            log::info!(target: target, "{more} more {others} are not shown");
+        }
+        if may {
+            log::info!(target: target, "{line}");
+        }
+    }
+
     /// Whether a line may be told now, and how many were not told in the minute before, where that is over.
-    pub(super) fn count(&self, now: Instant) -> (bool, Option<usize>) {
+    fn count(&self, now: Instant) -> (bool, Option<usize>) {
         let mut window = self.0.lock();
         let more = window.roll(now);
         (window.count(), more)
@@ -24,7 +37,7 @@ impl LogLimiter {
 
 /// Lines since a moment.
 #[derive(Debug, Default)]
-pub(super) struct LogWindow {
+pub(crate) struct LogWindow {
     since: Option<Instant>,
     told: usize,
     more: usize,
@@ -32,7 +45,7 @@ pub(super) struct LogWindow {
 
 impl LogWindow {
     /// Begins anew where the time has passed; how many were not told, if any.
-    pub(super) fn roll(&mut self, now: Instant) -> Option<usize> {
+    pub(crate) fn roll(&mut self, now: Instant) -> Option<usize> {
         let is_over = |since| now.saturating_duration_since(since) >= WINDOW;
         if !self.since.is_none_or(is_over) {
             return None;
@@ -49,14 +62,14 @@ impl LogWindow {
     }
 
     /// Whether one more may be told.
-    pub(super) fn count(&mut self) -> bool {
+    pub(crate) fn count(&mut self) -> bool {
         let may = self.told < LINES;
         *(if may { &mut self.told } else { &mut self.more }) += 1;
         may
     }
 
     /// Whether there is something to sum up.
-    pub(super) fn holds_back(&self) -> bool {
+    pub(crate) fn holds_back(&self) -> bool {
         self.more > 0
     }
 }

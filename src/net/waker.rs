@@ -4,20 +4,22 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A descriptor that is readable from [`Waker::wake`] to [`Waker::clear`].
-pub(super) struct Waker(imp::Ends);
+pub(crate) struct Waker(imp::Ends);
 
 impl Waker {
-    pub(super) fn new() -> io::Result<Self> {
+    /// One that is not readable.
+    pub(crate) fn new() -> io::Result<Self> {
         imp::Ends::new().map(Self)
     }
 
-    pub(super) fn wake(&self) {
+    /// Makes it readable.
+    pub(crate) fn wake(&self) {
         // One that takes nothing more is readable as it is.
         let _ = self.0.wake();
     }
 
     /// False when it was not readable.
-    pub(super) fn clear(&self) -> bool {
+    pub(crate) fn clear(&self) -> bool {
         matches!(self.0.clear(), Ok(1..))
     }
 }

@@ -1,0 +1,28 @@
+// Settings of a session that a script may leave behind changed: dumps turn checks off, and on again at their end.
+import { readQuery } from '../core/stream.js';
+import { randomId } from './store.js';
+
+const NAMES = ['autocommit', 'foreign_key_checks', 'sql_mode', 'time_zone', 'unique_checks'];
+
+/**
+ * The settings of a session; null where they cannot be read.
+ * @param {ReturnType<typeof import('../api.js').createApi>} api @param {string} session @returns {Promise<any[]|null>}
+ */
+export async function settingsOf(api, session) {
+  const sql = `SELECT ${NAMES.map((name) => `@@SESSION.${name}`).join(', ')}`;
+  try {
+    const { code, results } = await readQuery(await api.query({ sql, session, queryId: randomId() }), { sql });
+    return code === 200 ? results[0].rows[0] : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What is to be told of settings that are others now, with the statement that sets them back; empty where none is. @param {any[]|null} before @param {any[]|null} after */
+export function changedSettings(before, after) {
+  if (!before || !after) return '';
+  const changed = NAMES.map((name, i) => ({ name, was: before[i], is: after[i] })).filter(({ was, is }) => String(was) !== String(is));
+  if (!changed.length) return '';
+  const told = (key) => changed.map((one) => `${one.name} = ${/^\d+$/.test(String(one[key])) ? one[key] : `'${one[key]}'`}`).join(', ');
+  return `The script has left this tab's session with ${told('is')}. To set that back, run: SET SESSION ${told('was').replaceAll(', ', ', SESSION ')};`;
+}

@@ -1,0 +1,145 @@
+//! `postern relay invite`, `invites` and `uninvite`: by the running relay, or where none runs on its state.
+
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::running::{ask, find, items, member, of_state, text, unknown};
+use super::state_dir::claim;
+use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::table::JSON;
+use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
+use crate::cli::args::values::{duration, whole_number};
+use crate::cli::columns::print_table;
+use crate::cli::failure::{Failure, printable};
+use crate::cli::output::print;
+use crate::net::percent::encode;
+use crate::relay::{self, InviteTerms};
+use crate::store::DataDir;
+
+const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
+const SEE_IDS: &str = "'postern relay invites' shows their ids";
+
+/// Makes an invite, and prints its token.
+pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
+    let terms = terms(parsed)?;
+    let (token, invite, url) = match find(data)? {
+        Some(running) => {
+            let body = json!({"label": terms.label, "uses": terms.uses, "expires_in": terms.life.as_secs()});
+            let made = ask(&running, ("POST", "/api/invites"), Some(&body), SEE_IDS)?;
+            let token = member(&made, "token")
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            (
+                Zeroizing::new(token),
+                member(&made, "invite"),
+                text(&made, "url"),
+            )
+        }
+        None => {
+            // So that none starts meanwhile and writes what it has read.
+            let _instance = claim(data)?;
+            let made = relay::invite(data, terms).map_err(|error| of_state(&error))?;
+            (made.0, made.1, "URL".to_owned())
+        }
+    };
+    if parsed.has(&JSON) {
+        let shown = json!({"token": *token, "invite": invite});
+        return print(&Zeroizing::new(format!("{shown:#}\n")));
+    }
+    let count = match member(&invite, "uses").as_u64() {
+        Some(1) | None => "good once".to_owned(),
+        Some(uses) => format!("good for {uses} connectors"),
+    };
+    let text = Zeroizing::new(format!(
+        "Enrol token: {} ({count}, until {}; shown this once: keep it)\n\
+         Over there: postern server add {url} --enroll-token TOKEN\n\
+         To take it back: postern relay uninvite {}\n",
+        *token,
+        text(&invite, "expires"),
+        text(&invite, "id"),
+    ));
+    print(&text)
+}
+
+/// What the flags say.
+fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
+    let command: &Command = &INVITE;
+    let mut terms = InviteTerms {
+        label: parsed.value(&LABEL).unwrap_or_default(),
+        ..InviteTerms::default()
+    };
+    if let Some(text) = parsed.value(&USES) {
+        let uses = whole_number(&text, &(0..=u32::MAX));
+        terms.uses = uses.ok_or_else(|| command.refuse(&USES, &text, "give a whole number"))?;
+    }
+    if let Some(text) = parsed.value(&FOR) {
+        let life = duration(&text);
+        let reason = "give a time such as 12h or 30d";
+        terms.life = life.ok_or_else(|| command.refuse(&FOR, &text, reason))?;
+    }
+    terms
+        .check()
+        .map_err(|why| command.usage(format!("--{why}")))?;
+    Ok(terms)
+}
+
+/// Prints a line an invite.
+pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
+    let invites: Vec<Value> = match find(data)? {
+        Some(running) => {
+            let answer = ask(&running, ("GET", "/api/invites"), None, SEE_IDS)?;
+            items(&answer, "invites").cloned().collect()
+        }
+        None => relay::invites(data).map_err(|error| of_state(&error))?,
+    };
+    if as_json {
+        return print(&format!("{:#}\n", Value::from(invites)));
+    }
+    let rows: Vec<_> = invites.iter().map(row).collect();
+    print_table(
+        HEADING,
+        &rows,
+        "No invites. 'postern relay invite' makes one.",
+    )
+}
+
+fn row(invite: &Value) -> [String; 7] {
+    let used = member(invite, "used").as_u64().unwrap_or_default();
+    let used = match member(invite, "uses").as_u64() {
+        Some(uses) => format!("{used}/{uses}"),
+        None => used.to_string(),
+    };
+    let by: Vec<String> = items(invite, "used_by")
+        .map(|by| text(by, "connector"))
+        .collect();
+    let by = if by.is_empty() {
+        "-".to_owned()
+    } else {
+        by.join(",")
+    };
+    let [id, status, made, ends, label] =
+        ["id", "status", "made_at", "expires", "label"].map(|member| text(invite, member));
+    [id, status, used, made, ends, label, by]
+}
+
+/// Takes one back.
+pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
+    match find(data)? {
+        Some(running) => {
+            let path = format!("/api/invites/{}", encode(id));
+            ask(&running, ("DELETE", &path), None, SEE_IDS)?;
+        }
+        None => {
+            let _instance = claim(data)?;
+            let is_there = relay::uninvite(data, id).map_err(|error| of_state(&error))?;
+            if !is_there {
+                return Err(unknown("there is no invite", id, SEE_IDS));
+            }
+        }
+    }
+    let id = printable(id);
+    print(&format!(
+        "taken back {id}: nobody new comes by it; who came by it stays, until 'postern relay revoke'\n"
+    ))
+}

@@ -1,0 +1,96 @@
+//! The relay that runs on a directory, asked through its API; and what both ways of asking have in common.
+
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::state_dir::of_store;
+use crate::cli::api_client::{self, Answer, Call};
+use crate::cli::failure::{Failure, printable, quoted};
+use crate::relay::{self, Whereabouts};
+use crate::store::{DataDir, Instance};
+
+/// Nothing of that name or id is there; `see` says where they are shown.
+pub(super) fn unknown(what: &str, name: &str, see: &'static str) -> Failure {
+    Failure::operation(format!("{what} {}", quoted(name))).hint(see)
+}
+
+fn no_state(data: &DataDir) -> Failure {
+    Failure::operation(format!("no relay's state in {}", data.dir().display()))
+        .hint("name the directory of the relay with --data")
+}
+
+/// The relay that runs on the directory, which has a relay's state.
+pub(super) fn find(data: &DataDir) -> Result<Option<Whereabouts>, Failure> {
+    let said = Instance::find(data).map_err(|error| of_store(&error))?;
+    let Some(said) = said else {
+        return if relay::has_state(data) {
+            Ok(None)
+        } else {
+            Err(no_state(data))
+        };
+    };
+    Whereabouts::read(&said).map(Some).ok_or_else(|| {
+        Failure::operation(format!(
+            "run/start.json in {} is damaged",
+            data.dir().display()
+        ))
+        .hint("end the relay and start it again")
+    })
+}
+
+/// Calls it: the `data` of its answer. `see` is the hint where it has no such thing.
+pub(super) fn ask(
+    running: &Whereabouts,
+    (method, path): (&str, &str),
+    body: Option<&Value>,
+    see: &'static str,
+) -> Result<Value, Failure> {
+    let authorization = Zeroizing::new(format!("Bearer {}", *running.token));
+    let call = Call {
+        method,
+        path,
+        authorization: Some(&authorization),
+        body,
+    };
+    let Answer {
+        code,
+        message,
+        data,
+        ..
+    } = api_client::call(running.address, &call).map_err(|error| {
+        Failure::operation(format!(
+            "the relay at {} does not answer: {error}",
+            running.address
+        ))
+        .hint("end it and start it again")
+    })?;
+    if code == Some(200) {
+        return Ok(data);
+    }
+    let message = message.unwrap_or_else(|| "the relay gives no answer".to_owned());
+    let hint = (code == Some(404)).then_some(see);
+    Err(Failure::operation(printable(&message)).hint_if(hint))
+}
+
+/// The state of a relay that does not run cannot be read or changed.
+pub(super) fn of_state(error: &relay::StateError) -> Failure {
+    Failure::operation(error.to_string()).hint(error.hint())
+}
+
+/// The items of a member.
+pub(super) fn items<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    of.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// A member, null where there is none.
+pub(super) fn member(of: &Value, name: &str) -> Value {
+    of.get(name).cloned().unwrap_or_default()
+}
+
+/// The text of a member, `-` where there is none.
+pub(super) fn text(of: &Value, name: &str) -> String {
+    match of.get(name).and_then(Value::as_str) {
+        None | Some("") => "-".to_owned(),
+        Some(text) => printable(text),
+    }
+}

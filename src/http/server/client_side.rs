@@ -1,0 +1,94 @@
+//! A connection as exchanges and handlers see it.
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use super::budget::ExchangeSlot;
+use super::connection::{Connection, End};
+use super::connection_handler::{After, ClientConnection, Reset};
+use super::connection_table::{ConnectionEntry, Phase};
+use super::limits::Limits;
+use crate::http::Response;
+use crate::http::h1::body::Framing;
+use crate::http::h1::head::Head;
+use crate::http::proxy::Client;
+
+impl Client for Connection<'_> {
+    fn socket(&self) -> &TcpStream {
+        self.socket
+    }
+
+    fn inbox(&mut self) -> &mut Vec<u8> {
+        &mut self.inbox
+    }
+
+    fn receive(&mut self, most: usize) -> io::Result<usize> {
+        let begin = self.inbox.len();
+        if begin == 0 {
+            // Its zeros come from the allocator, those of `resize` one by one.
+            self.inbox = vec![0; most];
+        } else {
+            self.inbox.resize(begin + most, 0);
+        }
+        let room = self.inbox.get_mut(begin..).expect("it was made longer");
+        let read = (&mut &*self.socket).read(room);
+        self.inbox.truncate(begin + *read.as_ref().unwrap_or(&0));
+        if self.inbox.is_empty() {
+            self.inbox = Vec::new(); // an idle connection holds no memory
+        }
+        read
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.state.is_stopping()
+    }
+
+    fn mark_busy(&self) {
+        self.entry.enter(Phase::Busy);
+    }
+
+    fn mark_stalled(&self) {
+        self.entry.enter(Phase::Stalled);
+    }
+}
+
+impl ClientConnection for Connection<'_> {
+    fn limits(&self) -> &Limits {
+        &self.state.limits
+    }
+
+    fn capacity(&self) -> usize {
+        self.state.capacity()
+    }
+
+    fn reserve(&self) -> Option<ExchangeSlot> {
+        let slot = self.state.exchanges.enter_site();
+        if slot.is_none() {
+            self.state.table.give_up_idle();
+        }
+        slot
+    }
+
+    fn resetter(&self) -> Option<Arc<dyn Reset>> {
+        let entry: Arc<ConnectionEntry> = Arc::clone(self.entry);
+        Some(entry)
+    }
+
+    fn body(&mut self, head: &Head) -> Result<Vec<u8>, After> {
+        match self.read_body(head) {
+            Ok((body, _)) => Ok(body),
+            Err(End::Refused(refusal, _)) => {
+                let response = Response::error(&refusal.into());
+                Err(self.send(head, response, true))
+            }
+            Err(_) => Err(After::Drop),
+        }
+    }
+
+    fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After {
+        let unread = !body_is_read && head.framing != Framing::Length(0);
+        let close = unread || !head.keep_alive || self.is_stopping();
+        self.send(head, response, close)
+    }
+}

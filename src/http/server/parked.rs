@@ -1,0 +1,115 @@
+//! A connection without a thread: one step of it, which waits for nothing.
+
+use std::sync::Arc;
+
+use super::connection::{Connection, Held, PIECE, Work};
+use super::connection_handler::{After, ConnectionHandler, Progress};
+use super::connection_table::{ConnectionEntry, Phase};
+use super::server_state::ServerState;
+use crate::http::h1::head::{Head, HeadScan};
+use crate::http::proxy::Client;
+use crate::http::socket::would_block;
+
+/// What a parked connection waits for after a step.
+pub(super) enum Parked {
+    /// What it has waited for.
+    Unchanged,
+    /// Its next request.
+    Idle,
+    /// What its upstream says.
+    Waits,
+    /// A thread.
+    Needs(Work),
+    /// Nothing: it has ended.
+    Gone,
+}
+
+/// Reads the next request of a parked connection and begins with it, as far as that goes without
+/// waiting.
+pub(super) fn read_parked(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    held: &mut Held,
+) -> Parked {
+    with_parked(state, entry, held, |connection, handler| {
+        connection.read_now(handler)
+    })
+}
+
+/// Goes on with what was begun: the upstream has something to tell.
+pub(super) fn go_on_parked(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    held: &mut Held,
+) -> Parked {
+    with_parked(state, entry, held, |connection, handler| {
+        let progress = handler.go_on(connection);
+        connection.parked(progress)
+    })
+}
+
+fn with_parked(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    held: &mut Held,
+    step: impl FnOnce(&mut Connection<'_>, &mut dyn ConnectionHandler) -> Parked,
+) -> Parked {
+    let mut connection = Connection::new(state, entry, held);
+    let Some(handler) = held.handler() else {
+        return Parked::Gone;
+    };
+    let next = step(&mut connection, handler);
+    held.inbox = connection.inbox;
+    next
+}
+
+impl Connection<'_> {
+    /// A head that is not whole, or that is refused, is looked at again by a thread.
+    fn read_now(&mut self, handler: &mut dyn ConnectionHandler) -> Parked {
+        let range = loop {
+            let count = match self.receive(PIECE) {
+                Ok(count @ 1..) => count,
+                failed if would_block(&failed) && self.inbox.is_empty() => {
+                    return Parked::Unchanged;
+                }
+                failed if would_block(&failed) => return Parked::Needs(Work::Read),
+                _ => return Parked::Gone,
+            };
+            match HeadScan::default().scan(&self.inbox, self.state.limits.head) {
+                Ok(Some(range)) => break range,
+                // Where all has come that was asked for, there may be more.
+                Ok(None) if count == PIECE => {}
+                _ => return Parked::Needs(Work::Read),
+            }
+        };
+        let bytes = self.inbox.get(range.clone()).expect("a head was scanned");
+        let Ok(head) = Head::parse(bytes, self.state.limits.headers) else {
+            return Parked::Needs(Work::Read);
+        };
+        self.consume(range.end);
+        self.entry.enter(Phase::Body);
+        if !handler.claims(&head) {
+            return Parked::Needs(Work::Serve(head));
+        }
+        match handler.begin(head, self) {
+            Ok(progress) => self.parked(progress),
+            Err(head) => Parked::Needs(Work::Serve(head)),
+        }
+    }
+
+    fn parked(&self, progress: Progress) -> Parked {
+        match progress {
+            Progress::Idle => Parked::Unchanged,
+            Progress::Waits => Parked::Waits,
+            Progress::NeedsThread => Parked::Needs(Work::Finish),
+            Progress::Done(After::Keep) if self.state.is_stopping() => {
+                Parked::Needs(Work::End(After::Close))
+            }
+            Progress::Done(After::Keep) => {
+                self.entry.enter(Phase::Idle);
+                Parked::Idle
+            }
+            Progress::Done(after) => Parked::Needs(Work::End(after)),
+        }
+    }
+}

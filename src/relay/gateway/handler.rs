@@ -1,0 +1,186 @@
+//! A visitor's connection as the HTTP server knows it: with a thread of its own, or with many others
+//! on one thread that waits for none of them.
+//!
+//! The second way is for what is soon over: a request without a body, on a stream that was kept from
+//! the one before, and an answer that comes at once. Whatever else turns up goes on with a thread, from
+//! where it is.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use rustix::event::PollFlags;
+
+use super::auth::is_sign_in;
+use super::host::Host;
+use super::request_head::asks_for_websocket;
+use super::site_request::SiteRequest;
+use super::under_way::{KeptStream, Terms, UnderWay, served, site_request};
+use super::visitor_connection::{VisitorConnection, rules, timeouts};
+use crate::http::h1::body::Framing;
+use crate::http::h1::head::Head;
+use crate::http::proxy::{Exchange, Outcome, Step};
+use crate::http::server::connection_handler::{
+    After, ClientConnection, ConnectionHandler, Progress,
+};
+use crate::http::socket::would_block;
+
+/// Steps that an answer may take on a thread of many. Default 8: a longer one has a thread of its own.
+const STEPS: usize = 8;
+
+impl ConnectionHandler for VisitorConnection {
+    /// What has no Host, or several, is the HTTP server's to refuse.
+    fn claims(&mut self, head: &Head) -> bool {
+        let config = &self.gateway.config;
+        let named = head.headers.only("host").ok().flatten();
+        self.host = named.and_then(Host::parse);
+        let site = self
+            .host
+            .as_ref()
+            .and_then(|host| host.site(&config.domain, &config.own_names));
+        site.is_some()
+    }
+
+    fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After {
+        self.serve_site(head, visitor)
+    }
+
+    fn park(&mut self, waker: &Waker) -> bool {
+        let kept = self.kept.as_mut().map(|kept| &mut kept.upstream);
+        kept.filter(|upstream| upstream.is_reused)
+            .is_some_and(|upstream| upstream.stream.defer(Some(waker.clone())))
+    }
+
+    fn unpark(&mut self) {
+        let kept = self.kept.as_mut().map(|kept| &mut kept.upstream);
+        let used = self.under_way.as_mut().map(|used| &mut used.upstream);
+        for upstream in kept.into_iter().chain(used) {
+            upstream.stream.defer(None);
+        }
+    }
+
+    fn begin(&mut self, head: Head, visitor: &mut dyn ClientConnection) -> Result<Progress, Head> {
+        self.began = Instant::now();
+        let is_short = head.framing == Framing::Length(0) && !asks_for_websocket(&head);
+        if !is_short || self.kept.is_none() || !visitor.inbox().is_empty() {
+            return Err(head);
+        }
+        let Some(host) = self.host.take() else {
+            return Err(head);
+        };
+        let origin = self.origin(&head);
+        let gateway = Arc::clone(&self.gateway);
+        let request = site_request(&gateway.config, &head, &host, &origin);
+        let Some((terms, kept)) = self.begins(&request, &host, visitor) else {
+            return Err(head);
+        };
+        let transfer = self.transfer(&request);
+        self.under_way = Some(UnderWay {
+            head,
+            host,
+            origin,
+            terms,
+            upstream: kept.upstream,
+            transfer,
+            outcome: None,
+            steps: 0,
+        });
+        Ok(self.go_on(visitor))
+    }
+
+    fn go_on(&mut self, visitor: &mut dyn ClientConnection) -> Progress {
+        let Some(run) = &mut self.under_way else {
+            return Progress::Idle;
+        };
+        let rules = rules(&self.gateway, &run.head, &run.terms);
+        let timeouts = timeouts(&self.gateway, visitor);
+        let stream = run.upstream.stream.as_mut();
+        let step = Exchange::new(visitor, stream, &mut run.transfer, &rules, timeouts).step();
+        run.steps += 1;
+        match step {
+            Step::Ended(outcome @ Outcome::Done { .. }) => self.done(&outcome),
+            Step::Ended(outcome) => {
+                run.outcome = Some(outcome);
+                Progress::NeedsThread
+            }
+            Step::Quiet if run.steps < STEPS && !needs_room(run) => Progress::Waits,
+            Step::Quiet | Step::Busy => Progress::NeedsThread,
+        }
+    }
+
+    fn finish(&mut self, visitor: &mut dyn ClientConnection) -> After {
+        let Some(run) = self.under_way.take() else {
+            return After::Keep;
+        };
+        let (terms, mut upstream, mut transfer) = (run.terms, run.upstream, run.transfer);
+        let gateway = Arc::clone(&self.gateway);
+        let request = site_request(&gateway.config, &run.head, &run.host, &run.origin);
+        let stream = upstream.stream.as_mut();
+        let ended = match run.outcome {
+            Some(outcome) => {
+                let served = served(&outcome, &transfer);
+                (outcome, served)
+            }
+            None => self.exchange(&request, &terms, visitor, stream, &mut transfer),
+        };
+        let served = self.after_kept(&request, &terms, visitor, upstream, ended);
+        self.record(&request, &served);
+        served.after
+    }
+
+    fn check_upstream(&mut self) {
+        if let Some(kept) = &mut self.kept
+            && !would_block(&kept.upstream.stream.read(&mut [0]))
+        {
+            self.kept = None;
+        }
+    }
+
+    fn flush(&mut self) {
+        let used = self.under_way.as_mut().map(|run| &mut run.upstream);
+        if let Some(upstream) = used.or(self.kept.as_mut().map(|kept| &mut kept.upstream)) {
+            // One that is broken tells so when it is read.
+            let _ = upstream.stream.flush();
+        }
+    }
+}
+
+impl VisitorConnection {
+    /// What a request needs that is passed on without waiting; none where anything else is to be done
+    /// with it than to pass it on.
+    fn begins(
+        &mut self,
+        request: &SiteRequest<'_>,
+        host: &Host,
+        visitor: &dyn ClientConnection,
+    ) -> Option<(Terms, KeptStream)> {
+        let site = self.find(request, host).ok()?;
+        if self.closed_to(request, &site).is_some() {
+            return None;
+        }
+        let is_open = site.code.is_none()
+            || (!is_sign_in(request.head, &site) && self.gateway.is_signed_in(request, &site));
+        let terms = self.terms(request, &site, visitor).ok()?;
+        let kept = is_open.then(|| self.take_kept(request, &site))??;
+        site.figures.count_request();
+        Some((terms, kept))
+    }
+
+    /// The whole answer has been sent.
+    fn done(&mut self, outcome: &Outcome) -> Progress {
+        let run = self.under_way.take().expect("it was under way just now");
+        let gateway = Arc::clone(&self.gateway);
+        let request = site_request(&gateway.config, &run.head, &run.host, &run.origin);
+        let served = served(outcome, &run.transfer);
+        self.keep(&request, &run.terms, run.upstream, (outcome, served.after));
+        self.record(&request, &served);
+        Progress::Done(served.after)
+    }
+}
+
+/// Whether TLS has something to send that the stream does not take.
+fn needs_room(run: &UnderWay) -> bool {
+    let [_, (_, room)] = run.upstream.stream.wanted(true, false);
+    room != PollFlags::empty()
+}

@@ -1,0 +1,85 @@
+//! A request that is under way: all that is kept of it while no thread waits for its answer.
+
+use std::cell::Cell;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::config::GatewayConfig;
+use super::forwarded::Origin;
+use super::host::Host;
+use super::permits::BusyPermit;
+use super::site::{PresentVisitor, Site};
+use super::site_request::{Served, SiteRequest};
+use crate::http::h1::head::Head;
+use crate::http::proxy::{ByteStream, Outcome, Transfer};
+use crate::http::server::ExchangeSlot;
+use crate::http::server::connection_handler::After;
+
+/// What counts as long as a request runs.
+pub(super) struct Terms {
+    pub(super) present: PresentVisitor,
+    pub(super) permit: BusyPermit,
+    /// When it came.
+    pub(super) began: Instant,
+    /// Whether the visitor has a byte of its answer.
+    pub(super) has_begun: Cell<bool>,
+}
+
+/// A stream that leads to the application, and its place among all.
+pub(super) struct Upstream {
+    pub(super) stream: Box<dyn ByteStream>,
+    pub(super) _slot: ExchangeSlot,
+    /// Whether a second request came by it: where a proxy mixes visitors, hardly any does.
+    pub(super) is_reused: bool,
+}
+
+/// A stream that the visitor's next request may use.
+pub(super) struct KeptStream {
+    pub(super) site: Arc<Site>,
+    pub(super) upstream: Upstream,
+    /// Whose it is, and the proxies on the way here.
+    pub(super) chain: Vec<IpAddr>,
+    pub(super) since: Instant,
+}
+
+/// A request whose answer is awaited.
+pub(super) struct UnderWay {
+    pub(super) head: Head,
+    pub(super) host: Host,
+    pub(super) origin: Origin,
+    pub(super) terms: Terms,
+    pub(super) upstream: Upstream,
+    pub(super) transfer: Transfer,
+    /// How it ended, where that is still to be dealt with.
+    pub(super) outcome: Option<Outcome>,
+    /// How often it has gone on.
+    pub(super) steps: usize,
+}
+
+/// A claimed request with what the gateway knows of it.
+pub(super) fn site_request<'r>(
+    config: &GatewayConfig,
+    head: &'r Head,
+    host: &'r Host,
+    origin: &'r Origin,
+) -> SiteRequest<'r> {
+    let sent = head.headers.all("host").next();
+    SiteRequest {
+        head,
+        host: sent.expect("a request without Host is not claimed"),
+        site: host
+            .site(&config.domain, &config.own_names)
+            .expect("a request for no site is not claimed"),
+        origin,
+    }
+}
+
+/// What the log says of an exchange that ended so.
+pub(super) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
+    Served {
+        after: After::from(outcome),
+        status: transfer.status().unwrap_or(0),
+        bytes: transfer.sent(),
+    }
+}

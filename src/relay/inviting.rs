@@ -1,0 +1,74 @@
+//! Invites as the operator makes them, looks at them and takes them back.
+
+use std::time::SystemTime;
+
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::invites::{Invite, InviteTerms, TooMany};
+use super::secret::SecretHash;
+use super::setup::Service;
+use super::state::{RelayState, cutoff};
+use crate::http::ApiError;
+use crate::store::random;
+use crate::store::time::rfc3339;
+
+/// An invite that was made now.
+pub(super) struct Made {
+    /// A secret that is shown this once.
+    pub(super) token: Zeroizing<String>,
+    pub(super) invite: Invite,
+}
+
+impl Made {
+    /// What the operator sees of it from now on.
+    pub(super) fn shown(&self) -> Value {
+        self.invite.to_json(&self.invite.made_at)
+    }
+}
+
+impl Service {
+    /// Makes an invite on terms that have been checked.
+    pub(super) fn invite(&self, terms: InviteTerms) -> Result<Made, ApiError> {
+        let made = self.store.writer().update(|state| {
+            make(state, terms).map_err(|TooMany| {
+                ApiError::too_many("there are as many invites as are kept: take some back first")
+            })
+        })?;
+        log::info!("an invite is made: {}", made.invite.id);
+        Ok(made)
+    }
+
+    /// All of them.
+    pub(super) fn invites(&self) -> Vec<Value> {
+        shown(&self.store.snapshot())
+    }
+
+    /// Lets nobody in any more by the invite of this id.
+    pub(super) fn take_back(&self, id: &str) -> Result<(), ApiError> {
+        self.store.writer().update(|state| {
+            let is_there = state.invites.take_back(id, &rfc3339(SystemTime::now()));
+            let missing = || ApiError::not_found("there is no invite of this id");
+            is_there.then_some(()).ok_or_else(missing)
+        })?;
+        log::info!("the invite {id} is taken back");
+        Ok(())
+    }
+}
+
+/// Adds an invite with a token of its own to the state.
+pub(super) fn make(state: &mut RelayState, terms: InviteTerms) -> Result<Made, TooMany> {
+    let now = SystemTime::now();
+    state.sweep(&cutoff(now));
+    let token = Zeroizing::new(random::token());
+    let invite = Invite::new(SecretHash::of(&token), terms, now);
+    state.invites.add(invite.clone(), &rfc3339(now))?;
+    Ok(Made { token, invite })
+}
+
+/// What the operator sees of the invites of a state.
+pub(super) fn shown(state: &RelayState) -> Vec<Value> {
+    let now = rfc3339(SystemTime::now());
+    let all = state.invites.iter();
+    all.map(|invite| invite.to_json(&now)).collect()
+}

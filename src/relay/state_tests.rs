@@ -1,0 +1,183 @@
+//! What the relay's state keeps, for whom and how long.
+
+use super::*;
+
+fn application(key: &str, port: u16, site: Option<&str>) -> Application {
+    let site = site.map(|name| Site {
+        name: name.to_owned(),
+        wish: None,
+        tls: false,
+        code: None,
+        checks_code: false,
+    });
+    Application {
+        key: key.to_owned(),
+        app_id: key.to_owned(),
+        display_name: String::new(),
+        protocol: "http".to_owned(),
+        target: String::new(),
+        port,
+        site,
+        called_at: String::new(),
+        expires: None,
+        allow: Vec::new(),
+        generation: 0,
+        connected_at: None,
+    }
+}
+
+fn state() -> RelayState {
+    let mut state = RelayState::default();
+    let connector = Connector {
+        password: SecretHash::of(&"p".repeat(43)),
+        api_port: 30_000,
+        enrolled_at: String::new(),
+        called_at: String::new(),
+        caller: Caller::default(),
+        invite: None,
+        applications: vec![application("1", 20_000, None)].into(),
+    };
+    state.connectors.insert("one".into(), connector);
+    state
+}
+
+#[test]
+fn who_is_allowed_again_has_what_was_kept_and_after_that_nothing() {
+    let mut state = state();
+    assert!(state.revoke("one", "2026-01-01T00:00:00Z").is_some());
+    assert!(state.is_revoked("one") && state.revoke("one", "").is_none());
+    state.sweep("2026-01-01T00:00:00Z");
+    let back = state.allow("one").unwrap().connector.unwrap();
+    assert_eq!(back.applications.len(), 1);
+    assert!(!state.is_revoked("one") && state.connectors.contains_key("one"));
+    state.revoke("one", "2026-01-01T00:00:00Z");
+    state.sweep("2026-01-31T00:00:00Z");
+    assert_eq!(state.turned_out().count(), 0);
+    assert!(state.is_revoked("one"), "that lasts");
+    assert!(state.allow("one").unwrap().connector.is_none());
+    assert_eq!(state.allow("one").err(), Some(NotAllowed::NotRevoked));
+}
+
+#[test]
+fn what_is_kept_for_one_is_not_thrown_away_for_want_of_room() {
+    let mut state = state();
+    let connector = state.connectors["one"].clone();
+    state.revoke("one", "2026-01-01T00:00:00Z").unwrap();
+    for number in 0..MAX_CONNECTORS {
+        let other = connector.clone();
+        state.connectors.insert(number.to_string(), other);
+    }
+    assert_eq!(state.allow("one").err(), Some(NotAllowed::Full));
+    assert!(state.is_revoked("one"));
+    state.revoke("7", "2026-01-01T00:00:00Z").unwrap();
+    let back = state.allow("one").unwrap().connector.unwrap();
+    assert_eq!(back.applications, connector.applications);
+}
+
+#[test]
+fn one_that_comes_and_goes_takes_the_place_of_no_other() {
+    let mut state = state();
+    state.reserve("one", &application("x", 1, Some("old")), "2026-01-01");
+    for _ in 0..2 * MAX_NAMES {
+        state.reserve("one", &application("y", 2, Some("shop")), "2026-01-02");
+        state.reserve("one", &application("z", 3, None), "2026-01-03");
+    }
+    let kept = |state: &RelayState| -> Vec<Option<String>> {
+        state
+            .reserved
+            .iter()
+            .map(|kept| kept.site.clone())
+            .collect()
+    };
+    let (old, shop) = (Some("old".to_owned()), Some("shop".to_owned()));
+    assert_eq!(kept(&state), [old.clone(), shop, None]);
+    assert_eq!(state.reserved.last().unwrap().port, Some(3));
+    state.use_again("one", &application("a", 9, Some("shop")));
+    state.use_again("two", &application("a", 3, None));
+    assert_eq!(
+        kept(&state),
+        [old.clone(), None],
+        "another's is not its own"
+    );
+    state.use_again("one", &application("a", 3, None));
+    assert_eq!(kept(&state), [old]);
+}
+
+#[test]
+fn what_is_kept_for_a_connector_is_bounded_and_ends() {
+    let mut state = state();
+    for number in 0..u16::try_from(MAX_NAMES).unwrap() + 5 {
+        state.reserve("one", &application("x", number, None), "2026-01-02");
+    }
+    state.reserve("two", &application("y", 1, Some("shop")), "2026-01-01");
+    // One of them is what it has.
+    assert_eq!(state.reserved.len(), MAX_NAMES);
+    assert_eq!(
+        state.reserved.first().unwrap().port,
+        Some(6),
+        "the oldest went"
+    );
+    let last = state.reserved.last().unwrap();
+    assert_eq!((last.site.as_deref(), last.port), (Some("shop"), None));
+    state.sweep("2026-01-02");
+    assert_eq!(state.reserved.len(), MAX_NAMES - 1);
+    assert!(state.release("one", "1", "2026-01-03").is_some());
+    let ports = [state.reserved.first(), state.reserved.last()].map(|kept| kept.unwrap().port);
+    assert_eq!(
+        ports,
+        [Some(6), Some(20_000)],
+        "it has one less and keeps one more"
+    );
+}
+
+#[test]
+fn an_earlier_versions_enrol_token_is_the_one_that_all_share() {
+    let token = "t".repeat(40);
+    let kept = serde_json::to_value(SecretHash::of(&token)).unwrap();
+    let mut earlier = serde_json::to_value(state()).unwrap();
+    let members = earlier.as_object_mut().unwrap();
+    members.remove("invites");
+    members.insert("version".into(), 1.into());
+    members.insert("revoked".into(), serde_json::json!(["old"]));
+    members.insert("enroll_token".into(), kept);
+    let state: RelayState = serde_json::from_value(earlier).unwrap();
+    let mut state = state.migrated();
+    let invite = state.invites.of_token(&token).unwrap().clone();
+    assert!(invite.is_common && invite.check("9999").is_ok());
+    let of_one = state.connectors["one"].invite.clone();
+    assert_eq!(
+        of_one.unwrap().id,
+        invite.id,
+        "it has let in whoever is known"
+    );
+    let written = serde_json::to_value(&state).unwrap();
+    assert!(written.get("enroll_token").is_none() && written["version"] == VERSION);
+    let again: RelayState = serde_json::from_value(written).unwrap();
+    assert_eq!(again.migrated().invites.iter().count(), 1);
+    assert!(state.is_revoked("old"));
+    assert!(state.allow("old").unwrap().connector.is_none());
+}
+
+/// Two were let in by one invite: the second still knows it.
+#[test]
+fn an_invite_is_good_again_when_nobody_that_it_let_in_is_out() {
+    let mut state = state();
+    let now = "2026-01-01T00:00:00Z";
+    let mut invite = Invite::common(SecretHash::of(&"t".repeat(40)), now);
+    invite.is_common = false;
+    let id = invite.id.clone();
+    state.invites.add(invite, now).unwrap();
+    let mut connector = state.connectors["one"].clone();
+    for name in ["one", "two"] {
+        connector.invite = Some(state.invites.use_by(&id, name, now).unwrap());
+        state.connectors.insert(name.into(), connector.clone());
+    }
+    for name in ["one", "two"] {
+        assert!(state.revoke(name, now).is_some());
+        state.invites.forbid(&id, now);
+    }
+    let is_good = |state: &mut RelayState, name| state.allow(name).unwrap().is_invite_good;
+    assert!(!is_good(&mut state, "one"));
+    assert!(is_good(&mut state, "two"));
+    assert!(state.invites.has_good(now));
+}

@@ -1,0 +1,269 @@
+//! `postern relay invite`, `invites` and `uninvite`: who comes in by what, how often and until when, and what a
+//! revocation does to it.
+
+use std::sync::{Arc, Barrier};
+
+use serde_json::{Value, json};
+use support::postern::Home;
+use support::relay::{Relay, body, texts_below, with};
+
+/// What makes the relay one that others reach, so that it asks for a token.
+const PUBLIC: &str = "--public-url=https://localhost";
+const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
+
+/// Runs `postern relay` with these words; what it printed.
+#[track_caller]
+fn relay_says(home: &Home, words: &[&str]) -> String {
+    let done = home.run(&[&["relay"], words].concat());
+    assert_eq!(done.code, Some(0), "{words:?}: {done:?}");
+    done.stdout
+}
+
+/// An invite made with these flags: its id and its token.
+#[track_caller]
+fn invite(home: &Home, flags: &[&str]) -> (String, String) {
+    let made = relay_says(home, &[&["invite", "--json"], flags].concat());
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    (text(&made["invite"]["id"]), text(&made["token"]))
+}
+
+#[track_caller]
+fn listed(home: &Home) -> Vec<Value> {
+    let listed: Value = serde_json::from_str(&relay_says(home, &["invites", "--json"])).unwrap();
+    listed.as_array().unwrap().clone()
+}
+
+/// The status of the call that enrols `connector`, and what was said.
+fn ask(relay: &Relay, connector: &str, token: &str) -> (u16, String) {
+    let token = json!({"enroll_token": token});
+    let answer = relay.call(&with(body(connector, "shop", "http", 1), token));
+    (answer.status(), answer.text().to_owned())
+}
+
+fn is_in(relay: &Relay, connector: &str, token: &str) -> bool {
+    ask(relay, connector, token).0 == 200
+}
+
+#[test]
+fn an_invite_is_good_once_and_a_lost_answer_does_not_cost_it() {
+    let relay = Relay::start(&[PUBLIC]);
+    let (id, token) = invite(relay.home(), &["--label", "for Ann"]);
+    assert!(is_in(&relay, "ann", &token));
+    assert!(
+        is_in(&relay, "ann", &token),
+        "the answer was lost: it asks again"
+    );
+    let (status, said) = ask(&relay, "bob", &token);
+    assert!(
+        status == 403 && said.contains("as many as it may"),
+        "{said}"
+    );
+    let of_list = listed(relay.home());
+    let used = of_list.iter().find(|invite| invite["id"] == *id).unwrap();
+    assert_eq!(
+        (&used["status"], &used["label"]),
+        (&json!("used"), &json!("for Ann"))
+    );
+    assert_eq!(used["used_by"][0]["connector"], "ann");
+    assert_eq!(used["used_by"].as_array().unwrap().len(), 1);
+    let status = relay.status();
+    assert_eq!(
+        status["connectors"][0]["invite"],
+        json!({"id": id, "label": "for Ann"})
+    );
+    let table = relay_says(relay.home(), &["list"]);
+    assert!(table.contains(&format!("\t{id} for Ann\t")), "{table}");
+    // A call that fails uses nothing up.
+    let (_, token) = invite(relay.home(), &[]);
+    let ssh = with(
+        body("carl", "a", "ssh", 22),
+        json!({"enroll_token": token, "port": 0}),
+    );
+    assert_eq!(relay.call(&ssh).status(), 400);
+    assert!(is_in(&relay, "carl", &token));
+    assert!(
+        !texts_below(&relay.data()).contains(&token),
+        "kept as a digest"
+    );
+    assert!(!relay.stderr().contains(&token) && !relay.stdout().contains(&token));
+}
+
+/// Many come by it at the same moment, and each with a good token.
+#[test]
+fn an_invite_lets_in_no_more_than_it_says_however_they_race() {
+    let relay = Arc::new(Relay::start(&[PUBLIC]));
+    let (_, token) = invite(relay.home(), &["--uses", "3"]);
+    let together = Arc::new(Barrier::new(12));
+    let calls: Vec<_> = (0..12)
+        .map(|number| {
+            let (relay, together, token) =
+                (Arc::clone(&relay), Arc::clone(&together), token.clone());
+            std::thread::spawn(move || {
+                together.wait();
+                is_in(&relay, &format!("c{number}"), &token)
+            })
+        })
+        .collect();
+    let in_now = calls
+        .into_iter()
+        .filter_map(|call| call.join().unwrap().then_some(()));
+    assert_eq!(in_now.count(), 3);
+}
+
+#[test]
+fn what_is_taken_back_lets_nobody_in_and_who_came_by_it_stays() {
+    let relay = Relay::start(&[PUBLIC]);
+    let (id, token) = invite(relay.home(), &["--uses=5", "--for=12h"]);
+    assert!(is_in(&relay, "one", &token));
+    let table = relay_says(relay.home(), &["invites"]);
+    assert!(table.contains(&format!("{id}\tgood\t1/5\t")), "{table}");
+    relay_says(relay.home(), &["uninvite", &id]);
+    assert_eq!(ask(&relay, "two", &token).0, 403);
+    assert!(is_in(&relay, "one", ""));
+    let said = relay_says(relay.home(), &["revoke", "one"]);
+    assert!(said.contains(&format!("({id})")), "{said}");
+    let again = relay.home().run(&["relay", "uninvite", &id]);
+    assert!(
+        again.code == Some(1) && again.stderr.contains("relay invites"),
+        "{again:?}"
+    );
+    for flags in [
+        ["--uses", "0"],
+        ["--for", "0s"],
+        ["--for", "1"],
+        ["--label", "a\nb"],
+    ] {
+        let refused = relay
+            .home()
+            .run(&[&["relay", "invite"], &flags[..]].concat());
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+    }
+}
+
+/// Its end is passed while the relay does not look.
+#[test]
+fn an_invite_ends_by_itself() {
+    let relay = Relay::start(&[PUBLIC]);
+    let (_, token) = invite(relay.home(), &["--for", "1s"]);
+    let is_over = || {
+        listed(relay.home())
+            .iter()
+            .any(|invite| invite["status"] == "over")
+    };
+    support::wait_until(support::TIMEOUT, "its end", is_over);
+    let (status, said) = ask(&relay, "late", &token);
+    assert!(status == 403 && said.contains("is over"), "{said}");
+}
+
+#[test]
+fn invites_are_made_and_taken_back_where_no_relay_runs() {
+    let home = Arc::new(Home::new());
+    let start = || Relay::start_in(&home, &[PORTS[0], PORTS[1], PUBLIC]);
+    drop(start());
+    let (id, token) = invite(&home, &["--uses", "2"]);
+    let (other, gone) = invite(&home, &[]);
+    relay_says(&home, &["uninvite", &other]);
+    assert!(listed(&home).iter().any(|invite| invite["id"] == *id));
+    let relay = start();
+    assert!(is_in(&relay, "one", &token) && !is_in(&relay, "two", &gone));
+    assert!(
+        !relay.stdout().contains("Enrol token"),
+        "only the first start makes one"
+    );
+}
+
+/// The one who is out knows its token, and so does nobody that came by another.
+#[test]
+fn a_revocation_forbids_its_invite_alone_and_is_undone() {
+    let relay = Relay::start(&[PUBLIC]);
+    let (id, team) = invite(relay.home(), &["--uses=9", "--label=team"]);
+    let (_, other) = invite(relay.home(), &["--uses=9"]);
+    assert!(is_in(&relay, "one", &team) && is_in(&relay, "two", &team));
+    let said = relay_says(relay.home(), &["revoke", "one"]);
+    assert!(
+        said.contains(&format!("{id} team")) && !said.contains("Enrol token"),
+        "{said}"
+    );
+    let (status, said) = ask(&relay, "one-again", &team);
+    assert!(status == 403 && said.contains("revoked"), "{said}");
+    assert!(is_in(&relay, "two", ""), "who came by it stays");
+    assert!(is_in(&relay, "three", &other), "others go on");
+    let relay = relay.restart(&[PUBLIC]);
+    assert_eq!(ask(&relay, "one-again", &team).0, 403, "for good");
+    let said = relay_says(relay.home(), &["allow", "one"]);
+    assert!(
+        said.contains("as before") && said.contains("invite"),
+        "{said}"
+    );
+    assert!(is_in(&relay, "one", "") && is_in(&relay, "four", &team));
+}
+
+/// The flag is in a unit file, and comes again with each start.
+#[test]
+fn a_revocation_forbids_the_command_lines_token_also_after_a_restart() {
+    const CHOSEN: &str = "chosen-by-the-operator-of-this-relay-0123";
+    let flags = [PUBLIC, "--enroll-token", CHOSEN];
+    let relay = Relay::start(&flags);
+    let (_, invited) = invite(relay.home(), &["--uses=2"]);
+    assert!(is_in(&relay, "one", CHOSEN) && is_in(&relay, "two", &invited));
+    let said = relay_says(relay.home(), &["revoke", "one"]);
+    assert!(
+        said.contains("--enroll-token") && said.contains("invites go on"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("Enrol token: "),
+        "there is another way in: {said}"
+    );
+    let relay = relay.restart(&flags);
+    assert!(
+        relay.stderr().contains("forbidden by a revocation"),
+        "{}",
+        relay.stderr()
+    );
+    assert_eq!(ask(&relay, "one-again", CHOSEN).0, 403);
+    assert!(is_in(&relay, "three", &invited));
+    // What is taken back comes no more with the flag either.
+    let relay = relay.restart(&[PUBLIC, "--enroll-token", "another-one-of-the-operator"]);
+    let shared = listed(relay.home());
+    let shared = shared
+        .iter()
+        .find(|invite| invite["common"] == true && invite["status"] == "good");
+    let id = shared.unwrap()["id"].as_str().unwrap();
+    relay_says(relay.home(), &["uninvite", id]);
+    let relay = relay.restart(&[PUBLIC, "--enroll-token", "another-one-of-the-operator"]);
+    assert_eq!(ask(&relay, "four", "another-one-of-the-operator").0, 403);
+}
+
+/// The state that an earlier version left: one enrol token for all, without an end.
+#[test]
+fn the_enrol_token_of_an_earlier_version_goes_on() {
+    const CHOSEN: &str = "chosen-by-the-operator-of-this-relay-0123";
+    let home = Arc::new(Home::new());
+    let flags = [PORTS[0], PORTS[1], PUBLIC];
+    let relay = Relay::start_in(&home, &[&flags[..], &["--enroll-token", CHOSEN]].concat());
+    assert!(is_in(&relay, "one", CHOSEN));
+    let file = relay.data().join("relay.json");
+    drop(relay);
+    let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let members = state.as_object_mut().unwrap();
+    let invites = members.remove("invites").unwrap();
+    members.insert("enroll_token".into(), invites[0]["token"].clone());
+    members.insert("version".into(), json!(1));
+    members["connectors"]["one"]
+        .as_object_mut()
+        .unwrap()
+        .remove("invite");
+    std::fs::write(&file, state.to_string()).unwrap();
+    let relay = Relay::start_in(&home, &flags);
+    assert!(!relay.stdout().contains("Enrol token"), "there is one");
+    assert!(is_in(&relay, "one", "") && is_in(&relay, "two", CHOSEN));
+    assert_eq!(listed(&home)[0]["uses"], Value::Null);
+    let said = relay_says(&home, &["revoke", "one"]);
+    assert!(
+        said.contains("Enrol token: "),
+        "it was the only one: {said}"
+    );
+    assert_eq!(ask(&relay, "three", CHOSEN).0, 403);
+}
