@@ -289,13 +289,9 @@ fn relay_with_kept(count: usize) -> (Process, Tunnel, Vec<Client>) {
 #[test]
 fn kept_connections_have_no_threads() {
     let (relay, _tunnel, clients) = relay_with_kept(60);
-    let threads = || {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", relay.pid())).unwrap();
-        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
-        let names = tasks.flatten().filter_map(|task| name(task).ok());
-        names.filter(|name| name.trim_end() == "http-conn").count()
-    };
-    wait_until("no connection has a thread", || threads() == 0);
+    wait_until("no connection has a thread", || {
+        relay.connection_threads() == 0
+    });
     drop(clients);
 }
 

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use postern::tunnel::client::Tunnel;
 use serde_json::{Value, json};
-use support::gateway::{application, read_request};
+use support::gateway::{Client as Visitor, application, read_request};
 use support::http::Client;
 use support::kill_on_drop::KillOnDrop;
 use support::prometheus::{Samples, parsed, program, promtool, value};
@@ -151,6 +152,91 @@ fn is_the_same_in_json(relay: &Relay) {
     assert_eq!(refused["unknown_site"], 1);
     let took = &told["postern_relay_first_byte_seconds"];
     assert!(took["count"] == 3 && took["seconds"].as_f64().unwrap() > 0.0);
+}
+
+/// Answers by the path, and keeps the connection where it can.
+fn obliging() -> u16 {
+    application(|mut stream| {
+        let mut rest = Vec::new();
+        while let Some(request) = read_request(&mut stream, &mut rest) {
+            let text = String::from_utf8_lossy(&request).into_owned();
+            let path = text.split(' ').nth(1).unwrap_or_default();
+            let pieces: &[&[u8]] = match path {
+                "/ends" => return,
+                "/half" => &[b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"],
+                "/parts" | "/late" => &[b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no", b"k"],
+                _ => &[b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"],
+            };
+            for (at, piece) in pieces.iter().enumerate() {
+                // The long one is more than a request is waited for without a thread.
+                std::thread::sleep(Duration::from_millis(match path {
+                    "/parts" if at > 0 => 20,
+                    "/late" if at > 0 => 400,
+                    "/slow" => 400,
+                    _ => 0,
+                }));
+                let _ = stream.write_all(piece);
+            }
+            if path == "/half" {
+                return;
+            }
+        }
+    })
+}
+
+/// Whether it was passed on with a thread, without one, or with one in the end.
+#[test]
+fn each_request_of_a_kept_connection_counts_once() {
+    let relay = Relay::start(&[METRICS]);
+    let _shop = share(&relay, "shop", "http", obliging(), json!({}));
+    let mut visitor = Visitor::connect(relay.address);
+    let mut ask = |path: &str| {
+        // Two requests by one stream, and no thread waits for the next.
+        #[cfg(target_os = "linux")]
+        if path != "/first" && path != "/second" {
+            wait_until(TIMEOUT, "no connection has a thread", || {
+                relay.connection_threads() == 0
+            });
+        }
+        let head = format!("GET {path} HTTP/1.1\r\nHost: shop.localhost\r\n\r\n");
+        visitor.send(head.as_bytes());
+        visitor.answer(false).expect("an answer").status
+    };
+    let whole = ["/first", "/second", "/quick", "/parts", "/late", "/slow"];
+    for (count, path) in (1..).map(f64::from).zip(whole) {
+        assert_eq!(ask(path), 200, "{path}");
+        has_answered(&relay, (count, 0.0), count);
+    }
+    wait_for(&relay, "connections", &[], |n| n == 1.0);
+    assert_eq!(ask("/ends"), 502);
+    has_answered(&relay, (6.0, 1.0), 6.0);
+    for path in ["/first", "/second", "/half"] {
+        assert_eq!(ask(path), 200, "{path}");
+    }
+    has_answered(&relay, (9.0, 1.0), 9.0);
+    let of = figures(&relay);
+    for cause in ["broken_off", "target_down"] {
+        let refused = figure(&of, "refusals_total", &[("cause", cause)]);
+        assert_eq!(refused, 1.0, "{cause}");
+    }
+    wait_for(&relay, "connections", &[], |n| n == 0.0);
+}
+
+/// Requests that were answered with 2xx and 5xx, and those that the application began to answer.
+#[track_caller]
+fn has_answered(relay: &Relay, (done, failed): (f64, f64), begun: f64) {
+    wait_for(relay, "request_duration_seconds_count", &[], |n| {
+        n >= done + failed
+    });
+    let of = figures(relay);
+    let class = |class| figure(&of, "requests_total", &[("class", class)]);
+    let counts = [
+        class("2xx"),
+        class("5xx"),
+        figure(&of, "request_duration_seconds_count", &[]),
+        figure(&of, "first_byte_seconds_count", &[]),
+    ];
+    assert_eq!(counts, [done, failed, done + failed, begun]);
 }
 
 /// What never gets to a site: a name of somebody else, and what is no HTTP.

@@ -184,6 +184,15 @@ impl Relay {
         self.process.stderr.text()
     }
 
+    /// Connections that have a thread now.
+    #[cfg(target_os = "linux")]
+    pub fn connection_threads(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let names = tasks.flatten().filter_map(|task| name(task).ok());
+        names.filter(|name| name.trim_end() == "http-conn").count()
+    }
+
     /// Process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
