@@ -201,7 +201,6 @@ interface Connector {
   connected: boolean;
   enrolled_at: string;
   called_at: string;
-  /** What let it in, where the relay tells. */
   figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number };
   applications: RelayApplication[];
 }
