@@ -16,8 +16,9 @@ use super::auth::is_sign_in;
 use super::host::Host;
 use super::request_head::asks_for_websocket;
 use super::site_request::SiteRequest;
+use super::site_rules::SiteRules;
 use super::under_way::{KeptStream, Terms, UnderWay, served, site_request};
-use super::visitor_connection::{VisitorConnection, rules, timeouts};
+use super::visitor_connection::{VisitorConnection, timeouts};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{Exchange, Outcome, Step};
@@ -93,7 +94,7 @@ impl ConnectionHandler for VisitorConnection {
         let Some(run) = &mut self.under_way else {
             return Progress::Idle;
         };
-        let rules = rules(&self.gateway, &run.head, &run.terms);
+        let rules = SiteRules::new(&self.gateway, &run.head, &run.terms);
         let timeouts = timeouts(&self.gateway, visitor);
         let stream = run.upstream.stream.as_mut();
         let step = Exchange::new(visitor, stream, &mut run.transfer, &rules, timeouts).step();

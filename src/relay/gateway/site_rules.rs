@@ -5,11 +5,14 @@ use std::time::{Duration, Instant};
 
 use super::caching::{self, is_for_caches};
 use super::cookies::{self, OURS};
+use super::gateway_state::GatewayState;
 use super::permits::BusyPermit;
 use super::protocol;
+use super::request_head::asks_for_websocket;
 use super::request_stats::RequestStats;
 use super::site::PresentVisitor;
-use crate::http::h1::head::AnswerHead;
+use super::under_way::Terms;
+use crate::http::h1::head::{AnswerHead, Head};
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
 use crate::http::proxy::Rules;
 use crate::http::response::HSTS;
@@ -106,7 +109,22 @@ impl Rules for SiteRules<'_> {
     }
 }
 
-impl SiteRules<'_> {
+impl<'a> SiteRules<'a> {
+    /// Those of a request on these terms.
+    pub(super) fn new(gateway: &'a GatewayState, head: &Head, terms: &'a Terms) -> SiteRules<'a> {
+        SiteRules {
+            present: &terms.present,
+            permit: &terms.permit,
+            asks_for_websocket: asks_for_websocket(head),
+            answer_time: gateway.config.limits.answer_time,
+            is_private: terms.present.site.is_private(),
+            is_https: gateway.config.secure,
+            stats: &gateway.stats,
+            began: terms.began,
+            has_begun: &terms.has_begun,
+        }
+    }
+
     /// Whether a line of the application's passes; some are written afresh.
     fn passes(&self, name: &str) -> bool {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);

@@ -19,7 +19,7 @@ use super::replies::{
     answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, target_is_down,
     too_busy, tunnel_is_down, unanswered,
 };
-use super::request_head::{self, asks_for_websocket, is_repeatable};
+use super::request_head::{self, is_repeatable};
 use super::request_stats::Cause;
 use super::site::{Down, PresentVisitor, Site};
 use super::site_request::{Served, SiteRequest, path};
@@ -399,7 +399,7 @@ impl VisitorConnection {
         stream: &mut dyn ByteStream,
         transfer: &mut Transfer,
     ) -> (Outcome, Served) {
-        let rules = rules(&self.gateway, request.head, terms);
+        let rules = SiteRules::new(&self.gateway, request.head, terms);
         let timeouts = timeouts(&self.gateway, visitor);
         let outcome = Exchange::new(visitor, stream, transfer, &rules, timeouts).run();
         let mut served = served(&outcome, transfer);
@@ -473,21 +473,6 @@ impl Drop for VisitorConnection {
             self.gateway.stats.note(0, self.began.elapsed());
         }
         self.gateway.stats.open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// How the answer of an application is passed on.
-pub(super) fn rules<'a>(gateway: &'a GatewayState, head: &Head, terms: &'a Terms) -> SiteRules<'a> {
-    SiteRules {
-        present: &terms.present,
-        permit: &terms.permit,
-        asks_for_websocket: asks_for_websocket(head),
-        answer_time: gateway.config.limits.answer_time,
-        is_private: terms.present.site.is_private(),
-        is_https: gateway.config.secure,
-        stats: &gateway.stats,
-        began: terms.began,
-        has_begun: &terms.has_begun,
     }
 }
 
