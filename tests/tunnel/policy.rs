@@ -116,6 +116,9 @@ fn one_login_leaves_others_their_places() {
     });
     let other = client(server.address(), "b", 1, &echo);
     assert!(other.wait(WAIT), "{:?}", other.snapshot());
+    let opener = server.opener();
+    assert!(opener.stats().turned_away.load(Ordering::Relaxed) >= 12);
+    assert_eq!(opener.stats().logins.load(Ordering::Relaxed), 9);
     let stands = |tunnel: &Tunnel| tunnel.snapshot().status == Status::Connected;
     assert!(own.iter().all(stands));
 }
