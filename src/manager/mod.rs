@@ -323,9 +323,8 @@ impl Running {
         let before = origin(&core.choice.stand_in());
         let is_elsewhere = before != origin(&stand_in);
         core.choice.set_stand_in(stand_in);
-        if let Some(before) = before {
-            // One at the same address can have another port for tunnels, and the old port another's relay.
-            connection::connect_anew(core, &before, is_elsewhere);
+        if let Some(before) = before.filter(|_| is_elsewhere) {
+            connection::leave(core, &before);
             core.retire_unused_main_tunnels();
         }
         // What waits for it need not wait longer.

@@ -66,14 +66,14 @@ pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionSt
     })
 }
 
-/// Connects what goes through the server with this origin anew: what is to go through another now, or what stays with it.
-pub(crate) fn connect_anew(core: &Arc<AppState>, origin: &str, is_elsewhere: bool) {
+/// Connects what goes through the server with this origin, and is to go through another now, anew.
+pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
     for id in core.connections.through(origin).into_keys() {
         let Ok(app) = core.apps.find(&id) else {
             continue;
         };
         let goes_there = core.server_of(&app).is_ok_and(|url| url.origin() == origin);
-        if goes_there == is_elsewhere || core.connections.disconnect(&id).is_none() {
+        if goes_there || core.connections.disconnect(&id).is_none() {
             continue;
         }
         let name = app.name.clone();

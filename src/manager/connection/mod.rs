@@ -24,7 +24,7 @@ mod step;
 mod terms;
 mod watch;
 
-pub(crate) use connect::{begin, connect_anew};
+pub(crate) use connect::{begin, leave};
 pub(crate) use enforcement::Enforcement;
 pub(crate) use error::{ConnectError, Ended};
 pub use map::MAX_ACTIVE;

@@ -249,6 +249,8 @@ impl ConnectionWork<'_> {
         };
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
+        // The relay of this machine goes from one process to the next, and what has its port then may be another's.
+        settings.retries.end_when_moved = self.core.choice.is_stand_in(origin);
         settings.max_streams = self.app.sharing.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);

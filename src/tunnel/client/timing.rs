@@ -52,6 +52,9 @@ pub struct Retries {
     /// Whether a tunnel that was up once ends when the server then refuses its login or its remotes, for an owner
     /// who can ask for others. Default no: it goes on trying.
     pub end_when_disowned: bool,
+    /// End where it had been connected and another server is at its address now, or, again and again, nobody: its own may
+    /// be at another port.
+    pub end_when_moved: bool,
 }
 
 impl Default for Retries {
@@ -62,6 +65,7 @@ impl Default for Retries {
             proven_after: PROVEN_AFTER,
             after_loss: Duration::ZERO,
             end_when_disowned: false,
+            end_when_moved: false,
         }
     }
 }

@@ -7,6 +7,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::attempt;
 use super::backoff::Backoff;
+use super::failure::Class;
 use super::settings::Settings;
 use super::state::{Snapshot, Status, TunnelState};
 use crate::tunnel::mux::FAREWELL;
@@ -14,6 +15,8 @@ use crate::tunnel::mux::FAREWELL;
 /// Bytes of the tunnel thread's stack. Default 512 KiB: TLS and the dialling; only what is
 /// touched takes memory.
 const STACK: usize = 512 * 1024;
+/// Attempts in a row that reach nobody after which a server may have moved. Default 5: some seconds.
+const MOVED_AFTER: u32 = 5;
 /// Time for a stopped tunnel's thread to end. Default 600 ms, with [`FAREWELL`] below a second.
 const STOP_WAIT: Duration = Duration::from_millis(600);
 
@@ -128,11 +131,20 @@ fn level(settings: &Settings) -> log::Level {
     }
 }
 
+/// Whether a server may be at another port, after so many attempts in a row that have failed so.
+fn has_moved(class: Class, missed: u32) -> bool {
+    match class {
+        Class::HostKeyChanged => missed > 0,
+        Class::Network => missed >= MOVED_AFTER,
+        _ => false,
+    }
+}
+
 /// Connects again and again; answers how that ended.
 fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) -> Status {
     let retries = &settings.retries;
     let mut backoff = Backoff::new(settings.max_retry_interval, *retries);
-    let mut left = settings.max_retries;
+    let (mut left, mut missed) = (settings.max_retries, 0);
     while !state.is_stopping() {
         state.take_wish();
         let failure = attempt::run(state, settings);
@@ -140,6 +152,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
             break;
         }
         let lived = state.disconnected(&failure);
+        missed = if lived.is_some() { 0 } else { missed + 1 };
         if lived.is_some_and(|lived| lived >= retries.proven_after) {
             backoff.reset();
             left = settings.max_retries;
@@ -150,6 +163,10 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
         }
         if retries.end_when_disowned && state.was_connected() && failure.class.is_disowned() {
             log::log!(level(settings), "{failure}; it was accepted before");
+            return Status::Failed;
+        }
+        if retries.end_when_moved && state.was_connected() && has_moved(failure.class, missed) {
+            log::log!(level(settings), "{failure}; its server may have moved");
             return Status::Failed;
         }
         left = left.map(|left| left - 1);
