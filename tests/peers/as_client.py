@@ -78,7 +78,8 @@ async def connected(server, user=USER, passwords=(PASSWORD,), cipher=None, key=N
     connection = ClientConnection(asyncio.get_running_loop(), options, wait="auth").begin()
     connection.strict = strict
     async with connect(
-        server.url, subprotocols=["chisel-v3"], compression=None, max_size=None, close_timeout=0.1, proxy=None
+        server.url, subprotocols=["chisel-v3"], compression=None, max_size=None, close_timeout=0.1, proxy=None,
+        ping_interval=None,  # of its own it would end a connection that it does not read
     ) as web_socket:
         running = asyncio.create_task(over_websocket(web_socket, connection))
         try:
