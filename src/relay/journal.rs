@@ -192,24 +192,28 @@ fn rest(state: &RelayState) -> RelayState {
     rest
 }
 
-/// Makes of a state what its journal says; false where that cannot be read to its end, or is of another state.
+/// Makes of a state what its journal says; false where not all of it can be read, or it is of another state. What follows
+/// a damaged line counts all the same, as each line has the whole of what it changes: nobody who was turned out later
+/// comes back by that.
 pub(super) fn replay(state: &mut RelayState, journal: &[u8]) -> bool {
+    let mut is_damaged = false;
     for line in journal.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
-            return true;
+            break;
         };
         let Ok(change) = serde_json::from_slice::<Change>(line) else {
-            return false;
+            is_damaged = true;
+            continue;
         };
         if change.to <= state.number {
             continue;
         }
-        if change.from != state.number {
+        if change.from != state.number && !is_damaged {
             return false;
         }
         change.apply(state);
     }
-    true
+    !is_damaged
 }
 
 #[cfg(test)]

@@ -144,6 +144,38 @@ fn a_line_that_was_not_finished_and_lines_that_are_in_the_state_do_no_harm() {
     is_read(dir.path(), &third);
 }
 
+/// Who was turned out is turned out also after a further start, and whatever stands before that in the journal.
+#[test]
+fn what_can_be_read_of_a_damaged_journal_counts_and_lasts() {
+    for at in 0..=2 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = files(dir.path());
+        let first = many();
+        files.save(&first).unwrap();
+        let second = changed(&first, |state| state.revoked.push("one".into()));
+        files.save(&second).unwrap();
+        let third = changed(&second, |state| state.revoked.push("two".into()));
+        files.save(&third).unwrap();
+        let journal = dir.path().join(JOURNAL);
+        let text = fs::read_to_string(&journal).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.insert(at, "x");
+        fs::write(&journal, lines.join("\n") + "\n").unwrap();
+        let (found, aside) = read(dir.path());
+        assert_eq!(aside.len(), 1);
+        assert_eq!(to_json(&*found), to_json(&*third));
+        is_read(dir.path(), &third);
+        // One of the lines is lost.
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines[0] = "x";
+        fs::remove_file(dir.path().join(STATE)).unwrap();
+        fs::write(&journal, lines.join("\n") + "\n").unwrap();
+        let (found, _) = read(dir.path());
+        assert_eq!(found.revoked, ["one", "two"]);
+        is_read(dir.path(), &found);
+    }
+}
+
 #[test]
 fn a_journal_that_is_damaged_or_of_another_state_is_set_aside_and_kept() {
     for content in ["{}\n", "[1]\n", "{\"from\":7,\"to\":8,\"connectors\":{}}\n"] {

@@ -83,6 +83,8 @@ impl StateStore {
             state => state?.unwrap_or_default(),
         };
         if !journal::replay(&mut state, &journal) {
+            // What could be read of it has no other place from then on.
+            file.write_locked(&locked, &state)?;
             aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);
         }
         drop(locked);
