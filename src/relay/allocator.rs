@@ -33,6 +33,8 @@ pub(super) enum AllocError {
     OverQuota(usize),
     /// No port, number or name is left.
     Exhausted(&'static str),
+    /// No public port is free.
+    NoPort,
     /// The state has changed since a free port was looked for: it is to be looked for again.
     Outdated,
 }
@@ -267,7 +269,7 @@ fn new_port(
         FreePort::Found(port) if around.public.contains(&port) && !taken.contains(&port) => {
             Ok(port)
         }
-        FreePort::NoneLeft => Err(AllocError::Exhausted("no public port is left")),
+        FreePort::NoneLeft => Err(AllocError::NoPort),
         FreePort::Found(_) | FreePort::NotNeeded => Err(AllocError::Outdated),
     }
 }

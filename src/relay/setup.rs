@@ -125,7 +125,10 @@ impl Service {
             Some(_) => Zeroizing::default(),
             None => Zeroizing::new(random::token()),
         };
-        let (api_port, assigned) = self.assign(&request, &admission, &code)?;
+        let assigned = self.assign(&request, &admission, &code);
+        let (api_port, assigned) = assigned.inspect_err(|error| {
+            self.tell_turned_away(source, &request.connector_name, error);
+        })?;
         if !matches!(admission, Admission::Known) {
             self.enrolments.fetch_add(1, Ordering::Relaxed);
         }
@@ -223,7 +226,7 @@ impl Service {
                 Ok(assigned) => return Ok(assigned),
             }
         }
-        Err(AllocError::Exhausted("no public port is left").into())
+        Err(AllocError::NoPort.into())
     }
 
     /// Looks for a public port where nobody listens. This may bind thousands of ports: no lock is held.
@@ -461,6 +464,11 @@ impl From<AllocError> for ApiError {
                 "this relay's quota for one connector is {most} applications (--quota-sites), and this one has them: \
                  remove one, or ask the operator of the relay"
             )),
+            // The same: waiting helps nobody.
+            AllocError::NoPort => Self::forbidden(
+                "no public port of this relay is free: all of its --ports are in use, or kept for those who had them not \
+                 long ago; its operator can give it more",
+            ),
             AllocError::Exhausted(what) => Self::too_many(format!("the relay is full: {what}")),
             AllocError::Outdated => Self::too_many("the relay is full: ask again"),
         }

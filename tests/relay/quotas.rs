@@ -44,6 +44,23 @@ fn one_site_more_than_the_quota_is_refused_and_those_that_are_there_stay() {
 }
 
 #[test]
+fn a_relay_whose_ports_are_all_given_away_says_so_and_nobody_waits_for_one() {
+    let port = support::free_port();
+    let relay = Relay::start(&[&format!("--ports={port}-{port}")]);
+    let first = relay.assign(&body("one", "a", "tcp", 1));
+    assert_eq!(first["app"]["resource"]["port"], port, "{first}");
+    let refused = relay.call(&body("two", "b", "tcp", 1));
+    let said = refused.text();
+    assert_eq!(refused.status(), 403, "{said}");
+    assert!(said.contains("--ports"), "{said}");
+    assert!(
+        relay
+            .stderr()
+            .contains("no public port of this relay is free")
+    );
+}
+
+#[test]
 fn who_shares_one_site_too_many_is_told_of_the_quota() {
     let relay = Relay::start(&["--quota-sites=1"]);
     let (home, target) = (Arc::new(Home::new()), Target::start());

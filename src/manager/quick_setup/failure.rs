@@ -67,9 +67,13 @@ impl Failure {
         matches!(self, Self::Status { status: 403, said } if said.contains("revoked by"))
     }
 
-    /// Whether the operator of a relay gives one connector no more.
+    /// Whether a relay gives no more: to this connector, or of its public ports.
     pub(crate) fn is_quota(&self) -> bool {
-        matches!(self, Self::Status { status: 403, said } if said.contains("quota for one connector"))
+        const TOLD: [&str; 2] = [
+            "quota for one connector",
+            "no public port of this relay is free",
+        ];
+        matches!(self, Self::Status { status: 403, said } if TOLD.iter().any(|told| said.contains(told)))
     }
 
     /// An answer that was refused.
