@@ -84,28 +84,35 @@ fn a_dump_ends_on_the_server_when_it_is_cancelled_or_nobody_takes_it() {
     let db = large("dump_ends", 20_000);
     let postern = Postern::on(db, &[]);
     let streaming = || db.running("`a_large`") > 0;
-    let ends = || {
-        let since = Instant::now();
-        wait_until(Duration::from_secs(20), "the dump has ended", || {
-            !streaming()
-        });
-        println!("ended after {:.1?}", since.elapsed());
+    // Three seconds are plenty; other tests share the cores, so the best of some attempts counts.
+    let soon = |begin: &dyn Fn()| {
+        (0..4).any(|_| {
+            begin();
+            let since = Instant::now();
+            wait_until(Duration::from_secs(20), "the dump has ended", || {
+                !streaming()
+            });
+            since.elapsed() < Duration::from_secs(3)
+        })
     };
-    let stream = postern
-        .client()
-        .post_stream("/api/dump", &whole("dump_ends"));
-    wait_until(Duration::from_secs(10), "the dump is under way", streaming);
-    stream.abandon();
-    ends();
+    let under_way = || wait_until(Duration::from_secs(10), "the dump is under way", streaming);
+    assert!(soon(&|| {
+        let stream = postern
+            .client()
+            .post_stream("/api/dump", &whole("dump_ends"));
+        under_way();
+        stream.abandon();
+    }));
     let asked = json!({"db": "dump_ends", "query_id": "d"});
-    let stream = postern.client().post_stream("/api/dump", &asked);
-    wait_until(Duration::from_secs(10), "the dump is under way", streaming);
-    let cancelled = postern
-        .client()
-        .post("/api/cancel", &json!({"query_id": "d"}));
-    assert_eq!(cancelled.status(), 200);
-    assert!(stream.finish().is_err(), "a cancelled dump is not whole");
-    ends();
+    assert!(soon(&|| {
+        let stream = postern.client().post_stream("/api/dump", &asked);
+        under_way();
+        let cancelled = postern
+            .client()
+            .post("/api/cancel", &json!({"query_id": "d"}));
+        assert_eq!(cancelled.status(), 200);
+        assert!(stream.finish().is_err(), "a cancelled dump is not whole");
+    }));
 }
 
 #[test]

@@ -125,10 +125,10 @@ fn dialect_of(conn: &mut Conn) -> Dialect {
 }
 
 /// MariaDB 10.11 dies of `SELECT x.y.z FROM t JOIN log USING (a)`, where no database `x` has such a table: a fault of the
-/// server's own, that no text shows to the gate. MariaDB 11.8 dies of some statements with `MATCH (b) AGAINST ('x')` both
-/// within a subquery and outside.
+/// server's own, that no text shows to the gate. MariaDB 10.11 and 11.8 die of
+/// `SELECT MATCH (b) AGAINST ('x') FROM t WHERE (SELECT MATCH (b) AGAINST ('x'))`.
 fn crashes_the_server(sql: &str) -> bool {
-    if sql.matches("AGAINST").count() > 1 {
+    if sql.contains("(SELECT MATCH ") && sql.matches("AGAINST").count() > 1 {
         return true;
     }
     let names = sql.split(|c: char| !c.is_ascii_alphanumeric() && !"._`".contains(c));
