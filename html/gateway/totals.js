@@ -36,8 +36,11 @@ const REFUSALS = [
   ['Quick-setup call', 'postern_relay_quick_setup_calls_total', {
     busy: 'too many at once',
     failed: 'the relay could not do it',
+    full: 'the relay is full',
     invalid: 'malformed',
-    limited: 'too many from one address, or the relay is full',
+    limited: 'too many from one address',
+    no_port: 'no public port for it',
+    quota: 'the connector has as many applications as it may',
     refused: 'not let in',
   }],
   ['Connection', 'postern_relay_early_refusals_total', {

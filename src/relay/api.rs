@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::app_state::AppState;
+use super::call_stats;
 use super::certificates;
 use super::gateway::forwarded;
 use super::invites::InviteTerms;
@@ -127,7 +128,7 @@ fn of_connectors(
         let is_known = of.is_some_and(|(name, password)| app.service.is_known(name, password));
         if !is_known && let Err(wait) = app.service.count_call(source(&request, &app.trust_proxy)) {
             let message = "too many calls from here: 30 a minute are taken";
-            return finish(&app, request, too_many(message, wait));
+            return finish(&app, request, call_stats::LIMITED, too_many(message, wait));
         }
         let is_slow = match of {
             Some((name, password)) => !is_known && app.service.is_slow(name, password),
@@ -136,15 +137,20 @@ fn of_connectors(
         if is_slow {
             return slowly(&app, &slow, request, answer);
         }
-        let outcome = answer(&app, &request);
-        finish(&app, request, answer_of(outcome));
+        let answer = answer(&app, &request);
+        finish(
+            &app,
+            request,
+            call_stats::outcome(&answer),
+            answer_of(answer),
+        );
     }
 }
 
 /// Answers a connector's call, and counts it.
-fn finish(app: &AppState, request: Request, response: Response) {
+fn finish(app: &AppState, request: Request, outcome: &str, response: Response) {
     if request.path() == QUICK_SETUP {
-        app.calls.note(response.status());
+        app.calls.note(outcome);
     }
     request.respond(response);
 }
@@ -159,16 +165,21 @@ fn slowly(
     let Some(permit) = waiting.take(SLOW_CALLS) else {
         let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
         let busy = Response::error(&busy).header("Retry-After", "2");
-        return finish(app, request, busy);
+        return finish(app, request, call_stats::BUSY, busy);
     };
     let app = Arc::clone(app);
     let spawned = std::thread::Builder::new()
         .name("relay-slow-call".into())
         .stack_size(SLOW_STACK)
         .spawn(move || {
-            let outcome = answer(&app, &request);
+            let answer = answer(&app, &request);
             drop(permit);
-            finish(&app, request, answer_of(outcome));
+            finish(
+                &app,
+                request,
+                call_stats::outcome(&answer),
+                answer_of(answer),
+            );
         });
     if let Err(error) = spawned {
         // The request has answered itself as it was dropped.

@@ -2,18 +2,46 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What may come of a call.
-const OUTCOMES: [&str; 6] = ["ok", "refused", "limited", "busy", "failed", "invalid"];
+use crate::http::{ApiError, Response};
 
-fn outcome(status: u16) -> &'static str {
-    match status {
-        ..=399 => "ok",
+/// What may come of a call.
+const OUTCOMES: [&str; 9] = [
+    "ok", "refused", QUOTA, NO_PORT, FULL, LIMITED, BUSY, "failed", "invalid",
+];
+
+/// The connector has as many applications as it may.
+pub(super) const QUOTA: &str = "quota";
+/// There is no public port for it.
+pub(super) const NO_PORT: &str = "no_port";
+/// The relay has as much as it takes.
+pub(super) const FULL: &str = "full";
+/// One call too many from one source.
+pub(super) const LIMITED: &str = "limited";
+/// Too many calls are being answered.
+pub(super) const BUSY: &str = "busy";
+
+/// The member of a refusal's envelope that says which of these it was, where its status does not.
+const REASON: &str = "reason";
+
+/// A refusal for one of these reasons.
+pub(super) fn with_reason(error: ApiError, reason: &'static str) -> ApiError {
+    error.with(REASON, reason)
+}
+
+/// What came of a call.
+pub(super) fn outcome(answer: &Result<Response, ApiError>) -> &'static str {
+    let Err(error) = answer else { return "ok" };
+    let reason = error.extra.get(REASON);
+    let named = OUTCOMES
+        .into_iter()
+        .find(|name| reason == Some(&(*name).into()));
+    named.unwrap_or(match error.status {
         401 | 403 => "refused",
-        429 => "limited",
-        503 => "busy",
+        429 => LIMITED,
+        503 => BUSY,
         500.. => "failed",
         _ => "invalid",
-    }
+    })
 }
 
 /// Calls of connectors by what came of them.
@@ -21,9 +49,8 @@ fn outcome(status: u16) -> &'static str {
 pub(super) struct CallStats([AtomicU64; OUTCOMES.len()]);
 
 impl CallStats {
-    /// One that was answered with this status.
-    pub(super) fn note(&self, status: u16) {
-        let outcome = outcome(status);
+    /// One that has ended so.
+    pub(super) fn note(&self, outcome: &str) {
         let counts = self.0.iter().zip(OUTCOMES);
         for (count, _) in counts.filter(|(_, name)| *name == outcome) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -40,16 +67,25 @@ impl CallStats {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn calls_count_once_by_what_came_of_them() {
         let calls = CallStats::default();
-        for status in [200, 400, 404, 401, 403, 429, 503, 500] {
-            calls.note(status);
+        calls.note(outcome(&Ok(Response::json(200, &json!({})))));
+        for status in [400, 404, 401, 403, 429, 503, 500] {
+            calls.note(outcome(&Err(ApiError::new(status, ""))));
+        }
+        for reason in [QUOTA, NO_PORT, FULL] {
+            let refused = with_reason(ApiError::forbidden(""), reason);
+            calls.note(outcome(&Err(refused)));
         }
         let expected = [
             ("ok", 1),
             ("refused", 2),
+            ("quota", 1),
+            ("no_port", 1),
+            ("full", 1),
             ("limited", 1),
             ("busy", 1),
             ("failed", 1),

@@ -101,6 +101,9 @@ pub(super) struct Invite {
     /// forbidden is kept, as the command line brings it again.
     #[serde(default)]
     pub(super) is_common: bool,
+    /// The one that the first start of the relay has made by itself.
+    #[serde(default)]
+    pub(super) is_first: bool,
 }
 
 /// A connector that an invite has let in.
@@ -283,6 +286,7 @@ impl Invite {
             used_by: Vec::new(),
             forbidden_at: None,
             is_common: true,
+            is_first: false,
         }
     }
 
@@ -325,6 +329,7 @@ impl Invite {
             "made_at": self.made_at,
             "expires": self.expires,
             "common": self.is_common,
+            "first": self.is_first,
             "used_by": self.used_by,
         })
     }

@@ -411,7 +411,7 @@ fn invites_at_start(
 
 fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
     let Made { token, invite } = store.writer().update(|state| {
-        let made = inviting::make(state, InviteTerms::default());
+        let made = inviting::make(state, InviteTerms::default(), true);
         made.map_err(|_| StateError::Invites)
     })?;
     Ok((token, invite.expires.unwrap_or_default()))

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, Surroundings};
+use super::call_stats::{FULL, NO_PORT, QUOTA, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::connects::Connects;
 use super::gateway::{Site, Sites};
@@ -151,7 +152,7 @@ impl Service {
         let mut request = SetupRequest::read(fields).map_err(ApiError::bad_request)?;
         request.caller.source = source.to_string();
         if !request.is_web() && self.urls.ports_ip().is_none() {
-            return Err(ApiError::forbidden(NO_PORTS));
+            return Err(with_reason(ApiError::forbidden(NO_PORTS), NO_PORT));
         }
         let rule = if is_vouched_for {
             Enrolment::Open
@@ -440,7 +441,11 @@ impl From<AllocError> for SetupError {
 
 impl From<AuthError> for ApiError {
     fn from(error: AuthError) -> Self {
-        Self::new(error.status(), error.message())
+        let refused = Self::new(error.status(), error.message());
+        if error == AuthError::Full {
+            return with_reason(refused, FULL);
+        }
+        refused
     }
 }
 
@@ -455,23 +460,32 @@ impl From<NotAllowed> for ApiError {
 
 impl From<AllocError> for ApiError {
     fn from(error: AllocError) -> Self {
-        match error {
-            AllocError::TooMany => Self::too_many(
-                "this connector has as many applications as it may (100): give some back first",
+        // 403, not 429, where waiting helps nobody: connectors do not ask again by themselves, and show what was said.
+        let (reason, status, message) = match error {
+            AllocError::TooMany => (
+                QUOTA,
+                429,
+                "this connector has as many applications as it may (100): give some back first".into(),
             ),
-            // 403, not 429: connectors do not ask again by themselves, and show what was said.
-            AllocError::OverQuota(most) => Self::forbidden(format!(
-                "this relay's quota for one connector is {most} applications (--quota-sites), and this one has them: \
-                 remove one, or ask the operator of the relay"
-            )),
-            // The same: waiting helps nobody.
-            AllocError::NoPort => Self::forbidden(
-                "no public port of this relay is free: all of its --ports are in use, or kept for those who had them not \
-                 long ago; its operator can give it more",
+            AllocError::OverQuota(most) => (
+                QUOTA,
+                403,
+                format!(
+                    "this relay's quota for one connector is {most} applications (--quota-sites), and this one has \
+                     them: remove one, or ask the operator of the relay"
+                ),
             ),
-            AllocError::Exhausted(what) => Self::too_many(format!("the relay is full: {what}")),
-            AllocError::Outdated => Self::too_many("the relay is full: ask again"),
-        }
+            AllocError::NoPort => (
+                NO_PORT,
+                403,
+                "no public port of this relay is free: all of its --ports are in use, or kept for those who had them \
+                 not long ago; its operator can give it more"
+                    .into(),
+            ),
+            AllocError::Exhausted(what) => (FULL, 429, format!("the relay is full: {what}")),
+            AllocError::Outdated => (FULL, 429, "the relay is full: ask again".into()),
+        };
+        with_reason(Self::new(status, message), reason)
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) struct Wanted<'a> {
 pub(super) enum Order {
     /// By the name that the relay knows them by.
     Id,
-    /// By the name of their machine.
+    /// By what people call them.
     Name,
     /// The last that called first.
     Called,
@@ -147,11 +147,15 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What people call it.
+    /// What people call it: as it was invited, else as its machine is called.
     fn label(&self) -> String {
-        let label = &self.connector.caller.label;
-        let label = if label.is_empty() { self.name } else { label };
-        label.to_lowercase()
+        let invite = self.connector.invite.as_ref();
+        let labels = [
+            invite.map_or("", |invite| &invite.label),
+            &self.connector.caller.label,
+        ];
+        let mut given = labels.into_iter().filter(|label| !label.is_empty());
+        given.next().unwrap_or(self.name).to_lowercase()
     }
 }
 
@@ -204,8 +208,10 @@ fn is_found(name: &str, connector: &Connector, search: &str) -> bool {
         let texts = [site, &of.display_name, &of.protocol, &of.target];
         texts.into_iter().any(|text| has(text, search))
     };
+    let invite = connector.invite.iter();
+    let invite = invite.flat_map(|invite| [invite.label.as_str(), &invite.id]);
     let own = [name, &caller.label, &caller.version, &caller.source];
-    own.into_iter().any(|text| has(text, search))
+    own.into_iter().chain(invite).any(|text| has(text, search))
         || connector.applications.iter().any(of_application)
 }
 

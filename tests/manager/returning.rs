@@ -148,7 +148,7 @@ fn what_a_relay_lets_in_again_comes_back() {
     }
     let listed = relay.home().run(&["relay", "list"]).stdout;
     let line = listed.lines().nth(1).unwrap();
-    let name = line.split('\t').next().unwrap();
+    let name = line.split('\t').nth(1).unwrap();
     assert_eq!(relay.home().run(&["relay", "revoke", name]).code, Some(0));
     let all_are = |status: &str| ids.iter().all(|id| manager.status(id)["status"] == status);
     wait_until(ROUNDS, "the refusals", || all_are("failed"));

@@ -163,8 +163,8 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
     assert!(
         listed
             .stdout
-            .starts_with("NAME\tSTATUS\tENROLLED\tURL\tTARGET\tLABEL\t")
-            && listed.stdout.contains("\none\t"),
+            .starts_with("LABEL\tNAME\tSTATUS\tENROLLED\tURL\tTARGET\tMACHINE\t")
+            && listed.stdout.contains("\n-\tone\t"),
         "{listed:?}"
     );
     assert!(listed.stdout.contains("shop\t127.0.0.1:1\t"), "{listed:?}");
@@ -176,7 +176,7 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
     assert_eq!(home.run(&["relay", "revoke", "one"]).code, Some(0));
     let listed = home.run(&["relay", "list"]).stdout;
     assert!(
-        listed.contains("\none\trevoked\t") && listed.ends_with("\t-\t-\n"),
+        listed.contains("\n-\tone\trevoked\t") && listed.ends_with("\t-\t-\n"),
         "{listed}"
     );
     assert!(!listed.contains("shop"), "{listed}");
@@ -315,11 +315,16 @@ fn the_list_tells_who_a_connector_is_and_what_passes() {
     let listed = relay.home().run(&["relay", "list"]).stdout;
     let row: Vec<&str> = listed.lines().nth(1).unwrap().split('\t').collect();
     let is = |column: usize, text: &str| assert_eq!(row[column], text, "{listed}");
-    is(5, machine.trim());
-    is(6, "127.0.0.1");
-    is(7, env!("CARGO_PKG_VERSION"));
-    is(8, "-");
-    assert!(row[9].ends_with('Z') && row[10].ends_with(" B"), "{listed}");
+    is(0, machine.trim());
+    is(6, machine.trim());
+    is(7, "127.0.0.1");
+    is(8, env!("CARGO_PKG_VERSION"));
+    is(9, "-");
+    is(10, "-");
+    assert!(
+        row[11].ends_with('Z') && row[12].ends_with(" B"),
+        "{listed}"
+    );
     // What a connector says of itself is bounded, and no line of a table.
     let mut call = body("odd", "odd", "http", 1);
     call["label"] = "a\nb".into();

@@ -89,6 +89,64 @@ fn an_invite_is_good_once_and_a_lost_answer_does_not_cost_it() {
     assert!(!relay.stderr().contains(&token) && !relay.stdout().contains(&token));
 }
 
+/// The operator knows people by the labels that they were invited with.
+#[test]
+fn connectors_are_listed_by_the_label_of_their_invite() {
+    let relay = Relay::start(&[PUBLIC]);
+    let (id, token) = invite(relay.home(), &["--label", "anna-laptop"]);
+    let said = json!({"enroll_token": token, "label": "debian"});
+    relay.assign(&with(body("postern_1", "shop", "http", 1), said));
+    let table = relay_says(relay.home(), &["list"]);
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split('\t').collect();
+    assert_eq!(
+        (row[0], row[1], row[6]),
+        ("anna-laptop", "postern_1", "debian")
+    );
+    let found = |search: &str| {
+        let path = format!("/api/status?search={search}");
+        relay.operators("GET", &path, b"").data()["matching"].clone()
+    };
+    assert_eq!(
+        (found("anna"), found(&id), found("bert")),
+        (json!(1), json!(1), json!(0))
+    );
+}
+
+/// Beside those that were made for somebody there are those that nobody has labelled.
+#[test]
+fn the_common_token_and_that_of_the_first_start_are_marked() {
+    let relay = Relay::start(&[PUBLIC]);
+    let (_, _) = invite(relay.home(), &["--label", "anna-laptop"]);
+    let labels = |relay: &Relay| -> Vec<String> {
+        let table = relay_says(relay.home(), &["invites"]);
+        let lines = table.lines().skip(1);
+        lines
+            .map(|line| line.split('\t').nth(5).unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(labels(&relay), ["(from the first start)", "anna-laptop"]);
+    let flags = [PUBLIC, "--enroll-token", "chosen-by-the-operator"];
+    let relay = relay.restart(&flags);
+    let common = "(common: --enroll-token, or in its place)";
+    assert_eq!(
+        labels(&relay),
+        ["(from the first start)", "anna-laptop", common]
+    );
+    let kinds: Vec<_> = listed(relay.home())
+        .iter()
+        .map(|invite| (invite["first"].clone(), invite["common"].clone()))
+        .collect();
+    let [yes, no] = [json!(true), json!(false)];
+    assert_eq!(
+        kinds,
+        [
+            (yes.clone(), no.clone()),
+            (no.clone(), no.clone()),
+            (no, yes)
+        ]
+    );
+}
+
 /// Many come by it at the same moment, and each with a good token.
 #[test]
 fn an_invite_lets_in_no_more_than_it_says_however_they_race() {

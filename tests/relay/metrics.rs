@@ -462,13 +462,11 @@ fn prometheus_itself_reads_the_figures_with_the_documented_configuration() {
     }
 }
 
-/// Each figure has its line in the documentation, and none is there that does not exist.
-#[test]
-fn the_documented_figures_are_those_that_there_are() {
-    let relay = Relay::start(&[METRICS]);
+/// The names in the first column of a table of the documentation.
+fn documented(table: &str) -> Vec<String> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/html/docs/reference.html");
     let page = std::fs::read_to_string(page).unwrap();
-    let (_, table) = page.split_once("id=\"relay-metrics\"").unwrap();
+    let (_, table) = page.split_once(&format!("id=\"{table}\"")).unwrap();
     let (table, _) = table.split_once("</table>").unwrap();
     let mut documented: Vec<String> = Vec::new();
     for row in table.split("<tr>").skip(2) {
@@ -477,6 +475,14 @@ fn the_documented_figures_are_those_that_there_are() {
         let names = cell.split("<code>").skip(1);
         documented.extend(names.map(|name| name.split("</code>").next().unwrap().to_owned()));
     }
+    documented.sort();
+    documented
+}
+
+/// Each figure has its line in the documentation, and none is there that does not exist.
+#[test]
+fn the_documented_figures_are_those_that_there_are() {
+    let relay = Relay::start(&[METRICS]);
     let text = text(&relay);
     let mut real: Vec<String> = text
         .lines()
@@ -485,7 +491,93 @@ fn the_documented_figures_are_those_that_there_are() {
         .filter(|name| name.starts_with("postern_relay_"))
         .map(|name| name.replacen("postern_relay_", "", 1))
         .collect();
-    documented.sort();
     real.sort();
-    assert_eq!(documented, real);
+    assert_eq!(documented("relay-metrics"), real);
+}
+
+/// The values of `label` of a figure of the relay's.
+fn values(of: &Samples, name: &str, label: &str) -> Vec<String> {
+    let name = format!("postern_relay_{name}");
+    let samples = of.keys().filter(|(sample, _)| *sample == name);
+    let labels = samples.flat_map(|(_, labels)| labels.iter());
+    let mut values: Vec<String> = labels
+        .filter(|(key, _)| *key == label)
+        .map(|(_, value)| value.clone())
+        .collect();
+    values.sort();
+    values
+}
+
+#[test]
+fn each_outcome_of_quick_setup_is_explained_and_no_other() {
+    let relay = Relay::start(&[METRICS]);
+    let real = values(&figures(&relay), "quick_setup_calls_total", "outcome");
+    assert_eq!(documented("quick-setup-outcomes"), real);
+}
+
+/// The operator's page has words for each reason for which something is refused.
+#[test]
+fn the_operators_page_has_words_for_each_cause() {
+    let relay = Relay::start(&[METRICS]);
+    let of = figures(&relay);
+    let words = concat!(env!("CARGO_MANIFEST_DIR"), "/html/gateway/totals.js");
+    let words = std::fs::read_to_string(words).unwrap();
+    for (name, label) in [
+        ("refusals_total", "cause"),
+        ("stream_refusals_total", "cause"),
+        ("tunnel_refusals_total", "cause"),
+        ("early_refusals_total", "cause"),
+        ("quick_setup_calls_total", "outcome"),
+    ] {
+        let (_, known) = words
+            .split_once(&format!("'postern_relay_{name}', {{"))
+            .unwrap();
+        let (known, _) = known.split_once('}').unwrap();
+        let causes = values(&of, name, label);
+        assert!(causes.len() > 1, "{name}: {causes:?}");
+        for cause in causes.iter().filter(|cause| *cause != "ok") {
+            let is_known = known
+                .split([' ', '\n', ','])
+                .any(|word| word == format!("{cause}:"));
+            assert!(is_known, "{name}: {cause}");
+        }
+    }
+}
+
+/// What a relay has no room for is told apart from who is not let in.
+#[test]
+fn calls_over_a_quota_or_without_a_port_have_outcomes_of_their_own() {
+    let port = free_port();
+    let ports = format!("--ports={port}-{port}");
+    let relay = Relay::start(&[METRICS, "--quota-sites=2", &ports]);
+    relay.assign(&body("one", "a", "tcp", 1));
+    let no_port = relay.call(&body("one", "b", "tcp", 1));
+    assert_eq!(
+        (no_port.status(), &no_port.json()["reason"]),
+        (403, &json!("no_port"))
+    );
+    relay.assign(&body("one", "b", "http", 1));
+    let quota = relay.call(&body("one", "c", "http", 1));
+    assert_eq!(
+        (quota.status(), &quota.json()["reason"]),
+        (403, &json!("quota"))
+    );
+    let wrong = with(
+        body("one", "a", "http", 1),
+        json!({"password": "x".repeat(43)}),
+    );
+    assert_eq!(relay.call(&wrong).status(), 401);
+    let of = figures(&relay);
+    for (outcome, count) in [
+        ("ok", 2.0),
+        ("quota", 1.0),
+        ("no_port", 1.0),
+        ("refused", 1.0),
+        ("full", 0.0),
+    ] {
+        let counted = figure(&of, "quick_setup_calls_total", &[("outcome", outcome)]);
+        assert_eq!(counted, count, "{outcome}");
+    }
+    let told = &relay.status()["metrics"]["postern_relay_quick_setup_calls_total"];
+    assert_eq!((&told["quota"], &told["no_port"]), (&json!(1), &json!(1)));
 }

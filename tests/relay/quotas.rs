@@ -43,6 +43,39 @@ fn one_site_more_than_the_quota_is_refused_and_those_that_are_there_stay() {
     assert_eq!(listed[0]["quota"], json!({"sites": 2, "mbps": null}));
 }
 
+/// What a connector has of what it may have is in the table, and nothing is taken away where that is made less.
+#[test]
+fn a_quota_is_listed_and_one_below_what_is_in_use_takes_nothing_away() {
+    let quota = |relay: &Relay| {
+        let listed = relay.home().run(&["relay", "list"]).stdout;
+        let cells = |line: &str| -> Vec<String> { line.split('\t').map(str::to_owned).collect() };
+        let (heading, row) = listed.split_once('\n').unwrap();
+        let at = cells(heading).iter().position(|cell| cell == "QUOTA");
+        cells(row.lines().next().unwrap())[at.expect("a column")].clone()
+    };
+    let relay = Relay::start(&["--quota-sites=5", "--quota-mbps=10"]);
+    for (app, protocol) in [("a", "http"), ("b", "http"), ("c", "tcp")] {
+        relay.assign(&body("one", app, protocol, 1));
+    }
+    assert_eq!(quota(&relay), "3 of 5 applications, 10 Mbit/s");
+    let relay = relay.restart(&["--quota-sites=1"]);
+    assert_eq!(quota(&relay), "3 of 1 applications");
+    for (app, protocol) in [("a", "http"), ("b", "http"), ("c", "tcp")] {
+        relay.assign(&body("one", app, protocol, 1));
+    }
+    let refused = |app| relay.call(&body("one", app, "http", 1)).status() == 403;
+    assert!(refused("d"));
+    for app in ["a", "b"] {
+        assert_eq!(relay.release("one", PASSWORD, app).status(), 200);
+        assert!(refused("d"), "there is one application still");
+    }
+    assert_eq!(relay.release("one", PASSWORD, "c").status(), 200);
+    relay.assign(&body("one", "d", "http", 1));
+    assert_eq!(quota(&relay), "1 of 1 applications");
+    let relay = relay.restart(&[]);
+    assert_eq!(quota(&relay), "-");
+}
+
 #[test]
 fn a_relay_whose_ports_are_all_given_away_says_so_and_nobody_waits_for_one() {
     let port = support::free_port();

@@ -467,7 +467,7 @@ fn a_revocation_ends_the_enrol_token_for_good_and_can_be_undone() {
         let url = ask(relay, fresh, &token).data()["app"]["site_url"].to_string();
         assert!(!url.contains("//shop."), "the name stays its own: {url}");
         let listed = relay.home().run(&["relay", "list"]);
-        assert!(listed.stdout.contains("\none\trevoked\t"), "{listed:?}");
+        assert!(listed.stdout.contains("\n-\tone\trevoked\t"), "{listed:?}");
         assert_eq!(relay.status()["revoked"][0]["name"], "one");
     };
     check(&relay, "three");

@@ -536,7 +536,7 @@ fn who_revokes_his_own_connector_at_the_embedded_relay_can_start_afresh() {
     let id = add(&manager, &target, json!({"name": "shop"}));
     let server = manager.connected(&id)["server"].clone();
     let listed = home.run(&["relay", "list"]).stdout;
-    let name = listed.lines().nth(1).unwrap().split('\t').next().unwrap();
+    let name = listed.lines().nth(1).unwrap().split('\t').nth(1).unwrap();
     let revoked = home.run(&["relay", "revoke", name]);
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
     let wanted = json!({"server": server, "disconnect": true});

@@ -13,16 +13,19 @@ use crate::net::percent::encode;
 use crate::relay::{self, AllowedAgain};
 use crate::store::DataDir;
 
-const HEADING: [&str; 11] = [
+/// The label comes first: it is what the operator knows people by.
+const HEADING: [&str; 13] = [
+    "LABEL",
     "NAME",
     "STATUS",
     "ENROLLED",
     "URL",
     "TARGET",
-    "LABEL",
+    "MACHINE",
     "SOURCE",
     "VERSION",
     "INVITE",
+    "QUOTA",
     "LAST VISIT",
     "TRAFFIC",
 ];
@@ -218,25 +221,48 @@ fn traffic(of: &Value) -> String {
     }
 }
 
-fn rows(connector: &Value) -> Vec<[String; 11]> {
+/// What the operator called it when it was invited, else what it calls its machine.
+fn label(connector: &Value) -> String {
+    match text(&member(connector, "invite"), "label") {
+        none if none == "-" => text(connector, "label"),
+        label => label,
+    }
+}
+
+/// What it has of what it may have.
+fn quota(connector: &Value) -> String {
+    let of = |name: &str| connector.pointer(&format!("/quota/{name}"))?.as_u64();
+    let count = items(connector, "applications").count();
+    let sites = of("sites").map(|most| format!("{count} of {most} applications"));
+    let rate = of("mbps").map(|mbps| format!("{mbps} Mbit/s"));
+    match (sites, rate) {
+        (Some(sites), Some(rate)) => format!("{sites}, {rate}"),
+        (sites, rate) => sites.or(rate).unwrap_or_else(|| "-".to_owned()),
+    }
+}
+
+fn rows(connector: &Value) -> Vec<[String; 13]> {
     let invite = connector
         .get("invite")
         .map_or_else(|| "-".to_owned(), invite_name);
+    let (called, quota) = (label(connector), quota(connector));
     let row = |of: &Value| {
         let own = |member: &str| text(connector, member);
         let [status, url, target] = ["status", "url", "target"].map(|member| text(of, member));
-        let [label, source, version] = ["label", "source", "version"].map(own);
+        let [machine, source, version] = ["label", "source", "version"].map(own);
         let visit = text(of, "last_visit");
         [
+            called.clone(),
             own("name"),
             status,
             own("enrolled_at"),
             url,
             target,
-            label,
+            machine,
             source,
             version,
             invite.clone(),
+            quota.clone(),
             visit,
             traffic(of),
         ]

@@ -118,9 +118,20 @@ fn row(invite: &Value) -> [String; 7] {
     } else {
         by.join(",")
     };
-    let [id, status, made, ends, label] =
-        ["id", "status", "made_at", "expires", "label"].map(|member| text(invite, member));
-    [id, status, used, made, ends, label, by]
+    let [id, status, made, ends] =
+        ["id", "status", "made_at", "expires"].map(|member| text(invite, member));
+    [id, status, used, made, ends, label(invite), by]
+}
+
+/// Whom it is for; of one that nobody has labelled, where it comes from.
+fn label(invite: &Value) -> String {
+    let is = |kind: &str| member(invite, kind).as_bool() == Some(true);
+    match text(invite, "label") {
+        label if label != "-" => label,
+        _ if is("common") => "(common: --enroll-token, or in its place)".to_owned(),
+        _ if is("first") => "(from the first start)".to_owned(),
+        none => none,
+    }
 }
 
 /// Takes one back.
