@@ -198,6 +198,7 @@ interface Connector {
   version?: string | null;
   last_visit?: string | null;
   invite?: { id: string; label: string } | null;
+  quota: { sites: number | null; mbps: number | null };
   connected: boolean;
   enrolled_at: string;
   called_at: string;
@@ -221,7 +222,32 @@ interface RelayStatus {
   connectors: Connector[];
   /** By name: a number, numbers by cause or state, or durations. */
   metrics: Record<string, any>;
-  revoked: { name: string; label?: string; revoked_at: string }[];
+  revoked: { name: string; label?: string; revoked_at: string; invite?: { id: string; label: string } | null }[];
+  /** Whether new connectors need a token. */
+  asks_token: boolean;
+}
+
+interface Invite {
+  id: string;
+  label: string;
+  status: 'good' | 'used' | 'over' | 'forbidden';
+  /** How many it lets in; null for any number. */
+  uses: number | null;
+  used: number;
+  made_at: string;
+  expires: string | null;
+  /** The token that all share. */
+  common: boolean;
+  /** The one of the relay's first start. */
+  first: boolean;
+  used_by: { connector: string; at: string }[];
+}
+
+/** What making one answers. */
+interface MadeInvite {
+  token: string;
+  url: string;
+  invite: Invite;
 }
 
 // What browsers have beyond the standard library's types

@@ -39,16 +39,33 @@ export function partOf(host, part) {
   return host.querySelector(`[data-part="${CSS.escape(part)}"]`);
 }
 
+/** What the operator calls a connector: as it was invited, else as its machine is called. @param {{name: string, label?: string|null, invite?: {label: string}|null}} of */
+export function labelOf({ name, label, invite }) {
+  return invite?.label || label || name;
+}
+
+/** Its heading: that, and its name where it is another one. @param {{name: string, label?: string|null, invite?: {label: string}|null}} of */
+export function heading(of) {
+  const called = labelOf(of);
+  return [h('h3', { class: called === of.name ? 'mono' : '', text: called }), called !== of.name && h('span', { class: 'mono name', text: of.name })];
+}
+
+/** What it has of what it may have. @param {Connector} of */
+function quota({ quota: { sites, mbps }, applications: all }) {
+  return [sites !== null && `${all.length} of ${sites} applications`, mbps !== null && `${mbps} Mbit/s`];
+}
+
 /** @param {Connector} of @param {Actions} actions */
 function connectorCard(of, { revoke }) {
-  const called = of.label || of.name;
+  const called = labelOf(of);
   const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name, part: `revoke ${of.name}` }, 'aria-label': `Revoke ${called}`, on: { click: () => revoke(of) } });
   const { figures } = of;
   const told = [
-    of.label && of.name,
+    of.label && of.label !== called && `machine ${of.label}`,
     of.source && `from ${of.source}`,
     of.version && `postern ${of.version}`,
-    of.invite && `by invite ${of.invite.label || of.invite.id}`,
+    ...quota(of),
+    of.invite && `by invite ${of.invite.id}`,
     `enrolled ${time(of.enrolled_at)}`,
     `last called ${time(of.called_at)}`,
     of.last_visit && `last visit ${time(of.last_visit)}`,
@@ -56,11 +73,11 @@ function connectorCard(of, { revoke }) {
   ];
   return h('li', { class: 'connector', data: { id: of.name } },
     h('div', { class: 'connector-head' },
-      h('h3', { class: of.label ? '' : 'mono', text: called }),
+      heading(of),
       state(of.connected),
       h('span', { class: 'dim', text: told.filter(Boolean).join(' · ') }),
       button),
-    of.applications.length > 0 && h('div', { class: 'scroll' }, applications(of)));
+    of.applications.length > 0 && h('div', { class: 'scroll stacked' }, applications(of)));
 }
 
 /** The columns of the table: name, what it means, how it is aligned. */
@@ -80,7 +97,7 @@ const COLUMNS = [
 function applications(of) {
   const heads = COLUMNS.map(([name, title, kind]) => h('th', { scope: 'col', role: 'columnheader', class: kind, title, text: name }));
   // On narrow screens rows are blocks, which would make it no table: so it says that it is one.
-  return h('table', { role: 'table', 'aria-label': `Applications of ${of.label || of.name}` },
+  return h('table', { role: 'table', 'aria-label': `Applications of ${labelOf(of)}` },
     h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ...heads)),
     h('tbody', { role: 'rowgroup' }, ...of.applications.map(application)));
 }
@@ -116,5 +133,5 @@ function state(isConnected) {
 /** A moment as people here write it. @param {string} text */
 export function time(text) {
   const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? '–' : date.toLocaleString();
+  return Number.isNaN(date.getTime()) ? '–' : date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 }

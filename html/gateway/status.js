@@ -4,8 +4,9 @@ import { showStrip } from '../common/announce.js';
 import { openDialog } from '../common/dialog.js';
 import { byId, debounce, fill, h } from '../common/dom.js';
 import { themeSwitch } from '../common/theme.js';
-import { createFetch, readData } from '../common/transport.js';
-import { focusedPart, partOf, showConnectors, time } from './connectors.js';
+import { createFetch, jsonRequest, readData } from '../common/transport.js';
+import { focusedPart, heading, labelOf, partOf, showConnectors, time } from './connectors.js';
+import { askInvite, askTakeBack, inviteHeads, inviteRows, invitesShown, showInvite, showToken } from './invites.js';
 import { refusals, totals } from './totals.js';
 
 /** Time between two refreshes, in ms. */
@@ -25,6 +26,10 @@ let asked = 0;
 let starts = [0];
 /** Where the next page begins. @type {number|null} */
 let next = null;
+/** The invites as they were told last. @type {Invite[]} */
+let invites = [];
+/** Whether all of them are shown. */
+let showsAll = false;
 /** What is shown where, as JSON. @type {Map<HTMLElement, string>} */
 const shown = new Map();
 const search = byId('search', HTMLInputElement);
@@ -43,6 +48,9 @@ search.addEventListener('input', debounce(() => turnTo([0]), TYPING_MS));
 sort.addEventListener('change', () => turnTo([0]));
 byId('previous').addEventListener('click', () => starts.length > 1 && turnTo(starts.slice(0, -1)));
 byId('next').addEventListener('click', () => next !== null && turnTo([...starts, next]));
+byId('all-invites').addEventListener('click', () => { showsAll = !showsAll; showInvites(); });
+byId('invite').addEventListener('click', invite);
+fill(byId('invite-heads'), ...inviteHeads());
 themeSwitch();
 refresh();
 
@@ -58,8 +66,9 @@ async function refresh() {
   const mine = asked;
   const wanted = new URLSearchParams({ search: search.value, sort: sort.value, offset: String(starts.at(-1)), lines: String(LINES) });
   try {
-    const status = await ask('GET', `/api/status?${wanted}`);
+    const [status, told] = await Promise.all([ask('GET', `/api/status?${wanted}`), ask('GET', '/api/invites')]);
     if (mine !== asked) return;
+    invites = told.invites;
     show(status);
     showStrip(byId('trouble'), '');
   } catch (error) {
@@ -69,13 +78,17 @@ async function refresh() {
   timer = setTimeout(refresh, REFRESH_MS);
 }
 
-/** @param {{name: string, label?: string|null}} of */
-async function revoke({ name, label }) {
+/** @param {Connector} of */
+async function revoke(of) {
+  const { name, invite: by } = of;
+  const called = labelOf(of);
   const isSure = await openDialog({
-    title: 'Revoke this connector?',
+    title: `Revoke ${called}?`,
     body: [
-      h('p', {}, h('strong', { class: 'mono', text: name }), label && ` (${label})`, ' is disconnected at once and stays out until you allow it again; its names and ports stay its own for 30 days.'),
-      h('p', { text: 'The invite that it came by lets nobody in any more, also where it is the relay’s --enroll-token; where no other is left, a new token is shown once. Connectors that are enrolled need none.' }),
+      h('p', {}, h('strong', { text: called }), called !== name && [' (', h('span', { class: 'mono', text: name }), ')'], ' is disconnected at once and stays out until you allow it again; its names and ports stay its own for 30 days.'),
+      h('p', { text: by
+        ? `The invite that it came by (${by.label || by.id}) lets nobody in any more, also where it is the relay’s --enroll-token; where no other is left, a new token is shown once. Connectors that are enrolled need none.`
+        : 'It came without an invite: where the relay asks for none, whoever reaches it can enrol under another name.' }),
     ],
     actions: [{ label: 'Keep', value: false }, { label: 'Revoke', value: true, kind: 'danger' }],
     harmless: true,
@@ -83,18 +96,21 @@ async function revoke({ name, label }) {
   if (!isSure) return;
   const done = await change(`/api/connectors/${encodeURIComponent(name)}`);
   showStrip(byId('unsaved'), done?.saved === false ? `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.` : '');
-  if (done?.enroll_token) showToken(done.enroll_token);
+  if (done?.enroll_token) {
+    showToken({ title: 'A new enrol token', text: 'The earlier one lets nobody in any more. This one is shown once: keep it for new connectors.', token: done.enroll_token });
+  }
 }
 
-function showToken(token) {
-  return openDialog({
-    title: 'A new enrol token',
-    body: [
-      h('p', { text: 'The earlier one lets nobody in any more. This one is shown once: keep it for new connectors.' }),
-      h('p', {}, h('code', { class: 'token', text: token })),
-    ],
-    actions: [{ label: 'Done', value: undefined }],
-  });
+async function invite() {
+  const made = await askInvite((terms) => ask('POST', '/api/invites', terms));
+  if (!made) return;
+  refresh();
+  showInvite(made);
+}
+
+/** @param {Invite} of */
+async function takeBack(of) {
+  if (await askTakeBack(of)) change(`/api/invites/${encodeURIComponent(of.id)}`);
 }
 
 /** Does it and shows what has come of it; nothing where it failed. */
@@ -109,9 +125,9 @@ async function change(path) {
   }
 }
 
-/** The `data` of an answer. */
-async function ask(method, path) {
-  return readData(await send(path, { method }));
+/** The `data` of an answer. @param {string} method @param {string} path @param {object} [body] */
+async function ask(method, path, body) {
+  return readData(await send(path, body ? jsonRequest(method, body) : { method }));
 }
 
 function showTrouble(error) {
@@ -134,11 +150,23 @@ function show(status) {
   byId('refused').hidden = refused.length === 0;
   showIn(byId('refusals'), refused.map((row) => row.textContent), () => refused);
   byId('empty').hidden = enrolled > 0;
-  byId('command').textContent = `postern start --server ${status.url} --enroll-token TOKEN`;
+  byId('command').textContent = `postern start --server ${status.url}${status.asks_token ? ' --enroll-token TOKEN' : ''}`;
+  byId('no-token').hidden = status.asks_token;
+  showInvites();
   showPager(status, start);
   showConnectors(byId('connectors'), connectors, { revoke });
   byId('out').hidden = status.revoked.length === 0;
   showIn(byId('revoked'), status.revoked, () => status.revoked.map(revoked));
+}
+
+function showInvites() {
+  const few = invitesShown(invites, showsAll);
+  byId('invites-box').hidden = few.length === 0;
+  showIn(byId('invites'), few, () => inviteRows(few, takeBack));
+  const all = byId('all-invites');
+  all.hidden = !showsAll && few.length === invites.length;
+  all.textContent = showsAll ? 'Show fewer' : `Show all ${invites.length.toLocaleString()}`;
+  byId('no-invites').hidden = few.length > 0 || !byId('no-token').hidden;
 }
 
 /** Nothing is built anew without a reason: what has the focus keeps it. @param {HTMLElement} host @param {any} data @param {() => Node[]} build */
@@ -184,10 +212,9 @@ function factRows(status) {
 
 function revoked(of) {
   const allow = () => change(`/api/revoked/${encodeURIComponent(of.name)}`);
-  const called = of.label || of.name;
   return h('li', { class: 'connector' },
     h('div', { class: 'connector-head' },
-      h('h3', { class: of.label ? '' : 'mono', text: called }),
-      h('span', { class: 'dim', text: [of.label && of.name, `revoked ${time(of.revoked_at)}`].filter(Boolean).join(' · ') }),
-      h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name, part: `allow ${of.name}` }, 'aria-label': `Allow ${called} again`, on: { click: allow } })));
+      heading(of),
+      h('span', { class: 'dim', text: `revoked ${time(of.revoked_at)}` }),
+      h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name, part: `allow ${of.name}` }, 'aria-label': `Allow ${labelOf(of)} again`, on: { click: allow } })));
 }

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::app_state::AppState;
 use super::call_stats;
 use super::certificates;
+use super::connector_auth::Enrolment;
 use super::gateway::forwarded;
 use super::invites::InviteTerms;
 use super::metrics;
@@ -286,6 +287,7 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "domain": urls.domain,
         "tunnel_port": urls.tunnel.port(),
         "fingerprint": urls.fingerprint,
+        "asks_token": app.service.enrolment == Enrolment::WithToken,
         "enrolled": enrolled,
         "connected": connected,
         "matching": page.matching,

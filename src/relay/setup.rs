@@ -46,7 +46,8 @@ pub(super) struct Service {
     pub(super) store: StateStore,
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
-    enrolment: Enrolment,
+    /// Whether connectors that are unknown need an enrol token.
+    pub(super) enrolment: Enrolment,
     /// What each connector may have.
     pub(super) quota: Quota,
     calls: RateLimiter,

@@ -147,6 +147,47 @@ fn the_common_token_and_that_of_the_first_start_are_marked() {
     );
 }
 
+/// The operator's cookie goes along with what a tenant's page asks for, as both are names of one site: its origin is
+/// what keeps that out.
+#[test]
+fn a_tenants_page_makes_no_invite_with_the_operators_cookie() {
+    let relay = Relay::start(&[PUBLIC]);
+    let token = relay.operator_token();
+    let code = format!("code={token}");
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let entered = relay.client().send("POST", "/auth", &form, code.as_bytes());
+    let cookie = entered
+        .header("set-cookie")
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap()
+        .to_owned();
+    let ask = |method: &str, path: &str, more: &[(&str, &str)]| {
+        let own = [("Cookie", cookie.as_str()), ("X-Forwarded-Proto", "https")];
+        let headers = [&own[..], more].concat();
+        relay.client().send(method, path, &headers, b"{}")
+    };
+    let json = ("Content-Type", "application/json");
+    for more in [
+        &[json, ("Origin", "https://shop.localhost")][..],
+        &[json, ("Origin", "null")],
+        &[json, ("Sec-Fetch-Site", "same-site")],
+        &[("Content-Type", "text/plain")],
+    ] {
+        let refused = ask("POST", "/api/invites", more).status();
+        assert!(refused == 403 || refused == 415, "{more:?}: {refused}");
+    }
+    assert_eq!(listed(relay.home()).len(), 1, "that of the first start");
+    let made = ask("POST", "/api/invites", &[json]);
+    assert_eq!(made.status(), 200, "{}", made.text());
+    assert_eq!(made.header("cache-control"), Some("no-store"));
+    let secret = made.data()["token"].as_str().unwrap().to_owned();
+    let again = ask("GET", "/api/invites", &[]);
+    assert!(again.status() == 200 && !again.text().contains(&secret));
+    assert_eq!(relay.client().get("/api/invites").status(), 401);
+}
+
 /// Many come by it at the same moment, and each with a good token.
 #[test]
 fn an_invite_lets_in_no_more_than_it_says_however_they_race() {

@@ -160,12 +160,12 @@ fn the_operators_page_is_accessible_in_every_look() {
     // Each figure says of what at any width.
     page.viewport(360, 740);
     assert_eq!(
-        page.eval("(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('.scroll'))"),
+        page.eval("[...document.querySelectorAll('.scroll')].every(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)"),
         true
     );
     assert_eq!(
         page.eval(
-            "getComputedStyle(document.querySelector('td:nth-child(5)'), '::before').content"
+            "getComputedStyle(document.querySelector('.connector td:nth-child(5)'), '::before').content"
         ),
         "\"Last visit\""
     );

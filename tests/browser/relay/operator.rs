@@ -1,10 +1,12 @@
 //! The operator's page where there is much to see: searched, sorted and paged by the relay, and built anew only where
 //! something has changed.
 
+use serde_json::json;
+
 use crate::relay::looks::look;
 use support::Browser;
 use support::chromium::Page;
-use support::relay::crowded;
+use support::relay::{Relay, body, crowded, with};
 
 /// Connectors, and applications of each.
 const CROWD: (usize, usize) = (2_000, 5);
@@ -87,5 +89,108 @@ fn thousands_of_connectors_are_paged_and_searched_and_stay_usable() {
         page.eval("document.querySelector('#pager').scrollIntoView(false); 1");
         page.screenshot(&format!("relay-operator-pager-{name}"));
     }
+    assert_eq!(page.errors(), Vec::<String>::new());
+}
+
+/// What is labelled "anna-laptop" is that wherever the operator meets it, and its token is shown once.
+#[test]
+fn invites_are_made_and_taken_back_on_the_page_and_name_who_came_by_them() {
+    let token = ["--enroll-token", "chosen-by-the-operator"];
+    let relay = Relay::start(&[&token[..], &["--quota-sites=5", "--quota-mbps=10"]].concat());
+    let page = Browser::shared().page();
+    page.goto(relay.said("Status page: ").trim());
+    page.wait_for("document.querySelectorAll('#invites tr').length === 1");
+    let common = page.text("#invites tr");
+    assert!(
+        common.contains("Common token") && common.contains("never"),
+        "{common}"
+    );
+
+    page.click("#invite");
+    page.wait_for("document.activeElement.id === 'invite-label'");
+    look(&page, "operator-invite");
+    page.fill("#invite-uses", "0");
+    page.click("dialog text=Make invite");
+    assert_eq!(
+        page.eval("document.querySelector('#invite-uses').validity.valid"),
+        false
+    );
+    page.fill("#invite-uses", "2");
+    page.fill("#invite-label", "anna-laptop");
+    page.press("Enter");
+    page.wait_for("document.querySelector('dialog .token')");
+    let token = page.text("dialog .token");
+    assert_eq!(token.len(), 40, "{token}");
+    assert!(page.text("dialog").contains("2 new connectors"));
+    look(&page, "operator-invite-made");
+    page.click("dialog text=Done");
+    page.wait_for("!document.querySelector('dialog')");
+    assert_eq!(page.eval("document.activeElement.id"), "invite");
+    page.wait_for("document.querySelectorAll('#invites tr').length === 2");
+    let shown = page.eval("document.documentElement.outerHTML");
+    assert!(
+        !shown.as_str().unwrap().contains(&token),
+        "it was shown once"
+    );
+
+    let said = json!({"enroll_token": token, "label": "debian"});
+    relay.assign(&with(body("postern_1", "shop", "http", 1), said));
+    page.reload();
+    page.wait_for("document.querySelector('.connector')");
+    assert_eq!(page.text(".connector h3"), "anna-laptop");
+    let head = page.text(".connector-head");
+    for part in [
+        "postern_1",
+        "machine debian",
+        "1 of 5 applications",
+        "10 Mbit/s",
+    ] {
+        assert!(head.contains(part), "{part} in {head}");
+    }
+    let made = page.text("#invites tr");
+    for part in ["anna-laptop", "1 of 2", "postern_1", "good"] {
+        assert!(made.contains(part), "{part} in {made}");
+    }
+    look(&page, "operator-invites");
+    page.click(".connector [data-name]");
+    page.wait_for("document.querySelector('dialog h2')?.textContent === 'Revoke anna-laptop?'");
+    let asked = page.text("dialog .dialog-body");
+    assert!(
+        asked.contains("(postern_1)") && asked.contains("came by (anna-laptop)"),
+        "{asked}"
+    );
+    page.click("dialog text=Keep");
+    page.wait_for("!document.querySelector('dialog')");
+
+    page.click("#invites tr:first-child button");
+    page.wait_for("document.querySelector('dialog')");
+    assert!(page.text("dialog").contains("“anna-laptop”"));
+    page.click("dialog text=Take back");
+    page.wait_for("document.querySelectorAll('#invites tr').length === 1");
+    page.click("#invites tr:first-child button");
+    page.wait_for("document.querySelector('dialog')");
+    page.click("dialog text=Take back");
+    page.wait_for("!document.querySelector('#no-invites').hidden");
+    page.click("#all-invites");
+    page.wait_for("document.querySelector('#invites')?.innerText.includes('forbidden')");
+    assert!(
+        page.text(".connector h3") == "anna-laptop",
+        "who came by it stays"
+    );
+    assert_eq!(page.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn the_page_of_a_relay_that_asks_for_no_token_says_so() {
+    let relay = Relay::start(&[]);
+    let page = Browser::shared().page();
+    page.goto(relay.said("Status page: ").trim());
+    page.wait_for("!document.querySelector('#no-token').hidden");
+    assert!(!page.text("#command").contains("TOKEN"));
+    assert_eq!(
+        page.eval("document.querySelector('#no-invites').hidden"),
+        true
+    );
+    look(&page, "operator-no-token");
     assert_eq!(page.errors(), Vec::<String>::new());
 }
