@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,6 +13,8 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::json;
 use support::front::Front;
 use support::gateway::{Client, application, read_request};
+use support::kill_on_drop::KillOnDrop;
+use support::postern::{Home, binary};
 use support::relay::{PASSWORD, Relay, body, with};
 use support::{TIMEOUT, free_port, holds_within, wait_until};
 
@@ -34,7 +37,22 @@ impl Behind {
             "--trust-proxy=127.0.0.1",
         ]);
         let caddy = Front::caddy_with_tls(relay.address, port);
-        let root = caddy.dir().join("caddy/pki/authorities/local/root.crt");
+        Behind::at(relay, caddy, port)
+    }
+
+    /// Without a domain.
+    fn start_on_localhost() -> Behind {
+        let port = free_port();
+        let relay = Relay::start(&[
+            &format!("--public-url=https://localhost:{port}"),
+            "--trust-proxy=127.0.0.1",
+        ]);
+        let caddy = Front::caddy_of_localhost(relay.address, port);
+        Behind::at(relay, caddy, port)
+    }
+
+    fn at(relay: Relay, caddy: Front, port: u16) -> Behind {
+        let root = root_of(&caddy);
         assert!(caddy.address.ip().is_loopback());
         wait_until(TIMEOUT, "Caddy's authority, in its own directory", || {
             root.exists()
@@ -112,6 +130,11 @@ impl Behind {
     }
 }
 
+/// The certificate of its authority.
+fn root_of(caddy: &Front) -> PathBuf {
+    caddy.dir().join("caddy/pki/authorities/local/root.crt")
+}
+
 /// Sends back what each request was.
 fn mirror() -> u16 {
     application(|mut stream| {
@@ -156,6 +179,33 @@ fn a_new_site_opens_by_https_without_a_wildcard() {
         "shop-3.relay.test",
     ];
     assert_eq!(behind.certified(), names);
+}
+
+/// As the documentation has it: with the token that the relay has printed, and the authority named in the environment.
+#[test]
+fn without_a_domain_a_site_below_localhost_opens_by_https() {
+    let behind = Behind::start_on_localhost();
+    let (home, target) = (Home::new(), mirror());
+    let server = format!("https://localhost:{}", behind.port);
+    let mut share = KillOnDrop::new(binary()).args(["http", &target.to_string(), "--no-open"]);
+    share = share.args([
+        "--server",
+        &server,
+        "--enroll-token",
+        &behind.relay.first_token(),
+    ]);
+    for (name, value) in home.environment() {
+        share = share.env(name, value);
+    }
+    let share = share.env("SSL_CERT_FILE", root_of(&behind.caddy)).start();
+    let link = format!("https://http-{target}.localhost:{}/", behind.port);
+    wait_until(TIMEOUT, "the site's link", || {
+        share.stdout.text().contains(&link)
+    });
+    let name = format!("http-{target}.localhost");
+    assert_eq!(behind.get(&name, "/").unwrap().0, 200);
+    assert!(behind.get("other.localhost", "/").is_err());
+    assert_eq!(behind.certified(), [name, "localhost".to_owned()]);
 }
 
 #[test]

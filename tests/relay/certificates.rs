@@ -177,6 +177,9 @@ fn a_name_may_have_a_certificate_for_a_while_after_its_site() {
     assert_eq!(home.run(&["relay", "revoke", "one"]).code, Some(0));
     let relay = Relay::start_in(&home, &ARGS);
     assert_eq!(are(&relay), [200, 200, 404], "turned out");
+    for name in ["shop", "gone"] {
+        assert_eq!(visit(&relay, name), 410, "{name} has ended");
+    }
 }
 
 /// A clock that was wrong is no reason that it lasts for ever.

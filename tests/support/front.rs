@@ -70,6 +70,22 @@ impl Front {
         Front::of_caddy(&file, dir, address)
     }
 
+    /// Caddy with an authority of its own and names below localhost, on the port that visitors use, which `port` is.
+    #[track_caller]
+    pub fn caddy_of_localhost(relay: SocketAddr, port: u16) -> Front {
+        let (dir, address) = (directory(), (Ipv4Addr::LOCALHOST, port).into());
+        let file = deployed("Caddyfile.localhost");
+        // Another Caddy of this machine may have the port of its own API.
+        let ports = format!("\tadmin off\n\thttps_port {port}\n");
+        let (before, behind) = split(&file, "\thttps_port 8443\n");
+        let file = format!("{before}{ports}{behind}");
+        Front::of_caddy(
+            &file.replace("127.0.0.1:8180", &relay.to_string()),
+            dir,
+            address,
+        )
+    }
+
     fn of_caddy(file: &str, dir: tempfile::TempDir, address: SocketAddr) -> Front {
         let config = dir.path().join("Caddyfile");
         std::fs::write(&config, file).expect("a file is made");

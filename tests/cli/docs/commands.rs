@@ -62,6 +62,10 @@ impl Page {
                 format!("{} --enroll-token {TOKEN}", relay.url()),
             ),
             (
+                "--server https://localhost:8443 --enroll-token TOKEN",
+                format!("--server {} --enroll-token {TOKEN}", relay.url()),
+            ),
+            (
                 "--server https://relay.example",
                 format!("--server {} --enroll-token {TOKEN}", relay.url()),
             ),
@@ -138,7 +142,12 @@ impl Page {
             .map(|word| (*word).to_owned())
             .collect();
         if words[0] == "relay" {
-            args.push(format!("--data={}", dir.display()));
+            let number = self.running.len();
+            args.push(format!("--data={}-{number}", dir.display()));
+            // Each of a page's has its own.
+            if !line.contains("--tunnel-listen") {
+                args.push("--tunnel-listen=127.0.0.1:0".to_owned());
+            }
         }
         let mut command = KillOnDrop::new(binary()).args(&args);
         for (name, value) in self.home.environment() {
@@ -146,12 +155,17 @@ impl Page {
         }
         let process = command.env("POSTERN_DB_PASS", PASSWORD).start();
         let said = || process.stdout.text() + &process.stderr.text();
-        // A web client that is shared has an address of its own before.
-        let signs: &[&str] = match words.contains(&"--share") {
-            true => &["Site URL: "],
-            false => &["://", "onnected", "istening"],
-        };
-        let has_begun = holds_within(TIMEOUT, || signs.iter().any(|sign| said().contains(sign)));
+        // A web client that is shared has an address of its own before, and what goes to stderr may name the relay's.
+        let has_begun = holds_within(TIMEOUT, || {
+            if words.contains(&"--share") {
+                return said().contains("Site URL: ");
+            }
+            let has_address = process.stdout.text().contains("://");
+            has_address
+                || ["onnected", "istening"]
+                    .iter()
+                    .any(|sign| said().contains(sign))
+        });
         assert!(has_begun, "{}: {line}: {}", self.name, said());
         self.running.push((line.to_owned(), process));
     }

@@ -63,14 +63,29 @@ fn the_readme_is_short_and_its_links_lead_to_files() {
     }
 }
 
-/// But for its comments, and with blanks where it has tabs.
+/// But for their comments, and with blanks where they have tabs.
 #[test]
-fn the_page_of_the_relay_shows_the_caddyfile_as_it_is_deployed() {
-    let path = source::root().join("tests/deploy/Caddyfile");
-    let file = std::fs::read_to_string(path).unwrap();
-    let is_comment = |line: &&str| line.trim_start().starts_with('#');
-    let lines = file.lines().filter(|line| !is_comment(line));
-    let shown = lines.map(|line| line.replace('\t', "    "));
-    let shown = shown.collect::<Vec<_>>().join("\n");
-    assert!(source::pages()["relay"].contains(&shown), "{shown}");
+fn the_page_of_the_relay_shows_the_caddyfiles_as_they_are_deployed() {
+    for name in ["Caddyfile", "Caddyfile.localhost"] {
+        let path = source::root().join("tests/deploy").join(name);
+        let file = std::fs::read_to_string(path).unwrap();
+        let is_comment = |line: &&str| line.trim_start().starts_with('#');
+        let lines = file.lines().filter(|line| !is_comment(line));
+        let shown = lines.map(|line| line.replace('\t', "    "));
+        let shown = format!("<code>{}</code>", shown.collect::<Vec<_>>().join("\n"));
+        assert!(source::pages()["relay"].contains(&shown), "{shown}");
+    }
+}
+
+/// A reader looks for words in a list of headings, not for sentences.
+#[test]
+fn headings_are_short() {
+    for (name, html) in source::pages() {
+        for heading in html.split("<h2 id=\"").skip(1) {
+            let (_, text) = heading.split_once('>').unwrap();
+            let (text, _) = text.split_once("</h2>").unwrap();
+            let words = text.split_whitespace().count();
+            assert!(words <= 7, "{name}: {text}");
+        }
+    }
 }
