@@ -152,6 +152,7 @@ function show(status) {
   byId('empty').hidden = enrolled > 0;
   byId('command').textContent = `postern start --server ${status.url}${status.asks_token ? ' --enroll-token TOKEN' : ''}`;
   byId('no-token').hidden = status.asks_token;
+  byId('invite').hidden = !status.asks_token;
   showInvites();
   showPager(status, start);
   showConnectors(byId('connectors'), connectors, { revoke });

@@ -187,6 +187,7 @@ fn the_page_of_a_relay_that_asks_for_no_token_says_so() {
     page.goto(relay.said("Status page: ").trim());
     page.wait_for("!document.querySelector('#no-token').hidden");
     assert!(!page.text("#command").contains("TOKEN"));
+    assert_eq!(page.eval("document.querySelector('#invite').hidden"), true);
     assert_eq!(
         page.eval("document.querySelector('#no-invites').hidden"),
         true
