@@ -221,9 +221,9 @@ server in front, and name it with --public-url.",
     pub(crate) const LIST: Command = Command {
         name: "relay list",
         brief: "show who is enrolled, from where, and what passes",
-        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: NAME, STATUS, \
-            ENROLLED, URL, TARGET, LABEL (the connector's machine), SOURCE, VERSION, INVITE (what let it in), LAST VISIT, \
-            TRAFFIC.",
+        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: LABEL (its \
+            invite's, else its machine's name), NAME (for 'revoke'), STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION, \
+            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC.",
         flags: &[DATA, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -254,7 +254,7 @@ server in front, and name it with --public-url.",
         name: "relay invites",
         brief: "show which were made, and who came by them",
         about: "Lists the invites of the relay on this machine: ID, STATUS (good, used, over, forbidden), USED, MADE, ENDS, \
-            LABEL, BY (who came by it).",
+            LABEL (or where it is from), BY (who came by it).",
         flags: &[DATA, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
