@@ -246,6 +246,13 @@ impl Invites {
         }
     }
 
+    /// Marks the one that the first start has made.
+    pub(super) fn mark_first(&mut self, id: &str) {
+        if let Some(invite) = self.find_mut(id) {
+            invite.is_first = true;
+        }
+    }
+
     /// Forgets those whose end was before `cutoff`.
     pub(super) fn sweep(&mut self, cutoff: &str) {
         self.0.retain(|invite| {

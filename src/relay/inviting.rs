@@ -31,7 +31,7 @@ impl Service {
     /// Makes an invite on terms that have been checked.
     pub(super) fn invite(&self, terms: InviteTerms) -> Result<Made, ApiError> {
         let made = self.store.writer().update(|state| {
-            make(state, terms, false).map_err(|TooMany| {
+            make(state, terms).map_err(|TooMany| {
                 ApiError::too_many("there are as many invites as are kept: take some back first")
             })
         })?;
@@ -56,19 +56,21 @@ impl Service {
     }
 }
 
-/// Adds an invite with a token of its own to the state; `is_first` where the first start makes it.
-pub(super) fn make(
-    state: &mut RelayState,
-    terms: InviteTerms,
-    is_first: bool,
-) -> Result<Made, TooMany> {
+/// Adds an invite with a token of its own to the state.
+pub(super) fn make(state: &mut RelayState, terms: InviteTerms) -> Result<Made, TooMany> {
     let now = SystemTime::now();
     state.sweep(&cutoff(now));
     let token = Zeroizing::new(random::token());
-    let mut invite = Invite::new(SecretHash::of(&token), terms, now);
-    invite.is_first = is_first;
+    let invite = Invite::new(SecretHash::of(&token), terms, now);
     state.invites.add(invite.clone(), &rfc3339(now))?;
     Ok(Made { token, invite })
+}
+
+/// Adds the one that the first start of a relay makes by itself.
+pub(super) fn make_first(state: &mut RelayState) -> Result<Made, TooMany> {
+    let made = make(state, InviteTerms::default())?;
+    state.invites.mark_first(&made.invite.id);
+    Ok(made)
 }
 
 /// What the operator sees of the invites of a state.

@@ -31,6 +31,7 @@ mod offline;
 mod operator;
 mod policy;
 mod quota;
+mod refusals;
 mod revocation;
 mod secret;
 mod server;

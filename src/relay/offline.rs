@@ -55,7 +55,7 @@ pub fn invite(
     let store = StateStore::open(data, &mut Vec::new())?;
     let made = store
         .writer()
-        .update(|state| inviting::make(state, terms, false).map_err(|TooMany| StateError::Invites));
+        .update(|state| inviting::make(state, terms).map_err(|TooMany| StateError::Invites));
     made.map(|made| (made.token.clone(), made.shown()))
 }
 

@@ -16,7 +16,7 @@ use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
 use super::gateway::{Gateway, GatewayConfig};
-use super::invites::{Invite, InviteTerms};
+use super::invites::Invite;
 use super::inviting::{self, Made};
 use super::metrics;
 use super::operator::Operator;
@@ -411,7 +411,7 @@ fn invites_at_start(
 
 fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), StateError> {
     let Made { token, invite } = store.writer().update(|state| {
-        let made = inviting::make(state, InviteTerms::default(), true);
+        let made = inviting::make_first(state);
         made.map_err(|_| StateError::Invites)
     })?;
     Ok((token, invite.expires.unwrap_or_default()))

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, Surroundings};
-use super::call_stats::{FULL, NO_PORT, QUOTA, with_reason};
+use super::call_stats::{NO_PORT, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::connects::Connects;
 use super::gateway::{Site, Sites};
@@ -20,7 +20,7 @@ use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
 use super::sites::SiteTable;
-use super::state::{Application, Connector, NotAllowed, RelayState, cutoff};
+use super::state::{Application, Connector, RelayState, cutoff};
 use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
 use crate::http::ApiError;
@@ -437,62 +437,5 @@ impl From<AllocError> for SetupError {
             AllocError::Outdated => Self::Outdated,
             error => Self::Refused(error.into()),
         }
-    }
-}
-
-impl From<AuthError> for ApiError {
-    fn from(error: AuthError) -> Self {
-        let refused = Self::new(error.status(), error.message());
-        if error == AuthError::Full {
-            return with_reason(refused, FULL);
-        }
-        refused
-    }
-}
-
-impl From<NotAllowed> for ApiError {
-    fn from(error: NotAllowed) -> Self {
-        match error {
-            NotAllowed::NotRevoked => Self::not_found("no connector of this name was revoked"),
-            NotAllowed::Full => AuthError::Full.into(),
-        }
-    }
-}
-
-impl From<AllocError> for ApiError {
-    fn from(error: AllocError) -> Self {
-        // 403, not 429, where waiting helps nobody: connectors do not ask again by themselves, and show what was said.
-        let (reason, status, message) = match error {
-            AllocError::TooMany => (
-                QUOTA,
-                429,
-                "this connector has as many applications as it may (100): give some back first".into(),
-            ),
-            AllocError::OverQuota(most) => (
-                QUOTA,
-                403,
-                format!(
-                    "this relay's quota for one connector is {most} applications (--quota-sites), and this one has \
-                     them: remove one, or ask the operator of the relay"
-                ),
-            ),
-            AllocError::NoPort => (
-                NO_PORT,
-                403,
-                "no public port of this relay is free: all of its --ports are in use, or kept for those who had them \
-                 not long ago; its operator can give it more"
-                    .into(),
-            ),
-            AllocError::Exhausted(what) => (FULL, 429, format!("the relay is full: {what}")),
-            AllocError::Outdated => (FULL, 429, "the relay is full: ask again".into()),
-        };
-        with_reason(Self::new(status, message), reason)
-    }
-}
-
-impl From<state_store::Error> for ApiError {
-    fn from(error: state_store::Error) -> Self {
-        log::debug!("refused, as the state is not saved: {error}"); // the store has said it once
-        Self::internal("the relay cannot save its state: its log says why")
     }
 }
