@@ -136,7 +136,10 @@ impl<'e> Exchange<'e> {
     /// Goes on as far as one turn leads, without waiting.
     pub(crate) fn step(&mut self) -> Step {
         match self.turn() {
-            Err(outcome) => Step::Ended(outcome),
+            Err(outcome) => {
+                self.transfer.answer.give_back_buffer();
+                Step::Ended(outcome)
+            }
             Ok(false) if self.waits_for_answer() => Step::Quiet,
             Ok(_) => Step::Busy,
         }
@@ -273,7 +276,10 @@ impl<'e> Exchange<'e> {
                 self.transfer.answer.filled(count);
                 Ok(true)
             }
-            failed if would_block(&failed) => Ok(false),
+            failed if would_block(&failed) => {
+                self.transfer.answer.give_back_buffer();
+                Ok(false)
+            }
             Err(error) => {
                 log::debug!("http: an upstream broke: {error}");
                 Err(self.transfer.answer.broke(error))

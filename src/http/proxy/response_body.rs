@@ -1,5 +1,6 @@
 //! The way down of an exchange: what the upstream has sent and the client has not taken.
 
+use std::cell::Cell;
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::ops::Range;
@@ -13,6 +14,11 @@ use super::rules::Rules;
 const SMALL_BUFFER: usize = 8 * 1024;
 /// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
 const LARGE_BUFFER: usize = 128 * 1024;
+
+thread_local! {
+    /// A small buffer that the next answer on this thread reads into: one that is waited for has none.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// An answer on its way.
 pub(super) struct ResponseBody {
@@ -141,7 +147,12 @@ impl ResponseBody {
             self.fresh = 0..0;
         }
         if self.buffer.is_empty() {
-            self.buffer = vec![0; SMALL_BUFFER];
+            let spare = SPARE.take();
+            self.buffer = if spare.is_empty() {
+                vec![0; SMALL_BUFFER]
+            } else {
+                spare
+            };
         } else if self.fresh.end == self.buffer.len() && self.fresh.start > 0 {
             self.buffer.copy_within(self.fresh.clone(), 0);
             self.fresh = 0..self.fresh.len();
@@ -151,6 +162,14 @@ impl ResponseBody {
         self.buffer
             .get_mut(self.fresh.end..)
             .filter(|room| !room.is_empty())
+    }
+
+    /// Nothing is read for now: a small buffer is the next one's, unless something is left in it.
+    pub(super) fn give_back_buffer(&mut self) {
+        if self.fresh.is_empty() && self.body.is_empty() && self.buffer.len() == SMALL_BUFFER {
+            (self.fresh, self.body) = (0..0, 0..0);
+            SPARE.set(std::mem::take(&mut self.buffer));
+        }
     }
 
     pub(super) fn filled(&mut self, count: usize) {
