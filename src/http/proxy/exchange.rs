@@ -75,8 +75,8 @@ impl Transfer {
     /// Of a request with this `head`, of which nothing was sent.
     pub(crate) fn new(head: &Head, request: RequestBody) -> Transfer {
         Transfer {
+            answer: ResponseBody::new(ResponseHead::new(head), request.moved),
             request,
-            answer: ResponseBody::new(ResponseHead::new(head)),
             gone: None,
             is_early: false,
         }

@@ -39,7 +39,7 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    pub(super) fn new(head: ResponseHead) -> ResponseBody {
+    pub(super) fn new(head: ResponseHead, now: Instant) -> ResponseBody {
         ResponseBody {
             head,
             buffer: Vec::new(),
@@ -49,7 +49,7 @@ impl ResponseBody {
             body: 0..0,
             received: false,
             sent: 0,
-            moved: Instant::now(),
+            moved: now,
         }
     }
 
