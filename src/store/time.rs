@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::digits::digits;
+
 const SECONDS_A_DAY: u64 = 86_400;
 
 /// Seconds since 1970, UTC.
@@ -35,8 +37,11 @@ pub fn rfc3339(time: SystemTime) -> String {
 /// `2026-01-31T23:59:59.123Z`: the same with milliseconds.
 pub fn rfc3339_millis(time: SystemTime) -> String {
     let elapsed = since_epoch(time);
-    let millis = elapsed.subsec_millis();
-    format!("{}.{millis:03}Z", date_time(elapsed.as_secs()))
+    let mut text = date_time(elapsed.as_secs());
+    text.push('.');
+    text.push_str(digits(elapsed.subsec_millis().into(), 3, &mut [0; 20]));
+    text.push('Z');
+    text
 }
 
 /// The point in time that a text of RFC 3339 names, from 1970 on; parts of a second are left out. `None` where it is no
@@ -115,7 +120,20 @@ fn date_time(seconds: u64) -> String {
     let (year, month, day) = civil(seconds / SECONDS_A_DAY);
     let of_day = seconds % SECONDS_A_DAY;
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
+    let mut text = String::with_capacity("2026-01-31T23:59:59.123Z".len());
+    let parts = [
+        (year, 4, "-"),
+        (month, 2, "-"),
+        (day, 2, "T"),
+        (hour, 2, ":"),
+        (minute, 2, ":"),
+        (second, 2, ""),
+    ];
+    for (number, width, after) in parts {
+        text.push_str(digits(number, width, &mut [0; 20]));
+        text.push_str(after);
+    }
+    text
 }
 
 /// Year, month and day, both from 1, of a count of days since 1970-01-01.

@@ -1,6 +1,7 @@
 //! A request's line in the log. Its length is capped, and so are the lines a minute of requests that
 //! fail: no visitor fills the disk with them.
 
+use crate::store::digits::{digits, dotted};
 use crate::sync::{LogWindow, Mutex};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant};
 /// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
 /// are short where they come from.
 const SHOWN_PATH: usize = 500;
+
+/// Bytes of a line beside its words: an address, numbers and spaces. Default 96.
+const REST: usize = 96;
 
 /// What a line tells.
 pub(super) struct AccessLine<'a> {
@@ -56,17 +60,33 @@ impl AccessLog {
 }
 
 fn write(line: &AccessLine<'_>) {
-    log::info!(
-        target: "postern::access",
-        "{} {} {} {} {} {} {:.1}",
-        line.source,
-        line.site,
-        line.method,
-        shown(line.path),
-        line.status,
-        line.bytes,
-        line.took.as_secs_f64() * 1000.0
-    );
+    log::info!(target: "postern::access", "{}", text(line));
+}
+
+/// Put together without the formatter: each request has such a line.
+fn text(line: &AccessLine<'_>) -> String {
+    let (path, mut room) = (shown(line.path), [0; 20]);
+    let words = [line.site, line.method, &path];
+    let length: usize = words.iter().map(|word| word.len()).sum();
+    let mut text = String::with_capacity(length + REST);
+    match line.source {
+        IpAddr::V4(source) => text.push_str(dotted(source, &mut [0; 16])),
+        IpAddr::V6(source) => text.push_str(&source.to_string()),
+    }
+    for word in words {
+        text.push(' ');
+        text.push_str(word);
+    }
+    let bytes = u64::try_from(line.bytes).unwrap_or(u64::MAX);
+    let micros = u64::try_from(line.took.as_micros()).unwrap_or(u64::MAX);
+    let tenths = micros.saturating_add(50) / 100;
+    for number in [line.status.into(), bytes, tenths / 10] {
+        text.push(' ');
+        text.push_str(digits(number, 1, &mut room));
+    }
+    text.push('.');
+    text.push_str(digits(tenths % 10, 1, &mut room));
+    text
 }
 
 /// A path that is cut ends in `…`, which no path can.
@@ -74,5 +94,27 @@ fn shown(path: &str) -> Cow<'_, str> {
     match path.get(..SHOWN_PATH) {
         Some(begin) if path.len() > SHOWN_PATH => Cow::Owned(format!("{begin}…")),
         _ => Cow::Borrowed(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_who_asked_for_what_and_how_it_ended() {
+        let mut line = AccessLine {
+            source: IpAddr::from([192, 0, 2, 7]),
+            site: "shop",
+            method: "GET",
+            path: "/a",
+            status: 200,
+            bytes: 1234,
+            took: Duration::from_micros(12_387),
+        };
+        assert_eq!(text(&line), "192.0.2.7 shop GET /a 200 1234 12.4");
+        line.source = "2001:db8::7".parse().unwrap();
+        (line.status, line.bytes, line.took) = (0, 0, Duration::ZERO);
+        assert_eq!(text(&line), "2001:db8::7 shop GET /a 0 0 0.0");
     }
 }
