@@ -1,7 +1,5 @@
 //! Connections that have no thread: what they wait for, and since when.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use rustix::io::Errno;
 use super::admitted::Admitted;
 use crate::net::Waker;
 use crate::net::poll::timespec;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{CountedMap, Mutex, MutexGuard};
 
 /// Sockets that are looked after before what they have to send is sent. Default 64: a batch of small
 /// packets.
@@ -49,30 +47,8 @@ struct Ready {
 
 #[derive(Default)]
 struct Lot {
-    parked: HashMap<u64, ParkedConnection, BuildHasherDefault<CountedHasher>>,
+    parked: CountedMap<ParkedConnection>,
     is_closed: bool,
-}
-
-/// For numbers that this program has counted up: nobody chooses them so that they collide. Each request
-/// asks for its connection's four times.
-#[derive(Default)]
-struct CountedHasher(u64);
-
-impl Hasher for CountedHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(self.0 << 8 | u64::from(*byte));
-        }
-    }
-
-    /// Multiplied by an odd number with many ones (2^64 by the golden ratio): both ends of it are looked at.
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 /// Wakes the lot for one connection.

@@ -44,9 +44,9 @@ impl Origin {
         defaults: &ForwardDefaults<'_>,
     ) -> Origin {
         let believed = is_within(peer, defaults.trusted);
-        let only = |name| match headers.only(name) {
-            Ok(Some(value)) if believed => std::str::from_utf8(value).ok(),
-            _ => None,
+        let only = |name| {
+            let told = believed.then(|| headers.only(name).ok().flatten());
+            std::str::from_utf8(told??).ok()
         };
         let secure = match only("x-forwarded-proto") {
             Some("https") => true,
@@ -61,7 +61,7 @@ impl Origin {
         let outer = only("x-forwarded-host")
             .filter(|host| Host::parse(host.as_bytes()).as_ref().is_some_and(is_ours));
         let host = outer.unwrap_or(host).to_owned();
-        let of_host = Host::parse(host.as_bytes()).and_then(|host| host.port);
+        let of_host = Host::port_of(&host);
         let port = only("x-forwarded-port").and_then(|port| port.parse().ok());
         let port = port.filter(|port| *port == defaults.port);
         let usual = match (secure == defaults.secure, secure) {
