@@ -133,6 +133,16 @@ impl<'e> Exchange<'e> {
         }
     }
 
+    /// Sends the request as far as that goes without waiting, to an upstream that was just found to have nothing to
+    /// say.
+    pub(crate) fn send(&mut self) -> Step {
+        match self.turn_up() {
+            Ok(_) if self.waits_for_answer() => Step::Quiet,
+            Ok(_) => self.step(),
+            Err(outcome) => Step::Ended(outcome),
+        }
+    }
+
     /// Goes on as far as one turn leads, without waiting.
     pub(crate) fn step(&mut self) -> Step {
         match self.turn() {
@@ -152,11 +162,7 @@ impl<'e> Exchange<'e> {
     /// Both ways are tried before either is waited for: what TLS has read while it wrote wakes
     /// nobody. False when somebody has to be waited for.
     fn turn(&mut self) -> Result<bool, Outcome> {
-        let was_whole = self.transfer.request.is_whole();
-        let up = self.push()?;
-        if !was_whole && self.transfer.request.is_whole() {
-            self.mark_at_work();
-        }
+        let up = self.turn_up()?;
         let down = self.pull()?;
         if self.transfer.answer.is_done() {
             return Err(self.done());
@@ -166,6 +172,15 @@ impl<'e> Exchange<'e> {
         }
         let is_blocked = (up, down) == (Turn::Blocked, Turn::Blocked);
         Ok(!is_blocked || (self.wants_room() && self.upstream.may_write()))
+    }
+
+    fn turn_up(&mut self) -> Result<Turn, Outcome> {
+        let was_whole = self.transfer.request.is_whole();
+        let up = self.push()?;
+        if !was_whole && self.transfer.request.is_whole() {
+            self.mark_at_work();
+        }
+        Ok(up)
     }
 
     /// The upstream has the whole request.
