@@ -37,10 +37,11 @@ pub fn rfc3339(time: SystemTime) -> String {
 /// `2026-01-31T23:59:59.123Z`: the same with milliseconds.
 pub fn rfc3339_millis(time: SystemTime) -> String {
     let elapsed = since_epoch(time);
+    let millis = elapsed.subsec_millis();
     let mut text = date_time(elapsed.as_secs());
-    text.push('.');
-    text.push_str(digits(elapsed.subsec_millis().into(), 3, &mut [0; 20]));
-    text.push('Z');
+    for part in [".", digits(millis.into(), 3, &mut [0; 20]), "Z"] {
+        text.push_str(part);
+    }
     text
 }
 
@@ -120,18 +121,21 @@ fn date_time(seconds: u64) -> String {
     let (year, month, day) = civil(seconds / SECONDS_A_DAY);
     let of_day = seconds % SECONDS_A_DAY;
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let parts = [month, day, hour, minute, second];
+    // What is beyond is billions of years away.
+    let join = |all: u64, part: u64| all.saturating_mul(100).saturating_add(part);
+    let all = parts.into_iter().fold(year, join);
+    let mut room = [0; 20];
+    let all = digits(all, 14, &mut room);
     let mut text = String::with_capacity("2026-01-31T23:59:59.123Z".len());
-    let parts = [
-        (year, 4, "-"),
-        (month, 2, "-"),
-        (day, 2, "T"),
-        (hour, 2, ":"),
-        (minute, 2, ":"),
-        (second, 2, ""),
-    ];
-    for (number, width, after) in parts {
-        text.push_str(digits(number, width, &mut [0; 20]));
-        text.push_str(after);
+    for (digit, left) in all.chars().zip((1..=all.len()).rev()) {
+        match left {
+            10 | 8 => text.push('-'),
+            6 => text.push('T'),
+            4 | 2 => text.push(':'),
+            _ => {}
+        }
+        text.push(digit);
     }
     text
 }

@@ -4,6 +4,7 @@
 use crate::store::digits::{digits, dotted};
 use crate::sync::{LogWindow, Mutex};
 use std::borrow::Cow;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,9 +12,6 @@ use std::time::{Duration, Instant};
 /// Bytes of a path that are shown. Default 500: a visitor may send 32 KiB. Methods, sites and addresses
 /// are short where they come from.
 const SHOWN_PATH: usize = 500;
-
-/// Bytes of a line beside its words: an address, numbers and spaces. Default 96.
-const REST: usize = 96;
 
 /// What a line tells.
 pub(super) struct AccessLine<'a> {
@@ -42,7 +40,7 @@ impl AccessLog {
     pub(super) fn record(&self, line: &AccessLine<'_>) {
         let has_failed = !(100..400).contains(&line.status);
         if (!has_failed && !self.holds_back.load(Ordering::Relaxed)) || self.is_shown(has_failed) {
-            write(line);
+            log::info!(target: "postern::access", "{line}");
         }
     }
 
@@ -59,34 +57,28 @@ impl AccessLog {
     }
 }
 
-fn write(line: &AccessLine<'_>) {
-    log::info!(target: "postern::access", "{}", text(line));
-}
-
-/// Put together without the formatter: each request has such a line.
-fn text(line: &AccessLine<'_>) -> String {
-    let (path, mut room) = (shown(line.path), [0; 20]);
-    let words = [line.site, line.method, &path];
-    let length: usize = words.iter().map(|word| word.len()).sum();
-    let mut text = String::with_capacity(length + REST);
-    match line.source {
-        IpAddr::V4(source) => text.push_str(dotted(source, &mut [0; 16])),
-        IpAddr::V6(source) => text.push_str(&source.to_string()),
+/// By hand: each request has such a line, and formatting its numbers would be the most of it.
+impl fmt::Display for AccessLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut room = [0; 20];
+        match self.source {
+            IpAddr::V4(source) => f.write_str(dotted(source, &mut [0; 16]))?,
+            IpAddr::V6(source) => source.fmt(f)?,
+        }
+        for word in [self.site, self.method, &shown(self.path)] {
+            f.write_str(" ")?;
+            f.write_str(word)?;
+        }
+        let bytes = u64::try_from(self.bytes).unwrap_or(u64::MAX);
+        let micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX);
+        let tenths = micros.saturating_add(50) / 100;
+        for number in [self.status.into(), bytes, tenths / 10] {
+            f.write_str(" ")?;
+            f.write_str(digits(number, 1, &mut room))?;
+        }
+        f.write_str(".")?;
+        f.write_str(digits(tenths % 10, 1, &mut room))
     }
-    for word in words {
-        text.push(' ');
-        text.push_str(word);
-    }
-    let bytes = u64::try_from(line.bytes).unwrap_or(u64::MAX);
-    let micros = u64::try_from(line.took.as_micros()).unwrap_or(u64::MAX);
-    let tenths = micros.saturating_add(50) / 100;
-    for number in [line.status.into(), bytes, tenths / 10] {
-        text.push(' ');
-        text.push_str(digits(number, 1, &mut room));
-    }
-    text.push('.');
-    text.push_str(digits(tenths % 10, 1, &mut room));
-    text
 }
 
 /// A path that is cut ends in `…`, which no path can.
@@ -112,9 +104,9 @@ mod tests {
             bytes: 1234,
             took: Duration::from_micros(12_387),
         };
-        assert_eq!(text(&line), "192.0.2.7 shop GET /a 200 1234 12.4");
+        assert_eq!(line.to_string(), "192.0.2.7 shop GET /a 200 1234 12.4");
         line.source = "2001:db8::7".parse().unwrap();
         (line.status, line.bytes, line.took) = (0, 0, Duration::ZERO);
-        assert_eq!(text(&line), "2001:db8::7 shop GET /a 0 0 0.0");
+        assert_eq!(line.to_string(), "2001:db8::7 shop GET /a 0 0 0.0");
     }
 }
