@@ -7,6 +7,7 @@
 //!
 //! Lines of the request log that come fast are written together, at most 100 ms late.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
@@ -53,6 +54,9 @@ static LOGGER: OnceLock<Stderr> = OnceLock::new();
 pub(crate) const OWNED: [&str; 3] = ["postern::tunnel", "postern::relay", ACCESS];
 /// The target of lines that say who came.
 const ACCESS: &str = "postern::access";
+
+/// Bytes that most lines stay below. Default 256.
+const USUAL: usize = 256;
 
 /// Sends log lines to stderr from now on.
 pub(crate) fn start(verbose: bool) {
@@ -172,15 +176,23 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         let line = json!({"time": time, "level": level, "target": target, "message": message});
         return escaped(&line.to_string()).into_owned() + "\n";
     }
-    let mut line = format!("{time} {level:5} ");
+    let mut line = String::with_capacity(USUAL);
+    for part in [&time, " ", level.as_str(), " "] {
+        line.push_str(part);
+    }
+    if level.as_str().len() < 5 {
+        line.push(' ');
+    }
     if format == Format::Verbose || target == ACCESS {
         line.push_str(target);
         line.push_str(": ");
     }
-    let message = record.args().to_string();
-    if message.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        line.push_str(&message);
-    } else {
+    let begin = line.len();
+    // Writing to memory does not fail.
+    let _ = write!(line, "{}", record.args());
+    let is_plain = |message: &str| message.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if !line.get(begin..).is_some_and(is_plain) {
+        let message = line.split_off(begin);
         push_escaped(&mut line, &message);
     }
     line.push('\n');

@@ -11,6 +11,7 @@ mod atomic;
 mod audit;
 mod credentials;
 mod data_dir;
+pub(crate) mod digits;
 mod ends;
 mod error;
 mod escape;

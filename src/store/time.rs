@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::digits::digits;
+
 const SECONDS_A_DAY: u64 = 86_400;
 
 /// Seconds since 1970, UTC.
@@ -36,7 +38,11 @@ pub fn rfc3339(time: SystemTime) -> String {
 pub fn rfc3339_millis(time: SystemTime) -> String {
     let elapsed = since_epoch(time);
     let millis = elapsed.subsec_millis();
-    format!("{}.{millis:03}Z", date_time(elapsed.as_secs()))
+    let mut text = date_time(elapsed.as_secs());
+    for part in [".", digits(millis.into(), 3, &mut [0; 20]), "Z"] {
+        text.push_str(part);
+    }
+    text
 }
 
 /// The point in time that a text of RFC 3339 names, from 1970 on; parts of a second are left out. `None` where it is no
@@ -115,7 +121,23 @@ fn date_time(seconds: u64) -> String {
     let (year, month, day) = civil(seconds / SECONDS_A_DAY);
     let of_day = seconds % SECONDS_A_DAY;
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
+    let parts = [month, day, hour, minute, second];
+    // What is beyond is billions of years away.
+    let join = |all: u64, part: u64| all.saturating_mul(100).saturating_add(part);
+    let all = parts.into_iter().fold(year, join);
+    let mut room = [0; 20];
+    let all = digits(all, 14, &mut room);
+    let mut text = String::with_capacity("2026-01-31T23:59:59.123Z".len());
+    for (digit, left) in all.chars().zip((1..=all.len()).rev()) {
+        match left {
+            10 | 8 => text.push('-'),
+            6 => text.push('T'),
+            4 | 2 => text.push(':'),
+            _ => {}
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Year, month and day, both from 1, of a count of days since 1970-01-01.

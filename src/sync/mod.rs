@@ -2,12 +2,14 @@
 //! looks, and how much they may log.
 
 mod copy_on_write;
+mod counted_map;
 mod lock;
 mod log_limiter;
 mod lookout;
 mod permit;
 
 pub(crate) use copy_on_write::CopyOnWrite;
+pub(crate) use counted_map::CountedMap;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use log_limiter::{LogLimiter, LogWindow};
 pub(crate) use lookout::Lookout;

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use postern::http::Limits;
@@ -230,6 +231,48 @@ fn many_kept_connections_ask_at_once_and_each_gets_its_own_answer() {
     }
     let asked = shared.site.figures.requests.load(Ordering::Relaxed);
     assert_eq!(asked, 40 * 22, "each was counted once");
+}
+
+/// Answers to kept connections are read into the same memory, one after the other.
+#[test]
+fn answers_that_come_in_parts_at_the_same_time_are_not_mixed() {
+    const ALL: usize = 8;
+    let relay = Relay::start();
+    let together = Arc::new(Barrier::new(ALL));
+    let port = application(move |mut stream| {
+        let mut rest = Vec::new();
+        while let Some(request) = read_request(&mut stream, &mut rest) {
+            let text = String::from_utf8_lossy(&request).into_owned();
+            let path = text.split(' ').nth(1).unwrap_or_default();
+            let body = format!("{path} {}", path.repeat(200));
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nX-Path: {path}\r\nContent-Length: {length}\r\n\r\n{body}"
+            );
+            if !path.starts_with("/parts") {
+                let _ = stream.write_all(answer.as_bytes());
+                continue;
+            }
+            // In the head's lines, then in the body, when all others have got as far.
+            for part in [&answer[..25], &answer[25..150], &answer[150..]] {
+                let _ = stream.write_all(part.as_bytes());
+                together.wait();
+            }
+        }
+    });
+    let shared = relay.share("shop", port);
+    let mut clients: Vec<Client> = (0..ALL).map(|_| kept(&relay, &shared)).collect();
+    for round in 0..5 {
+        for (number, client) in clients.iter_mut().enumerate() {
+            ask(&relay, client, &format!("/parts/{round}/{number}"), "");
+        }
+        for (number, client) in clients.iter_mut().enumerate() {
+            let path = format!("/parts/{round}/{number}");
+            let answer = client.answer(false).unwrap();
+            assert!(answer.head.contains(&format!("X-Path: {path}\r\n")));
+            assert_eq!(answer.text(), format!("{path} {}", path.repeat(200)));
+        }
+    }
 }
 
 /// A stream that says something nobody asked for is not used again.

@@ -3,7 +3,9 @@
 //! `httparse` tokenises; the strictness is here. It runs on complete heads only, found by
 //! [`HeadScan`], whose verdict is the same however the bytes arrive.
 
-use httparse::{EMPTY_HEADER, Error, Header, Status};
+use std::mem::MaybeUninit;
+
+use httparse::{Error, Header, Status};
 
 use super::Refusal;
 use super::body::Framing;
@@ -32,17 +34,28 @@ impl HeadScan {
     /// Goes on where it stopped: `input` is all that has arrived since the head began. One
     /// empty line before the head is skipped (RFC 9112 section 2.2).
     pub fn scan(&mut self, input: &[u8], cap: usize) -> Result<Option<HeadRange>, Refusal> {
-        let fresh = input.get(self.seen..);
-        for &byte in fresh.expect("what was seen is still there") {
+        loop {
+            let fresh = input.get(self.seen..);
+            let fresh = fresh.expect("what was seen is still there");
+            let Some(&byte) = fresh.first() else {
+                return Ok(None);
+            };
             if self.seen >= cap {
                 return Err(self.too_large());
+            }
+            // Most bytes of a line need no more than a look.
+            let most = fresh.get(..cap - self.seen).unwrap_or(fresh);
+            let plain = if self.after_cr { 0 } else { visible(most) };
+            self.seen += plain;
+            self.line += plain;
+            if plain > 0 {
+                continue;
             }
             self.seen += 1;
             if self.byte(byte)? {
                 return Ok(Some(self.start..self.seen));
             }
         }
-        Ok(None)
     }
 
     /// Whether anything of a head has been seen.
@@ -50,7 +63,8 @@ impl HeadScan {
         self.seen > 0
     }
 
-    /// True at the end of the empty line that ends the head.
+    /// A byte that is not visible ASCII, or follows a carriage return. True at the end of the empty line that ends the
+    /// head.
     fn byte(&mut self, byte: u8) -> Result<bool, Refusal> {
         match (byte, self.after_cr) {
             (b'\n', true) => return self.line_end(),
@@ -58,7 +72,6 @@ impl HeadScan {
             (_, true) => return Err(Refusal::malformed("carriage return without line feed")),
             (b'\r', false) => self.after_cr = true,
             (b'\t', false) | (0x80..=0xff, false) if self.lines > 0 => self.line += 1,
-            (b' '..=b'~', false) => self.line += 1,
             _ => return Err(Refusal::malformed("forbidden byte in the head")),
         }
         Ok(false)
@@ -83,6 +96,12 @@ impl HeadScan {
             Refusal::new(431, "the request head is too large")
         }
     }
+}
+
+/// How many bytes of visible ASCII, and spaces, `input` begins with.
+fn visible(input: &[u8]) -> usize {
+    let is_visible = |byte: &&u8| matches!(byte, b' '..=b'~');
+    input.iter().take_while(is_visible).count()
 }
 
 /// The two versions that are spoken.
@@ -169,9 +188,9 @@ pub struct Head {
 impl Head {
     /// Parses a complete head as delimited by [`HeadScan`], of at most `max_headers` lines.
     pub fn parse(bytes: &[u8], max_headers: usize) -> Result<Head, Refusal> {
-        let mut lines = [EMPTY_HEADER; MAX_HEADERS];
-        let mut request = httparse::Request::new(&mut lines);
-        match request.parse(bytes) {
+        let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut request = httparse::Request::new(&mut []);
+        match request.parse_with_uninit_headers(bytes, &mut lines) {
             Ok(Status::Complete(length)) if length == bytes.len() => {}
             Ok(_) => return Err(Refusal::malformed("the head ends early")),
             Err(error) => return Err(refusal(error)),
@@ -311,9 +330,10 @@ pub struct AnswerHead {
 impl AnswerHead {
     /// Parses a complete head; `to_head` when it answers a HEAD request.
     pub fn parse(bytes: &[u8], to_head: bool) -> Result<AnswerHead, Refusal> {
-        let mut lines = [EMPTY_HEADER; MAX_HEADERS];
-        let mut answer = httparse::Response::new(&mut lines);
-        match answer.parse(bytes) {
+        let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut answer = httparse::Response::new(&mut []);
+        let config = httparse::ParserConfig::default();
+        match config.parse_response_with_uninit_headers(&mut answer, bytes, &mut lines) {
             Ok(Status::Complete(length)) if length == bytes.len() => {}
             _ => return Err(Refusal::new(502, "malformed answer of the upstream")),
         }

@@ -75,8 +75,8 @@ impl Transfer {
     /// Of a request with this `head`, of which nothing was sent.
     pub(crate) fn new(head: &Head, request: RequestBody) -> Transfer {
         Transfer {
+            answer: ResponseBody::new(ResponseHead::new(head), request.moved),
             request,
-            answer: ResponseBody::new(ResponseHead::new(head)),
             gone: None,
             is_early: false,
         }
@@ -133,10 +133,23 @@ impl<'e> Exchange<'e> {
         }
     }
 
+    /// Sends the request as far as that goes without waiting, to an upstream that was just found to have nothing to
+    /// say.
+    pub(crate) fn send(&mut self) -> Step {
+        match self.turn_up() {
+            Ok(_) if self.waits_for_answer() => Step::Quiet,
+            Ok(_) => self.step(),
+            Err(outcome) => Step::Ended(outcome),
+        }
+    }
+
     /// Goes on as far as one turn leads, without waiting.
     pub(crate) fn step(&mut self) -> Step {
         match self.turn() {
-            Err(outcome) => Step::Ended(outcome),
+            Err(outcome) => {
+                self.transfer.answer.give_back_buffer();
+                Step::Ended(outcome)
+            }
             Ok(false) if self.waits_for_answer() => Step::Quiet,
             Ok(_) => Step::Busy,
         }
@@ -149,11 +162,7 @@ impl<'e> Exchange<'e> {
     /// Both ways are tried before either is waited for: what TLS has read while it wrote wakes
     /// nobody. False when somebody has to be waited for.
     fn turn(&mut self) -> Result<bool, Outcome> {
-        let was_whole = self.transfer.request.is_whole();
-        let up = self.push()?;
-        if !was_whole && self.transfer.request.is_whole() {
-            self.mark_at_work();
-        }
+        let up = self.turn_up()?;
         let down = self.pull()?;
         if self.transfer.answer.is_done() {
             return Err(self.done());
@@ -163,6 +172,15 @@ impl<'e> Exchange<'e> {
         }
         let is_blocked = (up, down) == (Turn::Blocked, Turn::Blocked);
         Ok(!is_blocked || (self.wants_room() && self.upstream.may_write()))
+    }
+
+    fn turn_up(&mut self) -> Result<Turn, Outcome> {
+        let was_whole = self.transfer.request.is_whole();
+        let up = self.push()?;
+        if !was_whole && self.transfer.request.is_whole() {
+            self.mark_at_work();
+        }
+        Ok(up)
     }
 
     /// The upstream has the whole request.
@@ -273,7 +291,10 @@ impl<'e> Exchange<'e> {
                 self.transfer.answer.filled(count);
                 Ok(true)
             }
-            failed if would_block(&failed) => Ok(false),
+            failed if would_block(&failed) => {
+                self.transfer.answer.give_back_buffer();
+                Ok(false)
+            }
             Err(error) => {
                 log::debug!("http: an upstream broke: {error}");
                 Err(self.transfer.answer.broke(error))

@@ -1,5 +1,6 @@
 //! The way down of an exchange: what the upstream has sent and the client has not taken.
 
+use std::cell::Cell;
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::ops::Range;
@@ -11,8 +12,15 @@ use super::rules::Rules;
 
 /// Bytes read from an upstream at once, at first. Default 8 KiB: most answers are small.
 const SMALL_BUFFER: usize = 8 * 1024;
+/// Bytes of a body that are copied behind their head. Default 1 KiB: to send two pieces costs the system more.
+const COPIED: usize = 1024;
 /// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
 const LARGE_BUFFER: usize = 128 * 1024;
+
+thread_local! {
+    /// A small buffer that the next answer on this thread reads into: one that is waited for has none.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// An answer on its way.
 pub(super) struct ResponseBody {
@@ -33,7 +41,7 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    pub(super) fn new(head: ResponseHead) -> ResponseBody {
+    pub(super) fn new(head: ResponseHead, now: Instant) -> ResponseBody {
         ResponseBody {
             head,
             buffer: Vec::new(),
@@ -43,7 +51,7 @@ impl ResponseBody {
             body: 0..0,
             received: false,
             sent: 0,
-            moved: Instant::now(),
+            moved: now,
         }
     }
 
@@ -101,6 +109,12 @@ impl ResponseBody {
             .step(rules, last)
             .map_err(|NotHttp(why)| Outcome::NotHttp(why))?;
         self.before.extend_from_slice(&piece.before);
+        let body = self.buffer.get(self.body.clone());
+        let body = body.expect("the body lies in the buffer");
+        if body.len() <= COPIED {
+            self.before.extend_from_slice(body);
+            self.body.start = self.body.end;
+        }
         Ok(())
     }
 
@@ -123,7 +137,10 @@ impl ResponseBody {
         let before = before.expect("no more is sent than there is");
         let body = self.buffer.get(self.body.clone());
         let body = body.expect("the body lies in the buffer");
-        let sent = client.write_vectored(&[IoSlice::new(before), IoSlice::new(body)])?;
+        let sent = match (before, body) {
+            (one, []) | ([], one) => client.write(one)?,
+            _ => client.write_vectored(&[IoSlice::new(before), IoSlice::new(body)])?,
+        };
         if sent == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -141,7 +158,12 @@ impl ResponseBody {
             self.fresh = 0..0;
         }
         if self.buffer.is_empty() {
-            self.buffer = vec![0; SMALL_BUFFER];
+            let spare = SPARE.take();
+            self.buffer = if spare.is_empty() {
+                vec![0; SMALL_BUFFER]
+            } else {
+                spare
+            };
         } else if self.fresh.end == self.buffer.len() && self.fresh.start > 0 {
             self.buffer.copy_within(self.fresh.clone(), 0);
             self.fresh = 0..self.fresh.len();
@@ -151,6 +173,14 @@ impl ResponseBody {
         self.buffer
             .get_mut(self.fresh.end..)
             .filter(|room| !room.is_empty())
+    }
+
+    /// Nothing is read for now: a small buffer is the next one's, unless something is left in it.
+    pub(super) fn give_back_buffer(&mut self) {
+        if self.fresh.is_empty() && self.body.is_empty() && self.buffer.len() == SMALL_BUFFER {
+            (self.fresh, self.body) = (0..0, 0..0);
+            SPARE.set(std::mem::take(&mut self.buffer));
+        }
     }
 
     pub(super) fn filled(&mut self, count: usize) {

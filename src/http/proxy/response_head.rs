@@ -10,6 +10,7 @@ use super::rules::Rules;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version, decimal};
 use crate::http::h1::hop_by_hop::write_line;
+use crate::store::digits::digits;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
 const MAX_HEAD: usize = 64 * 1024;
@@ -245,11 +246,11 @@ impl ResponseHead {
                 let length = answer.headers.all("content-length").next();
                 let length = length.and_then(|digits| decimal(digits).ok());
                 if let Some(length) = length.filter(|_| answer.status != 204) {
-                    write_line(out, "Content-Length", length.to_string().as_bytes());
+                    write_length(out, length);
                 }
             }
             (Framing::Length(length), _) => {
-                write_line(out, "Content-Length", length.to_string().as_bytes());
+                write_length(out, length);
             }
             (Framing::Chunked, BodyMode::AsIs) | (Framing::UntilClose, BodyMode::Chunked(_)) => {
                 write_line(out, "Transfer-Encoding", b"chunked");
@@ -259,9 +260,20 @@ impl ResponseHead {
     }
 }
 
+fn write_length(out: &mut Vec<u8>, length: u64) {
+    let mut room = [0; 20];
+    write_line(
+        out,
+        "Content-Length",
+        digits(length, 1, &mut room).as_bytes(),
+    );
+}
+
 fn status_and_lines(rules: &dyn Rules, answer: &AnswerHead) -> Vec<u8> {
     let mut out = Vec::with_capacity(USUAL_HEAD);
-    for part in ["HTTP/1.1 ", &answer.status.to_string(), " ", &answer.reason] {
+    let mut room = [0; 20];
+    let status = digits(answer.status.into(), 3, &mut room);
+    for part in ["HTTP/1.1 ", status, " ", &answer.reason] {
         out.extend_from_slice(part.as_bytes());
     }
     out.extend_from_slice(b"\r\n");

@@ -44,6 +44,14 @@ impl ConnectionEntry {
         *self.phase.lock() = (phase, Instant::now());
     }
 
+    /// Its request is read, unless it is at work already.
+    pub(super) fn leave_idle(&self) {
+        let mut phase = self.phase.lock();
+        if phase.0 == Phase::Idle {
+            *phase = (Phase::Body, Instant::now());
+        }
+    }
+
     fn phase(&self) -> Phase {
         self.phase.lock().0
     }

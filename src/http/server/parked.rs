@@ -87,14 +87,20 @@ impl Connection<'_> {
             return Parked::Needs(Work::Read);
         };
         self.consume(range.end);
-        self.entry.enter(Phase::Body);
-        if !handler.claims(&head) {
-            return Parked::Needs(Work::Serve(head));
-        }
-        match handler.begin(head, self) {
+        let begun = if handler.claims(&head) {
+            handler.begin(head, self)
+        } else {
+            Err(head)
+        };
+        let next = match begun {
             Ok(progress) => self.parked(progress),
             Err(head) => Parked::Needs(Work::Serve(head)),
+        };
+        // What waits is at work, as it says itself.
+        if matches!(next, Parked::Needs(_)) {
+            self.entry.leave_idle();
         }
+        next
     }
 
     fn parked(&self, progress: Progress) -> Parked {

@@ -1,6 +1,5 @@
 //! Connections that have no thread: what they wait for, and since when.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use rustix::io::Errno;
 use super::admitted::Admitted;
 use crate::net::Waker;
 use crate::net::poll::timespec;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{CountedMap, Mutex, MutexGuard};
 
 /// Sockets that are looked after before what they have to send is sent. Default 64: a batch of small
 /// packets.
@@ -48,7 +47,7 @@ struct Ready {
 
 #[derive(Default)]
 struct Lot {
-    parked: HashMap<u64, ParkedConnection>,
+    parked: CountedMap<ParkedConnection>,
     is_closed: bool,
 }
 
@@ -65,10 +64,10 @@ impl Wake for Upstream {
 }
 
 impl ParkedConnection {
-    /// It waits for its upstream, or for its next request, from now on.
-    pub(super) fn wait_for(&mut self, upstream: bool) {
+    /// It waits for its upstream, or for its next request, since `now`.
+    pub(super) fn wait_for(&mut self, upstream: bool, now: Instant) {
         self.waits = upstream;
-        self.since = Instant::now();
+        self.since = now;
     }
 
     /// Sends what a step has left to be sent.

@@ -126,18 +126,20 @@ impl Threads {
         let mut moved: Vec<ParkedConnection> = Vec::new();
         let mut look_at = Instant::now();
         while lot.wait(&mut events, &mut ready, look_at) {
+            // One look at the clock for all of this turn: it is soon over.
+            let now = Instant::now();
             let of_upstreams = ready.drain(..).map(|id| (id, true));
             let of_clients = events.iter().map(|event| (event.data.u64(), false));
             for (id, of_upstream) in of_upstreams.chain(of_clients) {
-                moved.extend(contained(|| self.step(lot, id, of_upstream)).flatten());
+                let step = contained(|| self.step(lot, id, of_upstream, now));
+                moved.extend(step.flatten());
             }
             if !moved.is_empty() {
                 // What many have to send leaves with the first.
                 contained(|| moved.iter_mut().for_each(ParkedConnection::flush));
                 lot.put_back(moved.drain(..));
-                look_at = look_at.min(Instant::now() + PATIENCE);
+                look_at = look_at.min(now + PATIENCE);
             }
-            let now = Instant::now();
             if look_at <= now {
                 look_at = self.end_late(lot, now);
             }
@@ -151,6 +153,7 @@ impl Threads {
         lot: &ParkingLot,
         id: u64,
         of_upstream: bool,
+        now: Instant,
     ) -> Option<ParkedConnection> {
         let mut parked = lot.take(id)?;
         match self.next(&mut parked, of_upstream) {
@@ -158,8 +161,8 @@ impl Threads {
                 lot.put_back([parked]);
                 return None;
             }
-            Parked::Idle => parked.wait_for(false),
-            Parked::Waits => parked.wait_for(true),
+            Parked::Idle => parked.wait_for(false, now),
+            Parked::Waits => parked.wait_for(true, now),
             Parked::Needs(work) => {
                 self.leave(lot, parked, work);
                 return None;

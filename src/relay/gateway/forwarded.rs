@@ -3,12 +3,12 @@
 //! What comes from outside is believed only from proxies that were named, and of their lists only
 //! what proxies wrote: an address that a visitor put in front is left out.
 
-use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
 use super::host::Host;
 use crate::http::h1::head::Headers;
 use crate::net::{Cidr, is_within};
+use crate::store::digits::{digits, dotted};
 
 /// The header that proxies add the address to that they have a request from.
 pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -44,9 +44,9 @@ impl Origin {
         defaults: &ForwardDefaults<'_>,
     ) -> Origin {
         let believed = is_within(peer, defaults.trusted);
-        let only = |name| match headers.only(name) {
-            Ok(Some(value)) if believed => std::str::from_utf8(value).ok(),
-            _ => None,
+        let only = |name| {
+            let told = believed.then(|| headers.only(name).ok().flatten());
+            std::str::from_utf8(told??).ok()
         };
         let secure = match only("x-forwarded-proto") {
             Some("https") => true,
@@ -61,7 +61,7 @@ impl Origin {
         let outer = only("x-forwarded-host")
             .filter(|host| Host::parse(host.as_bytes()).as_ref().is_some_and(is_ours));
         let host = outer.unwrap_or(host).to_owned();
-        let of_host = Host::parse(host.as_bytes()).and_then(|host| host.port);
+        let of_host = Host::port_of(&host);
         let port = only("x-forwarded-port").and_then(|port| port.parse().ok());
         let port = port.filter(|port| *port == defaults.port);
         let usual = match (secure == defaults.secure, secure) {
@@ -92,36 +92,42 @@ impl Origin {
         &self.chain
     }
 
-    /// Header lines for the application.
+    /// Header lines for the application, put together without the formatter: each request has them.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        // Writing to memory does not fail.
-        let _ = self.write_lines(out);
-    }
-
-    fn write_lines(&self, out: &mut Vec<u8>) -> io::Result<()> {
         let proto = if self.secure { "https" } else { "http" };
-        let (host, port) = (&self.host, self.port);
-        out.extend_from_slice(b"X-Forwarded-For: ");
+        let (host, mut room) = (&*self.host, [0; 20]);
+        let port = digits(self.port.into(), 1, &mut room);
+        write_all(out, &["X-Forwarded-For: "]);
         for (at, address) in self.chain.iter().enumerate() {
-            write!(out, "{}{address}", between(at))?;
+            write_all(out, &[between(at)]);
+            write_address(out, *address, ["", ""]);
         }
-        write!(
-            out,
-            "\r\nX-Forwarded-Proto: {proto}\r\nX-Forwarded-Host: {host}\r\n\
-             X-Forwarded-Port: {port}\r\nForwarded: "
-        )?;
+        write_all(out, &["\r\nX-Forwarded-Proto: ", proto]);
+        write_all(out, &["\r\nX-Forwarded-Host: ", host]);
+        write_all(out, &["\r\nX-Forwarded-Port: ", port, "\r\nForwarded: "]);
         for (at, address) in self.chain.iter().enumerate() {
-            match address {
-                IpAddr::V4(address) => write!(out, "{}for={address}", between(at))?,
-                IpAddr::V6(address) => write!(out, "{}for=\"[{address}]\"", between(at))?,
-            }
+            write_all(out, &[between(at), "for="]);
+            write_address(out, *address, ["\"[", "]\""]);
             // Host and protocol are those that the visitor used: they belong to the first node.
             if at == 0 {
-                write!(out, ";host=\"{host}\";proto={proto}")?;
+                write_all(out, &[";host=\"", host, "\";proto=", proto]);
             }
         }
-        out.extend_from_slice(b"\r\n");
-        Ok(())
+        write_all(out, &["\r\n"]);
+    }
+}
+
+fn write_all(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// One of IPv6 comes between brackets, such as they are there.
+fn write_address(out: &mut Vec<u8>, address: IpAddr, [open, close]: [&str; 2]) {
+    match address {
+        IpAddr::V4(address) => write_all(out, &[dotted(address, &mut [0; 16])]),
+        IpAddr::V6(address) => write_all(out, &[open, &address.to_string(), close]),
     }
 }
 

@@ -97,7 +97,11 @@ impl ConnectionHandler for VisitorConnection {
         let rules = SiteRules::new(&self.gateway, &run.head, &run.terms);
         let timeouts = timeouts(&self.gateway, visitor);
         let stream = run.upstream.stream.as_mut();
-        let step = Exchange::new(visitor, stream, &mut run.transfer, &rules, timeouts).step();
+        let mut exchange = Exchange::new(visitor, stream, &mut run.transfer, &rules, timeouts);
+        let step = match run.steps {
+            0 => exchange.send(),
+            _ => exchange.step(),
+        };
         run.steps += 1;
         match step {
             Step::Ended(outcome @ Outcome::Done { .. }) => self.done(&outcome),

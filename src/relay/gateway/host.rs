@@ -26,6 +26,11 @@ impl Host {
         sound.then_some(Host { name, port })
     }
 
+    /// The port of a text that [`Host::parse`] reads, if one is there.
+    pub(super) fn port_of(text: &str) -> Option<u16> {
+        authority::port(text.split_once(':')?.1)
+    }
+
     /// The site's name: what stands before the domain. `None` for the relay's own names, the
     /// domain itself, and other domains.
     pub(super) fn site<'a>(&'a self, domain: &str, own_names: &[String]) -> Option<&'a str> {

@@ -1,7 +1,6 @@
 //! What the gateway knows of a site.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +11,7 @@ use crate::http::server::connection_handler::Reset;
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::unix_seconds;
-use crate::sync::Mutex;
+use crate::sync::{CountedMap, Mutex};
 use crate::tunnel::server::{OpenError, Opener};
 
 /// All sites; asked once a request.
@@ -174,7 +173,7 @@ fn add(counter: &AtomicU64, count: usize) {
 /// The connections on which a site's answers are under way. One that was sent nothing is not among them: whoever waits
 /// for an answer is told what became of it when the stream ends.
 #[derive(Default)]
-pub struct OpenVisits(Mutex<HashMap<u64, Arc<dyn Reset>>>);
+pub struct OpenVisits(Mutex<CountedMap<Arc<dyn Reset>>>);
 
 impl OpenVisits {
     fn end(&self) {

@@ -330,7 +330,7 @@ impl VisitorConnection {
             limits.sure_for
         };
         let same = Arc::ptr_eq(&kept.site, site) && kept.chain == request.origin.chain();
-        if !same || kept.since.elapsed() > usable_for {
+        if !same || self.began.saturating_duration_since(kept.since) > usable_for {
             return None;
         }
         // Bytes that nobody asked for, or an end: it is of no use.
