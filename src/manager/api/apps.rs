@@ -92,25 +92,20 @@ pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
     }
     let app = core.apps.renew_code(&app.id).map_err(failed)?;
     log::info!("application '{}': it has another code", app.name);
-    Ok(now_holds(core, &app))
+    core.connections.application_has_changed(&app.id);
+    Ok(Response::ok(with_connection(core, &app)))
 }
 
-/// Ends every visitor's sign-in, and what they have open.
+/// Ends every visitor's sign-in, and what they have open. 202 where the server has not heard of it: this end follows at
+/// once all the same, and tells it again and again.
 pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.sign_out(id(request)).map_err(failed)?;
     log::info!("application '{}': everybody is signed out", app.name);
-    Ok(now_holds(core, &app))
-}
-
-/// 202 where the server has not heard of it: this end follows at once all the same, and tells it again and again.
-fn now_holds(core: &AppState, app: &AppConfig) -> Response {
     let deadline = Instant::now() + FOLLOW_WAIT;
-    let is_in_force = core.connections.follow_change(app, deadline);
+    let is_in_force = core.connections.follow_change(&app, deadline);
     let code = if is_in_force { 200 } else { 202 };
-    Response::json(
-        code,
-        &json!({"code": code, "data": with_connection(core, app)}),
-    )
+    let shown = with_connection(core, &app);
+    Ok(Response::json(code, &json!({"code": code, "data": shown})))
 }
 
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
