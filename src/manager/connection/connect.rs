@@ -194,7 +194,10 @@ fn has_moved(tunnel: &Tunnel) -> bool {
     let snapshot = tunnel.snapshot();
     let class = snapshot.error.map(|failure| failure.class);
     snapshot.status == Status::Failed
-        && matches!(class, Some(Class::Network | Class::HostKeyChanged))
+        && !matches!(
+            class,
+            None | Some(Class::WrongPassword | Class::PermissionDenied)
+        )
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
