@@ -50,8 +50,8 @@ export function createApi({ onState = () => {} } = {}) {
     retry: (id) => change('POST', of('retry', id)),
     /** Gives an invisible application another code; answers the application. @param {string} id */
     newCode: async (id) => (await change('POST', `${of('apps', id)}/code`)).data,
-    /** Ends the sign-ins and the open streams of an application's visitors; answers the application. @param {string} id */
-    signOut: async (id) => (await change('POST', `${of('apps', id)}/signout`)).data,
+    /** Ends the sign-ins and the open streams of an application's visitors; answers the application, with 202 where its server has not heard of it. @param {string} id */
+    signOut: (id) => change('POST', `${of('apps', id)}/signout`),
     /** What visitors did since the entry `after`. @param {'requests'|'statements'} what @param {string} id @param {number} after */
     log: (what, id, after) => get(`${of('apps', id)}/${what}?after=${after}`),
     /** Accepts a changed host key. @param {{server: string, offered: string}} key */

@@ -69,6 +69,17 @@ impl Manager {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
+        self.call_for_status(method, path, body)
+            .map(|(_, data)| data)
+    }
+
+    /// The status and the `data` of the answer to one call.
+    pub(crate) fn call_for_status(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(u64, Value), Failure> {
         let call = Call {
             method,
             path,
@@ -89,7 +100,7 @@ impl Manager {
         })?;
         let message = printable(&message.unwrap_or_default());
         match code {
-            Some(200..=299) => Ok(data),
+            Some(code @ 200..=299) => Ok((code, data)),
             Some(404) => Err(Failure::operation(message).of_missing()),
             Some(429) => Err(Failure::operation(message).exit_status(OVER_LIMIT)),
             Some(_) => {

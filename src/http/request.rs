@@ -155,6 +155,11 @@ impl Request {
         first(&self.headers, |key| key.eq_ignore_ascii_case(name))
     }
 
+    /// The names of all headers, as they were sent.
+    pub fn header_names(&self) -> impl Iterator<Item = &str> {
+        self.headers.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Every value of a header, in order; names compare without case.
     pub fn header_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.headers

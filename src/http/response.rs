@@ -164,30 +164,45 @@ impl From<ApiError> for Response {
     }
 }
 
-/// The phrases of RFC 9110 section 15 that this program uses.
+/// The phrases of RFC 9110 section 15, RFC 6585 and RFC 5842; none for a status that has none there.
 pub(super) fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
         201 => "Created",
         202 => "Accepted",
+        203 => "Non-Authoritative Information",
         204 => "No Content",
+        205 => "Reset Content",
+        206 => "Partial Content",
+        300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
         303 => "See Other",
         304 => "Not Modified",
         307 => "Temporary Redirect",
         308 => "Permanent Redirect",
         400 => "Bad Request",
         401 => "Unauthorized",
+        402 => "Payment Required",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
         408 => "Request Timeout",
         409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
         413 => "Content Too Large",
         414 => "URI Too Long",
         415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
         421 => "Misdirected Request",
         422 => "Unprocessable Content",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
@@ -196,6 +211,28 @@ pub(super) fn reason(status: u16) -> &'static str {
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
         505 => "HTTP Version Not Supported",
-        _ => "Unknown",
+        508 => "Loop Detected",
+        511 => "Network Authentication Required",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_that_is_sent_has_its_phrase() {
+        let sent = [
+            200, 303, 304, 308, 400, 401, 403, 404, 405, 408, 409, 410, 413, 414, 415, 421, 422,
+            429, 431, 500, 501, 502, 503, 504, 505, 508,
+        ];
+        for status in sent {
+            assert!(!reason(status).is_empty(), "{status}");
+        }
+        let head = ResponseHead::new(410).serialise();
+        assert!(head.starts_with(b"HTTP/1.1 410 Gone\r\n"));
+        let head = ResponseHead::new(299).serialise();
+        assert!(head.starts_with(b"HTTP/1.1 299 \r\n"), "no phrase is one");
     }
 }

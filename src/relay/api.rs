@@ -228,11 +228,11 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     Ok(Response::ok(json!({"released": true})))
 }
 
-/// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors of whom it
-/// tells, and everybody else, do not learn which sites there are.
+/// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors whom it
+/// passes on, also where it names none of them, and everybody else, do not learn which sites there are.
 fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> {
-    let is_told_of = [forwarded::FORWARDED_FOR, "forwarded"];
-    let is_visitors = is_told_of.iter().any(|name| request.header(name).is_some());
+    let is_visitors = request.header_names().any(forwarded::tells_of_proxy)
+        || app.service.urls.is_https_visitors(request.host());
     if is_visitors || !is_within(request.peer(), &app.trust_proxy) {
         let message = "this is for the web server in front alone, which --trust-proxy names";
         return Err(ApiError::forbidden(message));

@@ -38,6 +38,7 @@ pub(super) enum AuthError {
     NoToken,
     WrongToken,
     NotGood(NotGood),
+    LookAlike,
     Full,
 }
 
@@ -47,7 +48,11 @@ impl AuthError {
     pub(super) fn status(self) -> u16 {
         match self {
             Self::WrongPassword => 401,
-            Self::Revoked | Self::NoToken | Self::WrongToken | Self::NotGood(_) => 403,
+            Self::Revoked
+            | Self::NoToken
+            | Self::WrongToken
+            | Self::NotGood(_)
+            | Self::LookAlike => 403,
             Self::Full => 429,
         }
     }
@@ -73,6 +78,10 @@ impl AuthError {
             Self::NotGood(NotGood::Forbidden) => {
                 "the enrol token lets nobody in any more, since it was taken back or somebody was revoked: ask the operator \
                  of the relay for another one"
+            }
+            Self::LookAlike => {
+                "another connector of this relay has the same name but for the case of letters or a dot at its end: \
+                 take a name of your own"
             }
             Self::Full => {
                 "the relay has as many connectors as it takes (2500): its operator can revoke some"
@@ -108,13 +117,23 @@ pub(super) fn admit(
     if state.connectors.len() >= MAX_CONNECTORS {
         return Err(AuthError::Full);
     }
-    if rule == Enrolment::Open {
-        return Ok(Admission::Open);
+    let admission = match rule {
+        Enrolment::Open => Admission::Open,
+        Enrolment::WithToken => Admission::Invited(invited(state, request, now)?),
+    };
+    // Strangers do not learn who is there.
+    if state.has_look_alike(name) {
+        return Err(AuthError::LookAlike);
     }
+    Ok(admission)
+}
+
+/// The id of the invite whose token a call shows.
+fn invited(state: &RelayState, request: &SetupRequest, now: &str) -> Result<String, AuthError> {
     let token = request.enroll_token.as_ref().ok_or(AuthError::NoToken)?;
     let invite = state.invites.of_token(token).ok_or(AuthError::WrongToken)?;
     invite.check(now)?;
-    Ok(Admission::Invited(invite.id.clone()))
+    Ok(invite.id.clone())
 }
 
 #[cfg(test)]
@@ -195,6 +214,26 @@ mod tests {
                 json!({"connector_name": "known", "password": "q".repeat(43), "enroll_token": token}),
                 Enrolment::WithToken,
                 Err(AuthError::WrongPassword),
+            ),
+            (
+                json!({"connector_name": "Known."}),
+                Enrolment::WithToken,
+                Err(AuthError::NoToken),
+            ),
+            (
+                json!({"connector_name": "Known.", "enroll_token": token}),
+                Enrolment::WithToken,
+                Err(AuthError::LookAlike),
+            ),
+            (
+                json!({"connector_name": "oUT"}),
+                Enrolment::Open,
+                Err(AuthError::LookAlike),
+            ),
+            (
+                json!({"connector_name": "knowns"}),
+                Enrolment::Open,
+                Ok(Admission::Open),
             ),
             (
                 json!({"connector_name": "out"}),

@@ -42,6 +42,9 @@ const WORKERS: usize = 3;
 const METRICS_CONNECTIONS: usize = 16;
 /// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
 const STOP_STACK: usize = 128 * 1024;
+/// What is said to who asks the relay under a name that is not its own.
+const ELSEWHERE: &str =
+    "use the relay's own address, which its --public-url names, or a site's below its --domain";
 
 /// What a relay is started with.
 pub struct Options {
@@ -242,7 +245,7 @@ fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
     ServerConfig {
         listener,
         hosts: if is_private {
-            HostPolicy::loopback()
+            HostPolicy::loopback().advising("ask 127.0.0.1 or localhost for the figures")
         } else {
             HostPolicy::any()
         },
@@ -418,9 +421,10 @@ fn first_invite(store: &StateStore) -> Result<(Zeroizing<String>, String), State
 }
 
 /// The relay's own names, with the port that belongs to each: beside those of loopback the address
-/// that it listens on, and what visitors use.
+/// that it listens on, and what visitors use. Where they come by `https`, what is read by `http` is no page of ours, also
+/// under the same name: whoever stands between has written it.
 fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
-    let hosts = HostPolicy::loopback();
+    let hosts = HostPolicy::loopback().advising(ELSEWHERE);
     let own = [
         listen.to_string(),
         authority(&urls.external_ip, listen.port()),
@@ -428,7 +432,12 @@ fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
         format!("{}:{}", urls.host, urls.port),
     ];
     for name in own {
-        if let Err(error) = hosts.allow(&name) {
+        let allowed = if urls.is_secure {
+            hosts.allow_https(&name)
+        } else {
+            hosts.allow(&name)
+        };
+        if let Err(error) = allowed {
             log::warn!("the relay is not served under a name: {error}");
         }
     }

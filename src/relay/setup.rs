@@ -395,6 +395,9 @@ fn enrolled(
     if state.is_revoked(name) {
         return Err(AuthError::Revoked.into());
     }
+    if state.has_look_alike(name) {
+        return Err(AuthError::LookAlike.into());
+    }
     let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is left"))?;
     // Another one may have come by it in between, or a revocation.
     let invite = match admission {

@@ -338,6 +338,16 @@ impl RelayState {
         names.any(|kept| kept == name) || reserved.any(|kept| kept == name)
     }
 
+    /// Whether people would take a new connector for another one, known or turned out: their names differ in the case of
+    /// letters, or in dots at their ends.
+    pub(super) fn has_look_alike(&self, name: &str) -> bool {
+        fn bare(name: &str) -> &str {
+            name.trim_end_matches('.')
+        }
+        let mut others = self.connectors.keys().chain(&self.revoked);
+        others.any(|other| other != name && bare(other).eq_ignore_ascii_case(bare(name)))
+    }
+
     /// Whether a connector was turned out.
     pub(super) fn is_revoked(&self, name: &str) -> bool {
         self.revoked.iter().any(|revoked| revoked == name)

@@ -202,6 +202,17 @@ impl PublicUrls {
         [self.host.clone(), self.external_ip.to_ascii_lowercase()]
     }
 
+    /// Whether a `Host` is what visitors send who come to the relay itself by `https`, which a server in front ends.
+    pub(super) fn is_https_visitors(&self, host: &str) -> bool {
+        let Some((name, port)) = authority::split(host) else {
+            return false;
+        };
+        let is_public_port = port.is_none_or(|port| authority::port(port) == Some(self.port));
+        let own = [&self.domain, &self.host];
+        let is_own = own.iter().any(|own| own.eq_ignore_ascii_case(name));
+        self.is_secure && is_public_port && is_own
+    }
+
     /// Whether a site of this name would be the relay itself.
     pub(super) fn is_own_name(&self, name: &str) -> bool {
         let site = format!("{name}.{}", self.domain);

@@ -260,6 +260,36 @@ fn everybody_is_signed_out_and_the_code_stays() {
 }
 
 #[test]
+fn a_sign_out_returns_when_it_holds_at_the_relay_or_says_that_it_is_under_way() {
+    let (mut relay, target) = (Relay::start(&[]), Target::start());
+    let manager = Manager::start(&["--server", &relay.url()]);
+    let id = manager.add(&shop(&target, json!({"invisible": true})));
+    let connection = manager.connected(&id);
+    let sign_out = || manager.home().run(&["app", "signout", "shop"]);
+    for turn in 0..5 {
+        let cookie = sign_in(&relay, &connection);
+        let done = sign_out();
+        assert_eq!(send(&relay, "/", &cookie).status(), 401, "turn {turn}");
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+    relay.stop();
+    let answer = manager.post(&format!("/api/apps/{id}/signout"));
+    assert_eq!(answer.status(), 202, "{}", answer.text());
+    let done = sign_out();
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert!(done.stderr.contains("told again"), "{done:?}");
+    let relay = relay.restart(&[]);
+    manager.post(&format!("/api/retry/{id}"));
+    manager.wait_status(&id, "connected");
+    let cookie = sign_in(&relay, &connection);
+    let done = sign_out();
+    assert_eq!(
+        (done.code, send(&relay, "/", &cookie).status()),
+        (Some(0), 401)
+    );
+}
+
+#[test]
 fn who_may_come_is_changed_at_once() {
     let (relay, target) = (Relay::start(&[]), Target::start());
     let manager = Manager::start(&["--server", &relay.url()]);

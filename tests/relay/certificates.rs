@@ -140,6 +140,14 @@ fn the_server_in_front_alone_is_told() {
         ("X-Forwarded-For", "192.0.2.1"),
         ("x-forwarded-for", "127.0.0.1"),
         ("Forwarded", "for=192.0.2.1"),
+        // A server that names no visitor.
+        ("X-Forwarded-Proto", "https"),
+        ("x-forwarded-host", "relay.test"),
+        ("X-Real-IP", "192.0.2.1"),
+        ("Via", "1.1 front"),
+        ("Host", "admin.relay.test"),
+        ("Host", "RELAY.test"),
+        ("Host", "admin.relay.test:443"),
     ];
     for header in told_of {
         let (status, text) = ask_with(&relay, query, &[header]);

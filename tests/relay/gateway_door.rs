@@ -231,6 +231,24 @@ fn the_form_signs_in_from_its_own_page_alone() {
     assert_eq!(ask(&relay, &json).status, 415);
 }
 
+/// A page of the same name by `http` is anybody's who stands between.
+#[test]
+fn where_visitors_come_by_https_a_page_by_http_is_not_the_sites_own() {
+    let secure = Relay::start_with(Limits::default(), |config| config.secure = true);
+    let told = Relay::start_with(Limits::default(), |config| {
+        config.trust_proxy = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    for (relay, lines) in [(&secure, ""), (&told, "X-Forwarded-Proto: https\r\n")] {
+        let (_shared, _) = invisible(relay, "shop");
+        let from = |scheme: &str| {
+            let own = format!("shop.localhost:{}", relay.addr.port());
+            let lines = format!("{lines}Origin: {scheme}://{own}\r\n");
+            post(relay, "shop", "code=correct+horse", &lines).status
+        };
+        assert_eq!([from("https"), from("http")], [303, 403], "{lines}");
+    }
+}
+
 #[test]
 fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
     let relay = Relay::start();

@@ -140,6 +140,55 @@ fn no_stream_is_kept_after_a_body_whoever_sends_it() {
     assert_eq!(send("GET", "", ""), "004", "no body");
 }
 
+/// Two people behind one address are two visitors where they show that they are: the application signs in
+/// connections, and what it signed in for the one is not for the other.
+#[test]
+fn what_an_application_knows_of_a_connection_holds_for_one_sign_in_alone() {
+    let named = behind_a_proxy();
+    let unnamed = Relay::start();
+    for (relay, sign_of_proxy) in [(&named, ""), (&unnamed, "Via: 1.1 office\r\n")] {
+        let _shared = relay.share("shop", numbered(&[]));
+        let mut proxy = relay.connect();
+        let mut on = |lines: &str| {
+            let lines = format!("{sign_of_proxy}{lines}");
+            ask(relay, &mut proxy, "GET", "/", VICTIM, &lines).text()
+        };
+        let of_victim = "Cookie: session=VICTIM; theme=dark\r\n";
+        assert_eq!([on(of_victim), on(of_victim)], ["000", "000"]);
+        for (number, lines) in [
+            "",
+            "Cookie: session=OTHER\r\n",
+            of_victim,
+            "Authorization: NTLM b25l\r\n",
+            "Authorization: NTLM dHdv\r\n",
+            "Cookie: session=VICTIM\r\nCookie: theme=dark\r\n",
+            "",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!(on(lines), format!("{:03}", number + 1), "{lines}");
+        }
+    }
+}
+
+/// It is one visitor's connection: a sign-in of several steps stays on its stream.
+#[test]
+fn a_visitor_without_a_proxy_has_one_stream_whatever_is_shown() {
+    let relay = Relay::start();
+    let _shared = relay.share("shop", numbered(&[]));
+    let mut visitor = relay.connect();
+    for lines in [
+        "",
+        "Authorization: NTLM b25l\r\n",
+        "Authorization: NTLM dHdv\r\n",
+        "Cookie: a=1\r\n",
+    ] {
+        visitor.send(relay.request("GET", "shop", "/", lines).as_bytes());
+        assert_eq!(visitor.answer(false).unwrap().text(), "000", "{lines}");
+    }
+}
+
 /// What an application sends late would be the answer to whoever of them is next.
 #[test]
 fn a_proxy_that_does_not_say_whom_it_speaks_for_keeps_no_stream() {

@@ -210,6 +210,54 @@ fn an_invite_lets_in_no_more_than_it_says_however_they_race() {
     assert_eq!(in_now.count(), 3);
 }
 
+/// Nobody is taken for another one, also of two who come at the same moment. Who is in already stays.
+#[test]
+fn connectors_have_names_that_people_tell_apart() {
+    let relay = Arc::new(Relay::start(&[PUBLIC]));
+    let (_, token) = invite(relay.home(), &["--uses", "9"]);
+    let alike = ["office", "Office", "OFFICE.", "office.."];
+    let together = Arc::new(Barrier::new(alike.len()));
+    let calls = alike.map(|name| {
+        let (relay, together, token) = (Arc::clone(&relay), Arc::clone(&together), token.clone());
+        std::thread::spawn(move || {
+            together.wait();
+            (name, ask(&relay, name, &token))
+        })
+    });
+    let answers = calls.map(|call| call.join().unwrap());
+    let is_in = |(_, (status, _)): &&(&str, (u16, String))| *status == 200;
+    assert_eq!(answers.iter().filter(is_in).count(), 1, "{answers:?}");
+    for (name, (status, text)) in &answers {
+        assert!(
+            *status == 200 || (*status == 403 && text.contains("the same name")),
+            "{name}: {text}"
+        );
+        assert_eq!(ask(&relay, name, &token).0, *status, "{name} again");
+    }
+    for name in [" office", "office ", "office\t", ".office", ""] {
+        assert_eq!(ask(&relay, name, &token).0, 400, "{name:?}");
+    }
+    assert!(self::is_in(&relay, "offices", &token));
+    let home = Arc::clone(relay.home());
+    drop(Arc::into_inner(relay));
+    let file = home.path().join("relay/relay.json");
+    let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let kept = state["connectors"]["offices"].clone();
+    state["connectors"]["OffiCes."] = kept;
+    std::fs::write(&file, state.to_string()).unwrap();
+    let relay = Relay::start_in(&home, &[&[PUBLIC][..], &PORTS].concat());
+    for name in ["offices", "OffiCes."] {
+        assert!(self::is_in(&relay, name, &token), "{name} of before");
+    }
+    assert_eq!(ask(&relay, "OFFICES", &token).0, 403);
+    relay_says(&home, &["revoke", "offices"]);
+    assert_eq!(
+        ask(&relay, "officeS", &token).0,
+        403,
+        "nor of one who was turned out"
+    );
+}
+
 #[test]
 fn what_is_taken_back_lets_nobody_in_and_who_came_by_it_stays() {
     let relay = Relay::start(&[PUBLIC]);

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -366,6 +366,54 @@ fn the_relay_that_shares_have_in_common_outlives_each_of_them() {
     wait_until(TIMEOUT, "the relay in the last", || is_there(&links[1]));
     let ended = others[1].stop();
     assert_eq!(ended.and_then(|status| status.code()), Some(0));
+}
+
+/// Has a port as soon as it is free, and answers nothing there, or this; ends with what is answered.
+fn take_when_free(port: u16, says: &'static [u8]) -> mpsc::Sender<()> {
+    let (keep, kept) = mpsc::channel();
+    let goes_on = move || kept.try_recv() == Err(mpsc::TryRecvError::Empty);
+    std::thread::spawn(move || {
+        let mut taken = None;
+        while taken.is_none() && goes_on() {
+            taken = TcpListener::bind(("127.0.0.1", port)).ok();
+        }
+        let Some(listener) = taken else { return };
+        listener.set_nonblocking(true).unwrap();
+        let mut open = Vec::new();
+        while goes_on() {
+            match listener.accept() {
+                Ok((mut stream, _)) => {
+                    let _ = stream.write_all(says);
+                    open.push(stream);
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    });
+    keep
+}
+
+/// The relay that comes after it has another port then, which only the relay itself tells.
+#[test]
+fn a_share_finds_its_relay_again_where_another_program_has_come_before_it_at_its_port() {
+    keep_the_usual_port_away();
+    let not_found = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+    for says in [&b""[..], not_found] {
+        let home = Home::new();
+        let targets = [Target::start(), Target::start()];
+        let share = |target: &Target| Sharing::start(&home, &["http", &target.port().to_string()]);
+        let mut first = share(&targets[0]);
+        first.link();
+        let mut other = share(&targets[1]);
+        let link = other.link();
+        let ports = std::fs::read(home.path().join("relay/embedded.json")).unwrap();
+        let ports: serde_json::Value = serde_json::from_slice(&ports).unwrap();
+        let port = u16::try_from(ports["tunnel"].as_u64().unwrap()).unwrap();
+        let _taken = take_when_free(port, says);
+        first.kill();
+        wait_until(TIMEOUT, "the relay in the other", || is_there(&link));
+        assert_eq!(other.stop().and_then(|status| status.code()), Some(0));
+    }
 }
 
 /// The link of an application of a manager, where that is connected.

@@ -101,6 +101,40 @@ fn a_body_that_is_left_unread_meets_no_other_request() {
     }
 }
 
+/// The application signs in connections, as with NTLM; behind one address are two people, of whom one has.
+#[test]
+fn what_one_signed_in_on_a_connection_is_not_the_others_of_the_same_address() {
+    let port = application(|mut stream| {
+        let mut user = "nobody".to_owned();
+        while let Some(head) = head_from(&mut stream) {
+            let shown = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(": Bearer ")?;
+                name.eq_ignore_ascii_case("authorization").then_some(value)
+            });
+            user = shown.map_or(user, str::to_owned);
+            let length = user.len();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{user}"
+            );
+        }
+    });
+    for behind in Behind::all() {
+        let _shared = behind.relay.share("shop", port);
+        for turn in 0..TURNS {
+            let signs_in = "Authorization: Bearer VICTIM\r\n";
+            let of_victim = behind.ask(VICTIM, "GET", "/", signs_in);
+            assert_eq!(of_victim, (200, "VICTIM".to_owned()));
+            for lines in ["", "Cookie: session=OTHER\r\n"] {
+                let of_other = behind.ask(VICTIM, "GET", "/", lines);
+                assert_eq!(of_other, (200, "nobody".to_owned()), "turn {turn}");
+            }
+        }
+        let connections = behind.tap.connections();
+        assert!(connections < 3 * TURNS, "nothing was pooled: {connections}");
+    }
+}
+
 /// Bytes behind an answer that is over, in each way that an application may send them.
 #[test]
 fn what_an_application_sends_late_is_nobodys_answer() {

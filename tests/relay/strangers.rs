@@ -338,6 +338,46 @@ fn a_visitor_forges_neither_his_address_nor_the_host() {
     assert_eq!(passed, 1, "nothing of these reached the application");
 }
 
+/// A page by `http` under the relay's own name may be anybody's who stands between; it changes nothing here. And who
+/// comes under a name that is none of its own is told what names it has.
+#[test]
+fn an_https_relay_takes_no_page_by_http_for_its_own() {
+    let relay = Relay::start(&[
+        "--domain=relay.test",
+        "--public-url=https://admin.relay.test",
+        "--external-ip=tunnels.relay.test",
+    ]);
+    let mut client = relay.client();
+    let mut send = |host: &str, origin: &str| {
+        let headers = [
+            ("Host", host),
+            ("Origin", origin),
+            ("Content-Type", "application/x-www-form-urlencoded"),
+        ];
+        client.send("POST", "/auth", &headers, b"code=wrong")
+    };
+    let (listens, port) = (relay.address.to_string(), relay.address.port());
+    let inner = format!("tunnels.relay.test:{port}");
+    for (host, origin, status) in [
+        ("admin.relay.test", "https://admin.relay.test", 401),
+        ("admin.relay.test", "http://admin.relay.test", 403),
+        ("admin.relay.test", "http://admin.relay.test:443", 403),
+        ("admin.relay.test", "http://relay.test", 403),
+        ("admin.relay.test", &format!("http://{inner}"), 403),
+        ("admin.relay.test", "https://shop.relay.test", 403),
+        ("relay.test", "https://relay.test", 401),
+        ("relay.test", "http://relay.test", 403),
+        (&listens, &format!("http://{listens}"), 401),
+        (&inner, "", 401),
+    ] {
+        assert_eq!(send(host, origin).status(), status, "{host} {origin}");
+    }
+    let elsewhere = send("evil.test", "");
+    let (status, text) = (elsewhere.status(), elsewhere.text());
+    assert!(status == 421 && text.contains("--public-url"), "{text}");
+    assert!(!text.contains("--allow-host"), "{text}");
+}
+
 /// HSTS holds for every port of a host: a tenant's public port under a site's name is out of browsers' reach.
 #[test]
 fn every_answer_of_an_https_relay_says_so() {

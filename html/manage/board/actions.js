@@ -263,9 +263,11 @@ export class Actions {
     const text = `All visitors of “${app.name}” are signed out and their connections end. The code stays: who has it may come back.`;
     if (!await confirmDialog({ title: 'Sign everybody out', text, action: 'Sign everybody out' })) return;
     await this.#once(app.id, 'Nobody was signed out', async () => {
-      this.#store.put(await this.#api.signOut(app.id));
+      const { code, data } = await this.#api.signOut(app.id);
+      this.#store.put(data);
       this.#store.refresh();
-      notify(`Everybody is signed out of “${app.name}”`, 'good');
+      if (code === 202) notify(`The server does not answer: everybody is signed out of “${app.name}” as soon as it does`, 'warn');
+      else notify(`Everybody is signed out of “${app.name}”`, 'good');
     });
   }
 

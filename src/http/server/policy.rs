@@ -17,9 +17,11 @@ use crate::sync::RwLock;
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// The names a server is served under. Clones share one list, changeable at run time.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct HostPolicy {
     any: bool,
+    /// What is tried by who comes under another name.
+    hint: &'static str,
     allowed: Arc<RwLock<Vec<Name>>>,
     /// Those of them that visitors use with `https`.
     https: Arc<RwLock<Vec<Name>>>,
@@ -47,7 +49,18 @@ struct Name {
 impl HostPolicy {
     /// `127.0.0.1`, `localhost` and `[::1]` with the server's own port.
     pub fn loopback() -> HostPolicy {
-        HostPolicy::default()
+        HostPolicy {
+            any: false,
+            hint: "use the address printed at start, or start with --allow-host",
+            allowed: Arc::default(),
+            https: Arc::default(),
+        }
+    }
+
+    /// The same; who comes under another name is told to try this, where it is not `--allow-host`.
+    #[must_use]
+    pub fn advising(self, hint: &'static str) -> HostPolicy {
+        HostPolicy { hint, ..self }
     }
 
     /// Every name: for a service that is reached through foreign names by design, where
@@ -55,7 +68,7 @@ impl HostPolicy {
     pub fn any() -> HostPolicy {
         HostPolicy {
             any: true,
-            ..HostPolicy::default()
+            ..HostPolicy::loopback()
         }
     }
 
@@ -124,9 +137,8 @@ impl HostPolicy {
         if name.is_loopback(port) || self.serves(&name) {
             return Ok(());
         }
-        Err(misdirected(
-            "not served under this name: use the address printed at start, or start with --allow-host",
-        ))
+        let message = format!("not served under this name: {}", self.hint);
+        Err(Refusal::new(421, message))
     }
 
     fn serves(&self, name: &Name) -> bool {
@@ -140,10 +152,17 @@ impl HostPolicy {
         };
         let (secure, name) = split_origin(origin).ok_or_else(foreign)?;
         let own = !secure && name.is_loopback(port);
-        if own || self.with_allowed(|known| known.is_origin(&name, secure)) {
+        let is_ours =
+            |known: &Name| known.is_origin(&name, secure) && (secure || !self.is_secure(known));
+        if own || self.with_allowed(is_ours) {
             return Ok(());
         }
         Err(foreign())
+    }
+
+    /// Whether visitors use a name that was allowed with `https` alone.
+    fn is_secure(&self, known: &Name) -> bool {
+        self.https.read().contains(known)
     }
 
     fn with_allowed(&self, is: impl Fn(&Name) -> bool) -> bool {
@@ -206,11 +225,11 @@ impl Name {
     }
 
     /// Whether a page of this origin is ours. A proxy has a port of its own where none was said; else what its host
-    /// serves on other ports is not us, such as another tenant's port of a relay.
+    /// serves on other ports is not us, such as another tenant's port of a relay. In front of port 80 may be TLS.
     fn is_origin(&self, origin: &Name, secure: bool) -> bool {
         let port = origin.port.unwrap_or(if secure { 443 } else { 80 });
-        let default = matches!(self.port, Some(80 | 443)) && origin.port.is_none();
-        self.host == origin.host && (self.port.is_none_or(|own| own == port) || default)
+        let is_before = secure && origin.port.is_none() && self.port == Some(80);
+        self.host == origin.host && (self.port.is_none_or(|own| own == port) || is_before)
     }
 
     /// A browser leaves out the port when it is 80.
@@ -261,12 +280,24 @@ mod tests {
         for (origin, expected) in [
             ("https://data.relay.example", 200),
             ("https://data.relay.example:443", 200),
+            ("http://data.relay.example", 403),
+            ("http://data.relay.example:443", 403),
             ("http://data.relay.example:20003", 403),
             ("https://data.relay.example:20003", 403),
             ("https://shop.relay.example", 403),
         ] {
             let status = status(&site, "data.relay.example", origin);
             assert_eq!(status, expected, "{origin}");
+        }
+        let of_tls = HostPolicy::loopback();
+        of_tls.allow("db.example:443").unwrap();
+        for (origin, expected) in [("https://db.example", 200), ("http://db.example", 403)] {
+            assert_eq!(status(&of_tls, "db.example", origin), expected, "{origin}");
+        }
+        let of_port_80 = HostPolicy::loopback();
+        of_port_80.allow("db.example:80").unwrap();
+        for origin in ["https://db.example", "http://db.example"] {
+            assert_eq!(status(&of_port_80, "db.example", origin), 200, "{origin}");
         }
         let proxied = HostPolicy::loopback();
         proxied.allow("db.example").unwrap();

@@ -1,7 +1,7 @@
 //! Applications: listed, added, changed, removed.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::never;
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use crate::manager::server_url::ServerUrl;
 
 /// Time for a deleted application's connection to end before the application is removed.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
+/// Time for the server to hear who is let in no more. Default 5 s: a call takes a tenth, and who waits is told either way.
+const FOLLOW_WAIT: Duration = Duration::from_secs(5);
 /// Time for the server to take back the place of a temporary one. Default 500 ms: the program that shared it has 2 s to
 /// end.
 const RELEASE_WAIT: Duration = Duration::from_millis(500);
@@ -90,19 +92,20 @@ pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
     }
     let app = core.apps.renew_code(&app.id).map_err(failed)?;
     log::info!("application '{}': it has another code", app.name);
-    Ok(now_holds(core, &app))
+    core.connections.application_has_changed(&app.id);
+    Ok(Response::ok(with_connection(core, &app)))
 }
 
-/// Ends every visitor's sign-in, and what they have open.
+/// Ends every visitor's sign-in, and what they have open. 202 where the server has not heard of it: this end follows at
+/// once all the same, and tells it again and again.
 pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.sign_out(id(request)).map_err(failed)?;
     log::info!("application '{}': everybody is signed out", app.name);
-    Ok(now_holds(core, &app))
-}
-
-fn now_holds(core: &AppState, app: &AppConfig) -> Response {
-    core.connections.application_has_changed(&app.id);
-    Response::ok(with_connection(core, app))
+    let deadline = Instant::now() + FOLLOW_WAIT;
+    let is_in_force = core.connections.follow_change(&app, deadline);
+    let code = if is_in_force { 200 } else { 202 };
+    let shown = with_connection(core, &app);
+    Ok(Response::json(code, &json!({"code": code, "data": shown})))
 }
 
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {

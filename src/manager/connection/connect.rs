@@ -29,7 +29,7 @@ use super::watch::{HealthWatch, WatchEnd};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
-use crate::tunnel::client::Tunnel;
+use crate::tunnel::client::{Class, Status, Tunnel};
 
 /// Bytes of a connection thread's stack: the store and its cipher; calls and TLS have threads of their own.
 const STACK: usize = 256 * 1024;
@@ -39,6 +39,9 @@ const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
 /// The least time from one sequence to the next, where the server turns the tunnel away: the same as between two
 /// attempts of a tunnel that is refused.
 const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
+/// The same where the tunnel has found another server at its port, or none: this machine's relay has moved, and nobody
+/// has turned anything away.
+const MOVED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
@@ -186,6 +189,17 @@ fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited
     rounds::wait(record, awaited, &changed)
 }
 
+/// Whether a tunnel has ended since its server is not where it was.
+fn has_moved(tunnel: &Tunnel) -> bool {
+    let snapshot = tunnel.snapshot();
+    let class = snapshot.error.map(|failure| failure.class);
+    snapshot.status == Status::Failed
+        && !matches!(
+            class,
+            None | Some(Class::WrongPassword | Class::PermissionDenied)
+        )
+}
+
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
 struct Contained<'a>(&'a ConnectionRecord);
 
@@ -216,13 +230,18 @@ impl ConnectionWork<'_> {
             self.completed(site);
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
+            let (what, pause) = if has_moved(&tunnel) {
+                ("its server may have moved", MOVED_PAUSE)
+            } else {
+                ("turned away", SEQUENCE_PAUSE)
+            };
             log::info!(
-                "application '{}': turned away; the server is asked again",
+                "application '{}': {what}; the server is asked again",
                 self.app.name
             );
             self.record.turned_away();
             held.leave_port();
-            self.pause(SEQUENCE_PAUSE.saturating_sub(begun.elapsed()))?;
+            self.pause(pause.saturating_sub(begun.elapsed()))?;
         }
     }
 

@@ -238,6 +238,12 @@ impl Connections {
         }
     }
 
+    /// The same; waits until that holds where visitors come in. False where the server has not heard of it.
+    pub(crate) fn follow_change(&self, app: &AppConfig, deadline: Instant) -> bool {
+        let active = self.find(&app.id);
+        active.is_none_or(|active| active.follows_change(app, deadline))
+    }
+
     /// What is kept of the server with this origin was changed, or which server is the default.
     pub(crate) fn server_has_changed(&self, origin: &str) {
         for active in self.all() {

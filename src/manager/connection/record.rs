@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::error::{self, ConnectError};
 use super::health::{Answer, Health, HealthState};
@@ -222,7 +222,9 @@ impl ConnectionRecord {
 
     /// The server has not heard of a change: when it is told again, and why it has not.
     pub(super) fn owes(&self, owed: Option<(Instant, String)>) {
-        self.status().pause = owed.map(|(until, reason)| Wait {
+        let mut status = self.status();
+        status.untold.clear();
+        status.pause = owed.map(|(until, reason)| Wait {
             attempt: 0,
             until,
             reason: format!("a change is not in force at the server yet: {reason}"),
@@ -355,6 +357,7 @@ impl ConnectionRecord {
         });
         status.failure = shown;
         status.pause = None;
+        status.untold.clear();
         status.local_url.clear();
         status.tunnel = None;
         status.awaited
@@ -390,6 +393,7 @@ impl ConnectionRecord {
         // Changes nothing where it has failed or ended already; the signal is given all the same.
         status.go(Event::Disconnect);
         status.stop = None;
+        status.untold.clear();
     }
 
     /// Ends the present pause, whatever pauses.
@@ -457,6 +461,29 @@ impl ConnectionRecord {
         if self.status().awaited.is_some() {
             self.retry();
         }
+    }
+
+    /// The same; waits until that holds at the server too. False where it is told once more, or this takes too long.
+    pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
+        let mut told = self.untold();
+        self.application_has_changed();
+        loop {
+            if !self.state().is_active() || self.has_terms_of(app) {
+                return true;
+            }
+            let is_late = told.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout);
+            if is_late || self.is_owing() {
+                return false;
+            }
+            told = self.untold();
+        }
+    }
+
+    /// Closed when the server has heard of a change, or has not.
+    fn untold(&self) -> Receiver<()> {
+        let (tell, told) = crossbeam_channel::bounded(0);
+        self.status().untold.push(tell);
+        told
     }
 
     /// The host key change that its tunnel reports.

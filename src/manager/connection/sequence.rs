@@ -30,6 +30,8 @@ use crate::tunnel::remote::Remote;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
+/// Time for this machine's own relay to take a WebSocket. Default 5 s: it answers within some milliseconds.
+const STAND_IN_WAIT: Duration = Duration::from_secs(5);
 /// Where the remote server listens for visitors: the site gateway is on its own host.
 const REMOTE_HOST: &str = "127.0.0.1";
 
@@ -250,7 +252,10 @@ impl ConnectionWork<'_> {
         let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
         settings.retries.end_when_disowned = true;
         // The relay of this machine goes from one process to the next, and what has its port then may be another's.
-        settings.retries.end_when_moved = self.core.choice.is_stand_in(origin);
+        if self.core.choice.is_stand_in(origin) {
+            settings.retries.end_when_moved = true;
+            settings.dial.timeouts.handshake = STAND_IN_WAIT;
+        }
         settings.max_streams = self.app.sharing.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);

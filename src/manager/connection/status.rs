@@ -46,6 +46,8 @@ pub(super) struct ConnectionStatus {
     pub(super) awaited: Option<Awaited>,
     /// Dropped to give the stop signal.
     pub(super) stop: Option<Sender<()>>,
+    /// Dropped to tell those who wait that the server has heard of a change, or has not.
+    pub(super) untold: Vec<Sender<()>>,
 }
 
 /// Why it has failed; empty where it has not.
@@ -98,6 +100,7 @@ impl ConnectionStatus {
             health: Health::default(),
             awaited: None,
             stop: Some(stop),
+            untold: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! What comes from outside is believed only from proxies that were named, and of their lists only
 //! what proxies wrote: an address that a visitor put in front is left out.
 
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
 use super::host::Host;
@@ -14,6 +15,37 @@ use crate::store::digits::{digits, dotted};
 pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Addresses of a chain that are passed on. Default 16: more proxies than anybody has in a row.
 const MAX_CHAIN: usize = 16;
+
+/// Whether a header line of this name tells that a proxy has passed the request on.
+pub(in crate::relay) fn tells_of_proxy(name: &str) -> bool {
+    const PREFIX: &str = "x-forwarded-";
+    let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
+    let begin = name.get(..PREFIX.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(PREFIX))
+        || ["via", "forwarded", "x-real-ip"].into_iter().any(is)
+}
+
+/// Tells the visitors of one address apart, where a proxy may send the requests of several on one connection: an
+/// application that signs in connections, as with NTLM, would take one for the other. A digest of what they show, with a
+/// secret key; 0 where nothing tells of a proxy, as then the connection itself is one visitor's.
+pub(super) fn identity(headers: &Headers, is_proxy: bool, key: &RandomState) -> u64 {
+    if !is_proxy && !headers.iter().any(|(name, _)| tells_of_proxy(name)) {
+        return 0;
+    }
+    let mut digest = key.build_hasher();
+    for name in [
+        "cookie",
+        "authorization",
+        "forwarded",
+        "x-real-ip",
+        FORWARDED_FOR,
+    ] {
+        for value in headers.all(name) {
+            (name, value).hash(&mut digest);
+        }
+    }
+    digest.finish()
+}
 
 /// Where a request came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What all visitors' connections of a gateway use.
 
+use std::hash::RandomState;
 use std::sync::Arc;
 
 use super::access_log::AccessLog;
@@ -21,6 +22,8 @@ pub(crate) struct GatewayState {
     pub(super) log: AccessLog,
     pub(super) stats: Arc<RequestStats>,
     pub(super) tls: Tls,
+    /// The key of what tells visitors behind a proxy apart.
+    pub(super) identity_key: RandomState,
 }
 
 impl GatewayState {
@@ -34,6 +37,7 @@ impl GatewayState {
             stats: Arc::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),
+            identity_key: RandomState::new(),
             config,
             sites,
         }

@@ -131,7 +131,7 @@ impl GatewayState {
         visitor: &mut dyn ClientConnection,
     ) -> Result<String, Served> {
         let head = request.head;
-        if let Some(refused) = refusal(head, request.host) {
+        if let Some(refused) = refusal(head, request.host, self.is_secure(request)) {
             return Err(self.say(request, visitor, &refused));
         }
         let body = visitor.body(head).map_err(|after| Served {
@@ -154,8 +154,8 @@ fn leads_on(next: &str) -> Option<&str> {
 }
 
 /// What is wrong with a form, before its body is read.
-fn refusal(head: &Head, host: &[u8]) -> Option<Message<'static>> {
-    if !is_same_origin(head, host) {
+fn refusal(head: &Head, host: &[u8], is_secure: bool) -> Option<Message<'static>> {
+    if !is_same_origin(head, host, is_secure) {
         let why = "The code may only be sent from this site's own page.";
         let hint = "Open the site and enter it there.";
         return Some(message(403, "Refused", why, hint));
@@ -178,17 +178,17 @@ fn refusal(head: &Head, host: &[u8]) -> Option<Message<'static>> {
 }
 
 /// Browsers say where a form comes from; one that was told not to name its page sends `null`,
-/// and then says all the same that it is the same site.
-fn is_same_origin(head: &Head, host: &[u8]) -> bool {
+/// and then says all the same that it is the same site. Where the visitor comes by `https`, a page of the same name
+/// by `http` is anybody's who stands between; the other way round a proxy may not have said that it ends TLS.
+fn is_same_origin(head: &Head, host: &[u8], is_secure: bool) -> bool {
     let only = |name| head.headers.only(name);
     let (Ok(origin), Ok(site)) = (only("origin"), only("sec-fetch-site")) else {
         return false;
     };
     let is_same_site = site == Some(b"same-origin");
     let names_us = |origin: &[u8]| {
-        let name = origin
-            .strip_prefix(b"http://")
-            .or(origin.strip_prefix(b"https://"));
+        let plain = origin.strip_prefix(b"http://").filter(|_| !is_secure);
+        let name = plain.or(origin.strip_prefix(b"https://"));
         name.is_some_and(|name| name.eq_ignore_ascii_case(host))
     };
     match origin {

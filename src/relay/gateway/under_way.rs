@@ -40,6 +40,8 @@ pub(super) struct KeptStream {
     pub(super) upstream: Upstream,
     /// Whose it is, and the proxies on the way here.
     pub(super) chain: Vec<IpAddr>,
+    /// What tells that visitor from others of one address.
+    pub(super) identity: u64,
     pub(super) since: Instant,
 }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::access_log::AccessLine;
 use super::auth::is_sign_in;
-use super::forwarded::{ForwardDefaults, Origin};
+use super::forwarded::{ForwardDefaults, Origin, identity};
 use super::gateway_state::GatewayState;
 use super::host::Host;
 use super::pages::Message;
@@ -254,6 +254,7 @@ impl VisitorConnection {
                 site: Arc::clone(&terms.present.site),
                 upstream,
                 chain: request.origin.chain().to_vec(),
+                identity: self.identity(request.head),
                 since: Instant::now(),
             });
         }
@@ -316,6 +317,12 @@ impl VisitorConnection {
         is_one_visitors && request.head.framing == Framing::Length(0)
     }
 
+    /// What tells the visitor from others of one address.
+    fn identity(&self, head: &Head) -> u64 {
+        let is_proxy = is_within(self.peer, &self.gateway.config.trust_proxy);
+        identity(&head.headers, is_proxy, &self.gateway.identity_key)
+    }
+
     /// The kept stream, if it still stands and this request may use it.
     pub(super) fn take_kept(
         &mut self,
@@ -329,7 +336,9 @@ impl VisitorConnection {
         } else {
             limits.sure_for
         };
-        let same = Arc::ptr_eq(&kept.site, site) && kept.chain == request.origin.chain();
+        let same = Arc::ptr_eq(&kept.site, site)
+            && kept.chain == request.origin.chain()
+            && kept.identity == self.identity(request.head);
         if !same || self.began.saturating_duration_since(kept.since) > usable_for {
             return None;
         }

@@ -17,6 +17,8 @@ use crate::tunnel::mux::FAREWELL;
 const STACK: usize = 512 * 1024;
 /// Attempts in a row that reach nobody after which a server may have moved. Default 5: some seconds.
 const MOVED_AFTER: u32 = 5;
+/// Time since the loss after which it may have, however few attempts that were: what has its port now may say nothing.
+const MOVED_WITHIN: Duration = Duration::from_secs(5);
 /// Time for a stopped tunnel's thread to end. Default 600 ms, with [`FAREWELL`] below a second.
 const STOP_WAIT: Duration = Duration::from_millis(600);
 
@@ -131,12 +133,29 @@ fn level(settings: &Settings) -> log::Level {
     }
 }
 
-/// Whether a server may be at another port, after so many attempts in a row that have failed so.
-fn has_moved(class: Class, missed: u32) -> bool {
-    match class {
-        Class::HostKeyChanged => missed > 0,
-        Class::Network => missed >= MOVED_AFTER,
-        _ => false,
+/// Attempts in a row that have failed.
+struct Misses {
+    count: u32,
+    since: Instant,
+}
+
+impl Misses {
+    fn note(&mut self, was_connected: bool) {
+        (self.count, self.since) = if was_connected {
+            (0, Instant::now())
+        } else {
+            (self.count + 1, self.since)
+        };
+    }
+
+    /// Whether the server may be at another port, where the last one has failed so: another server is there, or nobody.
+    fn tell_of_move(&self, class: Class) -> bool {
+        let is_missed = match class {
+            Class::HostKeyChanged | Class::NotATunnelServer | Class::Protocol => true,
+            Class::Network => self.count >= MOVED_AFTER || self.since.elapsed() >= MOVED_WITHIN,
+            _ => false,
+        };
+        is_missed && self.count > 0
     }
 }
 
@@ -144,7 +163,8 @@ fn has_moved(class: Class, missed: u32) -> bool {
 fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) -> Status {
     let retries = &settings.retries;
     let mut backoff = Backoff::new(settings.max_retry_interval, *retries);
-    let (mut left, mut missed) = (settings.max_retries, 0);
+    let (mut left, since) = (settings.max_retries, Instant::now());
+    let mut misses = Misses { count: 0, since };
     while !state.is_stopping() {
         state.take_wish();
         let failure = attempt::run(state, settings);
@@ -152,7 +172,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
             break;
         }
         let lived = state.disconnected(&failure);
-        missed = if lived.is_some() { 0 } else { missed + 1 };
+        misses.note(lived.is_some());
         if lived.is_some_and(|lived| lived >= retries.proven_after) {
             backoff.reset();
             left = settings.max_retries;
@@ -165,7 +185,7 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
             log::log!(level(settings), "{failure}; it was accepted before");
             return Status::Failed;
         }
-        if retries.end_when_moved && state.was_connected() && has_moved(failure.class, missed) {
+        if retries.end_when_moved && state.was_connected() && misses.tell_of_move(failure.class) {
             log::log!(level(settings), "{failure}; its server may have moved");
             return Status::Failed;
         }
@@ -194,4 +214,37 @@ fn run(state: &TunnelState, settings: &Settings, retry_requests: &Receiver<()>) 
         state.set_next_retry(None);
     }
     Status::Stopped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_has_moved_where_another_one_is_or_nobody_for_a_while() {
+        let mut misses = Misses {
+            count: 0,
+            since: Instant::now(),
+        };
+        let mut tell = |was_connected, class| {
+            misses.note(was_connected);
+            misses.tell_of_move(class)
+        };
+        assert!(!tell(true, Class::NotATunnelServer), "it was just there");
+        for class in [
+            Class::HostKeyChanged,
+            Class::NotATunnelServer,
+            Class::Protocol,
+        ] {
+            assert!(!tell(true, class) && tell(false, class), "{class:?}");
+        }
+        assert!(!tell(true, Class::Network));
+        let refused = [(); 5].map(|()| tell(false, Class::Network));
+        assert_eq!(refused, [false, false, false, false, true]);
+        assert!(!tell(false, Class::WrongPassword) && !tell(false, Class::Local));
+        tell(true, Class::Network);
+        misses.since = Instant::now().checked_sub(MOVED_WITHIN).unwrap();
+        misses.note(false);
+        assert!(misses.tell_of_move(Class::Network), "it says nothing");
+    }
 }

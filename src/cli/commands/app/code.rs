@@ -16,6 +16,8 @@ use crate::cli::serve::data_dir;
 
 /// Time for the server to take a new code. Default 30 s: one call.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Status of a change that the server has not heard of.
+const NOT_IN_FORCE_YET: u64 = 202;
 /// Pause between two looks at that.
 const POLL: Duration = Duration::from_millis(100);
 
@@ -59,9 +61,19 @@ pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
 
 pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
     each(&SIGN_OUT, parsed, |manager, app| {
-        let shown = manager.call("POST", &format!("/api/apps/{}/signout", app.id), None)?;
+        let path = format!("/api/apps/{}/signout", app.id);
+        let (status, shown) = manager.call_for_status("POST", &path, None)?;
         if parsed.has(&JSON) {
-            return print(&format!("{shown}\n"));
+            print(&format!("{shown}\n"))?;
+        }
+        if status == NOT_IN_FORCE_YET {
+            let message = format!(
+                "the server has not signed out the visitors of {} yet",
+                app.name
+            );
+            return Err(Failure::operation(message)
+                .hint("it is told again and again, and does so as soon as it answers")
+                .exit_status(UNREACHABLE));
         }
         Ok(())
     })

@@ -28,6 +28,7 @@ impl Alone {
         server: Option<ServerAccess>,
         web_clients: &'static dyn WebClients,
     ) -> Result<Self, Failure> {
+        let is_here = server.is_none();
         let (access, embedded, beside) = match server {
             Some(server) => (server, None, None),
             None => own_relay(home, run_dir)?,
@@ -45,8 +46,12 @@ impl Alone {
             listener,
             run_dir: run_dir.to_owned(),
             applications: Applications::Temporary,
-            server: Some(access.server),
-            stand_in: StandIn::default(),
+            server: Some(access.server.clone()),
+            // It goes from one process of this user's to the next, and may have another port there.
+            stand_in: StandIn {
+                relay: is_here.then(|| access.clone()),
+                ..StandIn::default()
+            },
             own_listeners: embedded.iter().flat_map(Embedded::listeners).collect(),
             enroll_token: access.enroll_token,
             insecure: false,
