@@ -188,7 +188,8 @@ interface RelayApplication {
   connected: boolean;
   invisible: boolean;
   last_visit?: string | null;
-  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number } | null;
+  /** Counted since then. */
+  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number; since: string | null } | null;
 }
 
 interface Connector {
@@ -201,7 +202,7 @@ interface Connector {
   connected: boolean;
   enrolled_at: string;
   called_at: string;
-  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number };
+  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number; since: string | null };
   applications: RelayApplication[];
 }
 

@@ -201,6 +201,11 @@ impl Embedded {
         &self.running.set_aside
     }
 
+    /// As [`Running::keep_figures`].
+    pub fn keep_figures(&self) {
+        self.running.keep_figures();
+    }
+
     /// As [`Running::stop`].
     pub fn stop(self) {
         self.running.stop();

@@ -22,6 +22,7 @@ mod call_stats;
 mod certificates;
 mod connector_auth;
 mod connects;
+mod figures;
 mod invites;
 mod inviting;
 mod journal;
@@ -43,6 +44,7 @@ mod status;
 mod urls;
 
 pub use connector_auth::Enrolment;
+pub use figures::EVERY as KEEP_FIGURES_EVERY;
 pub use invites::InviteTerms;
 pub use offline::{
     Enrolled, Revoked, allow, enrolled, has_state, invite, invites, revoke, uninvite,

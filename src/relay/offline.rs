@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::figures;
 use super::invites::{InviteTerms, TooMany};
 use super::inviting;
 use super::revocation::{AllowedAgain, TurnedOut, turn_out};
@@ -104,19 +105,26 @@ pub struct Enrolled {
     pub invite: Value,
     /// Whether it was turned out.
     pub is_revoked: bool,
-    /// Its applications: the name of each, and where it leads to.
-    pub applications: Vec<(String, String)>,
+    /// Its applications: `url` for the name of each, `target`, `last_visit` and `figures`, as the relay's API describes them.
+    pub applications: Vec<Value>,
 }
 
 /// Who is enrolled, and who was turned out, read from the directory whether or not a relay runs on it.
 pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
+    let passed = figures::peek(data);
     let of = |application: &Application| {
         let name = match &application.site {
             Some(site) => site.name.clone(),
             None => format!("tcp:{}", application.port),
         };
-        (name, application.target.clone())
+        let passed = passed(&application.app_id);
+        json!({
+            "url": name,
+            "target": application.target,
+            "last_visit": passed.and_then(|passed| status::time_of(passed.last_visit)),
+            "figures": passed.map(status::figures),
+        })
     };
     let enrolled = state.connectors.iter().map(|(name, connector)| Enrolled {
         name: name.clone(),

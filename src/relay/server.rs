@@ -342,7 +342,13 @@ impl Running {
             }
             tunnels.stop();
         });
+        service.keep_figures();
         service.store.end();
+    }
+
+    /// Keeps what has passed for the next start; to be called each [`EVERY`](super::figures::EVERY).
+    pub fn keep_figures(&self) {
+        self.service.keep_figures();
     }
 }
 

@@ -155,7 +155,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A page of the connectors. What has passed is counted since the relay started.
+/// A page of the connectors.
 pub(super) fn page(service: &Service, overview: &Overview, wanted: &Wanted<'_>) -> Page {
     let all = overview.state.connectors.iter();
     let found = all.filter(|(name, connector)| is_found(name, connector, wanted.search));
@@ -254,18 +254,19 @@ fn application_status(service: &Service, held: &[u16], application: &Application
 }
 
 /// RFC 3339; none for 0.
-fn time_of(seconds: u64) -> Option<String> {
+pub(super) fn time_of(seconds: u64) -> Option<String> {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     (seconds > 0).then(|| rfc3339(time))
 }
 
-/// Requests of a site, or connections of a public port.
-fn figures(passed: Passed) -> Value {
+/// Requests of a site, or connections of a public port; since when they are counted.
+pub(super) fn figures(passed: Passed) -> Value {
     json!({
         "requests": passed.requests,
         "bytes_in": passed.bytes_in,
         "bytes_out": passed.bytes_out,
         "visitors": passed.visitors,
+        "since": time_of(passed.since),
     })
 }
 

@@ -327,6 +327,44 @@ fn the_list_tells_who_a_connector_is_and_what_passes() {
 }
 
 #[test]
+fn what_has_passed_and_the_last_visit_outlast_a_restart() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let manager = Manager::start_in(&Arc::new(Home::new()), &["--server", &relay.url()]);
+    let mut app = target.app();
+    app["name"] = "shop".into();
+    let id = manager.add(&app);
+    manager.connected(&id);
+    assert_eq!(relay.visit("shop", "/").status(), 200);
+    // What is shared is ended first, so that nothing passes any more.
+    manager.disconnect(&id);
+    drop(manager);
+    let of_shop = |relay: &Relay| relay.status()["connectors"][0]["applications"][0].clone();
+    wait_until(TIMEOUT, "the last of the visit", || {
+        of_shop(&relay)["figures"]["visitors"] == 0
+    });
+    let before = of_shop(&relay);
+    assert_eq!(before["figures"]["requests"], 1);
+    assert!(
+        before["figures"]["bytes_out"].as_u64() > Some(0),
+        "{before}"
+    );
+    let mut relay = relay.restart(&[]);
+    let after = of_shop(&relay);
+    assert_eq!(after["figures"], before["figures"]);
+    assert_eq!(after["last_visit"], before["last_visit"]);
+    // Without its tunnel the visit is answered by the relay, and is one all the same.
+    assert_eq!(relay.visit("shop", "/").status(), 502);
+    assert_eq!(of_shop(&relay)["figures"]["requests"], 2);
+    relay.stop();
+    let listed = relay.home().run(&["relay", "list", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let kept = &listed[0]["applications"][0];
+    assert_eq!(kept["figures"]["requests"], 2, "{listed}");
+    assert_eq!(kept["figures"]["since"], before["figures"]["since"]);
+    assert!(kept["last_visit"].as_str() >= before["last_visit"].as_str());
+}
+
+#[test]
 fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
     let relay = Relay::start(&[]);
     relay.assign(&body("known-connector", "shop", "http", 1));

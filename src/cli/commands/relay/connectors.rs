@@ -172,11 +172,7 @@ fn of_running(status: &Value) -> Vec<Value> {
     let connectors = items(status, "connectors").map(|connector| {
         let applications = items(connector, "applications").map(with_state);
         let applications: Vec<Value> = applications.collect();
-        let mut shown = with_state(connector);
-        if let Some(members) = shown.as_object_mut() {
-            members.insert("applications".into(), applications.into());
-        }
-        shown
+        with_member(&with_state(connector), "applications", applications.into())
     });
     let revoked = items(status, "revoked").map(|revoked| {
         json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"],
@@ -190,9 +186,13 @@ fn with_state(of: &Value) -> Value {
         Some(true) => "connected",
         _ => "away",
     };
+    with_member(of, "status", status.into())
+}
+
+fn with_member(of: &Value, name: &str, value: Value) -> Value {
     let mut shown = of.clone();
     if let Some(members) = shown.as_object_mut() {
-        members.insert("status".into(), status.into());
+        members.insert(name.into(), value);
     }
     shown
 }
@@ -202,14 +202,14 @@ fn of_stored(connector: &relay::Enrolled) -> Value {
     let status = connector.is_revoked.then_some("revoked");
     let applications = connector.applications.iter();
     let applications: Vec<Value> = applications
-        .map(|(url, target)| json!({"url": url, "target": target, "status": status}))
+        .map(|of| with_member(of, "status", json!(status)))
         .collect();
     json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
         "label": connector.label, "source": connector.source, "version": connector.version,
         "invite": connector.invite, "applications": applications})
 }
 
-/// What has passed through an application since the relay started.
+/// What has passed through an application since it is counted.
 fn traffic(of: &Value) -> String {
     let bytes = |name: &str| of.pointer(&format!("/figures/{name}"))?.as_u64();
     match (bytes("bytes_in"), bytes("bytes_out")) {

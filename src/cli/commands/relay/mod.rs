@@ -19,7 +19,7 @@ use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{logging, serve};
-use crate::relay::{self, PublicPorts, Running};
+use crate::relay::{self, KEEP_FIGURES_EVERY, PublicPorts, Running};
 use crate::store::RunDir;
 use settings::Settings;
 use state_dir::{claim, of_store};
@@ -149,7 +149,15 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         .map_err(|error| of_store(&error))?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
-    let ended = serve::until_signal(&announcement(&running), &stopped, || ());
+    let ended = print(&announcement(&running));
+    // An error means that nobody can send any more; ending is right then too.
+    while ended.is_ok()
+        && stopped
+            .recv_timeout(KEEP_FIGURES_EVERY)
+            .is_err_and(|why| why.is_timeout())
+    {
+        running.keep_figures();
+    }
     serve::stop_in_time(move || running.stop());
     drop(instance);
     ended
