@@ -222,6 +222,8 @@ interface RelayStatus {
   connectors: Connector[];
   /** By name: a number, numbers by cause or state, or durations. */
   metrics: Record<string, any>;
+  /** What the operator is to see to. */
+  notices: string[];
   revoked: { name: string; label?: string; revoked_at: string }[];
 }
 

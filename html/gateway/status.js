@@ -137,6 +137,7 @@ function show(status) {
   byId('command').textContent = `postern start --server ${status.url} --enroll-token TOKEN`;
   showPager(status, start);
   showConnectors(byId('connectors'), connectors, { revoke });
+  showStrip(byId('notices'), status.notices.join('; '));
   byId('out').hidden = status.revoked.length === 0;
   showIn(byId('revoked'), status.revoked, () => status.revoked.map(revoked));
 }

@@ -1,6 +1,7 @@
 //! What is done with a relay's directory while no relay runs on it, or beside one that does.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -35,9 +36,16 @@ pub fn has_state(data: &DataDir) -> bool {
     state_store::exists(data)
 }
 
+/// Goes on with what can be read of a damaged state, while no relay runs on the directory; what was set aside.
+pub fn recover(data: &DataDir) -> Result<Vec<PathBuf>, StateError> {
+    let mut aside = Vec::new();
+    StateStore::open(data, &mut aside)?;
+    Ok(aside)
+}
+
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
 pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
     let turned_out = store
         .writer()
         .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
@@ -53,7 +61,7 @@ pub fn invite(
     data: &DataDir,
     terms: InviteTerms,
 ) -> Result<(Zeroizing<String>, Value), StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
     let made = store
         .writer()
         .update(|state| inviting::make(state, terms).map_err(|TooMany| StateError::Invites));
@@ -62,7 +70,7 @@ pub fn invite(
 
 /// Takes one back while no relay runs on the directory; false where there is none of that id.
 pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
     let now = rfc3339(SystemTime::now());
     store
         .writer()
@@ -77,7 +85,7 @@ pub fn invites(data: &DataDir) -> Result<Vec<Value>, StateError> {
 
 /// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name.
 pub fn allow(data: &DataDir, name: &str) -> Result<Option<AllowedAgain>, StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
     store.writer().update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {

@@ -71,6 +71,9 @@ pub struct Options {
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whether the first start makes an invite, where a token is needed and none is there.
     pub makes_invite: bool,
+    /// Whether it begins anew where its state is damaged, rather than not at all: where that lets nobody in who was
+    /// turned out, or everybody comes in anyway.
+    pub begins_anew: bool,
     /// What each connector may have.
     pub quota: Quota,
     /// Whose `X-Forwarded-*` are believed.
@@ -166,7 +169,11 @@ impl From<io::Error> for StartError {
 /// Starts the gateway, the quick-setup API and the tunnel server.
 pub fn start(options: Options) -> Result<Running, StartError> {
     let mut set_aside = Vec::new();
-    let store = StateStore::open(&options.data, &mut set_aside)?;
+    let store = if options.begins_anew {
+        StateStore::open(&options.data, &mut set_aside)?
+    } else {
+        StateStore::open_whole(&options.data, &mut set_aside)?
+    };
     let keys = state_store::host_keys(&options.data, &mut set_aside)?;
     let token = match options.enrolment {
         Enrolment::WithToken => {
@@ -200,6 +207,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         service: Arc::clone(&service),
         operator,
         trust_proxy: options.trust_proxy,
+        data: options.data,
         started: SystemTime::now(),
         requests: gateway.stats(),
         calls: CallStats::default(),

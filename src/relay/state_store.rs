@@ -3,7 +3,7 @@
 //! Readers take a snapshot of the state and wait for nobody. Writers come one at a time ([`Writer`]): a change is made
 //! on a copy, saved ([`StateFiles`]), and then put in the place of what readers see.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::journal::{self, JOURNAL, Keep, StateFiles};
+use super::journal::{self, JOURNAL, Keep, Replayed, StateFiles};
 use super::state::{RelayState, VERSION};
 use crate::http::metrics::Histogram;
 use crate::store::{self, DataDir, JsonFile, Locked};
@@ -70,19 +70,34 @@ pub(super) enum Saving {
 }
 
 impl StateStore {
-    /// Reads the state. A file that is unreadable is set aside, and the path it has now is added to `aside`.
+    /// Reads the state, or what can be read of it. A file that is unreadable is set aside, and the path it has now is
+    /// added to `aside`.
     pub(super) fn open(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        Self::open_as(home, true, aside)
+    }
+
+    /// The same where nobody who was turned out, and no token that was forbidden, is to be forgotten by that: then all
+    /// stays as it is, and the error says what to do.
+    pub(super) fn open_whole(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        Self::open_as(home, false, aside)
+    }
+
+    fn open_as(home: &DataDir, may_forget: bool, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
         let file = state_file(home);
         let locked = home.lock()?;
-        let journal = home.read(JOURNAL, STATE_CAP)?.unwrap_or_default();
+        let journal = journal(home)?;
         let mut state = match look(home) {
-            Err(Error::Store(store::Error::Damaged { .. })) => {
+            Err(Error::Unreadable(_)) if may_forget => {
                 aside.push(file.set_aside(&locked)?);
                 RelayState::default()
             }
             state => state?.unwrap_or_default(),
         };
-        if !journal::replay(&mut state, &journal) {
+        let replayed = journal::replay(&mut state, &journal);
+        if replayed == Replayed::Unsure && !may_forget {
+            return Err(Error::Unsure(home.dir().join(JOURNAL)));
+        }
+        if replayed != Replayed::Whole {
             // What could be read of it has no other place from then on.
             file.write_locked(&locked, &state)?;
             aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);
@@ -191,33 +206,62 @@ fn state_file(home: &DataDir) -> JsonFile<RelayState> {
     JsonFile::new(home.clone(), STATE, STATE_CAP)
 }
 
-/// The state on disk; an error for one of a later version, which is not ours to replace.
+/// The journal's lines.
+fn journal(home: &DataDir) -> Result<Vec<u8>, Error> {
+    home.refuse_foreign(JOURNAL)?;
+    Ok(home.read(JOURNAL, STATE_CAP)?.unwrap_or_default())
+}
+
+/// The state on disk; an error for one of a later version, which is not ours to replace, and for what others may have
+/// written.
 fn look(home: &DataDir) -> Result<Option<RelayState>, Error> {
     #[derive(Serialize, Deserialize)]
     struct Versioned {
         version: u32,
     }
+    home.refuse_foreign(STATE)?;
     let versioned = JsonFile::<Versioned>::new(home.clone(), STATE, STATE_CAP);
-    match versioned.look()? {
+    match versioned.look().map_err(unreadable)? {
         Some(found) if found.version > VERSION => Err(Error::Newer(found.version)),
-        _ => Ok(state_file(home).look()?.map(RelayState::migrated)),
+        _ => {
+            let state = state_file(home).look().map_err(unreadable)?;
+            Ok(state.map(RelayState::migrated))
+        }
+    }
+}
+
+fn unreadable(error: store::Error) -> Error {
+    match error {
+        store::Error::Damaged { path, .. } => Error::Unreadable(path),
+        error => error.into(),
     }
 }
 
 /// The state as it is on disk, without the right to change it.
 pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
     // First, since what is in it by now may be in the state's file a moment later, and no more in it.
-    let journal = home.read(JOURNAL, STATE_CAP)?.unwrap_or_default();
-    let looked = look(home).map_err(|error| match error {
-        Error::Store(store::Error::Damaged { .. }) => Error::Form(format!("{STATE} is unreadable")),
-        error => error,
-    });
-    let mut state = looked?;
+    let journal = journal(home)?;
+    let mut state = look(home)?;
     if let Some(state) = &mut state {
-        // What cannot be read the next start sets aside, and tells of.
+        // Of what cannot be read the next start tells.
         let _ = journal::replay(state, &journal);
     }
     Ok(state)
+}
+
+/// What a user is told of a file that could not be read and was set aside.
+pub fn set_aside_notice(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
+        ": who was revoked may come back, and enrol tokens that were forbidden may be good: see 'postern relay list', and \
+         remove that file when all is right"
+    } else {
+        ""
+    };
+    format!(
+        "unreadable, and kept aside: {}{consequence}",
+        path.display()
+    )
 }
 
 /// Whether a relay was ever started there: it has made its keys, if nothing else.
@@ -266,6 +310,10 @@ pub enum Error {
     Store(store::Error),
     /// The state was written by a later version of this program, with this number.
     Newer(u32),
+    /// The file of the state is damaged.
+    Unreadable(PathBuf),
+    /// The journal is damaged, and may have said that somebody is turned out.
+    Unsure(PathBuf),
     /// Something has no form in which it could be kept.
     Form(String),
     /// There are as many connectors as a relay takes.
@@ -281,6 +329,14 @@ impl Error {
             Self::Store(error) => hint_of(error),
             Self::Newer(_) => {
                 "run the version that wrote it, or name another directory with --data"
+            }
+            Self::Unreadable(_) => {
+                "put a copy from a backup in its place; or 'postern relay recover' keeps it aside and begins anew: then \
+                 every connector enrols again, and nobody is revoked"
+            }
+            Self::Unsure(_) => {
+                "put copies of relay.json and of it from a backup in their places; or 'postern relay recover' goes on \
+                 with what can be read: see 'postern relay list' then, and revoke again"
             }
             Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
@@ -307,6 +363,17 @@ impl std::fmt::Display for Error {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::Newer(version) => write!(f, "{STATE} has the form {version} of a later version"),
+            Self::Unreadable(path) => write!(
+                f,
+                "{} is damaged: it says who is enrolled and who was revoked, so nothing is served, and it is left as it is",
+                path.display()
+            ),
+            Self::Unsure(path) => write!(
+                f,
+                "{} is damaged, or of another {STATE}: a revocation that it may have said would be forgotten, so nothing \
+                 is served, and all is left as it is",
+                path.display()
+            ),
             Self::Form(text) => f.write_str(text),
             Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
             Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
@@ -323,149 +390,5 @@ impl From<store::Error> for Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::path::Path;
-
-    fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
-        let mut aside = Vec::new();
-        let store = StateStore::open(&DataDir::at(dir), &mut aside).unwrap();
-        (store, aside)
-    }
-
-    struct Saves<F>(F);
-
-    impl<F: FnMut(&Arc<RelayState>) -> Result<(), store::Error> + Send> Keep for Saves<F> {
-        fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
-            (self.0)(state)
-        }
-    }
-
-    fn full_disk() -> store::Error {
-        store::Error::TooLarge {
-            path: STATE.into(),
-            cap: 0,
-        }
-    }
-
-    #[test]
-    fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let (store, _) = open(dir.path());
-        let change = |name: &str, result| {
-            store.writer().update(|state| {
-                state.revoked.push(name.to_owned());
-                result
-            })
-        };
-        change("kept", Ok(())).unwrap();
-        assert!(change("not", Err(Error::Form("refused".into()))).is_err());
-        assert_eq!(store.snapshot().revoked, ["kept"]);
-        let (again, aside) = open(dir.path());
-        assert_eq!(again.snapshot().revoked, ["kept"]);
-        assert!(aside.is_empty());
-    }
-
-    /// A save that lasts until the test lets it end, so that only the test's own order decides.
-    #[test]
-    fn no_reader_waits_for_a_slow_save() {
-        let (begun, began) = crossbeam_channel::bounded(0);
-        let (end, ended) = crossbeam_channel::bounded::<()>(0);
-        let save = move |_: &Arc<RelayState>| {
-            begun.send(()).unwrap();
-            ended.recv().unwrap();
-            Ok(())
-        };
-        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
-        let update = |name: &str, saving| {
-            let mut writer = store.writer();
-            let updated = writer.update_saving(|state| {
-                state.revoked.push(name.to_owned());
-                Ok::<_, Error>(((), saving))
-            });
-            updated.and_then(|((), saved)| saved)
-        };
-        std::thread::scope(|scope| {
-            for (name, saving, seen) in [
-                ("one", Saving::Must, &[][..]),
-                ("two", Saving::Should, &["one", "two"]),
-            ] {
-                let writer = scope.spawn(move || update(name, saving));
-                began.recv().unwrap();
-                assert_eq!(store.snapshot().revoked, seen, "while it is saved");
-                end.send(()).unwrap();
-                writer.join().unwrap().unwrap();
-                assert!(store.snapshot().revoked.contains(&name.to_owned()));
-            }
-        });
-    }
-
-    #[test]
-    fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
-        let save = |_: &Arc<RelayState>| Err(full_disk());
-        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
-        let update = |name: &str, saving| {
-            let mut writer = store.writer();
-            writer.update_saving(|state| {
-                state.revoked.push(name.to_owned());
-                Ok::<_, Error>(((), saving))
-            })
-        };
-        assert!(update("not", Saving::Must).is_err());
-        assert!(update("at once", Saving::Should).unwrap().1.is_err());
-        assert!(update("later", Saving::Later).unwrap().1.is_err());
-        assert_eq!(store.snapshot().revoked, ["at once", "later"]);
-        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
-        let mut writer = store.writer();
-        let later = writer.update_saving(|_| Ok::<_, Error>(((), Saving::Later)));
-        assert!(later.unwrap().1.is_ok(), "nothing was written");
-    }
-
-    #[test]
-    fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
-        let dir = tempfile::tempdir().unwrap();
-        for content in ["", "{\"version\":1,", "[]"] {
-            fs::write(dir.path().join(STATE), content).unwrap();
-            assert!(matches!(
-                peek(&DataDir::at(dir.path())),
-                Err(Error::Form(_))
-            ));
-            let (store, aside) = open(dir.path());
-            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
-            store.writer().update(|_| Ok::<_, Error>(())).unwrap();
-        }
-        assert_eq!(store::files_set_aside(&DataDir::at(dir.path())).len(), 3);
-    }
-
-    #[test]
-    fn a_later_versions_state_stays_where_it_is() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(
-            dir.path().join(STATE),
-            format!("{{\"version\":{},\"other\":1}}", VERSION + 1),
-        )
-        .unwrap();
-        let opened = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new());
-        assert!(matches!(opened.err(), Some(Error::Newer(later)) if later == VERSION + 1));
-        assert!(dir.path().join(STATE).exists());
-    }
-
-    #[test]
-    fn host_keys_stay_the_same_and_a_damaged_one_is_made_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let prints = || {
-            let mut aside = Vec::new();
-            let keys = host_keys(&DataDir::at(dir.path()), &mut aside).unwrap();
-            let prints: Vec<String> = keys.iter().map(|key| key.public().fingerprint()).collect();
-            (prints, aside)
-        };
-        let (first, _) = prints();
-        assert_eq!(prints(), (first.clone(), Vec::new()));
-        fs::write(dir.path().join("host.ed25519"), "x").unwrap();
-        let (second, aside) = prints();
-        assert_eq!(aside.len(), 1);
-        assert_eq!(first[0], second[0]);
-        assert_ne!(first[1], second[1]);
-    }
-}
+#[path = "state_store_tests.rs"]
+mod tests;

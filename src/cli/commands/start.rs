@@ -272,7 +272,7 @@ impl OwnRelay {
             notices.push(notice);
         }
         for path in embedded.set_aside() {
-            notices.push(format!("unreadable, and kept aside: {}", path.display()));
+            notices.push(relay::set_aside_notice(path));
         }
         let mut own = Self::of(Some((&embedded.server(), embedded.token.clone())), notices);
         own.stand_in.is_embedded = true;

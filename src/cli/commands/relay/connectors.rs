@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, find, items, member, of_state, text, unknown};
+use super::running::{ask, check, find, items, member, of_state, text, unknown};
 use super::state_dir::claim;
 use crate::cli::columns::print_table;
 use crate::cli::commands::sharing::figures::size;
@@ -67,6 +67,7 @@ pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
 
 /// Turns a connector out, and says what becomes of the invite that it came by.
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
+    check("there is no connector", name, SEE_NAMES)?;
     let (invite, enroll_token, is_saved) = match find(data)? {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
@@ -134,8 +135,30 @@ fn not_saved(name: &str) -> Failure {
     .hint("the relay's log says why; once that is mended, it is saved with the relay's next change, such as a connector's call")
 }
 
+/// Accepts what is lost of a damaged state, so that the relay starts again.
+pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
+    if find(data)?.is_some() {
+        return Err(Failure::operation("a relay runs on it: its state is read")
+            .hint("'postern relay list' shows who is enrolled and revoked"));
+    }
+    let _instance = claim(data)?;
+    let aside = relay::recover(data).map_err(|error| of_state(&error))?;
+    let mut text: String = aside
+        .iter()
+        .map(|path| format!("kept aside: {}\n", path.display()))
+        .collect();
+    text.push_str(if aside.is_empty() {
+        "nothing is damaged\n"
+    } else {
+        "The relay starts again. Revocations may be lost, and with them what forbade an --enroll-token: see 'postern relay \
+         list', revoke again, and give another token.\n"
+    });
+    print(&text)
+}
+
 /// Undoes that.
 pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
+    check("no revoked connector is called", name, SEE_NAMES)?;
     let done = match find(data)? {
         Some(running) => {
             let path = format!("/api/revoked/{}", encode(name));
@@ -159,7 +182,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
         "it may enrol again, with an enrol token"
     };
     let invite = if done.is_invite_good {
-        "; the invite that it came by is as it was"
+        "; the invite that it came by is not forbidden any more: 'postern relay invites' shows whom it still lets in"
     } else {
         ""
     };

@@ -13,7 +13,8 @@ use std::net::{SocketAddr, TcpListener};
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, REVOKE, STATUS_URL, UNINVITE,
+    ALLOW, COMMAND, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER, REVOKE, STATUS_URL,
+    UNINVITE,
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
@@ -41,6 +42,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }),
         (&UNINVITE, |parsed| {
             invites::uninvite(&settings::data(parsed)?, parsed.operand())
+        }),
+        (&RECOVER, |parsed| {
+            connectors::recover(&settings::data(parsed)?)
         }),
         (&REVOKE, |parsed| {
             connectors::revoke(&settings::data(parsed)?, parsed.operand())
@@ -128,7 +132,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         Failure::operation(error.to_string()).hint_if(hint)
     })?;
     for path in &running.set_aside {
-        log::warn!("unreadable, and kept aside: {}", path.display());
+        log::warn!("{}", relay::set_aside_notice(path));
     }
     if let Some(since) = &running.forbidden_token {
         log::warn!("{}", forbidden_token(since));
