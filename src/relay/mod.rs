@@ -20,6 +20,7 @@ mod api;
 mod app_state;
 mod call_stats;
 mod certificates;
+mod commits;
 mod connector_auth;
 mod connects;
 mod figures;

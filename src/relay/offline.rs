@@ -62,9 +62,9 @@ pub fn invite(
     terms: InviteTerms,
 ) -> Result<(Zeroizing<String>, Value), StateError> {
     let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let made = store
-        .writer()
-        .update(|state| inviting::make(state, terms).map_err(|TooMany| StateError::Invites));
+    let made = store.writer().update(|state| {
+        inviting::make(state, terms.clone()).map_err(|TooMany| StateError::Invites)
+    });
     made.map(|made| (made.token.clone(), made.shown()))
 }
 

@@ -407,15 +407,15 @@ fn invites_at_start(
     let new = known.is_none().then(|| SecretHash::of(given));
     let known = known.map(|invite| invite.id.clone());
     store.writer().update(|state| {
-        let id = match (new, known) {
+        let id = match (&new, &known) {
             (Some(token), _) => {
-                let invite = Invite::common(token, &now);
+                let invite = Invite::common(token.clone(), &now);
                 let id = invite.id.clone();
                 let added = state.invites.add(invite, &now);
                 added.map_err(|_| StateError::Invites)?;
                 id
             }
-            (None, known) => known.expect("it is new, or known"),
+            (None, known) => known.clone().expect("it is new, or known"),
         };
         state.invites.share(&id);
         Ok::<_, StateError>(())

@@ -1,21 +1,19 @@
 //! The data directory: the state on disk and in memory, and the host keys.
 //!
-//! Readers take a snapshot of the state and wait for nobody. Writers come one at a time ([`Writer`]): a change is made
-//! on a copy, saved ([`StateFiles`]), and then put in the place of what readers see.
+//! Readers take a snapshot of the state and wait for nobody. A change ([`Writer`]) is made on a copy, saved, with those of
+//! others who wait ([`Commits`]), in [`StateFiles`], and then put in the place of what readers see.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+pub(super) use super::commits::Saving;
+use super::commits::{Commits, SaveError, SaveStats, Turn};
 use super::journal::{self, JOURNAL, Keep, Replayed, StateFiles};
 use super::state::{RelayState, VERSION};
-use crate::http::metrics::Histogram;
 use crate::store::{self, DataDir, JsonFile, Locked};
-use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
 
 /// The state.
@@ -30,43 +28,16 @@ const KEYS: [(KeyKind, &str); 2] = [
 /// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
 const KEY_CAP: u64 = 4096;
 
-/// The saves since the store was opened.
-#[derive(Debug, Default)]
-pub(super) struct SaveStats {
-    pub(super) took: Histogram,
-    pub(super) errors: AtomicU64,
-}
-
 /// The state, in memory and on disk.
 pub(super) struct StateStore {
     pub(super) saves: Arc<SaveStats>,
-    /// What readers see. Locked to take or to replace it, and for nothing else.
-    current: Mutex<Arc<RelayState>>,
-    writer: Mutex<Saver>,
+    commits: Commits,
 }
 
-struct Saver {
-    files: Box<dyn Keep>,
-    saves: Arc<SaveStats>,
-    /// Whether the last save failed: what fails is said once, and when it is over.
-    is_failing: bool,
-}
-
-/// The right to change the state, which one has at a time, and keeps until what follows from the change is done.
+/// Who changes the state; keeps the turn of its last change until what follows from that is done.
 pub(super) struct Writer<'s> {
-    current: &'s Mutex<Arc<RelayState>>,
-    saver: MutexGuard<'s, Saver>,
-}
-
-/// Whether a change may be had without the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Saving {
-    /// What the disk does not take has not happened.
-    Must,
-    /// It is made in memory at once, and is on disk with the next change that is.
-    Should,
-    /// The same, and it is not worth a write of its own: the time of a call.
-    Later,
+    commits: &'s Commits,
+    turn: Option<Turn<'s>>,
 }
 
 impl StateStore {
@@ -110,44 +81,43 @@ impl StateStore {
     fn new(state: RelayState, files: Box<dyn Keep>) -> Self {
         let saves = Arc::<SaveStats>::default();
         Self {
-            current: Mutex::new(Arc::new(state)),
-            writer: Mutex::new(Saver {
-                files,
-                saves: Arc::clone(&saves),
-                is_failing: false,
-            }),
+            commits: Commits::new(state, files, Arc::clone(&saves)),
             saves,
         }
     }
 
     /// The state as it is now.
     pub(super) fn snapshot(&self) -> Arc<RelayState> {
-        Arc::clone(&self.current.lock())
+        self.commits.current()
     }
 
-    /// Waits for the right to change the state.
+    /// To change the state with.
     pub(super) fn writer(&self) -> Writer<'_> {
         Writer {
-            current: &self.current,
-            saver: self.writer.lock(),
+            commits: &self.commits,
+            turn: None,
         }
+    }
+
+    #[cfg(test)]
+    fn commits(&self) -> &Commits {
+        &self.commits
     }
 
     /// Saves what was not worth a write so far. What is changed after that may be lost.
     pub(super) fn end(&self) {
-        let mut saver = self.writer.lock();
-        let state = self.snapshot();
-        if let Err(error) = saver.files.end(&state) {
+        if let Err(error) = self.commits.end() {
             log::debug!("the last of the state is not saved: {error}");
         }
     }
 }
 
 impl Writer<'_> {
-    /// Changes the state, on disk first: what `change` refuses or the disk does not take has not happened.
+    /// Changes the state, on disk first: what `change` refuses or the disk does not take has not happened. It may be called
+    /// more than once.
     pub(super) fn update<T, E: From<Error>>(
         &mut self,
-        change: impl FnOnce(&mut RelayState) -> Result<T, E>,
+        change: impl Fn(&mut RelayState) -> Result<T, E>,
     ) -> Result<T, E> {
         let (outcome, _) =
             self.update_saving(|state| change(state).map(|outcome| (outcome, Saving::Must)))?;
@@ -158,47 +128,25 @@ impl Writer<'_> {
     /// whether it was saved.
     pub(super) fn update_saving<T, E: From<Error>>(
         &mut self,
-        change: impl FnOnce(&mut RelayState) -> Result<(T, Saving), E>,
+        change: impl Fn(&mut RelayState) -> Result<(T, Saving), E>,
     ) -> Result<(T, Result<(), Error>), E> {
-        let current = Arc::clone(&self.current.lock());
-        let mut changed = RelayState::clone(&current);
-        let (outcome, saving) = change(&mut changed)?;
-        if saving == Saving::Later && !self.saver.is_failing {
-            let changed = Arc::new(changed);
-            self.saver.files.pass(&current, &changed);
-            *self.current.lock() = changed;
-            return Ok((outcome, Ok(())));
+        self.turn = None;
+        loop {
+            let staging = self.commits.staging();
+            let mut changed = staging.copy();
+            let (outcome, saving) = change(&mut changed)?;
+            let Some((turn, saved)) = self.commits.commit(staging, changed, saving) else {
+                continue;
+            };
+            let saved = saved.map_err(Error::from);
+            return match saved {
+                Err(error) if saving == Saving::Must => Err(error.into()),
+                saved => {
+                    self.turn = Some(turn);
+                    Ok((outcome, saved))
+                }
+            };
         }
-        changed.number += 1;
-        let changed = Arc::new(changed);
-        if saving != Saving::Must {
-            *self.current.lock() = Arc::clone(&changed);
-            return Ok((outcome, self.saver.save(&changed)));
-        }
-        self.saver.save(&changed)?;
-        *self.current.lock() = changed;
-        Ok((outcome, Ok(())))
-    }
-}
-
-impl Saver {
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), Error> {
-        let began = Instant::now();
-        let saved = self.files.save(state);
-        self.saves.took.note(began.elapsed());
-        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err());
-        if saved.is_err() {
-            self.saves.errors.fetch_add(1, Ordering::Relaxed);
-        }
-        match &saved {
-            Err(error) if !was_failing => log::error!(
-                "the relay's state is not saved: {error}: connectors that are known are served, \
-                 and nothing new is taken"
-            ),
-            Ok(()) if was_failing => log::info!("the relay's state is saved again"),
-            _ => {}
-        }
-        Ok(saved?)
     }
 }
 
@@ -314,6 +262,8 @@ pub enum Error {
     Unreadable(PathBuf),
     /// The journal is damaged, and may have said that somebody is turned out.
     Unsure(PathBuf),
+    /// It was to be saved together with the change of another, and what that was told is this.
+    Shared(String),
     /// Something has no form in which it could be kept.
     Form(String),
     /// There are as many connectors as a relay takes.
@@ -338,6 +288,7 @@ impl Error {
                 "put copies of relay.json and of it from a backup in their places; or 'postern relay recover' goes on \
                  with what can be read: see 'postern relay list' then, and revoke again"
             }
+            Self::Shared(_) => "check the owner, permissions and free space of the directory",
             Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
             Self::Invites => "'postern relay uninvite ID' makes room",
@@ -374,7 +325,7 @@ impl std::fmt::Display for Error {
                  is served, and all is left as it is",
                 path.display()
             ),
-            Self::Form(text) => f.write_str(text),
+            Self::Shared(text) | Self::Form(text) => f.write_str(text),
             Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
             Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
         }
@@ -382,6 +333,15 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<SaveError> for Error {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::Store(error) => Self::Store(error),
+            SaveError::Shared(why) => Self::Shared(why),
+        }
+    }
+}
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {

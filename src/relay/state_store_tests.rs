@@ -1,4 +1,5 @@
 use super::*;
+use crate::sync::Mutex;
 use std::fs;
 
 fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
@@ -26,14 +27,14 @@ fn full_disk() -> store::Error {
 fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = open(dir.path());
-    let change = |name: &str, result| {
+    let change = |name: &str, refused: Option<&str>| {
         store.writer().update(|state| {
             state.revoked.push(name.to_owned());
-            result
+            refused.map_or(Ok(()), |why| Err(Error::Form(why.into())))
         })
     };
-    change("kept", Ok(())).unwrap();
-    assert!(change("not", Err(Error::Form("refused".into()))).is_err());
+    change("kept", None).unwrap();
+    assert!(change("not", Some("refused")).is_err());
     assert_eq!(store.snapshot().revoked, ["kept"]);
     let (again, aside) = open(dir.path());
     assert_eq!(again.snapshot().revoked, ["kept"]);
@@ -72,6 +73,159 @@ fn no_reader_waits_for_a_slow_save() {
             assert!(store.snapshot().revoked.contains(&name.to_owned()));
         }
     });
+}
+
+/// A store whose saves begin and end as the test says: what each saves, and the way to end it.
+fn at_hand() -> (
+    StateStore,
+    crossbeam_channel::Receiver<Arc<RelayState>>,
+    crossbeam_channel::Sender<Result<(), store::Error>>,
+) {
+    let (begun, began) = crossbeam_channel::bounded(0);
+    let (end, ended) = crossbeam_channel::bounded(0);
+    let save = move |state: &Arc<RelayState>| {
+        begun.send(Arc::clone(state)).unwrap();
+        ended.recv().unwrap()
+    };
+    let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
+    (store, began, end)
+}
+
+const CALLERS: u64 = 16;
+
+/// One caller whose save is under way, and those who come meanwhile; `end` has the outcome of the first save, and of the
+/// one that all others share. Answers who was told that it is saved, and what follows from that in its order.
+fn at_once(
+    outcomes: [Result<(), store::Error>; 2],
+) -> (Arc<RelayState>, Vec<(String, bool)>, Vec<String>) {
+    let (store, began, end) = at_hand();
+    let follow_ups = Mutex::new(Vec::new());
+    let change = |number: u64| {
+        let name = number.to_string();
+        let mut writer = store.writer();
+        let changed = writer.update(|state| {
+            state.revoked.push(name.clone());
+            Ok::<_, Error>(())
+        });
+        if changed.is_ok() {
+            follow_ups.lock().push(name.clone());
+        }
+        (name, changed.is_ok())
+    };
+    let told = std::thread::scope(|scope| {
+        let first = scope.spawn(|| change(0));
+        assert_eq!(began.recv().unwrap().revoked, ["0"]);
+        let change = &change;
+        let others: Vec<_> = (1..CALLERS)
+            .map(|number| scope.spawn(move || change(number)))
+            .collect();
+        while store.commits().made() < CALLERS {
+            std::thread::yield_now();
+        }
+        assert!(store.snapshot().revoked.is_empty(), "nothing is on disk");
+        let [of_first, of_others] = outcomes;
+        let is_first_saved = of_first.is_ok();
+        end.send(of_first).unwrap();
+        let mut told = vec![first.join().unwrap()];
+        let mut left = CALLERS - 1;
+        let mut of_others = Some(of_others);
+        while left > 0 {
+            let saved = began.recv().unwrap().revoked.len() as u64;
+            assert!(others.iter().any(|other| !other.is_finished()));
+            if is_first_saved {
+                assert_eq!(saved, CALLERS, "all who wait share one save");
+                left = 0;
+            } else {
+                left = CALLERS - 1 - saved;
+            }
+            end.send(of_others.take().unwrap_or(Ok(()))).unwrap();
+        }
+        told.extend(others.into_iter().map(|other| other.join().unwrap()));
+        told
+    });
+    assert!(
+        began.try_recv().is_err(),
+        "there is no save without a change"
+    );
+    let follow_ups = follow_ups.lock().clone();
+    (store.snapshot(), told, follow_ups)
+}
+
+#[test]
+fn who_waits_shares_one_save_and_what_follows_is_done_in_order() {
+    let (state, told, follow_ups) = at_once([Ok(()), Ok(())]);
+    assert!(told.iter().all(|(_, is_saved)| *is_saved));
+    assert_eq!(state.revoked.len(), told.len());
+    assert_eq!(follow_ups, state.revoked);
+}
+
+#[test]
+fn a_failed_save_fails_all_that_were_in_it_and_nothing_of_them_has_happened() {
+    let (state, told, follow_ups) = at_once([Ok(()), Err(full_disk())]);
+    let saved = told.iter().filter(|(_, is_saved)| *is_saved);
+    assert_eq!(saved.count(), 1);
+    assert_eq!(
+        (&*state.revoked, &*follow_ups),
+        (&["0".to_owned()][..], &["0".to_owned()][..])
+    );
+}
+
+/// They may share a save or have several then, as they come again.
+#[test]
+fn what_was_made_on_top_of_a_failed_save_is_made_again_without_it() {
+    let (state, told, follow_ups) = at_once([Err(full_disk()), Ok(())]);
+    for (name, is_saved) in &told {
+        assert_eq!(
+            (*is_saved, state.revoked.contains(name)),
+            (name != "0", name != "0")
+        );
+    }
+    assert_eq!(follow_ups, state.revoked);
+}
+
+/// Whoever is told that something is known is told what is on disk.
+#[test]
+fn what_is_not_worth_a_save_shares_that_of_what_it_was_made_on() {
+    let (store, began, end) = at_hand();
+    let update = |name: &str, saving| {
+        let mut writer = store.writer();
+        let updated = writer.update_saving(|state| {
+            state.revoked.push(name.to_owned());
+            Ok::<_, Error>(((), saving))
+        });
+        updated.and_then(|((), saved)| saved).is_ok()
+    };
+    assert!(update("alone", Saving::Later));
+    assert_eq!(store.snapshot().revoked, ["alone"], "at once");
+    for (outcome, is_must_saved) in [(Ok(()), true), (Err(full_disk()), false)] {
+        std::thread::scope(|scope| {
+            let before = store.snapshot().revoked.clone();
+            let made = store.commits().made();
+            let must = scope.spawn(|| update("must", Saving::Must));
+            began.recv().unwrap();
+            let later = scope.spawn(|| update("later", Saving::Later));
+            while store.commits().made() < made + 2 {
+                std::thread::yield_now();
+            }
+            assert_eq!(store.snapshot().revoked, before);
+            end.send(outcome).unwrap();
+            assert_eq!(must.join().unwrap(), is_must_saved);
+            began.recv().unwrap();
+            end.send(if is_must_saved {
+                Ok(())
+            } else {
+                Err(full_disk())
+            })
+            .unwrap();
+            assert_eq!(later.join().unwrap(), is_must_saved);
+            let after = store.snapshot().revoked.clone();
+            assert_eq!(after.last().unwrap(), "later", "it is made, saved or not");
+            assert_eq!(
+                after.contains(&"must".to_owned()),
+                before.contains(&"must".to_owned()) || is_must_saved
+            );
+        });
+    }
 }
 
 #[test]
