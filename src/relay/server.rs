@@ -36,8 +36,9 @@ use crate::store::{self, DataDir, Instance, to_json};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 
-/// Threads that answer light requests; what sites answer needs none of them.
-const WORKERS: usize = 3;
+/// Threads that answer light requests; what sites answer needs none of them. Default 8: those that wait for the disk share
+/// one save.
+const WORKERS: usize = 8;
 /// Connections to the figures at once. Default 16: few collect them.
 const METRICS_CONNECTIONS: usize = 16;
 /// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
