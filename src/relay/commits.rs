@@ -261,8 +261,8 @@ impl Commits {
 #[cfg(test)]
 impl Commits {
     /// Changes that were made so far.
-    pub(super) fn made(&self) -> u64 {
-        self.staging.lock().made
+    pub(super) fn made(&self) -> usize {
+        usize::try_from(self.staging.lock().made).unwrap()
     }
 }
 

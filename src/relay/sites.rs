@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::figures::FigureFile;
+use super::figures::{FigureFile, Passed};
 use super::gateway::{Code, Site, Stats, through};
 use super::names;
 use super::state::{Application, RelayState};
@@ -43,78 +43,6 @@ struct Table {
     busy: HashMap<String, Weak<AtomicUsize>>,
     /// By the application's id.
     terms: HashMap<String, Terms>,
-}
-
-/// What has passed through an application since it is counted, which goes on when the relay starts again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Passed {
-    /// Requests of a site, or connections of a public port.
-    pub(super) requests: u64,
-    pub(super) bytes_in: u64,
-    pub(super) bytes_out: u64,
-    /// Who is there now.
-    pub(super) visitors: u64,
-    /// Seconds since 1970; 0 without one.
-    pub(super) last_visit: u64,
-    /// When counting began, in seconds since 1970; 0 where nothing is counted.
-    pub(super) since: u64,
-}
-
-impl Passed {
-    fn of(counters: [&AtomicU64; 5], since: u64) -> Self {
-        let [requests, bytes_in, bytes_out, visitors, last_visit] =
-            counters.map(|counter| counter.load(Ordering::Relaxed));
-        Self {
-            requests,
-            bytes_in,
-            bytes_out,
-            visitors,
-            last_visit,
-            since,
-        }
-    }
-
-    /// As it stands in the file.
-    pub(super) fn from_kept([requests, bytes_in, bytes_out, last_visit, since]: [u64; 5]) -> Self {
-        Self {
-            requests,
-            bytes_in,
-            bytes_out,
-            visitors: 0,
-            last_visit,
-            since,
-        }
-    }
-
-    pub(super) fn to_kept(self) -> [u64; 5] {
-        [
-            self.requests,
-            self.bytes_in,
-            self.bytes_out,
-            self.last_visit,
-            self.since,
-        ]
-    }
-
-    /// Both ways.
-    pub(super) fn bytes(self) -> u64 {
-        self.bytes_in.saturating_add(self.bytes_out)
-    }
-
-    /// The same with another's.
-    pub(super) fn with(self, other: Self) -> Self {
-        Self {
-            requests: self.requests.saturating_add(other.requests),
-            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
-            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
-            visitors: self.visitors.saturating_add(other.visitors),
-            last_visit: self.last_visit.max(other.last_visit),
-            since: match (self.since, other.since) {
-                (0, since) | (since, 0) => since,
-                (one, another) => one.min(another),
-            },
-        }
-    }
 }
 
 /// On what terms an application is shared.

@@ -91,7 +91,7 @@ fn at_hand() -> (
     (store, began, end)
 }
 
-const CALLERS: u64 = 16;
+const CALLERS: usize = 16;
 
 /// One caller whose save is under way, and those who come meanwhile; `end` has the outcome of the first save, and of the
 /// one that all others share. Answers who was told that it is saved, and what follows from that in its order.
@@ -100,7 +100,7 @@ fn at_once(
 ) -> (Arc<RelayState>, Vec<(String, bool)>, Vec<String>) {
     let (store, began, end) = at_hand();
     let follow_ups = Mutex::new(Vec::new());
-    let change = |number: u64| {
+    let change = |number: usize| {
         let name = number.to_string();
         let mut writer = store.writer();
         let changed = writer.update(|state| {
@@ -130,7 +130,7 @@ fn at_once(
         let mut left = CALLERS - 1;
         let mut of_others = Some(of_others);
         while left > 0 {
-            let saved = began.recv().unwrap().revoked.len() as u64;
+            let saved = began.recv().unwrap().revoked.len();
             assert!(others.iter().any(|other| !other.is_finished()));
             if is_first_saved {
                 assert_eq!(saved, CALLERS, "all who wait share one save");

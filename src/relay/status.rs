@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::figures::Passed;
 use super::invites::InvitedBy;
 use super::setup::Service;
-use super::sites::Passed;
 use super::state::{Application, Connector, RelayState, Site};
 use crate::store::time::rfc3339;
 use crate::tunnel::server::Opener;
