@@ -94,7 +94,7 @@ impl Passed {
 /// The file, and what was read of it and is not in use.
 #[derive(Debug, Default)]
 pub(super) struct FigureFile {
-    place: Option<(DataDir, JsonFile<Kept>)>,
+    file: Option<JsonFile<Kept>>,
     unused: Mutex<Kept>,
     written: Mutex<Kept>,
 }
@@ -109,7 +109,7 @@ impl FigureFile {
         });
         let kept = kept.unwrap_or_default();
         Self {
-            place: Some((home.clone(), file)),
+            file: Some(file),
             unused: Mutex::new(kept.clone()),
             written: Mutex::new(kept),
         }
@@ -129,13 +129,13 @@ impl FigureFile {
     }
 
     /// Writes what has passed through those in use, and through those that may come again; all others are forgotten.
-    /// Waits for the disk where something is new, and not for another process.
+    /// Waits for the disk where something is new.
     pub(super) fn write<'a>(
         &self,
         in_use: impl Iterator<Item = (&'a str, Passed)>,
         may_come: impl Iterator<Item = &'a str>,
     ) -> Result<(), Error> {
-        let Some((home, file)) = &self.place else {
+        let Some(file) = &self.file else {
             return Ok(());
         };
         let mut all: Kept = BTreeMap::new();
@@ -151,7 +151,7 @@ impl FigureFile {
         all.extend(visited.map(|(app_id, passed)| (app_id.to_owned(), passed.to_kept())));
         let mut written = self.written.lock();
         if *written != all {
-            file.write_locked(&home.lock_now()?, &all)?;
+            file.write(&all)?;
             *written = all;
         }
         Ok(())

@@ -118,7 +118,7 @@ impl DataDir {
     }
 
     /// The same without waiting: [`Error::Busy`] where another process has it.
-    pub fn lock_now(&self) -> Result<Locked, Error> {
+    pub(super) fn lock_now(&self) -> Result<Locked, Error> {
         let run = self.ensure_run()?;
         Locked::acquire_now(&self.dir, &run.join("lock"))
     }

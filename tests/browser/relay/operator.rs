@@ -4,7 +4,7 @@
 use crate::relay::looks::look;
 use support::Browser;
 use support::chromium::Page;
-use support::relay::crowded;
+use support::relay::{Relay, crowded};
 
 /// Connectors, and applications of each.
 const CROWD: (usize, usize) = (2_000, 5);
@@ -88,4 +88,17 @@ fn thousands_of_connectors_are_paged_and_searched_and_stay_usable() {
         page.screenshot(&format!("relay-operator-pager-{name}"));
     }
     assert_eq!(page.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_was_set_aside_is_told_until_it_is_removed() {
+    let relay = Relay::start(&[]);
+    let aside = relay.data().join("relay.json.unreadable-20260101T000000Z");
+    std::fs::write(&aside, "{").unwrap();
+    let page = Browser::shared().page();
+    page.goto(relay.said("Status page: ").trim());
+    page.wait_for_text("who was revoked may come back");
+    assert!(page.text("#notices").contains("kept aside"));
+    std::fs::remove_file(&aside).unwrap();
+    page.wait_for("document.querySelector('#notices').hidden");
 }
