@@ -188,7 +188,8 @@ interface RelayApplication {
   connected: boolean;
   invisible: boolean;
   last_visit?: string | null;
-  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number } | null;
+  /** Counted since then. */
+  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number; since: string | null } | null;
 }
 
 interface Connector {
@@ -202,7 +203,7 @@ interface Connector {
   connected: boolean;
   enrolled_at: string;
   called_at: string;
-  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number };
+  figures: { visitors: number; requests: number; bytes_in: number; bytes_out: number; since: string | null };
   applications: RelayApplication[];
 }
 
@@ -222,6 +223,8 @@ interface RelayStatus {
   connectors: Connector[];
   /** By name: a number, numbers by cause or state, or durations. */
   metrics: Record<string, any>;
+  /** What the operator is to see to. */
+  notices: string[];
   revoked: { name: string; label?: string; revoked_at: string; invite?: { id: string; label: string } | null }[];
   /** Whether new connectors need a token. */
   asks_token: boolean;

@@ -123,8 +123,8 @@
 //! - a tunnel: writer, session, streams, one stream's state; the timers' after the session's or alone; the poller's, the
 //!   pool's, the buffers' and a rate's alone. The writer's is the exception to the rule above: it orders whole frames, and is held
 //!   while the socket takes them, for a bounded time;
-//! - a relay: the writer's mutex of its state file, which is held over the save, then the snapshot, which readers take
-//!   without waiting; ports are tried without either;
+//! - a relay: the saver's mutex of its state, which is held over the save, then what is staged, then the snapshot, which
+//!   readers take without waiting; ports are tried without any of them;
 //! - a web client: a session's slot, then the running statements, then one statement's own;
 //! - the manager: the map of connections, then one connection's record. What belongs to a remote server has one owner
 //!   thread and no lock.

@@ -69,7 +69,7 @@ function connectorCard(of, { revoke }) {
     `enrolled ${time(of.enrolled_at)}`,
     `last called ${time(of.called_at)}`,
     of.last_visit && `last visit ${time(of.last_visit)}`,
-    (figures.bytes_in > 0 || figures.bytes_out > 0) && `${formatBytes(figures.bytes_in)} in, ${formatBytes(figures.bytes_out)} out`,
+    (figures.bytes_in > 0 || figures.bytes_out > 0) && `${formatBytes(figures.bytes_in)} in, ${formatBytes(figures.bytes_out)} out${figures.since ? ` since ${time(figures.since)}` : ''}`,
   ];
   return h('li', { class: 'connector', data: { id: of.name } },
     h('div', { class: 'connector-head' },
@@ -88,9 +88,9 @@ const COLUMNS = [
   ['Access', 'Who gets in'],
   ['Last visit', ''],
   ['Now', 'Requests or connections of visitors that are under way at this moment', 'number'],
-  ['Visits', 'Requests of a site, connections of a port, since the relay started', 'number'],
-  ['In', 'Bytes from visitors since the relay started', 'number'],
-  ['Out', 'Bytes to visitors since the relay started', 'number'],
+  ['Visits', 'Requests of a site, connections of a port, since they are counted: a restart of the relay ends nothing', 'number'],
+  ['In', 'Bytes from visitors, likewise', 'number'],
+  ['Out', 'Bytes to visitors, likewise', 'number'],
 ];
 
 /** @param {Connector} of */

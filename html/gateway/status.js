@@ -156,6 +156,7 @@ function show(status) {
   showInvites();
   showPager(status, start);
   showConnectors(byId('connectors'), connectors, { revoke });
+  showStrip(byId('notices'), status.notices.join('; '));
   byId('out').hidden = status.revoked.length === 0;
   showIn(byId('revoked'), status.revoked, () => status.revoked.map(revoked));
 }

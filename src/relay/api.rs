@@ -16,10 +16,12 @@ use super::connector_auth::Enrolment;
 use super::gateway::forwarded;
 use super::invites::InviteTerms;
 use super::metrics;
+use super::state_store::set_aside_notice;
 use super::status::{self, Order, Overview, Wanted};
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::net::{Cidr, is_within};
+use crate::store::files_set_aside;
 use crate::store::time::rfc3339;
 use crate::sync::Permits;
 
@@ -295,6 +297,7 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "connectors": page.connectors,
         "metrics": metrics::json(app, &overview),
         "revoked": status::revoked(&app.service.store.snapshot()),
+        "notices": files_set_aside(&app.data).iter().map(|path| set_aside_notice(path)).collect::<Vec<_>>(),
     })))
 }
 

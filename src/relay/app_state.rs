@@ -9,6 +9,7 @@ use super::operator::Operator;
 use super::setup::Service;
 use crate::http::Request;
 use crate::net::{Cidr, is_within};
+use crate::store::DataDir;
 
 /// What the routes work with.
 pub(super) struct AppState {
@@ -16,6 +17,8 @@ pub(super) struct AppState {
     pub(super) operator: Operator,
     /// Whose `X-Forwarded-For` is believed.
     pub(super) trust_proxy: Vec<Cidr>,
+    /// The data directory.
+    pub(super) data: DataDir,
     /// Since when the relay runs.
     pub(super) started: SystemTime,
     /// What the gateway counts.

@@ -68,7 +68,10 @@ impl AuthError {
                 "this relay does not know the connector and enrols new ones with its enrol token only: \
                  give it with --enroll-token"
             }
-            Self::WrongToken => "the enrol token is wrong: ask the operator of the relay for one",
+            Self::WrongToken => {
+                "the enrol token is wrong, or was taken back: ask the operator of the relay for a new one ('postern relay \
+                 invite')"
+            }
             Self::NotGood(NotGood::Used) => {
                 "the enrol token has let in as many as it may: ask the operator of the relay for another one"
             }

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::connector_auth::Enrolment;
 use super::quota::Quota;
 use super::server::{self, Options, Running, StartError, Whereabouts};
+use super::state_store::set_aside_notice;
 use super::urls::PublicPorts;
 use crate::store::{self, ClaimError, CredentialStore, DataDir, Instance, JsonFile};
 
@@ -147,6 +148,8 @@ fn start_near(
         enrolment: Enrolment::WithToken,
         enroll_token: None,
         makes_invite: false,
+        // Who was turned out knows no token of it, and no other is good.
+        begins_anew: true,
         quota: Quota::default(),
         trust_proxy: Vec::new(),
         connections: None,
@@ -155,7 +158,7 @@ fn start_near(
     })
     .map_err(NotEmbedded::Start)?;
     for path in &running.set_aside {
-        log::warn!("unreadable, and kept aside: {}", path.display());
+        log::warn!("{}", set_aside_notice(path));
     }
     running.announce(&instance, true)?;
     let token = running.operator_token().clone();
@@ -199,6 +202,11 @@ impl Embedded {
     /// Files that could not be read and were set aside.
     pub fn set_aside(&self) -> &[PathBuf] {
         &self.running.set_aside
+    }
+
+    /// As [`Running::keep_figures`].
+    pub fn keep_figures(&self) {
+        self.running.keep_figures();
     }
 
     /// As [`Running::stop`].

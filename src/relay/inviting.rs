@@ -31,7 +31,7 @@ impl Service {
     /// Makes an invite on terms that have been checked.
     pub(super) fn invite(&self, terms: InviteTerms) -> Result<Made, ApiError> {
         let made = self.store.writer().update(|state| {
-            make(state, terms).map_err(|TooMany| {
+            make(state, terms.clone()).map_err(|TooMany| {
                 ApiError::too_many("there are as many invites as are kept: take some back first")
             })
         })?;

@@ -192,28 +192,49 @@ fn rest(state: &RelayState) -> RelayState {
     rest
 }
 
-/// Makes of a state what its journal says; false where not all of it can be read, or it is of another state. What follows
-/// a damaged line counts all the same, as each line has the whole of what it changes: nobody who was turned out later
-/// comes back by that.
-pub(super) fn replay(state: &mut RelayState, journal: &[u8]) -> bool {
-    let mut is_damaged = false;
+/// What a journal has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replayed {
+    /// All of it.
+    Whole,
+    /// Not all of it can be read, but who is turned out, and which tokens let nobody in, is known.
+    Sure,
+    /// That is not known: it is damaged, or of another state.
+    Unsure,
+}
+
+/// Makes of a state what its journal says. What follows a damaged line counts all the same, as each line has the whole of
+/// what it changes: nobody who was turned out later comes back by that, nor by a line that tells it again.
+pub(super) fn replay(state: &mut RelayState, journal: &[u8]) -> Replayed {
+    let mut replayed = Replayed::Whole;
     for line in journal.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
             break;
         };
         let Ok(change) = serde_json::from_slice::<Change>(line) else {
-            is_damaged = true;
+            replayed = Replayed::Unsure;
             continue;
         };
-        if change.to <= state.number {
+        let is_behind = change.to <= state.number;
+        // The state has what a damaged line before it said, or it says that itself.
+        if replayed == Replayed::Unsure && (is_behind || change.rest.is_some()) {
+            replayed = Replayed::Sure;
+        }
+        if is_behind {
             continue;
         }
-        if change.from != state.number && !is_damaged {
-            return false;
+        if change.from != state.number && replayed == Replayed::Whole {
+            return Replayed::Unsure;
         }
         change.apply(state);
     }
-    !is_damaged
+    if replayed != Replayed::Whole {
+        // The line that turned them out may be the damaged one.
+        for name in state.revoked.clone() {
+            state.connectors.remove(&name);
+        }
+    }
+    replayed
 }
 
 #[cfg(test)]

@@ -231,3 +231,46 @@ fn what_is_not_worth_a_write_is_saved_at_the_end() {
     files.end(&next).unwrap();
     is_read(dir.path(), &next);
 }
+
+/// Three lines, of which the second turns somebody out and the third says something of another connector, or a lot more.
+#[test]
+fn a_line_that_may_have_turned_somebody_out_is_missed() {
+    for (last, is_sure) in [(false, false), (true, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = files(dir.path());
+        let first = many();
+        files.save(&first).unwrap();
+        let second = changed(&first, |state| {
+            state.revoke("c5", "2026-01-01T00:00:00Z").unwrap();
+        });
+        files.save(&second).unwrap();
+        let third = changed(&second, |state| {
+            let one = state.connectors.get_mut("c3").unwrap();
+            one.api_port = 7;
+            if last {
+                state.revoked.push("another".into());
+            }
+        });
+        files.save(&third).unwrap();
+        let journal = dir.path().join(JOURNAL);
+        let whole = fs::read_to_string(&journal).unwrap();
+        let damaged = whole.replacen('{', "[", 1);
+        fs::write(&journal, &damaged).unwrap();
+        let home = DataDir::at(dir.path());
+        let mut aside = Vec::new();
+        let opened = StateStore::open_whole(&home, &mut aside);
+        if is_sure {
+            let state = opened.ok().unwrap().snapshot();
+            assert_eq!(to_json(&*state), to_json(&*third), "nobody is back");
+            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), damaged);
+            continue;
+        }
+        let refused = opened.err().unwrap().to_string();
+        assert!(refused.contains("revocation"), "{refused}");
+        assert_eq!(fs::read_to_string(&journal).unwrap(), damaged);
+        // The operator goes on with what can be read.
+        let (state, aside) = read(dir.path());
+        assert_eq!((aside.len(), state.connectors["c3"].api_port), (1, 7));
+        assert!(StateStore::open_whole(&home, &mut Vec::new()).is_ok());
+    }
+}

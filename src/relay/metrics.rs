@@ -127,12 +127,12 @@ fn of_requests(app: &AppState) -> Vec<Metric> {
         ),
         metric(
             "postern_relay_connections",
-            "Connections of visitors and callers that are open.",
+            "Connections of visitors, callers and the operator that are open.",
             Gauge(read(&of.open)),
         ),
         metric(
             "postern_relay_connections_total",
-            "Connections of visitors and callers that were taken.",
+            "Connections of visitors, callers and the operator that were taken.",
             Counter(read(&of.connections)),
         ),
         metric(

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`start`] puts these together; [`embedded`] is the relay that a manager starts where no server is named, and
-//! [`revoke`], [`allow`], [`enrolled`], [`invite`], [`invites()`] and [`uninvite`] work on the directory of one that need
+//! [`revoke`], [`allow`], [`enrolled`], [`invite`], [`invites()`], [`uninvite`] and [`recover`] work on the directory of one that need
 //! not run. Nothing here knows the
 //! manager.
 
@@ -20,8 +20,10 @@ mod api;
 mod app_state;
 mod call_stats;
 mod certificates;
+mod commits;
 mod connector_auth;
 mod connects;
+mod figures;
 mod invites;
 mod inviting;
 mod journal;
@@ -44,12 +46,13 @@ mod status;
 mod urls;
 
 pub use connector_auth::Enrolment;
+pub use figures::EVERY as KEEP_FIGURES_EVERY;
 pub use invites::InviteTerms;
 pub use offline::{
-    Enrolled, Revoked, allow, enrolled, has_state, invite, invites, revoke, uninvite,
+    Enrolled, Revoked, allow, enrolled, has_state, invite, invites, recover, revoke, uninvite,
 };
 pub use quota::Quota;
 pub use revocation::AllowedAgain;
 pub use server::{Options, Running, StartError, Whereabouts, start};
-pub use state_store::{Error as StateError, hint_of};
+pub use state_store::{Error as StateError, hint_of, set_aside_notice};
 pub use urls::{InvalidUrl, PublicPorts, PublicUrl, check_domain};

@@ -1,11 +1,13 @@
 //! What is done with a relay's directory while no relay runs on it, or beside one that does.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::figures;
 use super::invites::{InviteTerms, TooMany};
 use super::inviting;
 use super::revocation::{AllowedAgain, TurnedOut, turn_out};
@@ -34,9 +36,16 @@ pub fn has_state(data: &DataDir) -> bool {
     state_store::exists(data)
 }
 
+/// Goes on with what can be read of a damaged state, while no relay runs on the directory; what was set aside.
+pub fn recover(data: &DataDir) -> Result<Vec<PathBuf>, StateError> {
+    let mut aside = Vec::new();
+    StateStore::open(data, &mut aside)?;
+    Ok(aside)
+}
+
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
 pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
     let turned_out = store
         .writer()
         .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
@@ -52,16 +61,16 @@ pub fn invite(
     data: &DataDir,
     terms: InviteTerms,
 ) -> Result<(Zeroizing<String>, Value), StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
-    let made = store
-        .writer()
-        .update(|state| inviting::make(state, terms).map_err(|TooMany| StateError::Invites));
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
+    let made = store.writer().update(|state| {
+        inviting::make(state, terms.clone()).map_err(|TooMany| StateError::Invites)
+    });
     made.map(|made| (made.token.clone(), made.shown()))
 }
 
 /// Takes one back while no relay runs on the directory; false where there is none of that id.
 pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
     let now = rfc3339(SystemTime::now());
     store
         .writer()
@@ -76,7 +85,7 @@ pub fn invites(data: &DataDir) -> Result<Vec<Value>, StateError> {
 
 /// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name.
 pub fn allow(data: &DataDir, name: &str) -> Result<Option<AllowedAgain>, StateError> {
-    let store = StateStore::open(data, &mut Vec::new())?;
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
     store.writer().update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
@@ -104,19 +113,26 @@ pub struct Enrolled {
     pub invite: Value,
     /// Whether it was turned out.
     pub is_revoked: bool,
-    /// Its applications: the name of each, and where it leads to.
-    pub applications: Vec<(String, String)>,
+    /// Its applications: `url` for the name of each, `target`, `last_visit` and `figures`, as the relay's API describes them.
+    pub applications: Vec<Value>,
 }
 
 /// Who is enrolled, and who was turned out, read from the directory whether or not a relay runs on it.
 pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
+    let passed = figures::peek(data);
     let of = |application: &Application| {
         let name = match &application.site {
             Some(site) => site.name.clone(),
             None => format!("tcp:{}", application.port),
         };
-        (name, application.target.clone())
+        let passed = passed(&application.app_id);
+        json!({
+            "url": name,
+            "target": application.target,
+            "last_visit": passed.and_then(|passed| status::time_of(passed.last_visit)),
+            "figures": passed.map(status::figures),
+        })
     };
     let enrolled = state.connectors.iter().map(|(name, connector)| Enrolled {
         name: name.clone(),

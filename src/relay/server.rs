@@ -36,8 +36,9 @@ use crate::store::{self, DataDir, Instance, to_json};
 use crate::tunnel::server as tunnel;
 use crate::tunnel::ssh::ServerKey;
 
-/// Threads that answer light requests; what sites answer needs none of them.
-const WORKERS: usize = 3;
+/// Threads that answer light requests; what sites answer needs none of them. Default 8: those that wait for the disk share
+/// one save.
+const WORKERS: usize = 8;
 /// Connections to the figures at once. Default 16: few collect them.
 const METRICS_CONNECTIONS: usize = 16;
 /// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
@@ -74,6 +75,9 @@ pub struct Options {
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whether the first start makes an invite, where a token is needed and none is there.
     pub makes_invite: bool,
+    /// Whether it begins anew where its state is damaged, rather than not at all: where that lets nobody in who was
+    /// turned out, or everybody comes in anyway.
+    pub begins_anew: bool,
     /// What each connector may have.
     pub quota: Quota,
     /// Whose `X-Forwarded-*` are believed.
@@ -169,7 +173,11 @@ impl From<io::Error> for StartError {
 /// Starts the gateway, the quick-setup API and the tunnel server.
 pub fn start(options: Options) -> Result<Running, StartError> {
     let mut set_aside = Vec::new();
-    let store = StateStore::open(&options.data, &mut set_aside)?;
+    let store = if options.begins_anew {
+        StateStore::open(&options.data, &mut set_aside)?
+    } else {
+        StateStore::open_whole(&options.data, &mut set_aside)?
+    };
     let keys = state_store::host_keys(&options.data, &mut set_aside)?;
     let token = match options.enrolment {
         Enrolment::WithToken => {
@@ -203,6 +211,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         service: Arc::clone(&service),
         operator,
         trust_proxy: options.trust_proxy,
+        data: options.data,
         started: SystemTime::now(),
         requests: gateway.stats(),
         calls: CallStats::default(),
@@ -345,7 +354,13 @@ impl Running {
             }
             tunnels.stop();
         });
+        service.keep_figures();
         service.store.end();
+    }
+
+    /// Keeps what has passed for the next start; to be called each [`EVERY`](super::figures::EVERY).
+    pub fn keep_figures(&self) {
+        self.service.keep_figures();
     }
 }
 
@@ -396,15 +411,15 @@ fn invites_at_start(
     let new = known.is_none().then(|| SecretHash::of(given));
     let known = known.map(|invite| invite.id.clone());
     store.writer().update(|state| {
-        let id = match (new, known) {
+        let id = match (&new, &known) {
             (Some(token), _) => {
-                let invite = Invite::common(token, &now);
+                let invite = Invite::common(token.clone(), &now);
                 let id = invite.id.clone();
                 let added = state.invites.add(invite, &now);
                 added.map_err(|_| StateError::Invites)?;
                 id
             }
-            (None, known) => known.expect("it is new, or known"),
+            (None, known) => known.clone().expect("it is new, or known"),
         };
         state.invites.share(&id);
         Ok::<_, StateError>(())

@@ -360,6 +360,13 @@ impl Service {
         }
     }
 
+    /// Keeps what has passed for the next start.
+    pub(super) fn keep_figures(&self) {
+        if let Err(error) = self.sites.keep_figures(&self.store.snapshot()) {
+            log::debug!("what has passed is not kept: {error}");
+        }
+    }
+
     /// Whether the connector's tunnel holds this port now.
     pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
         let opener = self.opener.get();

@@ -10,13 +10,15 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::gateway::{Code, Site, through};
+use super::figures::{FigureFile, Passed};
+use super::gateway::{Code, Site, Stats, through};
 use super::names;
-use super::state::Application;
+use super::state::{Application, RelayState};
 use crate::http::auth::sha256;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::{DataDir, Ends};
+use crate::store::time::unix_seconds;
+use crate::store::{self, DataDir, Ends};
 use crate::sync::{Lookout, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
 
@@ -28,6 +30,8 @@ pub(super) struct SiteTable {
     lookout: Lookout,
     /// What an earlier process has left of what ends by itself.
     ends: Ends,
+    /// The same of what has passed.
+    figures: FigureFile,
 }
 
 #[derive(Debug, Default)]
@@ -39,49 +43,6 @@ struct Table {
     busy: HashMap<String, Weak<AtomicUsize>>,
     /// By the application's id.
     terms: HashMap<String, Terms>,
-}
-
-/// What has passed through an application since the relay started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Passed {
-    /// Requests of a site, or connections of a public port.
-    pub(super) requests: u64,
-    pub(super) bytes_in: u64,
-    pub(super) bytes_out: u64,
-    /// Who is there now.
-    pub(super) visitors: u64,
-    /// Seconds since 1970; 0 without one.
-    pub(super) last_visit: u64,
-}
-
-impl Passed {
-    fn of(counters: [&AtomicU64; 5]) -> Self {
-        let [requests, bytes_in, bytes_out, visitors, last_visit] =
-            counters.map(|counter| counter.load(Ordering::Relaxed));
-        Self {
-            requests,
-            bytes_in,
-            bytes_out,
-            visitors,
-            last_visit,
-        }
-    }
-
-    /// Both ways.
-    pub(super) fn bytes(self) -> u64 {
-        self.bytes_in.saturating_add(self.bytes_out)
-    }
-
-    /// The same with another's.
-    pub(super) fn with(self, other: Self) -> Self {
-        Self {
-            requests: self.requests.saturating_add(other.requests),
-            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
-            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
-            visitors: self.visitors.saturating_add(other.visitors),
-            last_visit: self.last_visit.max(other.last_visit),
-        }
-    }
 }
 
 /// On what terms an application is shared.
@@ -100,6 +61,8 @@ struct Terms {
     epoch: u64,
     /// What passes through its public port; none where it is a site.
     visits: Option<Arc<PortStats>>,
+    /// Since when that, or what its site has had, is counted, in seconds since 1970.
+    since: u64,
     /// Its time was over, and what was open has been ended.
     has_ended: bool,
 }
@@ -118,6 +81,7 @@ impl SiteTable {
     pub(super) fn new(home: &DataDir) -> Self {
         Self {
             ends: Ends::open(home),
+            figures: FigureFile::open(home),
             ..Self::default()
         }
     }
@@ -134,7 +98,8 @@ impl SiteTable {
         let expiry = expires.map(|at| self.ends.expiry(&application.app_id, at, Clocks::now()));
         let mut terms = Terms::new(connector, application);
         terms.expiry = expiry;
-        let ended = self.table.write().put(terms, application, opener);
+        let kept = self.figures.take(&application.app_id);
+        let ended = self.table.write().put(terms, application, kept, opener);
         if let Some(Ended(site)) = ended {
             end_visits(site.as_ref());
             opener.cut_streams(connector, application.port);
@@ -172,11 +137,25 @@ impl SiteTable {
 
     /// Takes an application out, and ends what visitors of its site have open.
     pub(super) fn remove(&self, application: &Application) {
+        if let Some(passed) = self.passed(application) {
+            self.figures.give_back(&application.app_id, passed);
+        }
         let mut table = self.table.write();
         let site = table.take_out(&application.app_id);
         table.terms.remove(&application.app_id);
         drop(table);
         end_visits(site.as_ref());
+    }
+
+    /// Keeps what has passed for the next process.
+    pub(super) fn keep_figures(&self, state: &RelayState) -> Result<(), store::Error> {
+        let in_use = state
+            .applications()
+            .filter_map(|(_, of)| Some((&*of.app_id, self.passed(of)?)));
+        let may_come = state
+            .turned_out()
+            .flat_map(|(_, was)| was.applications.iter());
+        self.figures.write(in_use, may_come.map(|of| &*of.app_id))
     }
 
     /// Whether an application's time is over.
@@ -198,24 +177,12 @@ impl SiteTable {
     /// What has passed through an application, as its public port or its site counts it.
     pub(super) fn passed(&self, application: &Application) -> Option<Passed> {
         let table = self.table.read();
-        let Some(site) = &application.site else {
-            let visits = table.terms.get(&application.app_id)?.visits.as_ref()?;
-            return Some(Passed::of([
-                &visits.count,
-                &visits.bytes_in,
-                &visits.bytes_out,
-                &visits.now,
-                &visits.last_visit,
-            ]));
+        let terms = table.terms.get(&application.app_id)?;
+        let counters = match &application.site {
+            None => of_port(terms.visits.as_ref()?),
+            Some(site) => of_site(&table.sites.get(&site.name)?.figures),
         };
-        let stats = &table.sites.get(&site.name)?.figures;
-        Some(Passed::of([
-            &stats.requests,
-            &stats.bytes_in,
-            &stats.bytes_out,
-            &stats.visitors,
-            &stats.last_visit,
-        ]))
+        Some(Passed::of(counters, terms.since))
     }
 
     /// Visitors who are at public ports now.
@@ -246,12 +213,18 @@ impl Table {
         &mut self,
         mut terms: Terms,
         application: &Application,
+        kept: Option<Passed>,
         opener: &Opener,
     ) -> Option<Ended> {
         let before = self.take_out(&application.app_id);
         let was = self.terms.remove(&application.app_id);
         let ends = was.as_ref().is_some_and(|was| was.ends_with(&terms));
+        if let (Some(kept), Some(visits)) = (kept, &terms.visits) {
+            go_on(of_port(visits), kept);
+        }
+        terms.since = kept.map_or_else(unix_seconds, |kept| kept.since);
         if let Some(was) = was {
+            terms.since = was.since;
             if was.expires == terms.expires && !was.is_over(Clocks::now()) {
                 // An end that was seen stays where it is.
                 terms.expiry = was.expiry;
@@ -276,6 +249,8 @@ impl Table {
                     made.open_visits = Arc::clone(&before.open_visits);
                     made.is_replaced = Arc::clone(&before.is_replaced);
                 }
+            } else if let Some(kept) = kept {
+                go_on(of_site(&made.figures), kept);
             }
             self.put_in(made);
         }
@@ -338,6 +313,7 @@ impl Terms {
             expiry: None,
             epoch: 0,
             visits: site.is_none().then(Arc::default),
+            since: 0,
             has_ended: false,
         }
     }
@@ -352,6 +328,38 @@ impl Terms {
         let held = |terms: &Self| (terms.code.clone(), terms.allow.clone(), terms.generation);
         held(self) != held(new) || self.is_over(Clocks::now())
     }
+}
+
+/// In the order that [`Passed::of`] takes.
+fn of_port(stats: &PortStats) -> [&AtomicU64; 5] {
+    let (count, now) = (&stats.count, &stats.now);
+    [
+        count,
+        &stats.bytes_in,
+        &stats.bytes_out,
+        now,
+        &stats.last_visit,
+    ]
+}
+
+/// The same.
+fn of_site(stats: &Stats) -> [&AtomicU64; 5] {
+    let (requests, visitors) = (&stats.requests, &stats.visitors);
+    [
+        requests,
+        &stats.bytes_in,
+        &stats.bytes_out,
+        visitors,
+        &stats.last_visit,
+    ]
+}
+
+/// Counts on from what was counted before.
+fn go_on([requests, bytes_in, bytes_out, _, last_visit]: [&AtomicU64; 5], kept: Passed) {
+    requests.store(kept.requests, Ordering::Relaxed);
+    bytes_in.store(kept.bytes_in, Ordering::Relaxed);
+    bytes_out.store(kept.bytes_out, Ordering::Relaxed);
+    last_visit.store(kept.last_visit, Ordering::Relaxed);
 }
 
 /// Whoever shares something, as a number that no other is found for.

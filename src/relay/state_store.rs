@@ -1,21 +1,19 @@
 //! The data directory: the state on disk and in memory, and the host keys.
 //!
-//! Readers take a snapshot of the state and wait for nobody. Writers come one at a time ([`Writer`]): a change is made
-//! on a copy, saved ([`StateFiles`]), and then put in the place of what readers see.
+//! Readers take a snapshot of the state and wait for nobody. A change ([`Writer`]) is made on a copy, saved, with those of
+//! others who wait ([`Commits`]), in [`StateFiles`], and then put in the place of what readers see.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::journal::{self, JOURNAL, Keep, StateFiles};
+pub(super) use super::commits::Saving;
+use super::commits::{Commits, SaveError, SaveStats, Turn};
+use super::journal::{self, JOURNAL, Keep, Replayed, StateFiles};
 use super::state::{RelayState, VERSION};
-use crate::http::metrics::Histogram;
 use crate::store::{self, DataDir, JsonFile, Locked};
-use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
 
 /// The state.
@@ -30,59 +28,47 @@ const KEYS: [(KeyKind, &str); 2] = [
 /// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
 const KEY_CAP: u64 = 4096;
 
-/// The saves since the store was opened.
-#[derive(Debug, Default)]
-pub(super) struct SaveStats {
-    pub(super) took: Histogram,
-    pub(super) errors: AtomicU64,
-}
-
 /// The state, in memory and on disk.
 pub(super) struct StateStore {
     pub(super) saves: Arc<SaveStats>,
-    /// What readers see. Locked to take or to replace it, and for nothing else.
-    current: Mutex<Arc<RelayState>>,
-    writer: Mutex<Saver>,
+    commits: Commits,
 }
 
-struct Saver {
-    files: Box<dyn Keep>,
-    saves: Arc<SaveStats>,
-    /// Whether the last save failed: what fails is said once, and when it is over.
-    is_failing: bool,
-}
-
-/// The right to change the state, which one has at a time, and keeps until what follows from the change is done.
+/// Who changes the state; keeps the turn of its last change until what follows from that is done.
 pub(super) struct Writer<'s> {
-    current: &'s Mutex<Arc<RelayState>>,
-    saver: MutexGuard<'s, Saver>,
-}
-
-/// Whether a change may be had without the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Saving {
-    /// What the disk does not take has not happened.
-    Must,
-    /// It is made in memory at once, and is on disk with the next change that is.
-    Should,
-    /// The same, and it is not worth a write of its own: the time of a call.
-    Later,
+    commits: &'s Commits,
+    turn: Option<Turn<'s>>,
 }
 
 impl StateStore {
-    /// Reads the state. A file that is unreadable is set aside, and the path it has now is added to `aside`.
+    /// Reads the state, or what can be read of it. A file that is unreadable is set aside, and the path it has now is
+    /// added to `aside`.
     pub(super) fn open(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        Self::open_as(home, true, aside)
+    }
+
+    /// The same where nobody who was turned out, and no token that was forbidden, is to be forgotten by that: then all
+    /// stays as it is, and the error says what to do.
+    pub(super) fn open_whole(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        Self::open_as(home, false, aside)
+    }
+
+    fn open_as(home: &DataDir, may_forget: bool, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
         let file = state_file(home);
         let locked = home.lock()?;
-        let journal = home.read(JOURNAL, STATE_CAP)?.unwrap_or_default();
+        let journal = journal(home)?;
         let mut state = match look(home) {
-            Err(Error::Store(store::Error::Damaged { .. })) => {
+            Err(Error::Unreadable(_)) if may_forget => {
                 aside.push(file.set_aside(&locked)?);
                 RelayState::default()
             }
             state => state?.unwrap_or_default(),
         };
-        if !journal::replay(&mut state, &journal) {
+        let replayed = journal::replay(&mut state, &journal);
+        if replayed == Replayed::Unsure && !may_forget {
+            return Err(Error::Unsure(home.dir().join(JOURNAL)));
+        }
+        if replayed != Replayed::Whole {
             // What could be read of it has no other place from then on.
             file.write_locked(&locked, &state)?;
             aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);
@@ -95,44 +81,43 @@ impl StateStore {
     fn new(state: RelayState, files: Box<dyn Keep>) -> Self {
         let saves = Arc::<SaveStats>::default();
         Self {
-            current: Mutex::new(Arc::new(state)),
-            writer: Mutex::new(Saver {
-                files,
-                saves: Arc::clone(&saves),
-                is_failing: false,
-            }),
+            commits: Commits::new(state, files, Arc::clone(&saves)),
             saves,
         }
     }
 
     /// The state as it is now.
     pub(super) fn snapshot(&self) -> Arc<RelayState> {
-        Arc::clone(&self.current.lock())
+        self.commits.current()
     }
 
-    /// Waits for the right to change the state.
+    /// To change the state with.
     pub(super) fn writer(&self) -> Writer<'_> {
         Writer {
-            current: &self.current,
-            saver: self.writer.lock(),
+            commits: &self.commits,
+            turn: None,
         }
+    }
+
+    #[cfg(test)]
+    fn commits(&self) -> &Commits {
+        &self.commits
     }
 
     /// Saves what was not worth a write so far. What is changed after that may be lost.
     pub(super) fn end(&self) {
-        let mut saver = self.writer.lock();
-        let state = self.snapshot();
-        if let Err(error) = saver.files.end(&state) {
+        if let Err(error) = self.commits.end() {
             log::debug!("the last of the state is not saved: {error}");
         }
     }
 }
 
 impl Writer<'_> {
-    /// Changes the state, on disk first: what `change` refuses or the disk does not take has not happened.
+    /// Changes the state, on disk first: what `change` refuses or the disk does not take has not happened. It may be called
+    /// more than once.
     pub(super) fn update<T, E: From<Error>>(
         &mut self,
-        change: impl FnOnce(&mut RelayState) -> Result<T, E>,
+        change: impl Fn(&mut RelayState) -> Result<T, E>,
     ) -> Result<T, E> {
         let (outcome, _) =
             self.update_saving(|state| change(state).map(|outcome| (outcome, Saving::Must)))?;
@@ -143,47 +128,25 @@ impl Writer<'_> {
     /// whether it was saved.
     pub(super) fn update_saving<T, E: From<Error>>(
         &mut self,
-        change: impl FnOnce(&mut RelayState) -> Result<(T, Saving), E>,
+        change: impl Fn(&mut RelayState) -> Result<(T, Saving), E>,
     ) -> Result<(T, Result<(), Error>), E> {
-        let current = Arc::clone(&self.current.lock());
-        let mut changed = RelayState::clone(&current);
-        let (outcome, saving) = change(&mut changed)?;
-        if saving == Saving::Later && !self.saver.is_failing {
-            let changed = Arc::new(changed);
-            self.saver.files.pass(&current, &changed);
-            *self.current.lock() = changed;
-            return Ok((outcome, Ok(())));
+        self.turn = None;
+        loop {
+            let staging = self.commits.staging();
+            let mut changed = staging.copy();
+            let (outcome, saving) = change(&mut changed)?;
+            let Some((turn, saved)) = self.commits.commit(staging, changed, saving) else {
+                continue;
+            };
+            let saved = saved.map_err(Error::from);
+            return match saved {
+                Err(error) if saving == Saving::Must => Err(error.into()),
+                saved => {
+                    self.turn = Some(turn);
+                    Ok((outcome, saved))
+                }
+            };
         }
-        changed.number += 1;
-        let changed = Arc::new(changed);
-        if saving != Saving::Must {
-            *self.current.lock() = Arc::clone(&changed);
-            return Ok((outcome, self.saver.save(&changed)));
-        }
-        self.saver.save(&changed)?;
-        *self.current.lock() = changed;
-        Ok((outcome, Ok(())))
-    }
-}
-
-impl Saver {
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), Error> {
-        let began = Instant::now();
-        let saved = self.files.save(state);
-        self.saves.took.note(began.elapsed());
-        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err());
-        if saved.is_err() {
-            self.saves.errors.fetch_add(1, Ordering::Relaxed);
-        }
-        match &saved {
-            Err(error) if !was_failing => log::error!(
-                "the relay's state is not saved: {error}: connectors that are known are served, \
-                 and nothing new is taken"
-            ),
-            Ok(()) if was_failing => log::info!("the relay's state is saved again"),
-            _ => {}
-        }
-        Ok(saved?)
     }
 }
 
@@ -191,33 +154,62 @@ fn state_file(home: &DataDir) -> JsonFile<RelayState> {
     JsonFile::new(home.clone(), STATE, STATE_CAP)
 }
 
-/// The state on disk; an error for one of a later version, which is not ours to replace.
+/// The journal's lines.
+fn journal(home: &DataDir) -> Result<Vec<u8>, Error> {
+    home.refuse_foreign(JOURNAL)?;
+    Ok(home.read(JOURNAL, STATE_CAP)?.unwrap_or_default())
+}
+
+/// The state on disk; an error for one of a later version, which is not ours to replace, and for what others may have
+/// written.
 fn look(home: &DataDir) -> Result<Option<RelayState>, Error> {
     #[derive(Serialize, Deserialize)]
     struct Versioned {
         version: u32,
     }
+    home.refuse_foreign(STATE)?;
     let versioned = JsonFile::<Versioned>::new(home.clone(), STATE, STATE_CAP);
-    match versioned.look()? {
+    match versioned.look().map_err(unreadable)? {
         Some(found) if found.version > VERSION => Err(Error::Newer(found.version)),
-        _ => Ok(state_file(home).look()?.map(RelayState::migrated)),
+        _ => {
+            let state = state_file(home).look().map_err(unreadable)?;
+            Ok(state.map(RelayState::migrated))
+        }
+    }
+}
+
+fn unreadable(error: store::Error) -> Error {
+    match error {
+        store::Error::Damaged { path, .. } => Error::Unreadable(path),
+        error => error.into(),
     }
 }
 
 /// The state as it is on disk, without the right to change it.
 pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
     // First, since what is in it by now may be in the state's file a moment later, and no more in it.
-    let journal = home.read(JOURNAL, STATE_CAP)?.unwrap_or_default();
-    let looked = look(home).map_err(|error| match error {
-        Error::Store(store::Error::Damaged { .. }) => Error::Form(format!("{STATE} is unreadable")),
-        error => error,
-    });
-    let mut state = looked?;
+    let journal = journal(home)?;
+    let mut state = look(home)?;
     if let Some(state) = &mut state {
-        // What cannot be read the next start sets aside, and tells of.
+        // Of what cannot be read the next start tells.
         let _ = journal::replay(state, &journal);
     }
     Ok(state)
+}
+
+/// What a user is told of a file that could not be read and was set aside.
+pub fn set_aside_notice(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
+        ": who was revoked may come back, and enrol tokens that were forbidden may be good: see 'postern relay list', and \
+         remove that file when all is right"
+    } else {
+        ""
+    };
+    format!(
+        "unreadable, and kept aside: {}{consequence}",
+        path.display()
+    )
 }
 
 /// Whether a relay was ever started there: it has made its keys, if nothing else.
@@ -266,6 +258,12 @@ pub enum Error {
     Store(store::Error),
     /// The state was written by a later version of this program, with this number.
     Newer(u32),
+    /// The file of the state is damaged.
+    Unreadable(PathBuf),
+    /// The journal is damaged, and may have said that somebody is turned out.
+    Unsure(PathBuf),
+    /// It was to be saved together with the change of another, and what that was told is this.
+    Shared(String),
     /// Something has no form in which it could be kept.
     Form(String),
     /// There are as many connectors as a relay takes.
@@ -282,6 +280,15 @@ impl Error {
             Self::Newer(_) => {
                 "run the version that wrote it, or name another directory with --data"
             }
+            Self::Unreadable(_) => {
+                "put a copy from a backup in its place; or 'postern relay recover' keeps it aside and begins anew: then \
+                 every connector enrols again, and nobody is revoked"
+            }
+            Self::Unsure(_) => {
+                "put copies of relay.json and of it from a backup in their places; or 'postern relay recover' goes on \
+                 with what can be read: see 'postern relay list' then, and revoke again"
+            }
+            Self::Shared(_) => "check the owner, permissions and free space of the directory",
             Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
             Self::Invites => "'postern relay uninvite ID' makes room",
@@ -307,7 +314,18 @@ impl std::fmt::Display for Error {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::Newer(version) => write!(f, "{STATE} has the form {version} of a later version"),
-            Self::Form(text) => f.write_str(text),
+            Self::Unreadable(path) => write!(
+                f,
+                "{} is damaged: it says who is enrolled and who was revoked, so nothing is served, and it is left as it is",
+                path.display()
+            ),
+            Self::Unsure(path) => write!(
+                f,
+                "{} is damaged, or of another {STATE}: a revocation that it may have said would be forgotten, so nothing \
+                 is served, and all is left as it is",
+                path.display()
+            ),
+            Self::Shared(text) | Self::Form(text) => f.write_str(text),
             Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
             Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
         }
@@ -316,6 +334,15 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<SaveError> for Error {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::Store(error) => Self::Store(error),
+            SaveError::Shared(why) => Self::Shared(why),
+        }
+    }
+}
+
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         Self::Store(error)
@@ -323,149 +350,5 @@ impl From<store::Error> for Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::path::Path;
-
-    fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
-        let mut aside = Vec::new();
-        let store = StateStore::open(&DataDir::at(dir), &mut aside).unwrap();
-        (store, aside)
-    }
-
-    struct Saves<F>(F);
-
-    impl<F: FnMut(&Arc<RelayState>) -> Result<(), store::Error> + Send> Keep for Saves<F> {
-        fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
-            (self.0)(state)
-        }
-    }
-
-    fn full_disk() -> store::Error {
-        store::Error::TooLarge {
-            path: STATE.into(),
-            cap: 0,
-        }
-    }
-
-    #[test]
-    fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let (store, _) = open(dir.path());
-        let change = |name: &str, result| {
-            store.writer().update(|state| {
-                state.revoked.push(name.to_owned());
-                result
-            })
-        };
-        change("kept", Ok(())).unwrap();
-        assert!(change("not", Err(Error::Form("refused".into()))).is_err());
-        assert_eq!(store.snapshot().revoked, ["kept"]);
-        let (again, aside) = open(dir.path());
-        assert_eq!(again.snapshot().revoked, ["kept"]);
-        assert!(aside.is_empty());
-    }
-
-    /// A save that lasts until the test lets it end, so that only the test's own order decides.
-    #[test]
-    fn no_reader_waits_for_a_slow_save() {
-        let (begun, began) = crossbeam_channel::bounded(0);
-        let (end, ended) = crossbeam_channel::bounded::<()>(0);
-        let save = move |_: &Arc<RelayState>| {
-            begun.send(()).unwrap();
-            ended.recv().unwrap();
-            Ok(())
-        };
-        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
-        let update = |name: &str, saving| {
-            let mut writer = store.writer();
-            let updated = writer.update_saving(|state| {
-                state.revoked.push(name.to_owned());
-                Ok::<_, Error>(((), saving))
-            });
-            updated.and_then(|((), saved)| saved)
-        };
-        std::thread::scope(|scope| {
-            for (name, saving, seen) in [
-                ("one", Saving::Must, &[][..]),
-                ("two", Saving::Should, &["one", "two"]),
-            ] {
-                let writer = scope.spawn(move || update(name, saving));
-                began.recv().unwrap();
-                assert_eq!(store.snapshot().revoked, seen, "while it is saved");
-                end.send(()).unwrap();
-                writer.join().unwrap().unwrap();
-                assert!(store.snapshot().revoked.contains(&name.to_owned()));
-            }
-        });
-    }
-
-    #[test]
-    fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
-        let save = |_: &Arc<RelayState>| Err(full_disk());
-        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
-        let update = |name: &str, saving| {
-            let mut writer = store.writer();
-            writer.update_saving(|state| {
-                state.revoked.push(name.to_owned());
-                Ok::<_, Error>(((), saving))
-            })
-        };
-        assert!(update("not", Saving::Must).is_err());
-        assert!(update("at once", Saving::Should).unwrap().1.is_err());
-        assert!(update("later", Saving::Later).unwrap().1.is_err());
-        assert_eq!(store.snapshot().revoked, ["at once", "later"]);
-        let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
-        let mut writer = store.writer();
-        let later = writer.update_saving(|_| Ok::<_, Error>(((), Saving::Later)));
-        assert!(later.unwrap().1.is_ok(), "nothing was written");
-    }
-
-    #[test]
-    fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
-        let dir = tempfile::tempdir().unwrap();
-        for content in ["", "{\"version\":1,", "[]"] {
-            fs::write(dir.path().join(STATE), content).unwrap();
-            assert!(matches!(
-                peek(&DataDir::at(dir.path())),
-                Err(Error::Form(_))
-            ));
-            let (store, aside) = open(dir.path());
-            assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
-            store.writer().update(|_| Ok::<_, Error>(())).unwrap();
-        }
-        assert_eq!(store::files_set_aside(&DataDir::at(dir.path())).len(), 3);
-    }
-
-    #[test]
-    fn a_later_versions_state_stays_where_it_is() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(
-            dir.path().join(STATE),
-            format!("{{\"version\":{},\"other\":1}}", VERSION + 1),
-        )
-        .unwrap();
-        let opened = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new());
-        assert!(matches!(opened.err(), Some(Error::Newer(later)) if later == VERSION + 1));
-        assert!(dir.path().join(STATE).exists());
-    }
-
-    #[test]
-    fn host_keys_stay_the_same_and_a_damaged_one_is_made_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let prints = || {
-            let mut aside = Vec::new();
-            let keys = host_keys(&DataDir::at(dir.path()), &mut aside).unwrap();
-            let prints: Vec<String> = keys.iter().map(|key| key.public().fingerprint()).collect();
-            (prints, aside)
-        };
-        let (first, _) = prints();
-        assert_eq!(prints(), (first.clone(), Vec::new()));
-        fs::write(dir.path().join("host.ed25519"), "x").unwrap();
-        let (second, aside) = prints();
-        assert_eq!(aside.len(), 1);
-        assert_eq!(first[0], second[0]);
-        assert_ne!(first[1], second[1]);
-    }
-}
+#[path = "state_store_tests.rs"]
+mod tests;

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::figures::Passed;
 use super::invites::InvitedBy;
 use super::setup::Service;
-use super::sites::Passed;
 use super::state::{Application, Connector, RelayState, Site};
 use crate::store::time::rfc3339;
 use crate::tunnel::server::Opener;
@@ -159,7 +159,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A page of the connectors. What has passed is counted since the relay started.
+/// A page of the connectors.
 pub(super) fn page(service: &Service, overview: &Overview, wanted: &Wanted<'_>) -> Page {
     let all = overview.state.connectors.iter();
     let found = all.filter(|(name, connector)| is_found(name, connector, wanted.search));
@@ -260,18 +260,19 @@ fn application_status(service: &Service, held: &[u16], application: &Application
 }
 
 /// RFC 3339; none for 0.
-fn time_of(seconds: u64) -> Option<String> {
+pub(super) fn time_of(seconds: u64) -> Option<String> {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     (seconds > 0).then(|| rfc3339(time))
 }
 
-/// Requests of a site, or connections of a public port.
-fn figures(passed: Passed) -> Value {
+/// Requests of a site, or connections of a public port; since when they are counted.
+pub(super) fn figures(passed: Passed) -> Value {
     json!({
         "requests": passed.requests,
         "bytes_in": passed.bytes_in,
         "bytes_out": passed.bytes_out,
         "visitors": passed.visitors,
+        "since": time_of(passed.since),
     })
 }
 

@@ -79,6 +79,38 @@ impl DataDir {
         }
     }
 
+    /// Refuses the file `name` where it is a link, another user's or one that others can write: what stands in it may
+    /// be theirs. Root is at home in a directory of another user's, with files of that user's.
+    #[cfg(unix)]
+    pub fn refuse_foreign(&self, name: &str) -> Result<(), Error> {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.dir.join(name);
+        let (found, dir) = match (fs::symlink_metadata(&path), fs::metadata(&self.dir)) {
+            (Ok(found), Ok(dir)) => (found, dir),
+            // Whoever reads it tells of it.
+            _ => return Ok(()),
+        };
+        let user = rustix::process::geteuid();
+        let is_homes = user.is_root() && found.uid() == dir.uid();
+        let reason = if found.is_symlink() {
+            "it is a symbolic link: put the file itself there"
+        } else if found.uid() != user.as_raw() && found.uid() != 0 && !is_homes {
+            "it belongs to another user: look at what it says, then 'chown' it"
+        } else if found.is_file() && found.mode() & 0o022 != 0 {
+            "other users can write in it: look at what it says, then 'chmod 600' it"
+        } else {
+            return Ok(());
+        };
+        count_error();
+        Err(Error::NotPrivate { path, reason })
+    }
+
+    /// Only Unix says whose a file is.
+    #[cfg(not(unix))]
+    pub fn refuse_foreign(&self, _name: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Creates the directory where it is missing and waits for the right to write in it.
     pub fn lock(&self) -> Result<Locked, Error> {
         let run = self.ensure_run()?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 58] = [
+const COMMANDS: [&str; 59] = [
     "",
     "http",
     "https",
@@ -41,6 +41,7 @@ const COMMANDS: [&str; 58] = [
     "relay invite",
     "relay invites",
     "relay uninvite",
+    "relay recover",
     "relay revoke",
     "relay allow",
     "plugin",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use support::http::Client;
 use support::manager::{Manager, Target};
-use support::relay::{Relay, body};
+use support::relay::{Relay, body, with};
 use support::{Home, TIMEOUT, assert_within, wait_until};
 
 const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
@@ -151,6 +151,110 @@ fn damaged_state_is_set_aside_and_said() {
     let kept = fs::read_to_string(relay.data().join(&aside[0])).unwrap();
     assert_eq!(kept, "{\"version\":1,\"conn");
     relay.assign(&body("one", "shop", "http", 1));
+}
+
+/// Where a token is asked for, so that being turned out means something.
+#[test]
+fn a_relay_whose_state_is_damaged_lets_nobody_in_until_its_operator_says_so() {
+    let given = "chosen-by-the-operator";
+    let args = ["--enroll-token", given];
+    let relay = Relay::start(&args);
+    let with_token = |name: &str| {
+        with(
+            body(name, "shop", "http", 1),
+            json!({"enroll_token": given}),
+        )
+    };
+    relay.assign(&with_token("one"));
+    let home = relay.home().clone();
+    let revoked = home.run(&["relay", "revoke", "one"]);
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    assert_eq!(relay.call(&with_token("two")).status(), 403);
+    let state = relay.data().join("relay.json");
+    drop(relay);
+    let damaged = "{\"version\":2,\"conn";
+    fs::write(&state, damaged).unwrap();
+    let start = [&PORTS[..], &args].concat();
+    let says_it = |failed: &support::postern::Finished| {
+        let said = &failed.stderr;
+        let is_said = [
+            state.to_str().unwrap(),
+            "damaged",
+            "backup",
+            "'postern relay recover'",
+        ];
+        assert!(
+            failed.code == Some(1) && is_said.iter().all(|part| said.contains(part)),
+            "{failed:?}"
+        );
+    };
+    for _ in 0..2 {
+        says_it(
+            &Relay::try_start_in(&home, &start)
+                .err()
+                .expect("it is damaged"),
+        );
+    }
+    for command in [
+        &["list"][..],
+        &["invite"],
+        &["revoke", "one"],
+        &["allow", "one"],
+    ] {
+        says_it(&home.run(&[&["relay"], command].concat()));
+    }
+    assert_eq!(
+        fs::read_to_string(&state).unwrap(),
+        damaged,
+        "nothing is changed"
+    );
+    let recovered = home.run(&["relay", "recover"]);
+    assert!(
+        recovered.code == Some(0) && recovered.stdout.contains(".unreadable-"),
+        "{recovered:?}"
+    );
+    assert_eq!(
+        home.run(&["relay", "recover"]).stdout,
+        "nothing is damaged\n"
+    );
+    let relay = Relay::start_in(&home, &start);
+    let told = relay.status()["notices"].to_string();
+    assert!(
+        told.contains("relay.json.unreadable-") && told.contains("revoked"),
+        "{told}"
+    );
+    let refused = home.run(&["relay", "recover"]);
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("a relay runs"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn what_is_no_name_is_unknown_and_no_path() {
+    let mut relay = Relay::start(&[]);
+    let home = relay.home().clone();
+    let is_unknown = || {
+        for name in ["", "..", "../x", "a/b", "a\\b"] {
+            for (command, see) in [
+                ("uninvite", "invites"),
+                ("revoke", "list"),
+                ("allow", "list"),
+            ] {
+                let failed = home.run(&["relay", command, name]);
+                let see = format!("\n'postern relay {see}' shows");
+                assert!(
+                    failed.code == Some(1)
+                        && failed.stderr.contains(&format!("'{name}'"))
+                        && failed.stderr.contains(&see),
+                    "{failed:?}"
+                );
+            }
+        }
+    };
+    is_unknown();
+    relay.stop();
+    is_unknown();
 }
 
 #[test]
@@ -329,6 +433,44 @@ fn the_list_tells_who_a_connector_is_and_what_passes() {
     let mut call = body("odd", "odd", "http", 1);
     call["label"] = "a\nb".into();
     assert_eq!(relay.call(&call).status(), 400);
+}
+
+#[test]
+fn what_has_passed_and_the_last_visit_outlast_a_restart() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let manager = Manager::start_in(&Arc::new(Home::new()), &["--server", &relay.url()]);
+    let mut app = target.app();
+    app["name"] = "shop".into();
+    let id = manager.add(&app);
+    manager.connected(&id);
+    assert_eq!(relay.visit("shop", "/").status(), 200);
+    // What is shared is ended first, so that nothing passes any more.
+    manager.disconnect(&id);
+    drop(manager);
+    let of_shop = |relay: &Relay| relay.status()["connectors"][0]["applications"][0].clone();
+    wait_until(TIMEOUT, "the last of the visit", || {
+        of_shop(&relay)["figures"]["visitors"] == 0
+    });
+    let before = of_shop(&relay);
+    assert_eq!(before["figures"]["requests"], 1);
+    assert!(
+        before["figures"]["bytes_out"].as_u64() > Some(0),
+        "{before}"
+    );
+    let mut relay = relay.restart(&[]);
+    let after = of_shop(&relay);
+    assert_eq!(after["figures"], before["figures"]);
+    assert_eq!(after["last_visit"], before["last_visit"]);
+    // Without its tunnel the visit is answered by the relay, and is one all the same.
+    assert_eq!(relay.visit("shop", "/").status(), 502);
+    assert_eq!(of_shop(&relay)["figures"]["requests"], 2);
+    relay.stop();
+    let listed = relay.home().run(&["relay", "list", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let kept = &listed[0]["applications"][0];
+    assert_eq!(kept["figures"]["requests"], 2, "{listed}");
+    assert_eq!(kept["figures"]["since"], before["figures"]["since"]);
+    assert!(kept["last_visit"].as_str() >= before["last_visit"].as_str());
 }
 
 #[test]

@@ -239,6 +239,40 @@ fn has_answered(relay: &Relay, (done, failed): (f64, f64), begun: f64) {
     assert_eq!(counts, [done, failed, done + failed, begun]);
 }
 
+/// Neither to the figures of a site nor to those of all visitors' requests and bytes.
+#[test]
+fn what_the_operator_asks_is_no_visit() {
+    let relay = Relay::start(&[METRICS]);
+    let _shop = share(&relay, "shop", "http", obliging(), json!({}));
+    assert_eq!(relay.visit("shop", "/quick").status(), 200);
+    let told = || {
+        let of = figures(&relay);
+        let names = ["received_bytes_total", "sent_bytes_total", "streams_total"];
+        let classes = ["none", "2xx", "3xx", "4xx", "5xx"];
+        let requests = classes.map(|class| figure(&of, "requests_total", &[("class", class)]));
+        let shop = relay.status()["connectors"][0]["applications"][0].clone();
+        (names.map(|name| figure(&of, name, &[])), requests, shop)
+    };
+    wait_until(TIMEOUT, "the visit's end", || {
+        let (_, [_, done, ..], shop) = told();
+        done == 1.0 && shop["figures"]["visitors"] == 0
+    });
+    let before = told();
+    for command in [
+        &["list"][..],
+        &["list", "--json"],
+        &["status-url"],
+        &["invites"],
+    ] {
+        let done = relay.home().run(&[&["relay"], command].concat());
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+    for path in ["/", "/api/status", "/assets/@/gateway/status.js", "/health"] {
+        relay.operators("GET", path, b"");
+    }
+    assert_eq!(told(), before);
+}
+
 /// What never gets to a site: a name of somebody else, and what is no HTTP.
 #[test]
 fn what_is_refused_before_it_is_anybodys_is_counted_too() {

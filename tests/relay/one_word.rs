@@ -42,6 +42,43 @@ fn without_any_server_it_is_shared_on_this_machine_and_says_so() {
     assert_eq!(home.run(&["app", "list", "--json"]).stdout, "[]\n");
 }
 
+/// Whoever has named a server is not told to name one.
+#[test]
+fn a_server_whose_sites_are_on_this_machine_is_said_to_be_that() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let port = target.port().to_string();
+    let sharing = Sharing::start(&home, &["http", &port, "--server", &relay.url()]);
+    sharing.link();
+    sharing.wait_said("This reaches this machine only, as all sites of that server do.");
+    assert!(!sharing.stderr().contains("where you run 'postern relay'"));
+}
+
+#[test]
+fn who_is_revoked_is_told_to_run_it_again_and_not_that_it_comes_back() {
+    let (relay, home, target) = (Relay::start(&[]), Home::new(), Target::start());
+    let port = target.port().to_string();
+    let (args, url) = (["http", &port], relay.url());
+    let args = [&args[..], &["--server", &url]].concat();
+    let mut sharing = Sharing::start(&home, &args);
+    sharing.link();
+    assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
+    let name = relay.status()["connectors"][0]["name"].clone();
+    let name = name.as_str().unwrap();
+    let run = |command: &str| relay.home().run(&["relay", command, name]);
+    assert_eq!(run("revoke").code, Some(0));
+    let refused = home.run(&args);
+    assert_ne!(refused.code, Some(0));
+    let is_said = ["'postern relay allow'", "then run the same again"];
+    let said = &refused.stderr;
+    assert!(
+        is_said.iter().all(|part| said.contains(part)),
+        "{refused:?}"
+    );
+    assert!(!said.contains("by itself"), "{refused:?}");
+    assert_eq!(run("allow").code, Some(0));
+    Sharing::start(&home, &args).link();
+}
+
 /// The same target gets the same address again; two at a time get two.
 #[test]
 fn the_address_stays_and_two_shares_of_one_target_have_one_each() {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use postern::tunnel::client::Tunnel;
 use serde_json::{Value, json};
-use support::TIMEOUT;
 use support::manager::{Manager, Target};
 use support::postern::Home;
 use support::relay::{PASSWORD, Relay, body};
+use support::{TIMEOUT, wait_until};
 
 /// 8 Mbit/s, in bytes a second.
 const RATE: usize = 1_000_000;
@@ -86,11 +86,11 @@ fn a_relay_whose_ports_are_all_given_away_says_so_and_nobody_waits_for_one() {
     let said = refused.text();
     assert_eq!(refused.status(), 403, "{said}");
     assert!(said.contains("--ports"), "{said}");
-    assert!(
+    wait_until(TIMEOUT, "that is logged", || {
         relay
             .stderr()
             .contains("no public port of this relay is free")
-    );
+    });
 }
 
 #[test]

@@ -189,7 +189,7 @@ pub(crate) mod relay {
          connector, a quarter for one visitor");
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
         "how long an application may take to begin its answer, also as in 5m (default 300)");
-    pub(crate) const METRICS_LISTEN: Flag = Flag::valued("metrics-listen", "HOST:PORT",
+    pub(crate) const METRICS_LISTEN: Flag = Flag::valued("metrics-listen", "[HOST:]PORT",
         "where Prometheus finds /metrics, as 127.0.0.1:8182: an address of its own, whose every caller is answered; it \
          names no site and nobody (default: nowhere)");
     pub(crate) const DATA: Flag = Flag::valued("data", "DIR",
@@ -209,7 +209,7 @@ pub(crate) mod relay {
             TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
-        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW],
+        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER],
         environment: &[env::HOME, env::TOKEN],
         notes: "\
 Off loopback, and behind a proxy, a new connector needs an enrol token: the
@@ -288,6 +288,15 @@ server in front, and name it with --public-url.",
         about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
             invite is good again too, unless it is the token that all share.",
         ..REVOKE
+    };
+    pub(crate) const RECOVER: Command = Command {
+        name: "relay recover",
+        brief: "go on with what can be read of a damaged state, which the relay does not start with",
+        about: "Keeps aside what is damaged of a relay's state, and goes on with what can be read, or anew. The relay does \
+            not do that by itself, as revocations may be lost: look at 'postern relay list' afterwards, and revoke again.",
+        flags: &[DATA],
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
 }
 

@@ -26,8 +26,8 @@ use crate::cli::signals::SignalWatch;
 use crate::cli::{browser, logging, port_holder, serve};
 use crate::manager::server_store::ServerStore;
 use crate::manager::{self, Options, Running, ServerAccess, ServerUrl, StandIn};
-use crate::relay;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
+use crate::relay::{self, KEEP_FIGURES_EVERY};
 use crate::store::{ClaimError, CredentialStore, DataDir, Instance, RunDir};
 
 /// The page's port where none is named.
@@ -239,7 +239,11 @@ impl OwnRelay {
                 );
             }
         }
-        let _ = stopped.recv();
+        while stopped.recv_timeout(KEEP_FIGURES_EVERY) == Err(RecvTimeoutError::Timeout) {
+            if let Some(embedded) = &self.embedded {
+                embedded.keep_figures();
+            }
+        }
     }
 
     fn beside(relay: relay::Whereabouts) -> Self {
@@ -268,7 +272,7 @@ impl OwnRelay {
             notices.push(notice);
         }
         for path in embedded.set_aside() {
-            notices.push(format!("unreadable, and kept aside: {}", path.display()));
+            notices.push(relay::set_aside_notice(path));
         }
         let mut own = Self::of(Some((&embedded.server(), embedded.token.clone())), notices);
         own.stand_in.is_embedded = true;

@@ -10,7 +10,9 @@ use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::sharing::VISITORS_HOST;
 use crate::manager::apps::site_wish;
-use crate::manager::quick_setup::{self, Body, Caller, Failure, PreparedCall, Setup, Wait};
+use crate::manager::quick_setup::{
+    self, Body, Caller, Failure, PreparedCall, REVOKED_HERE, Setup, Wait,
+};
 use crate::manager::remote::{CallAnswer, Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
 use crate::store::expiry::{Clocks, Expiry};
@@ -36,9 +38,16 @@ impl SetupCalls<'_> {
         quick_setup::run(self.url, self, record.stopped(), record.retries()).map_err(|failure| {
             match failure {
                 Failure::Stopped => Ended::Stopped,
-                failure => ConnectError::new(class_of(&failure), failure.to_string())
-                    .hint(failure.hint())
-                    .into(),
+                failure => {
+                    let hint = if self.app.temporary && failure.is_revocation() {
+                        REVOKED_HERE
+                    } else {
+                        failure.hint()
+                    };
+                    ConnectError::new(class_of(&failure), failure.to_string())
+                        .hint(hint)
+                        .into()
+                }
             }
         })
     }

@@ -60,6 +60,9 @@ pub enum Failure {
 
 /// What to do about a revocation.
 pub(crate) const REVOKED: &str = "ask who runs the server to let it in again ('postern relay allow'): it then comes back by itself";
+/// The same where the command ends with it, and nothing is left to come back.
+pub(crate) const REVOKED_HERE: &str =
+    "ask who runs the server to let it in again ('postern relay allow'), then run the same again";
 
 impl Failure {
     /// Whether the operator of a relay has turned this connector out.

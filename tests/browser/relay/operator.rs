@@ -195,3 +195,16 @@ fn the_page_of_a_relay_that_asks_for_no_token_says_so() {
     look(&page, "operator-no-token");
     assert_eq!(page.errors(), Vec::<String>::new());
 }
+
+#[test]
+fn a_file_that_was_set_aside_is_told_until_it_is_removed() {
+    let relay = Relay::start(&[]);
+    let aside = relay.data().join("relay.json.unreadable-20260101T000000Z");
+    std::fs::write(&aside, "{").unwrap();
+    let page = Browser::shared().page();
+    page.goto(relay.said("Status page: ").trim());
+    page.wait_for_text("who was revoked may come back");
+    assert!(page.text("#notices").contains("kept aside"));
+    std::fs::remove_file(&aside).unwrap();
+    page.wait_for("document.querySelector('#notices').hidden");
+}

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, find, items, member, of_state, text, unknown};
+use super::running::{ask, check, find, items, member, of_state, text, unknown};
 use super::state_dir::claim;
 use crate::cli::columns::print_table;
 use crate::cli::commands::sharing::figures::size;
@@ -70,6 +70,7 @@ pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
 
 /// Turns a connector out, and says what becomes of the invite that it came by.
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
+    check("there is no connector", name, SEE_NAMES)?;
     let (invite, enroll_token, is_saved) = match find(data)? {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
@@ -137,8 +138,30 @@ fn not_saved(name: &str) -> Failure {
     .hint("the relay's log says why; once that is mended, it is saved with the relay's next change, such as a connector's call")
 }
 
+/// Accepts what is lost of a damaged state, so that the relay starts again.
+pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
+    if find(data)?.is_some() {
+        return Err(Failure::operation("a relay runs on it: its state is read")
+            .hint("'postern relay list' shows who is enrolled and revoked"));
+    }
+    let _instance = claim(data)?;
+    let aside = relay::recover(data).map_err(|error| of_state(&error))?;
+    let mut text: String = aside
+        .iter()
+        .map(|path| format!("kept aside: {}\n", path.display()))
+        .collect();
+    text.push_str(if aside.is_empty() {
+        "nothing is damaged\n"
+    } else {
+        "The relay starts again. Revocations may be lost, and with them what forbade an --enroll-token: see 'postern relay \
+         list', revoke again, and give another token.\n"
+    });
+    print(&text)
+}
+
 /// Undoes that.
 pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
+    check("no revoked connector is called", name, SEE_NAMES)?;
     let done = match find(data)? {
         Some(running) => {
             let path = format!("/api/revoked/{}", encode(name));
@@ -162,7 +185,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
         "it may enrol again, with an enrol token"
     };
     let invite = if done.is_invite_good {
-        "; the invite that it came by is as it was"
+        "; the invite that it came by is not forbidden any more: 'postern relay invites' shows whom it still lets in"
     } else {
         ""
     };
@@ -175,11 +198,7 @@ fn of_running(status: &Value) -> Vec<Value> {
     let connectors = items(status, "connectors").map(|connector| {
         let applications = items(connector, "applications").map(with_state);
         let applications: Vec<Value> = applications.collect();
-        let mut shown = with_state(connector);
-        if let Some(members) = shown.as_object_mut() {
-            members.insert("applications".into(), applications.into());
-        }
-        shown
+        with_member(&with_state(connector), "applications", applications.into())
     });
     let revoked = items(status, "revoked").map(|revoked| {
         json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"],
@@ -193,9 +212,13 @@ fn with_state(of: &Value) -> Value {
         Some(true) => "connected",
         _ => "away",
     };
+    with_member(of, "status", status.into())
+}
+
+fn with_member(of: &Value, name: &str, value: Value) -> Value {
     let mut shown = of.clone();
     if let Some(members) = shown.as_object_mut() {
-        members.insert("status".into(), status.into());
+        members.insert(name.into(), value);
     }
     shown
 }
@@ -205,14 +228,14 @@ fn of_stored(connector: &relay::Enrolled) -> Value {
     let status = connector.is_revoked.then_some("revoked");
     let applications = connector.applications.iter();
     let applications: Vec<Value> = applications
-        .map(|(url, target)| json!({"url": url, "target": target, "status": status}))
+        .map(|of| with_member(of, "status", json!(status)))
         .collect();
     json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
         "label": connector.label, "source": connector.source, "version": connector.version,
         "invite": connector.invite, "applications": applications})
 }
 
-/// What has passed through an application since the relay started.
+/// What has passed through an application since it is counted.
 fn traffic(of: &Value) -> String {
     let bytes = |name: &str| of.pointer(&format!("/figures/{name}"))?.as_u64();
     match (bytes("bytes_in"), bytes("bytes_out")) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, find, items, member, of_state, text, unknown};
+use super::running::{ask, check, find, items, member, of_state, text, unknown};
 use super::state_dir::claim;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::table::JSON;
@@ -136,6 +136,7 @@ fn label(invite: &Value) -> String {
 
 /// Takes one back.
 pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
+    check("there is no invite", id, SEE_IDS)?;
     match find(data)? {
         Some(running) => {
             let path = format!("/api/invites/{}", encode(id));

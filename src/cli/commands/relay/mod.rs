@@ -13,13 +13,14 @@ use std::net::{SocketAddr, TcpListener};
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, REVOKE, STATUS_URL, UNINVITE,
+    ALLOW, COMMAND, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER, REVOKE, STATUS_URL,
+    UNINVITE,
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{logging, serve};
-use crate::relay::{self, PublicPorts, Running};
+use crate::relay::{self, KEEP_FIGURES_EVERY, PublicPorts, Running};
 use crate::store::RunDir;
 use settings::Settings;
 use state_dir::{claim, of_store};
@@ -41,6 +42,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }),
         (&UNINVITE, |parsed| {
             invites::uninvite(&settings::data(parsed)?, parsed.operand())
+        }),
+        (&RECOVER, |parsed| {
+            connectors::recover(&settings::data(parsed)?)
         }),
         (&REVOKE, |parsed| {
             connectors::revoke(&settings::data(parsed)?, parsed.operand())
@@ -128,7 +132,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         Failure::operation(error.to_string()).hint_if(hint)
     })?;
     for path in &running.set_aside {
-        log::warn!("unreadable, and kept aside: {}", path.display());
+        log::warn!("{}", relay::set_aside_notice(path));
     }
     if let Some(since) = &running.forbidden_token {
         log::warn!("{}", forbidden_token(since));
@@ -149,7 +153,15 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         .map_err(|error| of_store(&error))?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
-    let ended = serve::until_signal(&announcement(&running), &stopped, || ());
+    let ended = print(&announcement(&running));
+    // An error means that nobody can send any more; ending is right then too.
+    while ended.is_ok()
+        && stopped
+            .recv_timeout(KEEP_FIGURES_EVERY)
+            .is_err_and(|why| why.is_timeout())
+    {
+        running.keep_figures();
+    }
     serve::stop_in_time(move || running.stop());
     drop(instance);
     ended

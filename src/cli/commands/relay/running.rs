@@ -14,6 +14,15 @@ pub(super) fn unknown(what: &str, name: &str, see: &'static str) -> Failure {
     Failure::operation(format!("{what} {}", quoted(name))).hint(see)
 }
 
+/// Refuses what cannot be the name or id of anything, and would be another path of the relay's API.
+pub(super) fn check(what: &str, name: &str, see: &'static str) -> Result<(), Failure> {
+    let is_odd = |part: char| part.is_control() || matches!(part, '/' | '\\');
+    if matches!(name, "" | "." | "..") || name.chars().any(is_odd) {
+        return Err(unknown(what, name, see));
+    }
+    Ok(())
+}
+
 fn no_state(data: &DataDir) -> Failure {
     Failure::operation(format!("no relay's state in {}", data.dir().display()))
         .hint("name the directory of the relay with --data")

@@ -1,7 +1,7 @@
 //! What the flags of `postern relay` say, checked.
 
 use std::fmt::Display;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
@@ -160,6 +160,7 @@ impl Settings {
             enrolment,
             enroll_token: self.enroll_token,
             makes_invite: true,
+            begins_anew: enrolment == Enrolment::Open,
             quota: self.quota,
             trust_proxy: self.trust_proxy,
             connections: self.connections,
@@ -222,12 +223,19 @@ fn address(flag: &Flag, text: &str) -> Result<SocketAddr, Failure> {
     socket_address(text).ok_or_else(|| COMMAND.refuse(flag, text, reason))
 }
 
-/// An address of its own: nobody but who is to have the figures finds them.
+/// An address of its own: nobody but who is to have the figures finds them. A port alone is on loopback.
 fn metrics_listen(parsed: &Parsed, others: [SocketAddr; 2]) -> Result<Option<SocketAddr>, Failure> {
     let Some(text) = parsed.value(&METRICS_LISTEN) else {
         return Ok(None);
     };
-    let at = address(&METRICS_LISTEN, &text)?;
+    let port = whole_number(&text, &(0..=u16::MAX)).map(|port| (Ipv4Addr::LOCALHOST, port).into());
+    let at = port.or_else(|| socket_address(&text)).ok_or_else(|| {
+        COMMAND.refuse(
+            &METRICS_LISTEN,
+            &text,
+            "give ADDRESS:PORT, such as 127.0.0.1:8182",
+        )
+    })?;
     if at.port() != 0 && others.iter().any(|other| other.port() == at.port()) {
         return Err(COMMAND
             .usage("--metrics-listen has the port of --listen or --tunnel-listen")
@@ -442,6 +450,24 @@ mod tests {
         ] {
             assert_eq!(ports(line), expected, "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_port_alone_for_the_figures_is_one_of_loopback() {
+        let at = |text| {
+            let settings =
+                read(&["--metrics-listen", text]).map_err(|failure| failure.parts().1.to_owned());
+            settings.map(|settings| settings.metrics_listen.unwrap().to_string())
+        };
+        for (text, expected) in [
+            ("19182", "127.0.0.1:19182"),
+            ("localhost:1", "127.0.0.1:1"),
+            ("[::1]:2", "[::1]:2"),
+        ] {
+            assert_eq!(at(text).as_deref(), Ok(expected));
+        }
+        assert!(at("65536").unwrap_err().contains("127.0.0.1:8182"));
+        assert!(at("8180").is_err(), "the sites' port");
     }
 
     #[test]

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::figures::{Total, counted, planned, size};
 use crate::cli::args::command::Parsed;
-use crate::cli::args::flags::{JSON, NAME, QR, SITE_NAME};
+use crate::cli::args::flags::{JSON, NAME, QR, SERVER, SITE_NAME};
+use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
@@ -37,6 +38,8 @@ pub(in crate::cli::commands) struct Teller {
     wish: Option<String>,
     /// The path of the site that is opened first.
     path: Option<String>,
+    /// Whether a server is named.
+    has_server: bool,
     zone: Zone,
     /// Since when it is wished for: an end that is given counts from here.
     asked: SystemTime,
@@ -84,6 +87,7 @@ impl Teller {
             labels: false,
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
             path: None,
+            has_server: parsed.value(&SERVER).is_some() || environment(SERVER_VARIABLE).is_some(),
             zone: Zone::local(),
             asked: SystemTime::now(),
         }
@@ -169,7 +173,12 @@ impl Teller {
         if let Some(line) = wish.and_then(|wish| link::renamed(wish, text(result, "/site_url"))) {
             lines.push_str(&line);
         }
-        if is_local(result) {
+        if is_local(result) && self.has_server {
+            lines.push_str(
+                "This reaches this machine only, as all sites of that server do. To reach others, name a server\n\
+                 with a domain that leads to it ('postern relay --domain').\n",
+            );
+        } else if is_local(result) {
             lines.push_str(
                 "This reaches this machine only. To reach others, give --server URL: a machine that\n\
                  they reach, where you run 'postern relay', is such a server.\n",

@@ -1,0 +1,340 @@
+use super::*;
+use crate::sync::Mutex;
+use std::fs;
+
+fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
+    let mut aside = Vec::new();
+    let store = StateStore::open(&DataDir::at(dir), &mut aside).unwrap();
+    (store, aside)
+}
+
+struct Saves<F>(F);
+
+impl<F: FnMut(&Arc<RelayState>) -> Result<(), store::Error> + Send> Keep for Saves<F> {
+    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
+        (self.0)(state)
+    }
+}
+
+fn full_disk() -> store::Error {
+    store::Error::TooLarge {
+        path: STATE.into(),
+        cap: 0,
+    }
+}
+
+#[test]
+fn what_was_changed_is_there_again_and_what_was_refused_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = open(dir.path());
+    let change = |name: &str, refused: Option<&str>| {
+        store.writer().update(|state| {
+            state.revoked.push(name.to_owned());
+            refused.map_or(Ok(()), |why| Err(Error::Form(why.into())))
+        })
+    };
+    change("kept", None).unwrap();
+    assert!(change("not", Some("refused")).is_err());
+    assert_eq!(store.snapshot().revoked, ["kept"]);
+    let (again, aside) = open(dir.path());
+    assert_eq!(again.snapshot().revoked, ["kept"]);
+    assert!(aside.is_empty());
+}
+
+/// A save that lasts until the test lets it end, so that only the test's own order decides.
+#[test]
+fn no_reader_waits_for_a_slow_save() {
+    let (begun, began) = crossbeam_channel::bounded(0);
+    let (end, ended) = crossbeam_channel::bounded::<()>(0);
+    let save = move |_: &Arc<RelayState>| {
+        begun.send(()).unwrap();
+        ended.recv().unwrap();
+        Ok(())
+    };
+    let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
+    let update = |name: &str, saving| {
+        let mut writer = store.writer();
+        let updated = writer.update_saving(|state| {
+            state.revoked.push(name.to_owned());
+            Ok::<_, Error>(((), saving))
+        });
+        updated.and_then(|((), saved)| saved)
+    };
+    std::thread::scope(|scope| {
+        for (name, saving, seen) in [
+            ("one", Saving::Must, &[][..]),
+            ("two", Saving::Should, &["one", "two"]),
+        ] {
+            let writer = scope.spawn(move || update(name, saving));
+            began.recv().unwrap();
+            assert_eq!(store.snapshot().revoked, seen, "while it is saved");
+            end.send(()).unwrap();
+            writer.join().unwrap().unwrap();
+            assert!(store.snapshot().revoked.contains(&name.to_owned()));
+        }
+    });
+}
+
+/// A store whose saves begin and end as the test says: what each saves, and the way to end it.
+fn at_hand() -> (
+    StateStore,
+    crossbeam_channel::Receiver<Arc<RelayState>>,
+    crossbeam_channel::Sender<Result<(), store::Error>>,
+) {
+    let (begun, began) = crossbeam_channel::bounded(0);
+    let (end, ended) = crossbeam_channel::bounded(0);
+    let save = move |state: &Arc<RelayState>| {
+        begun.send(Arc::clone(state)).unwrap();
+        ended.recv().unwrap()
+    };
+    let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
+    (store, began, end)
+}
+
+const CALLERS: usize = 16;
+
+/// One caller whose save is under way, and those who come meanwhile; `end` has the outcome of the first save, and of the
+/// one that all others share. Answers who was told that it is saved, and what follows from that in its order.
+fn at_once(
+    outcomes: [Result<(), store::Error>; 2],
+) -> (Arc<RelayState>, Vec<(String, bool)>, Vec<String>) {
+    let (store, began, end) = at_hand();
+    let follow_ups = Mutex::new(Vec::new());
+    let change = |number: usize| {
+        let name = number.to_string();
+        let mut writer = store.writer();
+        let changed = writer.update(|state| {
+            state.revoked.push(name.clone());
+            Ok::<_, Error>(())
+        });
+        if changed.is_ok() {
+            follow_ups.lock().push(name.clone());
+        }
+        (name, changed.is_ok())
+    };
+    let told = std::thread::scope(|scope| {
+        let first = scope.spawn(|| change(0));
+        assert_eq!(began.recv().unwrap().revoked, ["0"]);
+        let change = &change;
+        let others: Vec<_> = (1..CALLERS)
+            .map(|number| scope.spawn(move || change(number)))
+            .collect();
+        while store.commits().made() < CALLERS {
+            std::thread::yield_now();
+        }
+        assert!(store.snapshot().revoked.is_empty(), "nothing is on disk");
+        let [of_first, of_others] = outcomes;
+        let is_first_saved = of_first.is_ok();
+        end.send(of_first).unwrap();
+        let mut told = vec![first.join().unwrap()];
+        let mut left = CALLERS - 1;
+        let mut of_others = Some(of_others);
+        while left > 0 {
+            let saved = began.recv().unwrap().revoked.len();
+            assert!(others.iter().any(|other| !other.is_finished()));
+            if is_first_saved {
+                assert_eq!(saved, CALLERS, "all who wait share one save");
+                left = 0;
+            } else {
+                left = CALLERS - 1 - saved;
+            }
+            end.send(of_others.take().unwrap_or(Ok(()))).unwrap();
+        }
+        told.extend(others.into_iter().map(|other| other.join().unwrap()));
+        told
+    });
+    assert!(
+        began.try_recv().is_err(),
+        "there is no save without a change"
+    );
+    let follow_ups = follow_ups.lock().clone();
+    (store.snapshot(), told, follow_ups)
+}
+
+#[test]
+fn who_waits_shares_one_save_and_what_follows_is_done_in_order() {
+    let (state, told, follow_ups) = at_once([Ok(()), Ok(())]);
+    assert!(told.iter().all(|(_, is_saved)| *is_saved));
+    assert_eq!(state.revoked.len(), told.len());
+    assert_eq!(follow_ups, state.revoked);
+}
+
+#[test]
+fn a_failed_save_fails_all_that_were_in_it_and_nothing_of_them_has_happened() {
+    let (state, told, follow_ups) = at_once([Ok(()), Err(full_disk())]);
+    let saved = told.iter().filter(|(_, is_saved)| *is_saved);
+    assert_eq!(saved.count(), 1);
+    assert_eq!(
+        (&*state.revoked, &*follow_ups),
+        (&["0".to_owned()][..], &["0".to_owned()][..])
+    );
+}
+
+/// They may share a save or have several then, as they come again.
+#[test]
+fn what_was_made_on_top_of_a_failed_save_is_made_again_without_it() {
+    let (state, told, follow_ups) = at_once([Err(full_disk()), Ok(())]);
+    for (name, is_saved) in &told {
+        assert_eq!(
+            (*is_saved, state.revoked.contains(name)),
+            (name != "0", name != "0")
+        );
+    }
+    assert_eq!(follow_ups, state.revoked);
+}
+
+/// Whoever is told that something is known is told what is on disk.
+#[test]
+fn what_is_not_worth_a_save_shares_that_of_what_it_was_made_on() {
+    let (store, began, end) = at_hand();
+    let update = |name: &str, saving| {
+        let mut writer = store.writer();
+        let updated = writer.update_saving(|state| {
+            state.revoked.push(name.to_owned());
+            Ok::<_, Error>(((), saving))
+        });
+        updated.and_then(|((), saved)| saved).is_ok()
+    };
+    assert!(update("alone", Saving::Later));
+    assert_eq!(store.snapshot().revoked, ["alone"], "at once");
+    for (outcome, is_must_saved) in [(Ok(()), true), (Err(full_disk()), false)] {
+        std::thread::scope(|scope| {
+            let before = store.snapshot().revoked.clone();
+            let made = store.commits().made();
+            let must = scope.spawn(|| update("must", Saving::Must));
+            began.recv().unwrap();
+            let later = scope.spawn(|| update("later", Saving::Later));
+            while store.commits().made() < made + 2 {
+                std::thread::yield_now();
+            }
+            assert_eq!(store.snapshot().revoked, before);
+            end.send(outcome).unwrap();
+            assert_eq!(must.join().unwrap(), is_must_saved);
+            began.recv().unwrap();
+            end.send(if is_must_saved {
+                Ok(())
+            } else {
+                Err(full_disk())
+            })
+            .unwrap();
+            assert_eq!(later.join().unwrap(), is_must_saved);
+            let after = store.snapshot().revoked.clone();
+            assert_eq!(after.last().unwrap(), "later", "it is made, saved or not");
+            assert_eq!(
+                after.contains(&"must".to_owned()),
+                before.contains(&"must".to_owned()) || is_must_saved
+            );
+        });
+    }
+}
+
+#[test]
+fn what_the_disk_does_not_take_has_happened_only_where_it_may() {
+    let save = |_: &Arc<RelayState>| Err(full_disk());
+    let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
+    let update = |name: &str, saving| {
+        let mut writer = store.writer();
+        writer.update_saving(|state| {
+            state.revoked.push(name.to_owned());
+            Ok::<_, Error>(((), saving))
+        })
+    };
+    assert!(update("not", Saving::Must).is_err());
+    assert!(update("at once", Saving::Should).unwrap().1.is_err());
+    assert!(update("later", Saving::Later).unwrap().1.is_err());
+    assert_eq!(store.snapshot().revoked, ["at once", "later"]);
+    let store = StateStore::new(RelayState::default(), Box::new(Saves(save)));
+    let mut writer = store.writer();
+    let later = writer.update_saving(|_| Ok::<_, Error>(((), Saving::Later)));
+    assert!(later.unwrap().1.is_ok(), "nothing was written");
+}
+
+#[test]
+fn a_damaged_state_is_set_aside_each_time_and_never_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    for content in ["", "{\"version\":1,", "[]"] {
+        fs::write(dir.path().join(STATE), content).unwrap();
+        let home = DataDir::at(dir.path());
+        assert!(matches!(peek(&home), Err(Error::Unreadable(_))));
+        let whole = StateStore::open_whole(&home, &mut Vec::new());
+        assert!(matches!(whole.err(), Some(Error::Unreadable(_))));
+        let (store, aside) = open(dir.path());
+        assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
+        store.writer().update(|_| Ok::<_, Error>(())).unwrap();
+    }
+    assert_eq!(store::files_set_aside(&DataDir::at(dir.path())).len(), 3);
+}
+
+#[test]
+fn what_others_may_have_written_is_not_read() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    for name in [STATE, JOURNAL] {
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path());
+        let path = dir.path().join(name);
+        let why = || match StateStore::open(&home, &mut Vec::new()).err() {
+            Some(error) => {
+                assert!(peek(&home).is_err());
+                error.to_string()
+            }
+            None => String::new(),
+        };
+        open(dir.path())
+            .0
+            .writer()
+            .update(|_| Ok::<_, Error>(()))
+            .unwrap();
+        fs::write(&path, if name == STATE { "{\"version\":2}" } else { "" }).unwrap();
+        let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        for mode in [0o666, 0o660, 0o602] {
+            set(mode);
+            assert!(
+                why().contains("other users can write"),
+                "{mode:o}: {}",
+                why()
+            );
+        }
+        set(0o644);
+        assert_eq!(why(), "", "what others can read is no more than that");
+        fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+        symlink(dir.path().join("elsewhere"), &path).unwrap();
+        assert!(why().contains("symbolic link"), "{}", why());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        // Only root can give it away.
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() {
+            assert!(why().contains("another user"), "{}", why());
+        }
+    }
+}
+
+#[test]
+fn a_later_versions_state_stays_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join(STATE),
+        format!("{{\"version\":{},\"other\":1}}", VERSION + 1),
+    )
+    .unwrap();
+    let opened = StateStore::open(&DataDir::at(dir.path()), &mut Vec::new());
+    assert!(matches!(opened.err(), Some(Error::Newer(later)) if later == VERSION + 1));
+    assert!(dir.path().join(STATE).exists());
+}
+
+#[test]
+fn host_keys_stay_the_same_and_a_damaged_one_is_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let prints = || {
+        let mut aside = Vec::new();
+        let keys = host_keys(&DataDir::at(dir.path()), &mut aside).unwrap();
+        let prints: Vec<String> = keys.iter().map(|key| key.public().fingerprint()).collect();
+        (prints, aside)
+    };
+    let (first, _) = prints();
+    assert_eq!(prints(), (first.clone(), Vec::new()));
+    fs::write(dir.path().join("host.ed25519"), "x").unwrap();
+    let (second, aside) = prints();
+    assert_eq!(aside.len(), 1);
+    assert_eq!(first[0], second[0]);
+    assert_ne!(first[1], second[1]);
+}
