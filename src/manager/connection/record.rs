@@ -465,22 +465,20 @@ impl ConnectionRecord {
 
     /// The same; waits until that holds at the server too. False where it is told once more, or this takes too long.
     pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
-        let mut told = self.untold();
+        let mut told = self.told();
         self.application_has_changed();
-        loop {
-            if !self.state().is_active() || self.has_terms_of(app) {
-                return true;
-            }
+        while self.state().is_active() && !self.has_terms_of(app) {
             let is_late = told.recv_deadline(deadline) == Err(RecvTimeoutError::Timeout);
             if is_late || self.is_owing() {
                 return false;
             }
-            told = self.untold();
+            told = self.told();
         }
+        true
     }
 
     /// Closed when the server has heard of a change, or has not.
-    fn untold(&self) -> Receiver<()> {
+    fn told(&self) -> Receiver<()> {
         let (tell, told) = crossbeam_channel::bounded(0);
         self.status().untold.push(tell);
         told
