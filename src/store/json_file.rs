@@ -16,7 +16,7 @@ use super::data_dir::DataDir;
 use super::error::{Error, count_error};
 use super::lock::Locked;
 use super::sealed::{Opened, Seal};
-use super::zeroizing_json::to_json;
+use super::zeroizing_json::to_pretty_json;
 
 /// Bytes of a sealed file. Default 16 MiB: five hundred applications need half a megabyte, long lists of grants aside.
 const SEALED_CAP: u64 = 16 * 1024 * 1024;
@@ -27,59 +27,25 @@ pub const UNREADABLE: &str = "unreadable";
 
 /// The file of a document; `T` is a structure.
 pub struct JsonFile<T> {
+    file: DocumentFile,
+    document: PhantomData<fn() -> T>,
+}
+
+/// What does not depend on the document: it is there once, and not for each kind of them.
+#[derive(Clone)]
+struct DocumentFile {
     home: DataDir,
     name: &'static str,
     cap: u64,
     seal: Option<Seal>,
     /// What the warning about a file that was set aside adds.
     consequence: &'static str,
-    document: PhantomData<fn() -> T>,
 }
 
 /// What a file holds, and whether an earlier version has sealed it.
 type Content = (Zeroizing<Vec<u8>>, bool);
 
-impl<T: Serialize + DeserializeOwned> JsonFile<T> {
-    /// The file `name` of `home`, of at most `cap` bytes.
-    pub fn new(home: DataDir, name: &'static str, cap: u64) -> Self {
-        Self {
-            home,
-            name,
-            cap,
-            seal: None,
-            consequence: "",
-            document: PhantomData,
-        }
-    }
-
-    /// The same, sealed; files of another `purpose` cannot be opened as this one.
-    pub fn sealed(home: DataDir, name: &'static str, purpose: &'static str) -> Self {
-        Self {
-            seal: Some(Seal::new(purpose)),
-            ..Self::new(home, name, SEALED_CAP)
-        }
-    }
-
-    /// `consequence` is what a user is told follows from an unreadable file.
-    pub fn with_consequence(mut self, consequence: &'static str) -> Self {
-        self.consequence = consequence;
-        self
-    }
-
-    /// The document, `None` where there is no file; one that is unreadable is an error.
-    pub fn look(&self) -> Result<Option<T>, Error> {
-        Ok(self.look_at_age()?.map(|(document, _)| document))
-    }
-
-    /// The same, and whether an earlier version has sealed it.
-    fn look_at_age(&self) -> Result<Option<(T, bool)>, Error> {
-        let Some((content, is_old)) = self.content()? else {
-            return Ok(None);
-        };
-        let document = parse(&content).map_err(|reason| self.damaged(reason))?;
-        Ok(Some((document, is_old)))
-    }
-
+impl DocumentFile {
     /// The file's content, opened where it is sealed.
     fn content(&self) -> Result<Option<Content>, Error> {
         let bytes = match self.home.read(self.name, self.cap) {
@@ -110,18 +76,10 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         }
     }
 
-    /// The document, `None` where there is no file; one that is unreadable is set aside, which is logged. What an
-    /// earlier version has sealed is sealed anew, where that can be done.
-    pub fn read(&self) -> Result<Option<T>, Error> {
-        match self.look_at_age() {
-            Err(Error::Damaged { .. }) => self.read_locked(&self.home.lock()?),
-            Ok(Some((document, is_old))) => {
-                if is_old && let Err(error) = self.seal_anew() {
-                    log::debug!("{} stays as it is: {error}", self.path().display());
-                }
-                Ok(Some(document))
-            }
-            looked => Ok(looked?.map(|(document, _)| document)),
+    /// What an earlier version has sealed is sealed anew, where that can be done.
+    fn renew(&self, is_old: bool) {
+        if is_old && let Err(error) = self.seal_anew() {
+            log::debug!("{} stays as it is: {error}", self.path().display());
         }
     }
 
@@ -135,49 +93,35 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         Ok(())
     }
 
-    /// The same for the holder of the lock. Another writer may have been faster than the reader that came here, so
-    /// the file is looked at again.
-    fn read_locked(&self, locked: &Locked) -> Result<Option<T>, Error> {
-        match self.look() {
-            Err(Error::Damaged { reason, .. }) => {
-                let aside = self.set_aside(locked)?;
-                // Another reason may repeat what is in the file.
-                let cause = match self.seal {
-                    Some(_) if reason == KEY_IS_LOST => ": the key that it was sealed with is lost",
-                    Some(_) => ": it is damaged or comes from another machine or user",
-                    None => "",
-                };
-                log::warn!(
-                    "{} is unreadable{cause}; kept as {}{}",
-                    self.path().display(),
-                    aside.display(),
-                    self.consequence
-                );
-                Ok(None)
-            }
-            looked => looked,
-        }
-    }
-
-    /// Renames the file, as it is unreadable; answers where it is now.
-    pub fn set_aside(&self, locked: &Locked) -> Result<PathBuf, Error> {
+    fn set_aside(&self, locked: &Locked) -> Result<PathBuf, Error> {
         locked.set_aside(self.name, UNREADABLE)
     }
 
-    /// Replaces the document, under the writers' lock.
-    pub fn write(&self, document: &T) -> Result<(), Error> {
-        self.write_locked(&self.home.lock()?, document)
+    /// The same, which is logged.
+    fn set_aside_for(&self, locked: &Locked, reason: &str) -> Result<(), Error> {
+        let aside = self.set_aside(locked)?;
+        // Another reason may repeat what is in the file.
+        let cause = match self.seal {
+            Some(_) if reason == KEY_IS_LOST => ": the key that it was sealed with is lost",
+            Some(_) => ": it is damaged or comes from another machine or user",
+            None => "",
+        };
+        log::warn!(
+            "{} is unreadable{cause}; kept as {}{}",
+            self.path().display(),
+            aside.display(),
+            self.consequence
+        );
+        Ok(())
     }
 
-    /// The same for the holder of the lock.
-    pub fn write_locked(&self, locked: &Locked, document: &T) -> Result<(), Error> {
-        const FORM: &str = "a document has strings for its keys, and then JSON for it";
+    /// Replaces the content, which is sealed where the file is.
+    fn write(&self, locked: &Locked, mut content: Zeroizing<Vec<u8>>) -> Result<(), Error> {
         let bytes = match &self.seal {
-            Some(seal) => seal.seal(&self.home, locked, to_json(document).expect(FORM))?,
+            Some(seal) => Zeroizing::new(seal.seal(&self.home, locked, content)?),
             None => {
-                let mut pretty = serde_json::to_vec_pretty(document).expect(FORM);
-                pretty.push(b'\n');
-                pretty
+                content.push(b'\n');
+                content
             }
         };
         if u64::try_from(bytes.len()).is_ok_and(|length| length <= self.cap) {
@@ -187,13 +131,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         Err(Error::TooLarge { path, cap })
     }
 
-    /// Bytes of the file; 0 where there is none.
-    pub fn length(&self) -> u64 {
-        fs::metadata(self.path()).map_or(0, |metadata| metadata.len())
-    }
-
-    /// Renames the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
-    pub fn retire(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+    fn retire(&self, word: &str) -> Result<Option<PathBuf>, Error> {
         let locked = self.home.lock()?;
         match fs::symlink_metadata(self.path()) {
             Ok(_) => locked.set_aside(self.name, word).map(Some),
@@ -202,8 +140,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         }
     }
 
-    /// Copies the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
-    pub fn keep_copy(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+    fn keep_copy(&self, word: &str) -> Result<Option<PathBuf>, Error> {
         let locked = self.home.lock()?;
         let Some(bytes) = self.home.read(self.name, self.cap)? else {
             return Ok(None);
@@ -216,6 +153,106 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
 
     fn path(&self) -> PathBuf {
         self.home.dir().join(self.name)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> JsonFile<T> {
+    /// The file `name` of `home`, of at most `cap` bytes.
+    pub fn new(home: DataDir, name: &'static str, cap: u64) -> Self {
+        let (seal, consequence) = (None, "");
+        Self {
+            file: DocumentFile {
+                home,
+                name,
+                cap,
+                seal,
+                consequence,
+            },
+            document: PhantomData,
+        }
+    }
+
+    /// The same, sealed; files of another `purpose` cannot be opened as this one.
+    pub fn sealed(home: DataDir, name: &'static str, purpose: &'static str) -> Self {
+        let mut sealed = Self::new(home, name, SEALED_CAP);
+        sealed.file.seal = Some(Seal::new(purpose));
+        sealed
+    }
+
+    /// `consequence` is what a user is told follows from an unreadable file.
+    pub fn with_consequence(mut self, consequence: &'static str) -> Self {
+        self.file.consequence = consequence;
+        self
+    }
+
+    /// The document, `None` where there is no file; one that is unreadable is an error.
+    pub fn look(&self) -> Result<Option<T>, Error> {
+        Ok(self.look_at_age()?.map(|(document, _)| document))
+    }
+
+    /// The same, and whether an earlier version has sealed it.
+    fn look_at_age(&self) -> Result<Option<(T, bool)>, Error> {
+        let Some((content, is_old)) = self.file.content()? else {
+            return Ok(None);
+        };
+        let document = parse(&content).map_err(|reason| self.file.damaged(reason))?;
+        Ok(Some((document, is_old)))
+    }
+
+    /// The document, `None` where there is no file; one that is unreadable is set aside, which is logged. What an
+    /// earlier version has sealed is sealed anew, where that can be done.
+    pub fn read(&self) -> Result<Option<T>, Error> {
+        match self.look_at_age() {
+            Err(Error::Damaged { .. }) => self.read_locked(&self.file.home.lock()?),
+            looked => Ok(looked?.map(|(document, is_old)| {
+                self.file.renew(is_old);
+                document
+            })),
+        }
+    }
+
+    /// The same for the holder of the lock. Another writer may have been faster than the reader that came here, so
+    /// the file is looked at again.
+    fn read_locked(&self, locked: &Locked) -> Result<Option<T>, Error> {
+        match self.look() {
+            Err(Error::Damaged { reason, .. }) => {
+                self.file.set_aside_for(locked, &reason)?;
+                Ok(None)
+            }
+            looked => looked,
+        }
+    }
+
+    /// Renames the file, as it is unreadable; answers where it is now.
+    pub fn set_aside(&self, locked: &Locked) -> Result<PathBuf, Error> {
+        self.file.set_aside(locked)
+    }
+
+    /// Replaces the document, under the writers' lock.
+    pub fn write(&self, document: &T) -> Result<(), Error> {
+        self.write_locked(&self.file.home.lock()?, document)
+    }
+
+    /// The same for the holder of the lock.
+    pub fn write_locked(&self, locked: &Locked, document: &T) -> Result<(), Error> {
+        let content = to_pretty_json(document);
+        let content = content.expect("a document has strings for its keys, and then JSON for it");
+        self.file.write(locked, content)
+    }
+
+    /// Bytes of the file; 0 where there is none.
+    pub fn length(&self) -> u64 {
+        fs::metadata(self.file.path()).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Renames the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
+    pub fn retire(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+        self.file.retire(word)
+    }
+
+    /// Copies the file to `NAME.WORD-TIME`, readable or not; `None` when there is none.
+    pub fn keep_copy(&self, word: &str) -> Result<Option<PathBuf>, Error> {
+        self.file.keep_copy(word)
     }
 }
 
@@ -236,7 +273,7 @@ impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
         &self,
         change: impl FnOnce(&mut T) -> Result<(A, bool), E>,
     ) -> Result<A, E> {
-        let locked = self.home.lock()?;
+        let locked = self.file.home.lock()?;
         let mut document = self.read_locked(&locked)?.unwrap_or_default();
         let (answer, is_changed) = change(&mut document)?;
         if is_changed {
@@ -273,7 +310,7 @@ pub fn files_set_aside(home: &DataDir) -> Vec<PathBuf> {
 impl<T> JsonFile<T> {
     /// The same on another machine.
     pub(super) fn on(mut self, machine: &std::path::Path) -> Self {
-        self.seal = self.seal.map(|seal| seal.on(machine));
+        self.file.seal = self.file.seal.map(|seal| seal.on(machine));
         self
     }
 }
@@ -281,16 +318,15 @@ impl<T> JsonFile<T> {
 impl<T> Clone for JsonFile<T> {
     fn clone(&self) -> Self {
         Self {
-            home: self.home.clone(),
-            seal: self.seal.clone(),
-            ..*self
+            file: self.file.clone(),
+            document: PhantomData,
         }
     }
 }
 
 impl<T> fmt::Debug for JsonFile<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JsonFile({})", self.home.dir().join(self.name).display())
+        write!(f, "JsonFile({})", self.file.path().display())
     }
 }
 

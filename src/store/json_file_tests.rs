@@ -42,10 +42,10 @@ fn content(file: &JsonFile<Note>) -> String {
 /// Where the file that cannot be read is after that.
 #[track_caller]
 fn aside(file: &JsonFile<Note>) -> PathBuf {
-    let before = files_set_aside(&file.home);
+    let before = files_set_aside(&file.file.home);
     assert!(matches!(file.look(), Err(Error::Damaged { .. })));
     assert!(file.read().unwrap().is_none());
-    let mut after = files_set_aside(&file.home);
+    let mut after = files_set_aside(&file.file.home);
     after.retain(|path| !before.contains(path));
     assert_eq!(after.len(), 1);
     after.remove(0)
@@ -116,7 +116,7 @@ fn too_large_a_document_is_not_written_and_too_large_a_sealed_file_set_aside() {
     let large = put(&file, &"x".repeat(cap));
     assert!(matches!(large, Err(Error::TooLarge { .. })));
     assert_eq!(content(&file), "old");
-    fs::write(file.path(), vec![0; cap + 1]).unwrap();
+    fs::write(file.file.path(), vec![0; cap + 1]).unwrap();
     aside(&file);
 
     let plain: JsonFile<Note> = JsonFile::new(home.clone(), "f.json", 64);
@@ -124,7 +124,7 @@ fn too_large_a_document_is_not_written_and_too_large_a_sealed_file_set_aside() {
         put(&plain, &"x".repeat(64)),
         Err(Error::TooLarge { .. })
     ));
-    fs::write(plain.path(), vec![b' '; 65]).unwrap();
+    fs::write(plain.file.path(), vec![b' '; 65]).unwrap();
     assert!(matches!(plain.read(), Err(Error::TooLarge { .. })));
 }
 
@@ -148,20 +148,20 @@ fn what_is_no_such_document_is_kept_aside() {
     let home = DataDir::at(dir.path());
     let plain: JsonFile<Note> = JsonFile::new(home.clone(), "f.json", 64);
     for content in ["", "{", "[]", "[\"x\"]", "null", "{\"text\":7}"] {
-        fs::write(plain.path(), content).unwrap();
+        fs::write(plain.file.path(), content).unwrap();
         assert_eq!(fs::read_to_string(aside(&plain)).unwrap(), content);
     }
     let machine = Machine::new("a");
     put(&machine.file(&home, "p"), "from a newer version").unwrap();
     let mut other: JsonFile<std::collections::BTreeMap<String, u8>> =
         JsonFile::sealed(home.clone(), ".f", "p");
-    other.seal = machine.file(&home, "p").seal;
+    other.file.seal = machine.file(&home, "p").file.seal;
     assert!(other.read().unwrap().is_none());
     let kept = files_set_aside(&home);
     let kept = kept
         .iter()
         .find(|path| path.to_string_lossy().contains("/.f."));
-    fs::rename(kept.unwrap(), other.path()).unwrap();
+    fs::rename(kept.unwrap(), other.file.path()).unwrap();
     assert_eq!(content(&machine.file(&home, "p")), "from a newer version");
 }
 

@@ -15,6 +15,13 @@ pub fn to_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>>
     Ok(buffer.0)
 }
 
+/// The same in lines, as files have it.
+pub(super) fn to_pretty_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>> {
+    let mut buffer = ZeroizingBuffer(Zeroizing::new(Vec::with_capacity(FIRST)));
+    serde_json::to_writer_pretty(&mut buffer, value)?;
+    Ok(buffer.0)
+}
+
 /// A buffer that wipes what it outgrows; a `Vec` gives its old memory back as it is.
 struct ZeroizingBuffer(Zeroizing<Vec<u8>>);
 
