@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::store::time::unix_seconds;
 use crate::store::{DataDir, Error, JsonFile};
 use crate::sync::Mutex;
 
@@ -50,13 +51,15 @@ impl Passed {
 
     /// As it stands in the file.
     pub(super) fn from_kept([requests, bytes_in, bytes_out, last_visit, since]: [u64; 5]) -> Self {
+        // Nothing was before its time, whoever has written it.
+        let now = unix_seconds();
         Self {
             requests,
             bytes_in,
             bytes_out,
             visitors: 0,
-            last_visit,
-            since,
+            last_visit: last_visit.min(now),
+            since: since.min(now),
         }
     }
 
@@ -103,7 +106,8 @@ impl FigureFile {
     /// What an earlier process has left in `home`. Of a file that cannot be read all begins anew, which is logged.
     pub(super) fn open(home: &DataDir) -> Self {
         let file = file(home);
-        let kept = file.read().unwrap_or_else(|error| {
+        let kept = home.refuse_foreign(FILE).and_then(|()| file.read());
+        let kept = kept.unwrap_or_else(|error| {
             log::warn!("what has passed is counted anew: {error}");
             None
         });
@@ -164,7 +168,8 @@ fn file(home: &DataDir) -> JsonFile<Kept> {
 
 /// What has passed through each application, by its id, as a process that may have ended has left it.
 pub(super) fn peek(home: &DataDir) -> impl Fn(&str) -> Option<Passed> {
-    let kept = file(home).look().ok().flatten().unwrap_or_default();
+    let kept = home.refuse_foreign(FILE).and_then(|()| file(home).look());
+    let kept = kept.ok().flatten().unwrap_or_default();
     move |app_id| Some(Passed::from_kept(*kept.get(app_id)?))
 }
 
@@ -174,6 +179,34 @@ mod tests {
 
     fn passed(requests: u64) -> Passed {
         Passed::from_kept([requests, 1, 2, 3, 4])
+    }
+
+    #[test]
+    fn nobody_was_here_in_the_future() {
+        let kept = Passed::from_kept([1, 2, 3, u64::MAX, u64::MAX]);
+        assert!(kept.last_visit <= unix_seconds() && kept.since <= unix_seconds());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_others_may_have_written_is_not_counted_on() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let home = DataDir::at(dir.path());
+        let path = dir.path().join(FILE);
+        std::fs::write(&path, "{\"a\":[1,1,1,1,1]}").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(FigureFile::open(&home).take("a"), None);
+        assert_eq!(peek(&home)("a"), None);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(
+            FigureFile::open(&home).take("a").map(|it| it.requests),
+            Some(1)
+        );
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!(FigureFile::open(&home).take("a"), None);
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub(super) struct Invites(Vec<Invite>);
 
 /// One of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Invite {
     /// What the operator names it by.
     pub(super) id: String,
@@ -157,6 +158,11 @@ impl Invites {
     /// Whether one of them lets somebody in.
     pub(super) fn has_good(&self, now: &str) -> bool {
         self.0.iter().any(|invite| invite.check(now).is_ok())
+    }
+
+    /// How many are kept, good or not.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Whether there was none ever, or all are forgotten.

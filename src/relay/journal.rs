@@ -125,6 +125,7 @@ fn length(bytes: &[u8]) -> u64 {
 
 /// One line.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Change {
     /// [`RelayState::number`] before it and with it.
     from: u64,
@@ -209,6 +210,10 @@ pub(super) fn replay(state: &mut RelayState, journal: &[u8]) -> Replayed {
     let mut replayed = Replayed::Whole;
     for line in journal.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
+            log::warn!(
+                "the last {} bytes of {JOURNAL} are a line without its end: what was being written is not counted",
+                line.len()
+            );
             break;
         };
         let Ok(change) = serde_json::from_slice::<Change>(line) else {

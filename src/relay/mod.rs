@@ -35,6 +35,7 @@ mod policy;
 mod quota;
 mod refusals;
 mod revocation;
+mod salvage;
 mod secret;
 mod server;
 mod setup;
@@ -49,7 +50,8 @@ pub use connector_auth::Enrolment;
 pub use figures::EVERY as KEEP_FIGURES_EVERY;
 pub use invites::InviteTerms;
 pub use offline::{
-    Enrolled, Revoked, allow, enrolled, has_state, invite, invites, recover, revoke, uninvite,
+    Enrolled, Recovered, Revoked, allow, enrolled, has_state, invite, invites, recover, revoke,
+    uninvite,
 };
 pub use quota::Quota;
 pub use revocation::AllowedAgain;

@@ -36,11 +36,31 @@ pub fn has_state(data: &DataDir) -> bool {
     state_store::exists(data)
 }
 
-/// Goes on with what can be read of a damaged state, while no relay runs on the directory; what was set aside.
-pub fn recover(data: &DataDir) -> Result<Vec<PathBuf>, StateError> {
+/// What came of a damaged state.
+#[derive(Debug)]
+pub struct Recovered {
+    /// Files that were set aside, as they were.
+    pub aside: Vec<PathBuf>,
+    /// What could not be read, in a few words each.
+    pub lost: Vec<String>,
+    /// How many of each are there now: connectors, revoked ones, and invites.
+    pub kept: [usize; 3],
+}
+
+/// Goes on with what can be read of a damaged state, while no relay runs on the directory.
+pub fn recover(data: &DataDir) -> Result<Recovered, StateError> {
     let mut aside = Vec::new();
-    StateStore::open(data, &mut aside)?;
-    Ok(aside)
+    let store = StateStore::open(data, &mut aside)?;
+    let state = store.snapshot();
+    Ok(Recovered {
+        aside,
+        lost: store.lost().to_vec(),
+        kept: [
+            state.connectors.len(),
+            state.revoked.len(),
+            state.invites.len(),
+        ],
+    })
 }
 
 /// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.

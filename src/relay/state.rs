@@ -11,7 +11,8 @@ use crate::net::Cidr;
 use crate::store::time::rfc3339;
 use crate::sync::CopyOnWrite;
 
-/// The form that is written: 2 since there are invites. A later one is not read.
+/// The form that is written: 2 since there are invites. A later one is not read, so whatever a form has more is a later
+/// one: in this one, a name that nobody knows is damage, as `revoked` with a bit that fell over.
 pub(super) const VERSION: u32 = 2;
 /// Connectors that may be enrolled. Default 2,500: with five applications each, as many connections as the tunnel
 /// server takes.
@@ -35,6 +36,7 @@ pub(super) fn cutoff(now: SystemTime) -> String {
 
 /// All of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RelayState {
     pub(super) version: u32,
     /// One more with each save.
@@ -66,6 +68,7 @@ pub(super) struct RelayState {
 
 /// One that was turned out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Revocation {
     pub(super) at: String,
     /// The id of the invite that had let it in.

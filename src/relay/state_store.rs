@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 pub(super) use super::commits::Saving;
 use super::commits::{Commits, SaveError, SaveStats, Turn};
 use super::journal::{self, JOURNAL, Keep, Replayed, StateFiles};
+use super::salvage::salvage;
 use super::state::{RelayState, VERSION};
 use crate::store::{self, DataDir, JsonFile, Locked};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
@@ -32,6 +33,8 @@ const KEY_CAP: u64 = 4096;
 pub(super) struct StateStore {
     pub(super) saves: Arc<SaveStats>,
     commits: Commits,
+    /// What could not be read of it, in a few words each.
+    lost: Vec<String>,
 }
 
 /// Who changes the state; keeps the turn of its last change until what follows from that is done.
@@ -57,10 +60,16 @@ impl StateStore {
         let file = state_file(home);
         let locked = home.lock()?;
         let journal = journal(home)?;
+        let mut lost = Vec::new();
         let mut state = match look(home) {
             Err(Error::Unreadable(_)) if may_forget => {
+                let damaged = home.read(STATE, STATE_CAP)?.unwrap_or_default();
                 aside.push(file.set_aside(&locked)?);
-                RelayState::default()
+                let (state, of_file) = salvage(&damaged);
+                lost = of_file;
+                // It has no other place from then on.
+                file.write_locked(&locked, &state)?;
+                state
             }
             state => state?.unwrap_or_default(),
         };
@@ -69,13 +78,20 @@ impl StateStore {
             return Err(Error::Unsure(home.dir().join(JOURNAL)));
         }
         if replayed != Replayed::Whole {
-            // What could be read of it has no other place from then on.
+            // The same of what could be read of this.
+            lost.push(format!("lines of {JOURNAL}"));
             file.write_locked(&locked, &state)?;
             aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);
         }
         drop(locked);
+        for lost in &lost {
+            log::warn!("lost of the relay's state: {lost}");
+        }
         let files = StateFiles::new(home.clone(), file);
-        Ok(Self::new(state, Box::new(files)))
+        Ok(Self {
+            lost,
+            ..Self::new(state, Box::new(files))
+        })
     }
 
     fn new(state: RelayState, files: Box<dyn Keep>) -> Self {
@@ -83,7 +99,13 @@ impl StateStore {
         Self {
             commits: Commits::new(state, files, Arc::clone(&saves)),
             saves,
+            lost: Vec::new(),
         }
+    }
+
+    /// What could not be read of it as it was opened, in a few words each.
+    pub(super) fn lost(&self) -> &[String] {
+        &self.lost
     }
 
     /// The state as it is now.
@@ -201,8 +223,11 @@ pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
 pub fn set_aside_notice(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
-        ": who was revoked may come back, and enrol tokens that were forbidden may be good: see 'postern relay list', and \
+        ": what was enrolled or assigned last may be lost, who was revoked may come back, and enrol tokens that were forbidden may be good: see 'postern relay list', and \
          remove that file when all is right"
+    } else if KEYS.iter().any(|(_, key)| name.starts_with(key)) {
+        ": another host key is made, and connectors are told so and stop: put a copy from a backup in its place, or tell \
+         their people the new fingerprint"
     } else {
         ""
     };
@@ -281,12 +306,12 @@ impl Error {
                 "run the version that wrote it, or name another directory with --data"
             }
             Self::Unreadable(_) => {
-                "put a copy from a backup in its place; or 'postern relay recover' keeps it aside and begins anew: then \
-                 every connector enrols again, and nobody is revoked"
+                "put a copy from a backup in its place; or 'postern relay recover', with the same --data, keeps it aside and \
+                 goes on with what can be read: it says what is lost"
             }
             Self::Unsure(_) => {
-                "put copies of relay.json and of it from a backup in their places; or 'postern relay recover' goes on \
-                 with what can be read: see 'postern relay list' then, and revoke again"
+                "put copies of relay.json and of it from a backup in their places; or 'postern relay recover', \
+                 with the same --data, goes on with what can be read: it says what is lost"
             }
             Self::Shared(_) => "check the owner, permissions and free space of the directory",
             Self::Form(_) => "name another directory with --data",

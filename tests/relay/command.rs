@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Manager, Target};
 use support::relay::{Relay, body, with};
@@ -124,33 +124,58 @@ fn a_directory_that_cannot_be_used_is_another_one_to_be_named() {
     }
 }
 
+/// Also one that asks for no token, which may be the same relay without its flags.
 #[test]
-fn damaged_state_is_set_aside_and_said() {
+fn a_damaged_state_is_left_as_it_is_and_what_can_be_read_of_it_is_recovered() {
     let relay = Relay::start(&[]);
-    relay.assign(&body("one", "shop", "http", 1));
+    for name in ["one", "two", "three"] {
+        relay.assign(&body(name, name, "http", 1));
+    }
     let fingerprint = relay.said("Fingerprint: ");
-    let book = relay.data().join("relay.json");
-    fs::write(&book, "{\"version\":1,\"conn").unwrap();
-    let relay = relay.restart(&[]);
-    wait_until(TIMEOUT, "that is said", || {
-        relay.stderr().contains("unreadable")
-    });
+    let home = relay.home().clone();
+    assert_eq!(home.run(&["relay", "revoke", "three"]).code, Some(0));
+    let (data, book) = (relay.data(), relay.data().join("relay.json"));
+    drop(relay);
+    let mut state: Value = serde_json::from_slice(&fs::read(&book).unwrap()).unwrap();
+    state["connectors"]["one"]["api_port"] = "x".into();
+    let damaged = serde_json::to_string_pretty(&state).unwrap();
+    fs::write(&book, &damaged).unwrap();
+    let failed = Relay::try_start_in(&home, &PORTS)
+        .err()
+        .expect("it is damaged");
+    assert!(
+        failed.code == Some(1) && failed.stderr.contains("'postern relay recover'"),
+        "{failed:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(&book).unwrap(),
+        damaged,
+        "nothing is changed"
+    );
+    let recovered = home.run(&["relay", "recover"]);
+    for part in [
+        "kept: connectors: 1, revoked: 1, invites: 0\n",
+        "lost: one of connectors\n",
+        "kept aside: ",
+    ] {
+        assert!(recovered.stdout.contains(part), "{recovered:?}");
+    }
+    let names = fs::read_dir(data).unwrap().flatten();
+    let names = names.map(|entry| entry.path());
+    let aside: Vec<_> = names
+        .filter(|path| path.to_string_lossy().contains(".unreadable-"))
+        .collect();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    assert_eq!(fs::read_to_string(&aside[0]).unwrap(), damaged);
+    let relay = Relay::start_in(&home, &PORTS);
     assert_eq!(
         relay.said("Fingerprint: "),
         fingerprint,
         "the keys are another matter"
     );
-    let names = fs::read_dir(relay.data())
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.file_name());
-    let aside: Vec<_> = names
-        .filter(|name| name.to_string_lossy().contains(".unreadable-"))
-        .collect();
-    assert_eq!(aside.len(), 1, "{aside:?}");
-    let kept = fs::read_to_string(relay.data().join(&aside[0])).unwrap();
-    assert_eq!(kept, "{\"version\":1,\"conn");
-    relay.assign(&body("one", "shop", "http", 1));
+    relay.assign(&body("one", "one", "http", 1));
+    relay.assign(&body("two", "two", "http", 1));
+    assert_eq!(relay.call(&body("three", "three", "http", 1)).status(), 403);
 }
 
 /// Where a token is asked for, so that being turned out means something.

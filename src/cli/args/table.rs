@@ -292,8 +292,9 @@ server in front, and name it with --public-url.",
     pub(crate) const RECOVER: Command = Command {
         name: "relay recover",
         brief: "go on with what can be read of a damaged state, which the relay does not start with",
-        about: "Keeps aside what is damaged of a relay's state, and goes on with what can be read, or anew. The relay does \
-            not do that by itself, as revocations may be lost: look at 'postern relay list' afterwards, and revoke again.",
+        about: "Keeps aside what is damaged of a relay's state, goes on with what can be read of it, and says what is \
+            lost. The relay does not do that by itself, as revocations may be lost: look at 'postern relay list' afterwards, \
+            and revoke again.",
         flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY

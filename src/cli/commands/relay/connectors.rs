@@ -145,17 +145,23 @@ pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
             .hint("'postern relay list' shows who is enrolled and revoked"));
     }
     let _instance = claim(data)?;
-    let aside = relay::recover(data).map_err(|error| of_state(&error))?;
-    let mut text: String = aside
-        .iter()
-        .map(|path| format!("kept aside: {}\n", path.display()))
-        .collect();
-    text.push_str(if aside.is_empty() {
-        "nothing is damaged\n"
-    } else {
-        "The relay starts again. Revocations may be lost, and with them what forbade an --enroll-token: see 'postern relay \
-         list', revoke again, and give another token.\n"
-    });
+    let recovered = relay::recover(data).map_err(|error| of_state(&error))?;
+    if recovered.aside.is_empty() {
+        return print("nothing is damaged\n");
+    }
+    let [connectors, revoked, invites] = recovered.kept;
+    let mut text =
+        format!("kept: connectors: {connectors}, revoked: {revoked}, invites: {invites}\n");
+    for lost in &recovered.lost {
+        text.push_str(&format!("lost: {}\n", printable(lost)));
+    }
+    for path in &recovered.aside {
+        text.push_str(&format!("kept aside: {}\n", path.display()));
+    }
+    text.push_str(
+        "The relay starts again. Where revocations are lost, so is what forbade an --enroll-token: see 'postern relay \
+         list', revoke again, and give another token. Connectors that are lost enrol again.\n",
+    );
     print(&text)
 }
 

@@ -160,7 +160,7 @@ impl Settings {
             enrolment,
             enroll_token: self.enroll_token,
             makes_invite: true,
-            begins_anew: enrolment == Enrolment::Open,
+            begins_anew: false,
             quota: self.quota,
             trust_proxy: self.trust_proxy,
             connections: self.connections,
