@@ -366,6 +366,13 @@ fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
     let Some(fields) = body.as_object() else {
         return Err(bad("the body must be a JSON object"));
     };
+    const FIELDS: [&str; 3] = ["label", "uses", "expires_in"];
+    if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
+        return Err(bad(&format!(
+            "'{}' is no term of an invite: give label, uses and expires_in",
+            unknown.escape_debug()
+        )));
+    }
     let mut terms = InviteTerms::default();
     if let Some(label) = fields.get("label") {
         let label = label.as_str();

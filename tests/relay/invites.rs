@@ -169,6 +169,15 @@ fn a_tenants_page_makes_no_invite_with_the_operators_cookie() {
         relay.client().send(method, path, &headers, b"{}")
     };
     let json = ("Content-Type", "application/json");
+    // Whoever means an hour does not get a week by another name of it.
+    let headers = [("Cookie", cookie.as_str()), json];
+    let body = br#"{"for": "1h"}"#;
+    let unknown = relay.client().send("POST", "/api/invites", &headers, body);
+    assert!(
+        unknown.status() == 400 && unknown.text().contains("'for'"),
+        "{}",
+        unknown.text()
+    );
     for more in [
         &[json, ("Origin", "https://shop.localhost")][..],
         &[json, ("Origin", "null")],
