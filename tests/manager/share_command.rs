@@ -358,9 +358,12 @@ fn the_server_that_an_application_stays_with_is_exported() {
     let id = manager.add(&target.app());
     far.assign();
     manager.connected(&id);
-    let exported = home.run(&["app", "export"]).stdout;
-    let exported: Value = serde_json::from_str(&exported).unwrap();
-    assert_eq!(exported["applications"][0]["server"], far.quick.url());
+    // It is noted once the application is connected.
+    wait_until(TIMEOUT, "its server is exported", || {
+        let exported = home.run(&["app", "export"]).stdout;
+        let exported: Value = serde_json::from_str(&exported).unwrap();
+        exported["applications"][0]["server"] == far.quick.url()
+    });
 }
 
 /// What was lent for a time is not shared for ever elsewhere.

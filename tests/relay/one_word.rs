@@ -492,7 +492,9 @@ fn a_start_beside_a_share_outlives_its_relay_and_it_that_of_the_start() {
     );
     let kept = link().unwrap();
     let version = || manager.client().get("/api/version").data();
-    assert_eq!(version()["embedded"], true, "{}", version());
+    wait_until(TIMEOUT, "the start says whose relay it is", || {
+        version()["embedded"] == true
+    });
     let status_url = home.run(&["relay", "status-url"]);
     assert_eq!(status_url.code, Some(0), "{status_url:?}");
     // The other order: what is shared now goes through the start.
