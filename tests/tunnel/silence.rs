@@ -191,15 +191,15 @@ fn a_slow_line_full_of_data_is_no_silence() {
     let proxy = Proxy::start(server.address());
     let before = Counts::before(1);
     let mut settings = short(settings_for(proxy.address, port, target.port()));
-    // The answer stands behind what is on its way: seconds of data at this rate.
-    settings.timeouts.answer = Duration::from_millis(500);
+    // The answer stands behind what is on its way: seconds of data at this rate. A busy machine may stand still for one.
+    settings.timeouts.answer = Duration::from_millis(1500);
     let tunnel = Tunnel::start(settings).unwrap();
     assert!(tunnel.wait(WAIT));
     proxy.faults.rate.store(1 << 20, Ordering::SeqCst);
     let mut visitor = visit(port);
     let mut got = vec![0; 64 << 10];
     let (began, mut total) = (Instant::now(), 0);
-    while began.elapsed() < Duration::from_secs(3) {
+    while began.elapsed() < Duration::from_secs(5) {
         total += visitor.read(&mut got).unwrap();
     }
     let snapshot = tunnel.snapshot();
@@ -208,8 +208,8 @@ fn a_slow_line_full_of_data_is_no_silence() {
         (Status::Connected, 0)
     );
     assert!(
-        (256 << 10..5 << 20).contains(&total),
-        "{total} bytes in 3 s"
+        (256 << 10..8 << 20).contains(&total),
+        "{total} bytes in 5 s"
     );
     drop(visitor);
     proxy.faults.rate.store(0, Ordering::SeqCst);
