@@ -8,11 +8,8 @@ use super::state::{RelayState, VERSION};
 pub(super) fn salvage(bytes: &[u8]) -> (RelayState, Vec<String>) {
     let mut lost = Vec::new();
     let mut parts = parts(bytes, &mut lost);
-    for (name, part) in &mut parts {
-        keep_what_fits(name, part, &mut lost);
-    }
     parts.retain(|name, part| {
-        let is_kept = fits(name, part.clone());
+        let is_kept = keep_what_fits(name, part, &mut lost);
         if !is_kept {
             lost.push(name.clone());
         }
@@ -71,10 +68,10 @@ fn whole(begin: &[u8]) -> Option<Vec<u8>> {
     Some([begin.get(..end)?, &open].concat())
 }
 
-/// Takes out of a part what a state cannot have there.
-fn keep_what_fits(name: &str, part: &mut Value, lost: &mut Vec<String>) {
+/// Takes out of a part what a state cannot have there; false where nothing of it is left that could be.
+fn keep_what_fits(name: &str, part: &mut Value, lost: &mut Vec<String>) -> bool {
     if fits(name, part.clone()) {
-        return;
+        return true;
     }
     match part {
         Value::Object(elements) => elements.retain(|key, element| {
@@ -95,8 +92,9 @@ fn keep_what_fits(name: &str, part: &mut Value, lost: &mut Vec<String>) {
                 is_kept
             });
         }
-        _ => {}
+        _ => return false,
     }
+    fits(name, part.clone())
 }
 
 /// Whether a state may have this there.

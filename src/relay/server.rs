@@ -75,8 +75,8 @@ pub struct Options {
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whether the first start makes an invite, where a token is needed and none is there.
     pub makes_invite: bool,
-    /// Whether it begins anew where its state is damaged, rather than not at all: where that lets nobody in who was
-    /// turned out, or everybody comes in anyway.
+    /// Whether it goes on with what can be read where its state is damaged, rather than not at all: where nobody is there
+    /// to see to it.
     pub begins_anew: bool,
     /// What each connector may have.
     pub quota: Quota,
