@@ -11,6 +11,7 @@ mod cidr;
 pub(crate) mod percent;
 pub(crate) mod poll;
 pub(crate) mod resolve;
+pub(crate) mod trust_store;
 mod waker;
 
 pub(crate) use acceptor::{Acceptor, Pause};

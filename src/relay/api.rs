@@ -34,6 +34,9 @@ const SLOW_CALLS: usize = 16;
 /// Bytes of the stack of such a call's thread. Default 256 KiB; code that is not optimised needs more.
 const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;
 
+/// Seconds after which a call is made again that the store was away for.
+const STORE_RETRY: &str = "5";
+
 /// All routes.
 pub(super) fn routes(app: &Arc<AppState>) -> Router {
     let on = |f: fn(&AppState, Request)| {
@@ -64,9 +67,7 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
                 respond(request, outcome);
             }),
         )
-        .on(Method::Get, "/health", |request| {
-            request.respond(Response::json(200, &json!({"status": "OK"})));
-        })
+        .on(Method::Get, "/health", on(health))
         .on(Method::Get, "/api/openapi.json", |request| {
             assets::description(request, "openapi/relay.json");
         })
@@ -109,6 +110,16 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
         .on(Method::Get, "/auth", on(enter))
         .on(Method::Post, "/auth", on(enter))
         .on(Method::Get, "/assets/*", assets::asset)
+}
+
+/// Whether it serves; of a relay of a fleet also whether the store is there.
+fn health(app: &AppState, request: Request) {
+    let mut health = json!({"status": "OK"});
+    if let (Some(fields), Some(looks)) = (health.as_object_mut(), &app.service.looks) {
+        let store = if looks.is_there() { "ok" } else { "away" };
+        fields.insert("store".into(), store.into());
+    }
+    request.respond(Response::json(200, &health));
 }
 
 /// A connector's name and password.
@@ -434,7 +445,13 @@ fn respond(request: Request, outcome: Result<Response, ApiError>) {
 }
 
 fn answer_of(outcome: Result<Response, ApiError>) -> Response {
-    outcome.unwrap_or_else(|error| Response::error(&error))
+    outcome.unwrap_or_else(|error| {
+        let answer = Response::error(&error);
+        match error.status {
+            503 => answer.header("Retry-After", STORE_RETRY),
+            _ => answer,
+        }
+    })
 }
 
 /// RFC 9110 section 10.2.3: whole seconds, rounded up.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::http::{ApiError, Response};
 
 /// What may come of a call.
-const OUTCOMES: [&str; 9] = [
-    "ok", "refused", QUOTA, NO_PORT, FULL, LIMITED, BUSY, "failed", "invalid",
+const OUTCOMES: [&str; 10] = [
+    "ok", "refused", QUOTA, NO_PORT, FULL, LIMITED, BUSY, STORE_AWAY, "failed", "invalid",
 ];
 
 /// The connector has as many applications as it may.
@@ -19,6 +19,9 @@ pub(super) const FULL: &str = "full";
 pub(super) const LIMITED: &str = "limited";
 /// Too many calls are being answered.
 pub(super) const BUSY: &str = "busy";
+
+/// The store that the relay shares with others is away.
+pub(super) const STORE_AWAY: &str = "store_away";
 
 /// The member of a refusal's envelope that says which of these it was, where its status does not.
 const REASON: &str = "reason";

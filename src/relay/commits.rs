@@ -9,15 +9,18 @@
 //! A change is made on what is staged: what readers see, with the changes that wait for the disk. Each is answered when it
 //! is on disk itself. Where a save fails, none of its changes has happened; those that were made on top of them are made
 //! again. What follows from changes is done in their order.
+//!
+//! Where the state is shared with other relays, what they have changed comes in the same way ([`Commits::refresh`]), in its
+//! turn; what is staged is made again on top of it, and so is what was saved too late ([`SaveError::Outdated`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::journal::Keep;
+use super::journal::{Keep, SaveError};
 use super::state::RelayState;
+use super::store_error::StoreError;
 use crate::http::metrics::Histogram;
-use crate::store;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// The saves since the store was opened.
@@ -38,23 +41,18 @@ pub(super) enum Saving {
     Later,
 }
 
-/// Why a change is not on disk.
-#[derive(Debug)]
-pub(super) enum SaveError {
-    Store(store::Error),
-    /// As one that another caller has: what it says.
-    Shared(String),
-}
-
 /// What became of the save that changes share.
 enum Outcome {
     Saved,
-    Failed(String),
+    Failed(SaveError),
     /// They were made on top of changes that have not happened.
     Undone,
 }
 
 type Group = OnceLock<Outcome>;
+
+/// Does what follows where others have changed the state: from which one, to which one.
+pub(super) type Follow = Box<dyn Fn(&RelayState, &RelayState) + Send + Sync>;
 
 /// The state in memory, and the way to the disk. Locked in this order: saver, staging, current; the turns alone.
 pub(super) struct Commits {
@@ -63,6 +61,9 @@ pub(super) struct Commits {
     staging: Mutex<Staging>,
     saver: Mutex<Saver>,
     turns: Turns,
+    /// Whether others change the state too.
+    is_shared: bool,
+    follow: OnceLock<Follow>,
 }
 
 /// What is staged; whoever has it locked is the one who makes a change.
@@ -117,6 +118,8 @@ impl Commits {
     pub(super) fn new(state: RelayState, files: Box<dyn Keep>, saves: Arc<SaveStats>) -> Self {
         let state = Arc::new(state);
         Self {
+            is_shared: files.is_shared(),
+            follow: OnceLock::new(),
             current: Mutex::new(Arc::clone(&state)),
             staging: Mutex::new(Staging {
                 state,
@@ -133,6 +136,11 @@ impl Commits {
             }),
             turns: Turns::default(),
         }
+    }
+
+    /// Whether others change the state too.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     /// What readers see.
@@ -153,7 +161,12 @@ impl Commits {
         mut changed: RelayState,
         saving: Saving,
     ) -> Option<(Turn<'c>, Result<(), SaveError>)> {
-        let is_worth_none = saving == Saving::Later && !staging.is_failing;
+        let saving = match saving {
+            // Nothing is promised that another relay does not know of.
+            Saving::Should if self.is_shared => Saving::Must,
+            saving => saving,
+        };
+        let is_worth_none = saving == Saving::Later && (self.is_shared || !staging.is_failing);
         let is_at_once = saving != Saving::Must && !is_worth_none;
         if staging.is_pending && is_at_once {
             // It is not to be undone with those that wait.
@@ -169,11 +182,7 @@ impl Commits {
             staging.pass(&changed);
         }
         staging.state = Arc::clone(&changed);
-        staging.made += 1;
-        let turn = Turn {
-            turns: &self.turns,
-            number: staging.made,
-        };
+        let turn = self.next_turn(&mut staging);
         if is_at_once || !is_saved {
             *self.current.lock() = changed;
         }
@@ -185,11 +194,15 @@ impl Commits {
         staging.is_pending = true;
         let group = Arc::clone(&staging.group);
         drop(staging);
-        let saved = match (self.save(&group), group.get()) {
-            (_, Some(Outcome::Saved)) => Ok(()),
-            (Some(error), _) => Err(SaveError::Store(error)),
-            (None, Some(Outcome::Failed(why))) => Err(SaveError::Shared(why.clone())),
-            (None, Some(Outcome::Undone) | None) => return None,
+        self.save(&group);
+        let saved = match group.get() {
+            Some(Outcome::Saved) => Ok(()),
+            Some(Outcome::Failed(SaveError::Outdated)) => {
+                drop(turn);
+                return self.again_on_news();
+            }
+            Some(Outcome::Failed(error)) => Err(error.clone()),
+            Some(Outcome::Undone) | None => return None,
         };
         if saved.is_err() && is_worth_none {
             return None;
@@ -198,13 +211,62 @@ impl Commits {
         Some((turn, saved))
     }
 
-    /// Waits until a group's save is over, and begins it where nobody has; the error of one that was begun here.
-    fn save(&self, group: &Group) -> Option<store::Error> {
-        let mut saver = self.saver.lock();
-        if group.get().is_some() {
-            return None;
+    /// Another relay was faster: none where the change can be made again.
+    fn again_on_news(&self) -> Option<(Turn<'_>, Result<(), SaveError>)> {
+        let error = self.refresh().err()?;
+        let turn = self.next_turn(&mut self.staging.lock());
+        drop(turn.wait());
+        Some((turn, Err(SaveError::Away(error))))
+    }
+
+    fn next_turn(&self, staging: &mut Staging) -> Turn<'_> {
+        staging.made += 1;
+        Turn {
+            turns: &self.turns,
+            number: staging.made,
         }
-        self.save_staged(&mut saver).err()
+    }
+
+    /// Waits until a group's save is over, and begins it where nobody has.
+    fn save(&self, group: &Group) {
+        let mut saver = self.saver.lock();
+        if group.get().is_none() {
+            // Those whose it is are told, by the group.
+            let _ = self.save_staged(&mut saver);
+        }
+    }
+
+    /// Does what follows where others have changed the state. Set once; what they have changed before that is in the
+    /// state that readers see.
+    pub(super) fn follow_with(&self, follow: Follow) {
+        // A second one would be of a second service.
+        let _ = self.follow.set(follow);
+    }
+
+    /// Takes over what others have changed. What waits to be saved is made again on top of that.
+    pub(super) fn refresh(&self) -> Result<(), StoreError> {
+        let mut saver = self.saver.lock();
+        if let Some((before, after)) = self.staging.lock().passed.take() {
+            saver.files.pass(&before, &after);
+        }
+        let Some(news) = saver.files.news()? else {
+            return Ok(());
+        };
+        let mut staging = self.staging.lock();
+        let before = std::mem::replace(&mut *self.current.lock(), Arc::clone(&news));
+        staging.state = Arc::clone(&news);
+        staging.is_pending = false;
+        // Of a call while this was read, that it was made: nobody misses it.
+        staging.passed = None;
+        let _ = std::mem::take(&mut staging.group).set(Outcome::Undone);
+        let turn = self.next_turn(&mut staging);
+        drop(staging);
+        drop(saver);
+        drop(turn.wait());
+        if let Some(follow) = self.follow.get() {
+            follow(&before, &news);
+        }
+        Ok(())
     }
 
     /// Saves what waits.
@@ -217,7 +279,7 @@ impl Commits {
     }
 
     /// What is staged while this runs waits for the next one.
-    fn save_staged(&self, saver: &mut Saver) -> Result<(), store::Error> {
+    fn save_staged(&self, saver: &mut Saver) -> Result<(), SaveError> {
         let mut staging = self.staging.lock();
         let state = Arc::clone(&staging.state);
         let group = std::mem::take(&mut staging.group);
@@ -240,7 +302,7 @@ impl Commits {
                 staging.is_pending = false;
                 // Nobody else has its group's end to tell.
                 let _ = std::mem::take(&mut staging.group).set(Outcome::Undone);
-                Outcome::Failed(error.to_string())
+                Outcome::Failed(error.clone())
             }
         };
         let _ = group.set(outcome);
@@ -248,7 +310,7 @@ impl Commits {
     }
 
     /// Saves all that is not on disk. What is changed after that may be lost.
-    pub(super) fn end(&self) -> Result<(), store::Error> {
+    pub(super) fn end(&self) -> Result<(), SaveError> {
         self.settle();
         let mut saver = self.saver.lock();
         if let Some((before, after)) = self.staging.lock().passed.take() {
@@ -267,9 +329,12 @@ impl Commits {
 }
 
 impl Saver {
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
+    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
         let began = Instant::now();
         let saved = self.files.save(state);
+        if matches!(saved, Err(SaveError::Outdated)) {
+            return saved;
+        }
         self.saves.took.note(began.elapsed());
         let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err());
         if saved.is_err() {

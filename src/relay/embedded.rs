@@ -141,6 +141,7 @@ fn start_near(
         metrics_listener: None,
         ports: PublicPorts::Shared,
         port_range: None,
+        fleet: None,
         run_dir: PathBuf::from(run_dir),
         domain: "localhost".to_owned(),
         public_url: None,

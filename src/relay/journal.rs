@@ -16,6 +16,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::state::{Connector, RelayState};
+use super::store_error::StoreError;
 use crate::store::{self, DataDir, JsonFile, Locked};
 
 /// The journal.
@@ -24,17 +25,54 @@ pub(super) const JOURNAL: &str = "relay.journal";
 /// written, and is in one file for whoever copies it.
 const LARGE: u64 = 128 * 1024;
 
+/// Why a state is not kept.
+#[derive(Debug, Clone)]
+pub(super) enum SaveError {
+    /// A file is not written.
+    Files(Arc<store::Error>),
+    /// The store that is shared is away, and nothing new is promised before it is back.
+    Away(StoreError),
+    /// Another relay has changed the state that this one was made of: it is to be made again, of the one that is there.
+    Outdated,
+}
+
 /// Where the state is kept.
 pub(super) trait Keep: Send {
     /// Writes a state where the next start finds it.
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error>;
+    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError>;
+
+    /// Whether others change it too: then nothing is promised that is not saved.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// The state with what others have changed since it was saved or read last; none where they have changed nothing.
+    fn news(&mut self) -> Result<Option<Arc<RelayState>>, StoreError> {
+        Ok(None)
+    }
 
     /// `before` was changed to `state` by something that is not worth a write: the next one may have it.
     fn pass(&mut self, _before: &Arc<RelayState>, _state: &Arc<RelayState>) {}
 
     /// The last that is done: what was passed is saved, in one file.
-    fn end(&mut self, _state: &Arc<RelayState>) -> Result<(), store::Error> {
+    fn end(&mut self, _state: &Arc<RelayState>) -> Result<(), SaveError> {
         Ok(())
+    }
+}
+
+impl From<store::Error> for SaveError {
+    fn from(error: store::Error) -> Self {
+        Self::Files(Arc::new(error))
+    }
+}
+
+impl std::fmt::Display for SaveError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Files(error) => error.fmt(f),
+            Self::Away(error) => error.fmt(f),
+            Self::Outdated => f.write_str("another relay was faster, again and again"),
+        }
     }
 }
 
@@ -86,16 +124,16 @@ impl StateFiles {
 }
 
 impl Keep for StateFiles {
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
+    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
         let locked = self.home.lock()?;
         let Some(line) = self.line(state) else {
-            return self.write_all(&locked, state);
+            return Ok(self.write_all(&locked, state)?);
         };
         let appended = locked.append(JOURNAL, self.lengths.1, &line);
         if let Err(error) = appended {
             // What stands in the journal now is not known.
             self.saved = None;
-            return Err(error);
+            return Err(error.into());
         }
         self.lengths.1 += length(&line);
         self.saved = Some(Arc::clone(state));
@@ -110,12 +148,12 @@ impl Keep for StateFiles {
         }
     }
 
-    fn end(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
+    fn end(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
         if !self.is_behind && self.lengths.1 == 0 {
             return Ok(());
         }
         let locked = self.home.lock()?;
-        self.write_all(&locked, state)
+        Ok(self.write_all(&locked, state)?)
     }
 }
 
@@ -123,22 +161,22 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).expect("a length has at most 64 bits")
 }
 
-/// One line.
+/// What a state has that the one before it had not: one line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Change {
+pub(super) struct Change {
     /// [`RelayState::number`] before it and with it.
-    from: u64,
-    to: u64,
+    pub(super) from: u64,
+    pub(super) to: u64,
     /// Those that are others; none for one that is there no more.
-    connectors: BTreeMap<String, Option<Connector>>,
+    pub(super) connectors: BTreeMap<String, Option<Connector>>,
     /// All but the connectors, where that is another.
     #[serde(default)]
-    rest: Option<RelayState>,
+    pub(super) rest: Option<RelayState>,
 }
 
 impl Change {
-    fn between(before: &RelayState, after: &RelayState) -> Self {
+    pub(super) fn between(before: &RelayState, after: &RelayState) -> Self {
         let mut connectors = BTreeMap::new();
         if !after.connectors.is_shared_with(&before.connectors) {
             let is_other = |(name, connector): &(&String, &Connector)| {
@@ -166,7 +204,7 @@ impl Change {
         line
     }
 
-    fn apply(self, state: &mut RelayState) {
+    pub(super) fn apply(self, state: &mut RelayState) {
         if let Some(rest) = self.rest {
             let connectors = std::mem::take(&mut state.connectors);
             *state = RelayState { connectors, ..rest };
@@ -181,12 +219,12 @@ impl Change {
     }
 }
 
-fn to_json(document: &impl Serialize) -> Vec<u8> {
+pub(super) fn to_json(document: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(document).expect("a state has strings for its keys, and then JSON for it")
 }
 
 /// All but the connectors, whose number says nothing.
-fn rest(state: &RelayState) -> RelayState {
+pub(super) fn rest(state: &RelayState) -> RelayState {
     let mut rest = state.clone();
     rest.connectors = BTreeMap::new().into();
     rest.number = 0;

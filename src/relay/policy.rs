@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::certificates;
-use super::setup::Service;
+use super::setup::{LOOK, Service};
+use super::state::RelayState;
 use crate::http::auth::{RateLimiter, WhenFull};
 use crate::sync::Mutex;
 use crate::tunnel::remote::Remote;
@@ -70,7 +71,7 @@ impl Rates {
 impl Policy for TunnelPolicy {
     fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String> {
         let now = Instant::now();
-        let kept = self.service.password(user)?;
+        let kept = self.service.password_now(user)?;
         if kept.is_slow() && self.wrong_logins.is_exhausted(peer.ip(), now) {
             return None;
         }
@@ -87,7 +88,15 @@ impl Policy for TunnelPolicy {
             return Grant::Denied;
         }
         let urls = &self.service.urls;
-        let state = self.service.store.snapshot();
+        let mut state = self.service.store.snapshot();
+        let is_known = |state: &RelayState| {
+            let connector = state.connectors.get(holder);
+            connector.is_some_and(|connector| connector.has_port(remote.local_port))
+        };
+        // Another relay may have assigned it a moment ago.
+        if !is_known(&state) && self.service.look_now(LOOK) {
+            state = self.service.store.snapshot();
+        }
         let Some(connector) = state.connectors.get(holder) else {
             return Grant::Denied;
         };

@@ -1,7 +1,7 @@
 //! What callers are told who get nothing: the status, the message, and where the status does not say it, the reason.
 
 use super::allocator::AllocError;
-use super::call_stats::{FULL, NO_PORT, QUOTA, with_reason};
+use super::call_stats::{FULL, NO_PORT, QUOTA, STORE_AWAY, with_reason};
 use super::connector_auth::AuthError;
 use super::state::NotAllowed;
 use super::state_store;
@@ -60,6 +60,11 @@ impl From<AllocError> for ApiError {
 impl From<state_store::Error> for ApiError {
     fn from(error: state_store::Error) -> Self {
         log::debug!("refused, as the state is not saved: {error}"); // the store has said it once
+        if let state_store::Error::Shared(_) = error {
+            let message = "the store of this relay is away: what is connected goes on, and nothing new can be had before \
+                it is back; try again soon";
+            return with_reason(Self::new(503, message), STORE_AWAY);
+        }
         Self::internal("the relay cannot save its state: its log says why")
     }
 }

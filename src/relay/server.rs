@@ -15,9 +15,11 @@ use super::api;
 use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
+use super::fleet::{self, Watch};
 use super::gateway::{Gateway, GatewayConfig};
 use super::invites::Invite;
 use super::inviting::{self, Made};
+use super::joined::Joined;
 use super::metrics;
 use super::operator::Operator;
 use super::policy::TunnelPolicy;
@@ -61,6 +63,8 @@ pub struct Options {
     pub ports: PublicPorts,
     /// Which ports those are; 20000 to 29999 where none.
     pub port_range: Option<RangeInclusive<u16>>,
+    /// The store that it shares with other relays; where none, the state is in files.
+    pub fleet: Option<fleet::Options>,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
     /// Sites are labels before it.
@@ -99,6 +103,8 @@ pub struct Running {
     /// Serves the figures, where they are asked for.
     figures: Option<Server>,
     tunnels: tunnel::Server,
+    /// Looks what other relays change, where there are any.
+    watch: Option<Watch>,
     /// The invite that was made now: its token, a secret that is shown this once, and its end, RFC 3339.
     pub new_invite: Option<(Zeroizing<String>, String)>,
     /// Where the enrol token that was given is forbidden and lets nobody in: since when, RFC 3339; empty where an
@@ -173,10 +179,13 @@ impl From<io::Error> for StartError {
 /// Starts the gateway, the quick-setup API and the tunnel server.
 pub fn start(options: Options) -> Result<Running, StartError> {
     let mut set_aside = Vec::new();
-    let store = if options.begins_anew {
-        StateStore::open(&options.data, &mut set_aside)?
-    } else {
-        StateStore::open_whole(&options.data, &mut set_aside)?
+    let (store, fleet) = match &options.fleet {
+        Some(fleet) => {
+            let (store, joined) = Joined::join(&options.data, fleet)?;
+            (store, Some(joined))
+        }
+        None if options.begins_anew => (StateStore::open(&options.data, &mut set_aside)?, None),
+        None => (StateStore::open_whole(&options.data, &mut set_aside)?, None),
     };
     let keys = state_store::host_keys(&options.data, &mut set_aside)?;
     let token = match options.enrolment {
@@ -204,8 +213,10 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
     let kept = (store, SiteTable::new(&options.data));
     let rules = (options.enrolment, options.quota);
-    let service = Arc::new(Service::new(kept, urls, rules));
+    let looks = fleet.as_ref().map(Joined::looks);
+    let service = Arc::new(Service::new(kept, urls, rules, looks));
     let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
+    let watch = fleet.map(|fleet| fleet.watch(&service)).transpose()?;
     let gateway = Gateway::new(gateway, service.clone());
     let app = Arc::new(AppState {
         service: Arc::clone(&service),
@@ -236,6 +247,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         server,
         figures: figures.transpose()?,
         tunnels,
+        watch,
         new_invite: token.made,
         forbidden_token: token.forbidden,
         set_aside,
@@ -337,8 +349,10 @@ impl Running {
             server,
             figures,
             tunnels,
+            watch,
             ..
         } = self;
+        drop(watch);
         // Both at the same time, as there are two seconds for both. The thread ends with the
         // visitors' connections; where there is none, the server stops as it is dropped.
         std::thread::scope(|scope| {

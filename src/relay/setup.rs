@@ -15,6 +15,7 @@ use super::allocator::{self, AllocError, FreePort, Surroundings};
 use super::call_stats::{NO_PORT, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::connects::Connects;
+use super::fleet::Looks;
 use super::gateway::{Site, Sites};
 use super::quota::Quota;
 use super::secret::{self, SecretHash};
@@ -35,6 +36,11 @@ use crate::tunnel::server::Opener;
 const CALLS: usize = 30;
 /// Searches for a public port, each of which lost it to another call. Default 5: a port is drawn from thousands.
 const PORT_SEARCHES: usize = 5;
+
+/// Time for a look at the store before a connector is turned away. Default 2 s.
+pub(super) const LOOK: Duration = Duration::from_secs(2);
+/// The same before a visitor is told that there is no such site. Default 100 ms: whoever tries names waits for each.
+const VISITOR_LOOK: Duration = Duration::from_millis(100);
 
 /// Why a relay that others reach gives no public port unless its operator says so.
 const NO_PORTS: &str = "this relay gives no public ports, only web sites: a port on the sites' address would be a \
@@ -60,6 +66,8 @@ pub(super) struct Service {
     pub(super) opener: OnceLock<Opener>,
     /// Connectors that were let in for the first time since the relay started.
     pub(super) enrolments: AtomicU64,
+    /// Where the state is shared with other relays: asks what they have changed.
+    pub(super) looks: Option<Looks>,
 }
 
 /// Why a call gets nothing.
@@ -71,7 +79,11 @@ enum SetupError {
 
 impl Sites for Service {
     fn find(&self, site: &str) -> Option<Arc<Site>> {
-        self.sites.find(site)
+        let found = self.sites.find(site);
+        if found.is_none() && self.look_now(VISITOR_LOOK) {
+            return self.sites.find(site);
+        }
+        found
     }
 
     fn was(&self, site: &str) -> bool {
@@ -84,6 +96,7 @@ impl Service {
         (store, sites): (StateStore, SiteTable),
         urls: PublicUrls,
         (enrolment, quota): (Enrolment, Quota),
+        looks: Option<Looks>,
     ) -> Self {
         Self {
             store,
@@ -98,7 +111,14 @@ impl Service {
             answered: LogLimiter::default(),
             opener: OnceLock::new(),
             enrolments: AtomicU64::new(0),
+            looks,
         }
+    }
+
+    /// Takes over what other relays have changed; false where nothing can have come by that.
+    pub(super) fn look_now(&self, within: Duration) -> bool {
+        let looks = self.looks.as_ref();
+        looks.is_some_and(|looks| looks.look_now(within))
     }
 
     /// What was given up before this is anybody's. The clock may have been set forward, and be wrong.
@@ -162,7 +182,13 @@ impl Service {
         };
         let name = &request.connector_name;
         let now = rfc3339(SystemTime::now());
-        let admission = connector_auth::admit(&self.store.snapshot(), &request, rule, &now)
+        let admit = || connector_auth::admit(&self.store.snapshot(), &request, rule, &now);
+        let admission = match admit() {
+            // Another relay may have let it in a moment ago.
+            Err(_) if self.look_now(LOOK) => admit(),
+            admission => admission,
+        };
+        let admission = admission
             .map_err(ApiError::from)
             .inspect_err(|error| self.tell_turned_away(source, name, error))?;
         Ok((request, admission))
@@ -336,7 +362,7 @@ impl Service {
         if self.store.snapshot().is_revoked(connector) {
             return Err(AuthError::Revoked.into());
         }
-        let kept = self.password(connector);
+        let kept = self.password_now(connector);
         if !kept.is_some_and(|kept| kept.is(password)) {
             return Err(AuthError::WrongPassword.into());
         }
@@ -371,6 +397,15 @@ impl Service {
     pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
         let opener = self.opener.get();
         opener.is_some_and(|opener| opener.is_held(connector, port))
+    }
+
+    /// The same, of a connector that another relay may have let in a moment ago.
+    pub(super) fn password_now(&self, connector: &str) -> Option<SecretHash> {
+        let kept = self.password(connector);
+        if kept.is_none() && self.look_now(LOOK) {
+            return self.password(connector);
+        }
+        kept
     }
 
     /// What is kept of a connector's password.

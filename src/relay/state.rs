@@ -332,6 +332,16 @@ impl RelayState {
         kept.filter_map(|(name, revocation)| Some((name.as_str(), revocation.connector.as_ref()?)))
     }
 
+    /// Every application with its connector's name, also of those that were turned out and for whom it is kept.
+    pub(super) fn holders(&self) -> impl Iterator<Item = (&str, &Application)> {
+        let turned_out = self.turned_out();
+        self.applications()
+            .chain(turned_out.flat_map(|(name, connector)| {
+                let applications = connector.applications.iter();
+                applications.map(move |application| (name, application))
+            }))
+    }
+
     /// Whether the name of a site that nobody shares is kept for who had it.
     pub(super) fn keeps_site(&self, name: &str) -> bool {
         let turned_out = self.turned_out();
@@ -406,6 +416,11 @@ impl Connector {
     /// The application that was assigned this port.
     pub(super) fn at_port(&self, port: u16) -> Option<&Application> {
         self.applications.iter().find(|known| known.port == port)
+    }
+
+    /// Whether a tunnel of it may name this port.
+    pub(super) fn has_port(&self, port: u16) -> bool {
+        self.api_port == port || self.at_port(port).is_some()
     }
 }
 

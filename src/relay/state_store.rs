@@ -5,16 +5,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 pub(super) use super::commits::Saving;
-use super::commits::{Commits, SaveError, SaveStats, Turn};
-use super::journal::{self, JOURNAL, Keep, Replayed, StateFiles};
+use super::commits::{Commits, Follow, SaveStats, Turn};
+use super::fleet;
+use super::journal::{self, JOURNAL, Keep, Replayed, SaveError, StateFiles};
 use super::salvage::salvage;
 use super::state::{RelayState, VERSION};
-use crate::store::{self, DataDir, JsonFile, Locked};
+use super::store_error::StoreError;
+use crate::store::{self, DataDir, JsonFile, Locked, random};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
 
 /// The state.
@@ -28,6 +31,16 @@ const KEYS: [(KeyKind, &str); 2] = [
 ];
 /// Bytes of a host key file. Default 4 KiB: an EC key takes 138.
 const KEY_CAP: u64 = 4096;
+
+/// Changes of a shared state that are tried, each on what another relay has made of it meanwhile. Default 300: more than
+/// a store's answers in the time that a caller waits.
+const MOST_TRIES: u32 = 300;
+/// Those of them without a pause before.
+const TRIES_AT_ONCE: u32 = 3;
+/// What each pause is longer than the one before, at most, and the longest. Default 2 ms and 20 ms: a store takes some
+/// milliseconds for a change.
+const PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The state, in memory and on disk.
 pub(super) struct StateStore {
@@ -57,6 +70,7 @@ impl StateStore {
     }
 
     fn open_as(home: &DataDir, may_forget: bool, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
+        refuse_member(home)?;
         let file = state_file(home);
         let locked = home.lock()?;
         let journal = journal(home)?;
@@ -94,7 +108,8 @@ impl StateStore {
         })
     }
 
-    fn new(state: RelayState, files: Box<dyn Keep>) -> Self {
+    /// The state, as it is kept elsewhere.
+    pub(super) fn new(state: RelayState, files: Box<dyn Keep>) -> Self {
         let saves = Arc::<SaveStats>::default();
         Self {
             commits: Commits::new(state, files, Arc::clone(&saves)),
@@ -111,6 +126,16 @@ impl StateStore {
     /// The state as it is now.
     pub(super) fn snapshot(&self) -> Arc<RelayState> {
         self.commits.current()
+    }
+
+    /// Takes over what other relays have changed in a state that they share.
+    pub(super) fn refresh(&self) -> Result<(), StoreError> {
+        self.commits.refresh()
+    }
+
+    /// Does what follows from that; set once.
+    pub(super) fn follow_with(&self, follow: Follow) {
+        self.commits.follow_with(follow);
     }
 
     /// To change the state with.
@@ -153,15 +178,21 @@ impl Writer<'_> {
         change: impl Fn(&mut RelayState) -> Result<(T, Saving), E>,
     ) -> Result<(T, Result<(), Error>), E> {
         self.turn = None;
+        let mut tries = 0;
         loop {
+            if self.commits.is_shared() {
+                give_way(tries).map_err(Error::from)?;
+            }
             let staging = self.commits.staging();
             let mut changed = staging.copy();
             let (outcome, saving) = change(&mut changed)?;
             let Some((turn, saved)) = self.commits.commit(staging, changed, saving) else {
+                tries += 1;
                 continue;
             };
             let saved = saved.map_err(Error::from);
             return match saved {
+                Err(error @ Error::Shared(_)) => Err(error.into()),
                 Err(error) if saving == Saving::Must => Err(error.into()),
                 saved => {
                     self.turn = Some(turn);
@@ -170,6 +201,28 @@ impl Writer<'_> {
             };
         }
     }
+}
+
+/// Lets other relays go first, a little longer each time, so that of many that change one state none is always too late.
+fn give_way(tries: u32) -> Result<(), StoreError> {
+    if tries >= MOST_TRIES {
+        let why = "other relays change it all the time";
+        return Err(StoreError::Away(why.into()));
+    }
+    if tries >= TRIES_AT_ONCE {
+        let [drawn] = random::bytes::<1>();
+        let share = u32::from(drawn) + 1;
+        std::thread::sleep(LONGEST_PAUSE.min(PAUSE * tries) * share / 256);
+    }
+    Ok(())
+}
+
+/// Of a relay of a fleet nothing stands in its directory.
+fn refuse_member(home: &DataDir) -> Result<(), Error> {
+    if fleet::is_member(home) {
+        return Err(Error::OfFleet(home.dir().to_owned()));
+    }
+    Ok(())
 }
 
 fn state_file(home: &DataDir) -> JsonFile<RelayState> {
@@ -209,6 +262,7 @@ fn unreadable(error: store::Error) -> Error {
 
 /// The state as it is on disk, without the right to change it.
 pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
+    refuse_member(home)?;
     // First, since what is in it by now may be in the state's file a moment later, and no more in it.
     let journal = journal(home)?;
     let mut state = look(home)?;
@@ -280,15 +334,17 @@ fn host_key(
 #[non_exhaustive]
 pub enum Error {
     /// A file cannot be read, written or locked.
-    Store(store::Error),
+    Store(Arc<store::Error>),
+    /// The state is in a store that several relays share, and that does not do what is asked.
+    Shared(StoreError),
     /// The state was written by a later version of this program, with this number.
     Newer(u32),
     /// The file of the state is damaged.
     Unreadable(PathBuf),
     /// The journal is damaged, and may have said that somebody is turned out.
     Unsure(PathBuf),
-    /// It was to be saved together with the change of another, and what that was told is this.
-    Shared(String),
+    /// The directory is of a relay of a fleet, whose state is in a store.
+    OfFleet(PathBuf),
     /// Something has no form in which it could be kept.
     Form(String),
     /// There are as many connectors as a relay takes.
@@ -313,7 +369,10 @@ impl Error {
                 "put copies of relay.json and of it from a backup in their places; or 'postern relay recover', \
                  with the same --data, goes on with what can be read: it says what is lost"
             }
-            Self::Shared(_) => "check the owner, permissions and free space of the directory",
+            Self::Shared(error) => error.hint(),
+            Self::OfFleet(_) => {
+                "start the relay with --store, and ask while it runs; or name another directory with --data"
+            }
             Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
             Self::Invites => "'postern relay uninvite ID' makes room",
@@ -350,7 +409,13 @@ impl std::fmt::Display for Error {
                  is served, and all is left as it is",
                 path.display()
             ),
-            Self::Shared(text) | Self::Form(text) => f.write_str(text),
+            Self::Shared(error) => error.fmt(f),
+            Self::OfFleet(dir) => write!(
+                f,
+                "{} is of a relay of a fleet: its state is in the store that the fleet shares",
+                dir.display()
+            ),
+            Self::Form(text) => f.write_str(text),
             Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
             Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
         }
@@ -362,15 +427,22 @@ impl std::error::Error for Error {}
 impl From<SaveError> for Error {
     fn from(error: SaveError) -> Self {
         match error {
-            SaveError::Store(error) => Self::Store(error),
-            SaveError::Shared(why) => Self::Shared(why),
+            SaveError::Files(error) => Self::Store(error),
+            SaveError::Away(error) => Self::Shared(error),
+            SaveError::Outdated => Self::Shared(StoreError::Away(error.to_string())),
         }
     }
 }
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
-        Self::Store(error)
+        Self::Store(Arc::new(error))
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Shared(error)
     }
 }
 

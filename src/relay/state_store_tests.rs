@@ -11,8 +11,8 @@ fn open(dir: &Path) -> (StateStore, Vec<PathBuf>) {
 struct Saves<F>(F);
 
 impl<F: FnMut(&Arc<RelayState>) -> Result<(), store::Error> + Send> Keep for Saves<F> {
-    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), store::Error> {
-        (self.0)(state)
+    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
+        Ok((self.0)(state)?)
     }
 }
 

@@ -27,7 +27,9 @@ pub(crate) const PROTOCOLS: Kind = Kind::Choice(&[
 #[rustfmt::skip]
 pub(crate) mod environment {
     use super::Variable;
-    use crate::cli::args::values::{PASSWORD_VARIABLE, SERVER_VARIABLE, TOKEN_VARIABLE};
+    use crate::cli::args::values::{
+        PASSWORD_VARIABLE, SERVER_VARIABLE, STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, TOKEN_VARIABLE,
+    };
 
     const fn variable(name: &'static str, help: &'static str) -> Variable {
         Variable { name, help }
@@ -36,6 +38,8 @@ pub(crate) mod environment {
     pub(crate) const SERVER: Variable = variable(SERVER_VARIABLE, "stands for --server");
     pub(crate) const TOKEN: Variable = variable(TOKEN_VARIABLE, "stands for --enroll-token, and no other user sees it");
     pub(crate) const DB_PASS: Variable = variable(PASSWORD_VARIABLE, "stands for --db-pass, and no other user sees it");
+    pub(crate) const STORE_PASS: Variable = variable(STORE_PASS_VARIABLE, "the password of the account of --store");
+    pub(crate) const STORE_PASS_FILE: Variable = variable(STORE_PASS_FILE_VARIABLE, "a file with that");
     pub(crate) const CERTIFICATES: Variable = variable("SSL_CERT_FILE",
         "certificate authorities to trust beside the public ones, in PEM");
     pub(crate) const PROXY: Variable = variable("HTTPS_PROXY",
@@ -194,6 +198,9 @@ pub(crate) mod relay {
          names no site and nobody (default: nowhere)");
     pub(crate) const DATA: Flag = Flag::valued("data", "DIR",
         "where its state is (default: relay/ in the per-user directory)").kind(Kind::Directory);
+    pub(crate) const STORE: Flag = Flag::valued("store", "URL",
+        "share the state with other relays, in a MariaDB or MySQL database: mysql://USER@HOST:PORT,HOST:PORT/DATABASE, \
+         password in POSTERN_STORE_PASS; TLS, verified, off loopback (default: files in --data)");
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
         "print a hardened unit file for these options, and end");
     pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
@@ -206,11 +213,11 @@ pub(crate) mod relay {
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, PRINT_UNIT,
+            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
-        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER],
-        environment: &[env::HOME, env::TOKEN],
+        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER, &COPY_STORE],
+        environment: &[env::HOME, env::TOKEN, env::STORE_PASS, env::STORE_PASS_FILE, env::CERTIFICATES],
         notes: "\
 Off loopback, and behind a proxy, a new connector needs an enrol token: the
 first start prints one, and 'postern relay invite' makes more.
@@ -288,6 +295,17 @@ server in front, and name it with --public-url.",
         about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
             invite is good again too, unless it is the token that all share.",
         ..REVOKE
+    };
+    pub(crate) const COPY_STORE: Command = Command {
+        name: "relay copy-store",
+        operands: "FROM TO",
+        operand_count: 2..=2,
+        operand_kinds: &[Kind::Directory, Kind::Directory],
+        brief: "copy a relay's state from its directory to a store that relays share, or back",
+        about: "Copies a relay's state, all but host keys and figures, to where there is none: from the directory of a relay \
+            that does not run to a store, mysql://USER@HOST:PORT/DATABASE as of --store, or back.",
+        environment: &[env::STORE_PASS, env::STORE_PASS_FILE, env::CERTIFICATES],
+        ..Command::EMPTY
     };
     pub(crate) const RECOVER: Command = Command {
         name: "relay recover",

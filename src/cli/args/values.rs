@@ -11,6 +11,10 @@ pub(crate) const PASSWORD_VARIABLE: &str = "POSTERN_DB_PASS";
 pub(crate) const SERVER_VARIABLE: &str = "POSTERN_SERVER";
 /// The variable that may hold the enrol token.
 pub(crate) const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
+/// The variable that may hold the password of the store that relays share.
+pub(crate) const STORE_PASS_VARIABLE: &str = "POSTERN_STORE_PASS";
+/// The variable that may name a file with that.
+pub(crate) const STORE_PASS_FILE_VARIABLE: &str = "POSTERN_STORE_PASS_FILE";
 
 /// A variable of the environment; an empty one counts as unset, as does one that is not UTF-8.
 pub(crate) fn environment(name: &str) -> Option<String> {

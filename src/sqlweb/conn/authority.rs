@@ -6,12 +6,12 @@
 //! while such a connection is signed in.
 
 use std::cell::Cell;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm};
 
+use crate::net::trust_store;
 use crate::sqlweb::error::{DbError, io_sentence};
 use crate::sqlweb::options::TlsMode;
 
@@ -88,10 +88,10 @@ pub(super) fn is_public(key: &[u8]) -> bool {
 /// Fails where the certificates to trust cannot be read, since the driver would not say which file that was, and where
 /// the name does not count and no authority is named.
 pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
-    if tls == TlsMode::VerifyCa && named_trust_store().is_none() {
+    if tls == TlsMode::VerifyCa && trust_store::named().is_none() {
         return Err(DbError::Tls(NO_AUTHORITY.into()));
     }
-    let Some(path) = trust_store() else {
+    let Some(path) = trust_store::file() else {
         return Ok(());
     };
     std::fs::File::open(&path).map(drop).map_err(|error| {
@@ -106,29 +106,6 @@ pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
 /// What is said where the name does not count and no authority is named.
 const NO_AUTHORITY: &str =
     "--tls verify-ca asks for the authority's certificate, and SSL_CERT_FILE names none";
-
-/// `SSL_CERT_FILE`.
-fn named_trust_store() -> Option<PathBuf> {
-    let named = std::env::var_os("SSL_CERT_FILE");
-    named.filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
-/// The certificates that `--tls verify` trusts beside the built-in public ones: `SSL_CERT_FILE`, else the system's bundle.
-/// `--tls verify-ca` trusts the first alone.
-pub(super) fn trust_store() -> Option<PathBuf> {
-    if let Some(named) = named_trust_store() {
-        return Some(named);
-    }
-    [
-        "/etc/ssl/certs/ca-certificates.crt",
-        "/etc/pki/tls/certs/ca-bundle.crt",
-        "/etc/ssl/cert.pem",
-        "/etc/ssl/ca-bundle.pem",
-    ]
-    .iter()
-    .map(PathBuf::from)
-    .find(|path| path.is_file())
-}
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,7 @@ use super::driver::rows;
 use super::sha256;
 use super::socket_handle::SocketHandle;
 use super::tls_config::tls_config;
+use crate::net::trust_store;
 use crate::sqlweb::error::{DbError, LOCAL_FILE, NOT_MYSQL, io_sentence, plain};
 use crate::sqlweb::options::{Target, TlsMode};
 use crate::store::random;
@@ -233,7 +234,7 @@ impl Connector {
         SslOpts::default()
             .with_danger_accept_invalid_certs(!verifies)
             .with_danger_skip_domain_validation(self.options.tls != TlsMode::Verify)
-            .with_root_cert_path(authority::trust_store().filter(|_| verifies))
+            .with_root_cert_path(trust_store::file().filter(|_| verifies))
     }
 
     fn verifies(&self) -> bool {

@@ -9,8 +9,9 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, TrustAnchor};
 use rustls::{ClientConfig, RootCertStore};
 
-use super::authority::{check_trust_store, is_public, trust_store};
+use super::authority::{check_trust_store, is_public};
 use crate::net::certificate::Verifier;
+use crate::net::trust_store;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::TlsMode;
 
@@ -45,7 +46,7 @@ fn roots(mode: TlsMode) -> Result<RootCertStore, DbError> {
     if mode == TlsMode::Verify {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
-    if let Some(file) = trust_store() {
+    if let Some(file) = trust_store::file() {
         roots.add_parsable_certificates(certificates(&file)?);
     }
     if mode == TlsMode::VerifyCa {

@@ -5,6 +5,7 @@ mod invites;
 mod running;
 mod settings;
 mod state_dir;
+mod store;
 mod unit;
 
 use std::io;
@@ -13,8 +14,8 @@ use std::net::{SocketAddr, TcpListener};
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER, REVOKE, STATUS_URL,
-    UNINVITE,
+    ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER, REVOKE,
+    STATUS_URL, UNINVITE,
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
@@ -43,6 +44,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         (&UNINVITE, |parsed| {
             invites::uninvite(&settings::data(parsed)?, parsed.operand())
         }),
+        (&COPY_STORE, store::copy_store),
         (&RECOVER, |parsed| {
             connectors::recover(&settings::data(parsed)?)
         }),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::state_dir::of_store;
+use super::store;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
@@ -20,7 +21,7 @@ use crate::cli::args::values::{
 };
 use crate::cli::failure::Failure;
 use crate::net::Cidr;
-use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain, fleet};
 use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
@@ -59,6 +60,7 @@ pub(super) struct Settings {
     connections: Option<usize>,
     answer_time: Option<Duration>,
     quota: Quota,
+    fleet: Option<fleet::Options>,
     allow_other_users: bool,
 }
 
@@ -97,6 +99,7 @@ impl Settings {
                 sites: number(parsed, &QUOTA_SITES, &SITES)?,
                 mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
             },
+            fleet: store::options(parsed)?,
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -153,6 +156,7 @@ impl Settings {
             metrics_listener,
             ports: self.ports,
             port_range: self.port_range,
+            fleet: self.fleet,
             run_dir: run_dir.path().to_owned(),
             domain: self.domain,
             public_url: self.public_url,

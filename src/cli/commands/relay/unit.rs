@@ -5,12 +5,12 @@ use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, EXTERNAL_IP, LISTEN,
     METRICS_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES, SHARED_HOST_PORTS,
-    TRUST_PROXY, TUNNEL_LISTEN,
+    STORE, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
-const REPEATED: [&Flag; 13] = [
+const REPEATED: [&Flag; 14] = [
     &LISTEN,
     &TUNNEL_LISTEN,
     &DOMAIN,
@@ -24,6 +24,7 @@ const REPEATED: [&Flag; 13] = [
     &METRICS_LISTEN,
     &QUOTA_SITES,
     &QUOTA_MBPS,
+    &STORE,
 ];
 
 /// The unit for the user's own manager, with its state where it is without a unit.
@@ -71,6 +72,13 @@ pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
         "The first start prints an enrol token, good once: journalctl -u postern-relay. 'postern relay invite' makes more.",
         "Its state is in /var/lib/postern-relay; 'postern relay invite', 'list' and 'revoke' work on it as root, with --data.",
     ];
+    if parsed.has(&STORE) {
+        how.push(
+            "The password of --store is a credential: 'systemctl edit postern-relay', [Service], \
+             LoadCredential=store:/etc/postern/store-password and \
+             Environment=POSTERN_STORE_PASS_FILE=%d/store",
+        );
+    }
     if parsed.has(&DATA) {
         how.push("--data is left out: the service's directory is its own.");
     }

@@ -1,0 +1,98 @@
+//! The store that relays share: where it is, its password, and a state that is moved there or back.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use zeroize::Zeroizing;
+
+use super::running::of_state;
+use super::state_dir::claim;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::relay::{COMMAND, COPY_STORE, STORE};
+use crate::cli::args::values::{STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, environment};
+use crate::cli::failure::Failure;
+use crate::cli::output::print;
+use crate::relay::fleet::{Options, Place, StoreUrl, copy};
+use crate::store::{DataDir, Instance};
+
+/// Bytes of a file with the password, at most.
+const PASSWORD_CAP: u64 = 4096;
+
+/// The store that the flags name.
+pub(super) fn options(parsed: &Parsed) -> Result<Option<Options>, Failure> {
+    let Some(text) = parsed.value(&STORE) else {
+        return Ok(None);
+    };
+    let store = text.parse::<StoreUrl>().map_err(|error| {
+        // One with a password is not repeated.
+        COMMAND.usage(format!("--store: {error}"))
+    })?;
+    let password = password()?;
+    Ok(Some(Options { store, password }))
+}
+
+/// Of the account, from the environment; empty where nothing is said.
+fn password() -> Result<Zeroizing<String>, Failure> {
+    let given = environment(STORE_PASS_VARIABLE).map(Zeroizing::new);
+    let Some(path) = environment(STORE_PASS_FILE_VARIABLE) else {
+        return Ok(given.unwrap_or_default());
+    };
+    if given.is_some() {
+        return Err(Failure::usage(format!(
+            "{STORE_PASS_VARIABLE} and {STORE_PASS_FILE_VARIABLE} are both set"
+        ))
+        .hint("leave one of them away"));
+    }
+    let mut read = Zeroizing::new(String::new());
+    File::open(&path)
+        .and_then(|file| file.take(PASSWORD_CAP).read_to_string(&mut read))
+        .map_err(|error| {
+            Failure::operation(format!("{STORE_PASS_FILE_VARIABLE}: {path}: {error}"))
+                .hint("name a file that this user can read, with the password alone in it")
+        })?;
+    let password = read.strip_suffix('\n').unwrap_or(&read);
+    let password = password.strip_suffix('\r').unwrap_or(password);
+    Ok(Zeroizing::new(password.to_owned()))
+}
+
+/// Copies a state from a directory or store to an empty one.
+pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
+    let [from, to] = parsed.operands() else {
+        return Err(COPY_STORE.usage("give two places: FROM and TO"));
+    };
+    if from == to {
+        return Err(COPY_STORE.usage("FROM and TO are the same"));
+    }
+    let (from, to) = (place(from)?, place(to)?);
+    // Nobody changes what is copied, or what is copied to.
+    let _of_from = held(&from)?;
+    let _of_to = held(&to)?;
+    let [connectors, revoked, invites] = copy(&from, &to).map_err(|error| of_state(&error))?;
+    print(&format!(
+        "copied: connectors: {connectors}, revoked: {revoked}, invites: {invites}\n\
+         {from} stays as it is. Host keys are not copied: each relay has its own.\n"
+    ))
+}
+
+/// One that is not there yet is made by who writes in it.
+fn held(place: &Place) -> Result<Option<Instance>, Failure> {
+    match place {
+        Place::Directory(data) if data.dir().exists() => claim(data).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn place(text: &str) -> Result<Place, Failure> {
+    if StoreUrl::is_meant(text) {
+        let url = text.parse::<StoreUrl>();
+        let url = url.map_err(|error| COPY_STORE.usage(error.to_string()))?;
+        return Ok(Place::Store(url, password()?));
+    }
+    if text.is_empty() || text.contains("://") {
+        let message = "give a relay's directory, or mysql://USER@HOST:PORT/DATABASE";
+        return Err(COPY_STORE.usage(message));
+    }
+    let dir =
+        std::path::absolute(text).map_err(|error| COPY_STORE.usage(format!("{text}: {error}")))?;
+    Ok(Place::Directory(DataDir::at(dir)))
+}

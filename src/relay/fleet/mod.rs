@@ -1,0 +1,26 @@
+//! Several relays with one state, which is in a database that they share.
+//!
+//! ```text
+//! setup ── state_store ── commits ──┬── journal                          (a single relay: files)
+//!                                   └── shared_state ── store ── session ── a server of the database
+//! watch ── news ── commits ── follow ── sites, tunnels                   (what other relays have changed)
+//! ```
+//!
+//! Each relay has the whole state in memory, serves from that, and goes on serving while the store is away; what is new
+//! is promised when it stands in the store.
+
+mod member_id;
+mod options;
+mod presence;
+mod shared_state;
+mod store;
+mod watch;
+mod whole;
+
+pub use options::Options;
+pub use store::{InvalidStoreUrl, StoreUrl};
+pub use whole::{Place, copy};
+
+pub(super) use member_id::is_member;
+pub(super) use shared_state::{Opened, Watching};
+pub(super) use watch::{Looks, Watch, Watched};

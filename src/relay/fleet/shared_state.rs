@@ -1,0 +1,115 @@
+//! The state in the store, in the place of the files.
+
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::member_id;
+use super::options::Options;
+use super::presence::Presence;
+use super::store::{Commit, Committed, News, Session};
+use crate::relay::journal::{Keep, SaveError};
+use crate::relay::state::RelayState;
+use crate::relay::state_store::Error;
+use crate::relay::store_error::StoreError;
+use crate::store::DataDir;
+
+/// The state in the store.
+pub(in crate::relay) struct SharedState {
+    session: Session,
+    /// What stands there, but for what was passed.
+    saved: Arc<RelayState>,
+    presence: Arc<Presence>,
+}
+
+/// What a relay of a fleet begins with.
+pub(in crate::relay) struct Opened {
+    pub(in crate::relay) state: RelayState,
+    pub(in crate::relay) keep: SharedState,
+    /// What all relays of the fleet know.
+    pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
+    pub(super) presence: Arc<Presence>,
+    pub(in crate::relay) watching: Watching,
+}
+
+/// For who looks what is new.
+pub(in crate::relay) struct Watching {
+    /// The relay's name among all.
+    pub(super) id: String,
+    pub(super) session: Session,
+}
+
+impl Opened {
+    /// Reads the state, and makes the tables where there are none.
+    pub(in crate::relay) fn open(home: &DataDir, options: &Options) -> Result<Self, Error> {
+        let session = |of: fn(_, _) -> Session| of(options.store.clone(), options.password.clone());
+        let mut making = session(Session::making);
+        let state = making.whole()?;
+        let secret = making.secret()?;
+        let presence = Arc::<Presence>::default();
+        Ok(Self {
+            keep: SharedState {
+                session: making,
+                saved: Arc::new(state.clone()),
+                presence: Arc::clone(&presence),
+            },
+            state,
+            secret,
+            presence,
+            watching: Watching {
+                id: member_id::of(home)?,
+                session: session(Session::new),
+            },
+        })
+    }
+}
+
+impl Keep for SharedState {
+    fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
+        self.presence.check()?;
+        let committed = self.session.commit(&Commit::new(&self.saved, state));
+        self.presence.note(&committed);
+        match committed? {
+            Committed::Done => {
+                self.saved = Arc::clone(state);
+                Ok(())
+            }
+            Committed::Outdated => Err(SaveError::Outdated),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn news(&mut self) -> Result<Option<Arc<RelayState>>, StoreError> {
+        self.presence.check()?;
+        let news = self.session.news(self.saved.number);
+        self.presence.note(&news);
+        let state = match news? {
+            News::Nothing => return Ok(None),
+            News::Changes(changes) => {
+                let mut state = RelayState::clone(&self.saved);
+                for change in changes {
+                    change.apply(&mut state);
+                }
+                state
+            }
+            News::Whole(state) => *state,
+        };
+        self.saved = Arc::new(state);
+        Ok(Some(Arc::clone(&self.saved)))
+    }
+
+    fn pass(&mut self, before: &Arc<RelayState>, state: &Arc<RelayState>) {
+        if Arc::ptr_eq(&self.saved, before) {
+            self.saved = Arc::clone(state);
+        }
+    }
+}
+
+impl From<StoreError> for SaveError {
+    fn from(error: StoreError) -> Self {
+        Self::Away(error)
+    }
+}

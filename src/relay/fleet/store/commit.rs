@@ -1,0 +1,215 @@
+//! One change of the state, as one transaction.
+
+use std::collections::BTreeMap;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::server_error::Trouble;
+use super::session::Session;
+use crate::relay::journal::{Change, rest, to_json};
+use crate::relay::state::RelayState;
+use crate::relay::store_error::StoreError;
+use crate::store::random;
+
+/// Changes that are kept for relays that lag behind; one that lags further reads all. Default 2,000.
+const KEPT: u64 = 2000;
+/// Each so many changes those that are older are taken away.
+const SWEPT_EACH: u64 = 64;
+
+/// What a change needs of the store.
+pub(in crate::relay::fleet) struct Commit {
+    from: u64,
+    to: u64,
+    id: String,
+    body: String,
+    /// None for one that is there no more.
+    connectors: Vec<(String, Option<String>)>,
+    rest: Option<String>,
+    sites: Moves<String>,
+    ports: Moves<u16>,
+}
+
+/// What was given to whom, and what nobody has any more.
+struct Moves<K> {
+    gone: Vec<K>,
+    given: Vec<(K, String)>,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::relay::fleet) enum Committed {
+    /// It is in the store.
+    Done,
+    /// The store has another state than the one that it was made of.
+    Outdated,
+}
+
+impl Commit {
+    /// From one state to another.
+    pub(in crate::relay::fleet) fn new(before: &RelayState, after: &RelayState) -> Self {
+        let change = Change::between(before, after);
+        let connectors = change.connectors.iter();
+        let connectors = connectors.map(|(name, one)| (name.clone(), one.as_ref().map(text)));
+        let (names, ports) = (sites(after), ports(after));
+        Self {
+            from: change.from,
+            to: change.to,
+            id: random::token(),
+            body: text(&change),
+            connectors: connectors.collect(),
+            rest: change.rest.as_ref().map(text),
+            sites: moves(sites(before), names),
+            ports: moves(self::ports(before), ports),
+        }
+    }
+
+    /// All of a state, into a store that has none.
+    pub(in crate::relay::fleet) fn whole(state: &RelayState) -> Self {
+        let to = state.number.max(1);
+        // Made of no state that a relay has: each reads all.
+        let change = Change {
+            from: to,
+            to,
+            connectors: BTreeMap::new(),
+            rest: None,
+        };
+        Self {
+            to,
+            body: text(&change),
+            rest: Some(text(&rest(state))),
+            ..Self::new(&RelayState::default(), state)
+        }
+    }
+}
+
+fn text(document: &impl serde::Serialize) -> String {
+    String::from_utf8(to_json(document)).expect("JSON is text")
+}
+
+/// Whose each name of a site is, also of those that are kept for who had them.
+fn sites(state: &RelayState) -> BTreeMap<String, String> {
+    let held = state.holders().filter_map(|(connector, application)| {
+        let site = application.site.as_ref()?;
+        Some((site.name.clone(), connector.to_owned()))
+    });
+    let kept = state.reserved.iter();
+    let kept = kept.filter_map(|kept| Some((kept.site.clone()?, kept.connector.clone())));
+    // What is held is the holder's, also where it is noted as kept.
+    kept.chain(held).collect()
+}
+
+/// The same of ports and numbers.
+fn ports(state: &RelayState) -> BTreeMap<u16, String> {
+    let held = state.holders();
+    let held = held.map(|(connector, application)| (application.port, connector.to_owned()));
+    let known = state.connectors.iter();
+    let known = known.map(|(name, connector)| (name.as_str(), connector));
+    let own = known.chain(state.turned_out());
+    let own = own.map(|(name, connector)| (connector.api_port, name.to_owned()));
+    let kept = state.reserved.iter();
+    let kept = kept.filter_map(|kept| Some((kept.port?, kept.connector.clone())));
+    kept.chain(held).chain(own).collect()
+}
+
+fn moves<K: Ord + Clone>(before: BTreeMap<K, String>, after: BTreeMap<K, String>) -> Moves<K> {
+    let stays = |key: &K, of: &String, others: &BTreeMap<K, String>| others.get(key) == Some(of);
+    let gone = before.iter().filter(|(key, of)| !stays(key, of, &after));
+    let given = after.iter().filter(|(key, of)| !stays(key, of, &before));
+    Moves {
+        gone: gone.map(|(key, _)| key.clone()).collect(),
+        given: given.map(|(key, of)| (key.clone(), of.clone())).collect(),
+    }
+}
+
+impl Session {
+    /// Makes a change. An error says that it is not known to be made.
+    pub(in crate::relay::fleet) fn commit(
+        &mut self,
+        commit: &Commit,
+    ) -> Result<Committed, StoreError> {
+        let committed = self.ask(|conn| match attempt(conn, commit) {
+            // Names and ports are as the state has them, so the state is another one.
+            Err(Trouble::Taken) => {
+                conn.query_drop("ROLLBACK")?;
+                Ok(Committed::Outdated)
+            }
+            Err(Trouble::Again(why)) => {
+                conn.query_drop("ROLLBACK")?;
+                Err(Trouble::Again(why))
+            }
+            outcome => outcome,
+        })?;
+        if committed == Committed::Done && commit.to.is_multiple_of(SWEPT_EACH) {
+            self.sweep(commit.to.saturating_sub(KEPT));
+        }
+        Ok(committed)
+    }
+
+    /// Best effort: the next one does it too.
+    fn sweep(&mut self, before: u64) {
+        let delete = "DELETE FROM postern_changes WHERE number < ? LIMIT 1000";
+        let swept = self.ask(|conn| Ok(conn.exec_drop(delete, (before,))?));
+        if let Err(error) = swept {
+            log::debug!("old changes stay in the store: {error}");
+        }
+    }
+}
+
+fn attempt(conn: &mut Conn, commit: &Commit) -> Result<Committed, Trouble> {
+    conn.query_drop("START TRANSACTION")?;
+    let raise = "UPDATE postern_fleet SET number = ? WHERE id = 1 AND number = ?";
+    conn.exec_drop(raise, (commit.to, commit.from))?;
+    if conn.affected_rows() == 0 {
+        conn.query_drop("ROLLBACK")?;
+        return read_back(conn, commit);
+    }
+    let note = "INSERT INTO postern_changes (number, id, body) VALUES (?, ?, ?)";
+    conn.exec_drop(note, (commit.to, &commit.id, &commit.body))?;
+    for (name, body) in &commit.connectors {
+        match body {
+            Some(body) => conn.exec_drop(
+                "REPLACE INTO postern_connectors (name, body) VALUES (?, ?)",
+                (name, body),
+            )?,
+            None => conn.exec_drop("DELETE FROM postern_connectors WHERE name = ?", (name,))?,
+        }
+    }
+    if let Some(rest) = &commit.rest {
+        conn.exec_drop(
+            "REPLACE INTO postern_rest (id, body) VALUES (1, ?)",
+            (rest,),
+        )?;
+    }
+    for name in &commit.sites.gone {
+        conn.exec_drop("DELETE FROM postern_sites WHERE name = ?", (name,))?;
+    }
+    for given in &commit.sites.given {
+        conn.exec_drop(
+            "INSERT INTO postern_sites (name, connector) VALUES (?, ?)",
+            given,
+        )?;
+    }
+    for port in &commit.ports.gone {
+        conn.exec_drop("DELETE FROM postern_ports WHERE port = ?", (port,))?;
+    }
+    for given in &commit.ports.given {
+        conn.exec_drop(
+            "INSERT INTO postern_ports (port, connector) VALUES (?, ?)",
+            given,
+        )?;
+    }
+    conn.query_drop("COMMIT")?;
+    Ok(Committed::Done)
+}
+
+/// Whether it was made before, and the answer to that was lost.
+fn read_back(conn: &mut Conn, commit: &Commit) -> Result<Committed, Trouble> {
+    let read = "SELECT id FROM postern_changes WHERE number = ?";
+    let id: Option<String> = conn.exec_first(read, (commit.to,))?;
+    Ok(if id.as_ref() == Some(&commit.id) {
+        Committed::Done
+    } else {
+        Committed::Outdated
+    })
+}

@@ -1,0 +1,101 @@
+//! The state as it stands in the store.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, TxOpts};
+use zeroize::Zeroizing;
+
+use super::server_error::Trouble;
+use super::session::Session;
+use crate::relay::journal::Change;
+use crate::relay::state::{Connector, RelayState};
+use crate::relay::store_error::StoreError;
+
+/// What has come since a number.
+pub(in crate::relay::fleet) enum News {
+    Nothing,
+    /// In their order, the first of them made of the state with that number.
+    Changes(Vec<Change>),
+    /// All there is, where that is not known in changes.
+    Whole(Box<RelayState>),
+}
+
+impl Session {
+    /// The number of the last change.
+    pub(in crate::relay::fleet) fn number(&mut self) -> Result<u64, StoreError> {
+        let number = self.ask(|conn| Ok(conn.query_first(NUMBER)?))?;
+        number.ok_or_else(|| damaged("postern_fleet has no row"))
+    }
+
+    /// The secret that the relays of the fleet share.
+    pub(in crate::relay::fleet) fn secret(&mut self) -> Result<Zeroizing<[u8; 32]>, StoreError> {
+        let secret: Option<Vec<u8>> = self
+            .ask(|conn| Ok(conn.query_first("SELECT secret FROM postern_fleet WHERE id = 1")?))?;
+        let secret = Zeroizing::new(secret.unwrap_or_default());
+        let secret = <[u8; 32]>::try_from(&**secret).ok();
+        let secret =
+            secret.ok_or_else(|| damaged("the secret of postern_fleet has not 32 bytes"))?;
+        Ok(Zeroizing::new(secret))
+    }
+
+    /// What has come since the state had this number.
+    pub(in crate::relay::fleet) fn news(&mut self, known: u64) -> Result<News, StoreError> {
+        let number = self.number()?;
+        if number == known {
+            return Ok(News::Nothing);
+        }
+        let since = "SELECT body FROM postern_changes WHERE number > ? ORDER BY number";
+        let bodies: Vec<String> = self.ask(|conn| Ok(conn.exec(since, (known,))?))?;
+        let mut changes = Vec::with_capacity(bodies.len());
+        let mut at = known;
+        for body in bodies {
+            let change: Change = read(&body, "postern_changes")?;
+            if change.from != at {
+                break;
+            }
+            at = change.to;
+            changes.push(change);
+        }
+        if at < number || changes.is_empty() {
+            // Behind by more than is kept, or the store is another one than it was.
+            return Ok(News::Whole(Box::new(self.whole()?)));
+        }
+        Ok(News::Changes(changes))
+    }
+
+    /// All of it, as it is at one moment.
+    pub(in crate::relay::fleet) fn whole(&mut self) -> Result<RelayState, StoreError> {
+        let (number, rest, connectors) = self.ask(rows)?;
+        let mut state: RelayState = match rest {
+            Some(rest) => read(&rest, "postern_rest")?,
+            None => RelayState::default(),
+        };
+        state.number = number.ok_or_else(|| damaged("postern_fleet has no row"))?;
+        for (name, body) in connectors {
+            let connector: Connector = read(&body, "postern_connectors")?;
+            state.connectors.insert(name, connector);
+        }
+        Ok(state)
+    }
+}
+
+const NUMBER: &str = "SELECT number FROM postern_fleet WHERE id = 1";
+
+type Rows = (Option<u64>, Option<String>, Vec<(String, String)>);
+
+fn rows(conn: &mut Conn) -> Result<Rows, Trouble> {
+    let mut at_once =
+        conn.start_transaction(TxOpts::default().set_with_consistent_snapshot(true))?;
+    let number = at_once.query_first(NUMBER)?;
+    let rest = at_once.query_first("SELECT body FROM postern_rest WHERE id = 1")?;
+    let connectors = at_once.query("SELECT name, body FROM postern_connectors")?;
+    at_once.commit()?;
+    Ok((number, rest, connectors))
+}
+
+fn read<T: serde::de::DeserializeOwned>(body: &str, table: &str) -> Result<T, StoreError> {
+    serde_json::from_str(body).map_err(|error| damaged(&format!("{table}: {error}")))
+}
+
+fn damaged(what: &str) -> StoreError {
+    StoreError::Damaged(what.to_owned())
+}

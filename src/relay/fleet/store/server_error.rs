@@ -1,0 +1,100 @@
+//! What an error of a database server means for who asked. Pure.
+
+use mysql::{DriverError, Error, MySqlError};
+
+/// What an error means for who asked.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Another transaction was first; the same may be asked again, here.
+    Again(String),
+    /// A unique key is another's.
+    Taken,
+    /// This server does not do it now, or is not reached; another one may.
+    Elsewhere(String),
+    /// The account may not, here or elsewhere.
+    Denied(String),
+}
+
+/// Deadlock, or a certification that another node's transaction won; lock wait timeout; record changed since it was read
+/// (MariaDB).
+const AGAIN: [u16; 3] = [1213, 1205, 1020];
+/// Duplicate key.
+const TAKEN: u16 = 1062;
+/// No rights (database, sign-in, statement, table, column, privilege), no such database, sign-in refused without a
+/// password, host not allowed.
+const DENIED: [u16; 9] = [1044, 1045, 1142, 1143, 1227, 1049, 1698, 1130, 1370];
+/// Unknown variable.
+const UNKNOWN_VARIABLE: u16 = 1193;
+/// No such table.
+const NO_TABLE: u16 = 1146;
+
+impl From<Error> for Trouble {
+    /// Codes that are not known are as those that say that a server is not ready (1047), takes no writes (1290, 1792,
+    /// 1836), is full (1040, 1203), goes down (1053), or has ended the statement (1317, 1927, 1180): another may do it.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::MySqlError(error) if AGAIN.contains(&error.code) => Self::Again(text(&error)),
+            Error::MySqlError(error) if error.code == TAKEN => Self::Taken,
+            Error::MySqlError(error) if DENIED.contains(&error.code) => Self::Denied(text(&error)),
+            Error::MySqlError(error) => Self::Elsewhere(text(&error)),
+            Error::DriverError(
+                error @ (DriverError::UnknownAuthPlugin(_)
+                | DriverError::OldMysqlPasswordDisabled
+                | DriverError::CleartextPluginDisabled
+                | DriverError::TlsNotSupported),
+            ) => Self::Denied(error.to_string()),
+            error => Self::Elsewhere(error.to_string()),
+        }
+    }
+}
+
+fn text(error: &MySqlError) -> String {
+    format!("{} ({})", error.message.trim(), error.code)
+}
+
+fn has_code(error: &Error, code: u16) -> bool {
+    matches!(error, Error::MySqlError(error) if error.code == code)
+}
+
+/// Whether a variable is not known to a server: it is no node of a Galera cluster.
+pub(super) fn is_unknown_variable(error: &Error) -> bool {
+    has_code(error, UNKNOWN_VARIABLE)
+}
+
+/// Whether the tables are not there.
+pub(super) fn is_no_table(error: &Error) -> bool {
+    has_code(error, NO_TABLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: u16) -> Trouble {
+        let (state, message) = ("HY000".to_owned(), "m".to_owned());
+        Error::MySqlError(MySqlError {
+            state,
+            message,
+            code,
+        })
+        .into()
+    }
+
+    #[test]
+    fn each_kind_has_its_codes_and_what_is_not_known_is_tried_elsewhere() {
+        for code in [1213, 1205, 1020] {
+            assert!(matches!(of(code), Trouble::Again(_)), "{code}");
+        }
+        assert!(matches!(of(1062), Trouble::Taken));
+        for code in [1045, 1044, 1142, 1049] {
+            assert!(matches!(of(code), Trouble::Denied(_)), "{code}");
+        }
+        for code in [
+            1047, 1290, 1836, 1792, 1040, 1203, 1053, 1317, 1927, 1180, 9999,
+        ] {
+            assert!(matches!(of(code), Trouble::Elsewhere(_)), "{code}");
+        }
+        let lost = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(matches!(Error::from(lost).into(), Trouble::Elsewhere(_)));
+    }
+}

@@ -1,0 +1,122 @@
+//! One connection to the store at a time, to whichever of its servers serves.
+
+use std::time::{Duration, Instant};
+
+use mysql::Conn;
+use zeroize::Zeroizing;
+
+use super::dial::dial;
+use super::schema;
+use super::server_error::Trouble;
+use super::url::StoreUrl;
+use crate::relay::store_error::StoreError;
+
+/// Time in which something is tried, at each server and again: a caller waits that long. Default 4 s.
+const WITHIN: Duration = Duration::from_secs(4);
+/// Pause before the same is asked of the same server again. Default 5 ms: transactions are as short.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Pause after each server was tried. Default 100 ms: a cluster elects within some of them.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// One connection to the store at a time.
+pub(in crate::relay::fleet) struct Session {
+    url: StoreUrl,
+    password: Zeroizing<String>,
+    conn: Option<Conn>,
+    /// Servers that were dialled or given up so far.
+    turn: usize,
+    /// Whether tables that are missing are made.
+    makes: bool,
+}
+
+impl Session {
+    /// Nothing is dialled before something is asked.
+    pub(in crate::relay::fleet) fn new(url: StoreUrl, password: Zeroizing<String>) -> Self {
+        Self {
+            url,
+            password,
+            conn: None,
+            turn: 0,
+            makes: false,
+        }
+    }
+
+    /// The same, which makes the tables where they are missing.
+    pub(in crate::relay::fleet) fn making(url: StoreUrl, password: Zeroizing<String>) -> Self {
+        Self {
+            makes: true,
+            ..Self::new(url, password)
+        }
+    }
+
+    /// Asks until there is an answer, at one server after the other, or the time is over. What is asked may be asked
+    /// more than once.
+    pub(super) fn ask<T>(
+        &mut self,
+        mut ask: impl FnMut(&mut Conn) -> Result<T, Trouble>,
+    ) -> Result<T, StoreError> {
+        let until = Instant::now() + WITHIN;
+        loop {
+            let why = match self.try_once(&mut ask) {
+                Ok(answer) => return answer,
+                Err(Trouble::Denied(why)) => {
+                    self.conn = None;
+                    return Err(StoreError::Denied(format!("{}: {why}", self.place())));
+                }
+                Err(Trouble::Again(why)) => {
+                    std::thread::sleep(PAUSE);
+                    why
+                }
+                Err(Trouble::Taken) => "a key is taken".to_owned(),
+                Err(Trouble::Elsewhere(why)) => {
+                    let why = format!("{}: {why}", self.place());
+                    self.conn = None;
+                    self.turn += 1;
+                    if self.turn.is_multiple_of(self.url.hosts.len()) {
+                        std::thread::sleep(ROUND);
+                    }
+                    why
+                }
+            };
+            if Instant::now() >= until {
+                return Err(StoreError::Away(why));
+            }
+        }
+    }
+
+    fn try_once<T>(
+        &mut self,
+        ask: &mut impl FnMut(&mut Conn) -> Result<T, Trouble>,
+    ) -> Result<Result<T, StoreError>, Trouble> {
+        let conn = match &mut self.conn {
+            Some(conn) => conn,
+            none => {
+                let mut hosts = self
+                    .url
+                    .hosts
+                    .iter()
+                    .cycle()
+                    .skip(self.turn % self.url.hosts.len());
+                let host = hosts.next().expect("a store has a host");
+                let mut conn = dial(&self.url, &self.password, host)?;
+                if let Err(error) = schema::ensure(&mut conn, self.makes)? {
+                    return Ok(Err(error));
+                }
+                none.insert(conn)
+            }
+        };
+        ask(conn).map(Ok)
+    }
+
+    /// The server that is asked.
+    fn place(&self) -> String {
+        let mut hosts = self
+            .url
+            .hosts
+            .iter()
+            .cycle()
+            .skip(self.turn % self.url.hosts.len());
+        let (host, port) = hosts.next().expect("a store has a host");
+        crate::net::authority::authority(host, *port)
+    }
+}

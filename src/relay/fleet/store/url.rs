@@ -1,0 +1,145 @@
+//! `mysql://USER@HOST[:PORT],…/DATABASE`: where the store is. The password is not in it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::net::authority::{self, authority, is_host, split};
+use crate::net::percent::decode;
+
+/// The port where none is named.
+const PORT: u16 = 3306;
+const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
+
+/// The servers of one store, the account, and the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreUrl {
+    pub(super) user: String,
+    /// In the order in which they are tried; never empty.
+    pub(super) hosts: Vec<(String, u16)>,
+    pub(super) database: String,
+}
+
+/// Why something is no address of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidStoreUrl(&'static str);
+
+impl StoreUrl {
+    /// Whether a text is meant as one, and not as a directory.
+    pub fn is_meant(text: &str) -> bool {
+        SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = InvalidStoreUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidStoreUrl> {
+        let form = "give mysql://USER@HOST:PORT,HOST:PORT/DATABASE";
+        let mut schemes = SCHEMES.iter();
+        let rest = schemes.find_map(|scheme| text.strip_prefix(scheme));
+        let (before, database) = rest
+            .and_then(|rest| rest.split_once('/'))
+            .ok_or(InvalidStoreUrl(form))?;
+        let (user, hosts) = before.rsplit_once('@').ok_or(InvalidStoreUrl(form))?;
+        if user.contains(':') {
+            return Err(InvalidStoreUrl(
+                "other users of this machine can see a password there: give it in POSTERN_STORE_PASS, or in a file that \
+                 POSTERN_STORE_PASS_FILE names",
+            ));
+        }
+        if database.contains(['?', '#', '/']) {
+            return Err(InvalidStoreUrl(
+                "nothing follows the database: TLS is used, and verified, wherever a host is not on loopback",
+            ));
+        }
+        let text = |part: &str| {
+            let decoded = decode(part).filter(|text| !text.is_empty())?;
+            String::from_utf8(decoded.to_vec()).ok()
+        };
+        let (user, database) = text(user)
+            .zip(text(database))
+            .ok_or(InvalidStoreUrl(form))?;
+        let hosts: Option<Vec<_>> = hosts.split(',').map(host).collect();
+        let hosts = hosts.ok_or(InvalidStoreUrl(form))?;
+        Ok(Self {
+            user,
+            hosts,
+            database,
+        })
+    }
+}
+
+/// Host and port; an IPv6 address is in brackets.
+fn host(text: &str) -> Option<(String, u16)> {
+    let (host, port) = split(text)?;
+    let port = match port {
+        Some(port) => authority::port(port)?,
+        None => PORT,
+    };
+    is_host(host).then(|| (host.to_owned(), port))
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<_> = self
+            .hosts
+            .iter()
+            .map(|(host, port)| authority(host, *port))
+            .collect();
+        write!(
+            f,
+            "mysql://{}@{}/{}",
+            self.user,
+            hosts.join(","),
+            self.database
+        )
+    }
+}
+
+impl fmt::Display for InvalidStoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for InvalidStoreUrl {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_ports_and_names_may_be_encoded() {
+        let url: StoreUrl = "mysql://re%40lay@db1,db2:3307,[::1]:3308,[::2]/fleet%20one"
+            .parse()
+            .unwrap();
+        let hosts = [("db1", 3306), ("db2", 3307), ("::1", 3308), ("::2", 3306)];
+        let hosts: Vec<_> = hosts.map(|(host, port)| (host.to_owned(), port)).into();
+        assert_eq!(url.hosts, hosts);
+        assert_eq!((&*url.user, &*url.database), ("re@lay", "fleet one"));
+    }
+
+    #[test]
+    fn what_cannot_be_one_is_refused_with_the_form() {
+        for text in [
+            "mysql://db/postern",
+            "mysql://u@/postern",
+            "mysql://u@db",
+            "mysql://u@db/",
+            "mysql://u@db:0/p",
+            "mysql://u@db:x/p",
+            "mysql://u@db,/p",
+            "mysql://@db/p",
+            "mysql://u@[db]/p",
+            "mysql://u@d b/p",
+            "postgres://u@db/p",
+            "",
+        ] {
+            let error = text.parse::<StoreUrl>().unwrap_err().to_string();
+            assert!(error.contains("mysql://USER@HOST"), "{text}: {error}");
+        }
+        let error = |text: &str| text.parse::<StoreUrl>().unwrap_err().to_string();
+        assert!(error("mysql://u:secret@db/p").contains("POSTERN_STORE_PASS"));
+        assert!(error("mysql://u@db/p?tls=off").contains("TLS is used"));
+    }
+}

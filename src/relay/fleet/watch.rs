@@ -1,0 +1,202 @@
+//! A thread that looks what other relays have changed, and says that this one is there.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use super::presence::Presence;
+use super::shared_state::{Opened, Watching};
+use super::store::{MemberRow, Session};
+use crate::relay::store_error::StoreError;
+use crate::store::random;
+use crate::sync::{Condvar, Mutex};
+
+/// Pause between two looks. Default 500 ms: what is changed at another relay is known here within that.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Pause between two beats. Default 5 s.
+const BEAT: Duration = Duration::from_secs(5);
+/// Bytes of the thread's stack; code that is not optimised needs more.
+const STACK: usize = if cfg!(debug_assertions) { 2048 } else { 512 } * 1024;
+
+/// Looks that were asked for.
+#[derive(Default)]
+struct Tickets {
+    asked: u64,
+    /// Those that were asked for before the last look began.
+    done: u64,
+    is_over: bool,
+}
+
+/// Asks for a look at the store.
+#[derive(Clone)]
+pub(in crate::relay) struct Looks {
+    tickets: Arc<(Mutex<Tickets>, Condvar)>,
+    presence: Arc<Presence>,
+}
+
+impl Looks {
+    /// Looks now, and waits for that; false where the store does not say in time what is new.
+    pub(in crate::relay) fn look_now(&self, within: Duration) -> bool {
+        if self.presence.check().is_err() {
+            return false;
+        }
+        let until = Instant::now() + within;
+        let (tickets, changed) = &*self.tickets;
+        let mut held = tickets.lock();
+        held.asked += 1;
+        let mine = held.asked;
+        changed.notify_all();
+        while held.done < mine && !held.is_over {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            held = changed.wait_timeout(held, left);
+        }
+        self.presence.check().is_ok()
+    }
+
+    /// Whether the store is there.
+    pub(in crate::relay) fn is_there(&self) -> bool {
+        self.presence.check().is_ok()
+    }
+}
+
+/// The thread.
+pub(in crate::relay) struct Watch {
+    looks: Looks,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a watch needs of the relay.
+pub(in crate::relay) struct Watched {
+    /// The number of the state that it has.
+    pub(in crate::relay) number: Box<dyn Fn() -> u64 + Send>,
+    /// Takes over what is new.
+    pub(in crate::relay) refresh: Box<dyn Fn() -> Result<(), StoreError> + Send>,
+    /// What the relay says of itself: JSON.
+    pub(in crate::relay) body: Box<dyn Fn() -> String + Send>,
+    /// Is told of all relays: id, beat and what they say.
+    pub(in crate::relay) seen: Box<dyn FnMut(Vec<(String, u64, String)>) + Send>,
+}
+
+impl Looks {
+    /// For a relay that is not watched yet.
+    pub(in crate::relay) fn new(opened: &Opened) -> Self {
+        Self {
+            tickets: Arc::default(),
+            presence: Arc::clone(&opened.presence),
+        }
+    }
+}
+
+impl Watch {
+    /// Begins.
+    pub(in crate::relay) fn start(
+        looks: &Looks,
+        Watching { id, session }: Watching,
+        watched: Watched,
+    ) -> io::Result<Self> {
+        let of_thread = looks.clone();
+        let watcher = Watcher {
+            session,
+            row: MemberRow {
+                id,
+                // Another one than before a restart.
+                beat: u64::from(u32::from_be_bytes(random::bytes())),
+                body: String::new(),
+            },
+            beaten: None,
+            watched,
+        };
+        let thread = thread::Builder::new()
+            .name("fleet-watch".into())
+            .stack_size(STACK)
+            .spawn(move || watcher.run(&of_thread))?;
+        Ok(Self {
+            looks: looks.clone(),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Watch {
+    /// Does not wait for a store that does not answer.
+    fn drop(&mut self) {
+        let (tickets, changed) = &*self.looks.tickets;
+        tickets.lock().is_over = true;
+        changed.notify_all();
+        if self.looks.is_there()
+            && let Some(thread) = self.thread.take()
+        {
+            // One that broke off has been told of.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Watcher {
+    session: Session,
+    row: MemberRow,
+    /// When the last beat was written.
+    beaten: Option<Instant>,
+    watched: Watched,
+}
+
+impl Watcher {
+    fn run(mut self, looks: &Looks) {
+        let (tickets, changed) = &*looks.tickets;
+        loop {
+            let asked = tickets.lock().asked;
+            let seen = self.look(looks.is_there());
+            looks.presence.note(&seen);
+            let mut held = tickets.lock();
+            held.done = asked;
+            changed.notify_all();
+            let until = Instant::now() + PAUSE;
+            while held.asked == held.done && !held.is_over {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                held = changed.wait_timeout(held, left);
+            }
+            if held.is_over {
+                break;
+            }
+        }
+        if looks.is_there()
+            && let Err(error) = self.session.leave(&self.row.id)
+        {
+            log::debug!("the store does not know that this relay ends: {error}");
+        }
+    }
+
+    /// A store that has refused to write is there again when it writes.
+    fn look(&mut self, is_there: bool) -> Result<(), StoreError> {
+        let number = self.session.number()?;
+        if self.beaten.is_none() {
+            self.session.forget_members()?;
+        }
+        if !is_there || self.beaten.is_none_or(|at| at.elapsed() >= BEAT) {
+            self.row.beat += 1;
+            self.row.body = (self.watched.body)();
+            self.session.beat(&self.row)?;
+            self.beaten = Some(Instant::now());
+        }
+        let rows = self.session.members()?.into_iter();
+        (self.watched.seen)(rows.map(|row| (row.id, row.beat, row.body)).collect());
+        if number == (self.watched.number)() {
+            return Ok(());
+        }
+        match (self.watched.refresh)() {
+            // Of its own connection, which may have been another server's: the next look asks again.
+            Err(error) => {
+                log::debug!("what is new is not read: {error}");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}

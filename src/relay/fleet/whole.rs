@@ -1,0 +1,78 @@
+//! A whole state, moved from files to a store or back.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+use super::member_id::is_member;
+use super::store::{Commit, Committed, Session, StoreUrl};
+use crate::relay::state::RelayState;
+use crate::relay::state_store::{self, Error, StateStore};
+use crate::relay::store_error::StoreError;
+use crate::store::DataDir;
+
+/// Where a state is.
+pub enum Place {
+    /// A relay's directory, on which none runs.
+    Directory(DataDir),
+    /// A store, with the account's password.
+    Store(StoreUrl, Zeroizing<String>),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(data) => write!(f, "{}", data.dir().display()),
+            Self::Store(url, _) => url.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({self})")
+    }
+}
+
+/// Copies a state to where none is; how many connectors, revoked ones and invites it has. Host keys and figures stay
+/// where they are: they are a relay's own.
+pub fn copy(from: &Place, to: &Place) -> Result<[usize; 3], Error> {
+    let state = read(from)?;
+    write(to, &state)?;
+    Ok([
+        state.connectors.len(),
+        state.revoked.len(),
+        state.invites.len(),
+    ])
+}
+
+fn read(from: &Place) -> Result<RelayState, Error> {
+    let nothing = || StoreError::Damaged(format!("there is no relay's state in {from}"));
+    match from {
+        Place::Directory(data) => Ok(state_store::peek(data)?.ok_or_else(nothing)?),
+        Place::Store(url, password) => Ok(Session::new(url.clone(), password.clone()).whole()?),
+    }
+}
+
+fn write(to: &Place, state: &RelayState) -> Result<(), Error> {
+    let not_empty = || StoreError::NotEmpty(format!("there is a relay's state in {to} already"));
+    match to {
+        Place::Directory(data) => {
+            if is_member(data) || state_store::peek(data)?.is_some() {
+                return Err(not_empty().into());
+            }
+            let store = StateStore::open_whole(data, &mut Vec::new())?;
+            store.writer().update(|kept| {
+                *kept = state.clone();
+                Ok(())
+            })
+        }
+        Place::Store(url, password) => {
+            let mut session = Session::making(url.clone(), password.clone());
+            match session.commit(&Commit::whole(state))? {
+                Committed::Done => Ok(()),
+                Committed::Outdated => Err(not_empty().into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Why a store that several relays share does not do what is asked of it.
+
+use std::fmt;
+
+/// Why the shared store does not do what is asked of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// None of its servers is reached, or takes what is written, for now.
+    Away(String),
+    /// The account may not do what is needed, or its password is wrong.
+    Denied(String),
+    /// Its tables have a form of a later version, with this number.
+    Newer(u32),
+    /// What stands in it is not what a relay wrote.
+    Damaged(String),
+    /// It has a state already, which is not to be lost.
+    NotEmpty(String),
+}
+
+impl StoreError {
+    /// What to try.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Away(_) => "see that one of the hosts of --store is up and takes writes",
+            Self::Denied(_) => {
+                "check user and database of --store, the password in POSTERN_STORE_PASS or POSTERN_STORE_PASS_FILE, and \
+                 that the account may select, insert, update, delete and create in that database"
+            }
+            Self::Newer(_) => "run the version that wrote it, at all relays of the fleet",
+            Self::Damaged(_) => {
+                "put the tables postern_* back from a backup, or name another database with --store"
+            }
+            Self::NotEmpty(_) => "name another one, or take that one away first",
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Away(why) => write!(f, "the store is away: {why}"),
+            Self::Denied(why) => write!(f, "the store refuses: {why}"),
+            Self::Newer(form) => write!(f, "the store has the form {form} of a later version"),
+            Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
+            Self::NotEmpty(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
