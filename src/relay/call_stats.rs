@@ -79,7 +79,7 @@ mod tests {
         for status in [400, 404, 401, 403, 429, 503, 500] {
             calls.note(outcome(&Err(ApiError::new(status, ""))));
         }
-        for reason in [QUOTA, NO_PORT, FULL] {
+        for reason in [QUOTA, NO_PORT, FULL, STORE_AWAY] {
             let refused = with_reason(ApiError::forbidden(""), reason);
             calls.note(outcome(&Err(refused)));
         }
@@ -91,6 +91,7 @@ mod tests {
             ("full", 1),
             ("limited", 1),
             ("busy", 1),
+            ("store_away", 1),
             ("failed", 1),
             ("invalid", 2),
         ];

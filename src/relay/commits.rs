@@ -336,12 +336,14 @@ impl Saver {
             return saved;
         }
         self.saves.took.note(began.elapsed());
-        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err());
+        let is_of_files = !matches!(saved, Err(SaveError::Away(_)));
+        let was_failing = std::mem::replace(&mut self.is_failing, saved.is_err() && is_of_files);
         if saved.is_err() {
             self.saves.errors.fetch_add(1, Ordering::Relaxed);
         }
         match &saved {
-            Err(error) if !was_failing => log::error!(
+            // Of a store that is away it is said where that is found.
+            Err(error) if !was_failing && is_of_files => log::error!(
                 "the relay's state is not saved: {error}: connectors that are known are served, \
                  and nothing new is taken"
             ),
@@ -366,3 +368,7 @@ impl Drop for Turn<'_> {
         self.turns.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+#[path = "commits_tests.rs"]
+mod tests;

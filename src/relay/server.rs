@@ -105,6 +105,8 @@ pub struct Running {
     tunnels: tunnel::Server,
     /// Looks what other relays change, where there are any.
     watch: Option<Watch>,
+    /// Where the state is that they share.
+    pub store: Option<fleet::StoreUrl>,
     /// The invite that was made now: its token, a secret that is shown this once, and its end, RFC 3339.
     pub new_invite: Option<(Zeroizing<String>, String)>,
     /// Where the enrol token that was given is forbidden and lets nobody in: since when, RFC 3339; empty where an
@@ -248,6 +250,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         figures: figures.transpose()?,
         tunnels,
         watch,
+        store: options.fleet.map(|fleet| fleet.store),
         new_invite: token.made,
         forbidden_token: token.forbidden,
         set_aside,

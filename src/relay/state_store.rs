@@ -345,6 +345,8 @@ pub enum Error {
     Unsure(PathBuf),
     /// The directory is of a relay of a fleet, whose state is in a store.
     OfFleet(PathBuf),
+    /// The directory has a state, and the store that is named has none.
+    NotCopied(PathBuf),
     /// Something has no form in which it could be kept.
     Form(String),
     /// There are as many connectors as a relay takes.
@@ -372,6 +374,9 @@ impl Error {
             Self::Shared(error) => error.hint(),
             Self::OfFleet(_) => {
                 "start the relay with --store, and ask while it runs; or name another directory with --data"
+            }
+            Self::NotCopied(_) => {
+                "'postern relay copy-store DIRECTORY STORE' copies it there; or name another directory with --data"
             }
             Self::Form(_) => "name another directory with --data",
             Self::Full => "'postern relay revoke NAME' makes room",
@@ -413,6 +418,11 @@ impl std::fmt::Display for Error {
             Self::OfFleet(dir) => write!(
                 f,
                 "{} is of a relay of a fleet: its state is in the store that the fleet shares",
+                dir.display()
+            ),
+            Self::NotCopied(dir) => write!(
+                f,
+                "{} has a relay's state, and the store has none",
                 dir.display()
             ),
             Self::Form(text) => f.write_str(text),

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::member_id;
+use super::member_id::{self, is_member};
 use super::options::Options;
 use super::presence::Presence;
 use super::store::{Commit, Committed, News, Session};
 use crate::relay::journal::{Keep, SaveError};
 use crate::relay::state::RelayState;
-use crate::relay::state_store::Error;
+use crate::relay::state_store::{self, Error};
 use crate::relay::store_error::StoreError;
 use crate::store::DataDir;
 
@@ -26,7 +26,7 @@ pub(in crate::relay) struct SharedState {
 pub(in crate::relay) struct Opened {
     pub(in crate::relay) state: RelayState,
     pub(in crate::relay) keep: SharedState,
-    /// What all relays of the fleet know.
+    /// What all relays of the fleet know, and nobody else.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
     pub(super) presence: Arc<Presence>,
     pub(in crate::relay) watching: Watching,
@@ -45,6 +45,7 @@ impl Opened {
         let session = |of: fn(_, _) -> Session| of(options.store.clone(), options.password.clone());
         let mut making = session(Session::making);
         let state = making.whole()?;
+        check_files(home, &state)?;
         let secret = making.secret()?;
         let presence = Arc::<Presence>::default();
         Ok(Self {
@@ -61,6 +62,28 @@ impl Opened {
                 session: session(Session::new),
             },
         })
+    }
+}
+
+/// Nothing that the directory has is to be lost by that the store is empty.
+fn check_files(home: &DataDir, state: &RelayState) -> Result<(), Error> {
+    if is_member(home) {
+        return Ok(());
+    }
+    let of_files = state_store::peek(home)?;
+    let is_new = state.number == 0;
+    match of_files {
+        Some(of_files) if is_new && of_files.number > 0 => {
+            Err(Error::NotCopied(home.dir().to_owned()))
+        }
+        Some(_) => {
+            log::warn!(
+                "{} has a state of its own, which is not read any more: the store has another",
+                home.dir().display()
+            );
+            Ok(())
+        }
+        None => Ok(()),
     }
 }
 

@@ -205,8 +205,10 @@ fn announcement(running: &Running) -> String {
     let metrics = metrics.map_or(String::new(), |at| {
         format!("Metrics: http://{at}/metrics\n")
     });
+    let store = running.store.as_ref();
+    let store = store.map_or(String::new(), |at| format!("Store: {at}\n"));
     format!(
-        "Relay: {url}\nSites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{metrics}{token}Status page: {url}auth?code={}\n",
+        "Relay: {url}\n{store}Sites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{metrics}{token}Status page: {url}auth?code={}\n",
         running.site_url("NAME"),
         running.address(),
         running.tunnel_address(),

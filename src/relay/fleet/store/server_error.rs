@@ -43,6 +43,9 @@ impl From<Error> for Trouble {
                 | DriverError::CleartextPluginDisabled
                 | DriverError::TlsNotSupported),
             ) => Self::Denied(error.to_string()),
+            // In their own words: around them the driver names its own types.
+            Error::DriverError(error) => Self::Elsewhere(error.to_string()),
+            Error::IoError(error) => Self::Elsewhere(error.to_string()),
             error => Self::Elsewhere(error.to_string()),
         }
     }
