@@ -114,6 +114,15 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
 
 /// Whether it serves; of a relay of a fleet also whether the store is there.
 fn health(app: &AppState, request: Request) {
+    if app
+        .service
+        .links
+        .get()
+        .is_some_and(|links| !links.is_ready())
+    {
+        let starting = ApiError::new(503, "starting: other relays are not linked yet");
+        return respond(request, Err(starting));
+    }
     let mut health = json!({"status": "OK"});
     if let (Some(fields), Some(looks)) = (health.as_object_mut(), &app.service.looks) {
         let store = if looks.is_there() { "ok" } else { "away" };

@@ -1,18 +1,26 @@
 //! A relay that has joined a fleet: the state in the store, and what other relays change.
 
 use std::io;
+use std::net::TcpListener;
 use std::sync::Arc;
 
-use super::fleet::{self, Looks, Opened, Watch, Watched};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::fleet::{self, LinkSettings, Links, Looks, Member, Opened, Watch, Watched, Watching};
 use super::follow::follow;
-use super::setup::Service;
+use super::gateway::Down;
+use super::setup::{LOOK, Service};
 use super::state_store::{Error, StateStore};
+use crate::net::authority::authority;
 use crate::store::DataDir;
+use crate::tunnel::ssh::ServerKey;
 
 /// A relay that has joined a fleet, and serves nothing yet.
 pub(super) struct Joined {
     looks: Looks,
-    watching: fleet::Watching,
+    secret: Zeroizing<[u8; 32]>,
+    watching: Watching,
 }
 
 impl Joined {
@@ -24,8 +32,15 @@ impl Joined {
         let opened = Opened::open(home, options)?;
         let looks = Looks::new(&opened);
         let store = StateStore::new(opened.state, Box::new(opened.keep));
-        let watching = opened.watching;
-        Ok((store, Self { looks, watching }))
+        let (secret, watching) = (opened.secret, opened.watching);
+        Ok((
+            store,
+            Self {
+                looks,
+                secret,
+                watching,
+            },
+        ))
     }
 
     /// To ask what other relays have changed.
@@ -33,8 +48,60 @@ impl Joined {
         self.looks.clone()
     }
 
-    /// From here on what other relays change comes here.
-    pub(super) fn watch(self, service: &Arc<Service>) -> io::Result<Watch> {
+    /// From here on what other relays change comes here, and visitors of what is theirs go there. Sites lead somewhere.
+    pub(super) fn begin(
+        self,
+        service: &Arc<Service>,
+        listener: TcpListener,
+        keys: Arc<[ServerKey]>,
+    ) -> io::Result<Watch> {
+        let links = self.link(service, listener, keys)?;
+        let links = service.links.get_or_init(|| Arc::new(links));
+        let of_sites = Arc::downgrade(links);
+        service
+            .sites
+            .lead_elsewhere(Box::new(move |connector, port| {
+                let links = of_sites.upgrade().ok_or(Down::Tunnel)?;
+                links.open(connector, port)
+            }));
+        self.watch(service, links)
+    }
+
+    fn link(
+        &self,
+        service: &Service,
+        listener: TcpListener,
+        keys: Arc<[ServerKey]>,
+    ) -> io::Result<Links> {
+        let urls = &service.urls;
+        let peer = listener.local_addr()?;
+        // Listening everywhere, it is reached where connectors reach it.
+        let host = match peer.ip() {
+            ip if ip.is_unspecified() => urls.external_ip.clone(),
+            ip => ip.to_string(),
+        };
+        let own = Member {
+            external_ip: urls.external_ip.clone(),
+            tunnel_port: urls.tunnel.port(),
+            fingerprint: urls.fingerprint.clone(),
+            peer: authority(&host, peer.port()),
+            is_leaving: false,
+        };
+        let looks = self.looks.clone();
+        Links::start(LinkSettings {
+            id: self.watching.id.clone(),
+            own,
+            secret: self.secret.clone(),
+            listener,
+            keys,
+            opener: service.opener.get().expect("tunnels are taken").clone(),
+            look: Box::new(move || {
+                looks.look_now(LOOK);
+            }),
+        })
+    }
+
+    fn watch(self, service: &Arc<Service>, links: &Arc<Links>) -> io::Result<Watch> {
         let of_follow = Arc::downgrade(service);
         service.store.follow_with(Box::new(move |before, after| {
             if let Some(service) = of_follow.upgrade() {
@@ -42,6 +109,7 @@ impl Joined {
             }
         }));
         let (of_number, of_refresh) = (Arc::downgrade(service), Arc::downgrade(service));
+        let (of_body, of_seen) = (Arc::downgrade(links), Arc::downgrade(links));
         let watched = Watched {
             number: Box::new(move || {
                 let service = of_number.upgrade();
@@ -51,8 +119,16 @@ impl Joined {
                 let service = of_refresh.upgrade();
                 service.map_or(Ok(()), |service| service.store.refresh())
             }),
-            body: Box::new(|| "{}".to_owned()),
-            seen: Box::new(drop),
+            body: Box::new(move || {
+                let links = of_body.upgrade();
+                let own = links.map(|links| json!(links.own()).to_string());
+                own.unwrap_or_default()
+            }),
+            seen: Box::new(move |rows| {
+                if let Some(links) = of_seen.upgrade() {
+                    links.see(rows);
+                }
+            }),
         };
         Watch::start(&self.looks, self.watching, watched)
     }

@@ -213,12 +213,23 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     limits.connections = options.connections.unwrap_or(limits.connections);
     let answer_time = options.answer_time;
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
-    let kept = (store, SiteTable::new(&options.data));
+    let kept = (store, SiteTable::new(&options.data, fleet.is_some()));
     let rules = (options.enrolment, options.quota);
     let looks = fleet.as_ref().map(Joined::looks);
     let service = Arc::new(Service::new(kept, urls, rules, looks));
-    let tunnels = take_tunnels(options.tunnel_listener, keys, &service, &limits)?;
-    let watch = fleet.map(|fleet| fleet.watch(&service)).transpose()?;
+    let tunnels = take_tunnels(
+        options.tunnel_listener,
+        Arc::clone(&keys),
+        &service,
+        &limits,
+    )?;
+    let (store, watch) = match fleet.zip(options.fleet) {
+        Some((joined, fleet)) => {
+            let watch = joined.begin(&service, fleet.peer_listener, keys)?;
+            (Some(fleet.store), Some(watch))
+        }
+        None => (None, None),
+    };
     let gateway = Gateway::new(gateway, service.clone());
     let app = Arc::new(AppState {
         service: Arc::clone(&service),
@@ -250,7 +261,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         figures: figures.transpose()?,
         tunnels,
         watch,
-        store: options.fleet.map(|fleet| fleet.store),
+        store,
         new_invite: token.made,
         forbidden_token: token.forbidden,
         set_aside,
@@ -322,6 +333,11 @@ impl Running {
         self.service.urls.site_url(name)
     }
 
+    /// Where the other relays of its fleet link themselves.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        self.service.links.get().map(|links| links.address())
+    }
+
     /// The fingerprint that connectors and chisel clients check.
     pub fn fingerprint(&self) -> &str {
         &self.service.urls.fingerprint
@@ -356,6 +372,9 @@ impl Running {
             ..
         } = self;
         drop(watch);
+        if let Some(links) = service.links.get() {
+            links.stop();
+        }
         // Both at the same time, as there are two seconds for both. The thread ends with the
         // visitors' connections; where there is none, the server stops as it is dropped.
         std::thread::scope(|scope| {

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, Surroundings};
 use super::call_stats::{NO_PORT, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::connects::Connects;
-use super::fleet::Looks;
+use super::fleet::{Links, Looks, Member};
 use super::gateway::{Site, Sites};
 use super::quota::Quota;
 use super::secret::{self, SecretHash};
@@ -68,6 +68,8 @@ pub(super) struct Service {
     pub(super) enrolments: AtomicU64,
     /// Where the state is shared with other relays: asks what they have changed.
     pub(super) looks: Option<Looks>,
+    /// The same: set once there are links to them.
+    pub(super) links: OnceLock<Arc<Links>>,
 }
 
 /// Why a call gets nothing.
@@ -112,6 +114,7 @@ impl Service {
             opener: OnceLock::new(),
             enrolments: AtomicU64::new(0),
             looks,
+            links: OnceLock::new(),
         }
     }
 
@@ -329,15 +332,19 @@ impl Service {
             Some(site) => (self.urls.sign_in_url(&site.name), code),
             None => (self.urls.url(), ""),
         };
+        let mut connector = json!({
+            "external_ip": self.urls.external_ip,
+            "api_port": api_port,
+            "username": request.connector_name,
+            "password": *request.password,
+            "tunnel_port": self.urls.tunnel.port(),
+            "fingerprint": self.urls.fingerprint,
+        });
+        if let (Some(links), Some(fields)) = (self.links.get(), connector.as_object_mut()) {
+            name_relays(fields, links, request, assigned);
+        }
         json!({
-            "connector": {
-                "external_ip": self.urls.external_ip,
-                "api_port": api_port,
-                "username": request.connector_name,
-                "password": *request.password,
-                "tunnel_port": self.urls.tunnel.port(),
-                "fingerprint": self.urls.fingerprint,
-            },
+            "connector": connector,
             "app": {
                 "app_id": assigned.app_id,
                 "site_url": self.urls.application_url(assigned),
@@ -412,6 +419,36 @@ impl Service {
     pub(super) fn password(&self, connector: &str) -> Option<SecretHash> {
         let state = self.store.snapshot();
         Some(state.connectors.get(connector)?.password.clone())
+    }
+}
+
+/// Names the relays that the connector is to dial, in that order. The first of a public port is this one: its address is
+/// the one that is named with the port.
+fn name_relays(
+    connector: &mut Map<String, Value>,
+    links: &Links,
+    request: &SetupRequest,
+    assigned: &Application,
+) {
+    let name = &request.connector_name;
+    let places = match assigned.site {
+        Some(_) => links.places(name),
+        None => links.places_from_here(name),
+    };
+    let named = |member: &Member| {
+        json!({
+            "external_ip": member.external_ip,
+            "tunnel_port": member.tunnel_port,
+            "fingerprint": member.fingerprint,
+        })
+    };
+    let mut places = places.iter().map(named);
+    if let Some(Value::Object(first)) = places.next() {
+        connector.extend(first);
+    }
+    let alternates: Vec<Value> = places.collect();
+    if !alternates.is_empty() {
+        connector.insert("alternates".into(), alternates.into());
     }
 }
 

@@ -4,17 +4,18 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::figures::{FigureFile, Passed};
-use super::gateway::{Code, Site, Stats, through};
+use super::gateway::{Code, Down, Open, Site, Stats, through};
 use super::names;
 use super::state::{Application, RelayState};
 use crate::http::auth::sha256;
+use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::unix_seconds;
@@ -23,7 +24,7 @@ use crate::sync::{Lookout, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
 
 /// The sites by their names, and the terms of all applications.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct SiteTable {
     table: RwLock<Table>,
     /// Ends what is over.
@@ -32,7 +33,13 @@ pub(super) struct SiteTable {
     ends: Ends,
     /// The same of what has passed.
     figures: FigureFile,
+    /// Leads to tunnels that are at another relay, where there are others.
+    elsewhere: Option<Arc<OnceLock<Elsewhere>>>,
 }
+
+/// Opens a stream to what a connector holds at another relay.
+pub(super) type Elsewhere =
+    Box<dyn Fn(&str, u16) -> Result<Box<dyn ByteStream>, Down> + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Table {
@@ -78,11 +85,20 @@ fn end_visits(site: Option<&Arc<Site>>) {
 
 impl SiteTable {
     /// Nothing is in it; what is left of each application's time is noted in `home`.
-    pub(super) fn new(home: &DataDir) -> Self {
+    pub(super) fn new(home: &DataDir, has_others: bool) -> Self {
         Self {
+            elsewhere: has_others.then(Arc::default),
             ends: Ends::open(home),
             figures: FigureFile::open(home),
             ..Self::default()
+        }
+    }
+
+    /// From here on sites lead to other relays' tunnels too.
+    pub(super) fn lead_elsewhere(&self, open: Elsewhere) {
+        if let Some(elsewhere) = &self.elsewhere {
+            // A second one would be of a second fleet.
+            let _ = elsewhere.set(open);
         }
     }
 
@@ -99,7 +115,8 @@ impl SiteTable {
         let mut terms = Terms::new(connector, application);
         terms.expiry = expiry;
         let kept = self.figures.take(&application.app_id);
-        let ended = self.table.write().put(terms, application, kept, opener);
+        let open = self.open(connector, application.port, opener);
+        let ended = self.table.write().put(terms, application, kept, open);
         if let Some(Ended(site)) = ended {
             end_visits(site.as_ref());
             opener.cut_streams(connector, application.port);
@@ -110,6 +127,19 @@ impl SiteTable {
                 of_thread.upgrade()?.end_what_is_over(&opener)
             });
         }
+    }
+
+    /// Leads to an application, through a tunnel here or elsewhere.
+    fn open(&self, connector: &str, port: u16, opener: &Opener) -> Open {
+        let here = through(opener.clone(), connector, port);
+        let Some(elsewhere) = self.elsewhere.clone() else {
+            return here;
+        };
+        let connector = connector.to_owned();
+        Box::new(move || match (here(), elsewhere.get()) {
+            (Err(Down::Tunnel), Some(elsewhere)) => elsewhere(&connector, port),
+            (opened, _) => opened,
+        })
     }
 
     /// Ends what is over; the time until something else is.
@@ -214,7 +244,7 @@ impl Table {
         mut terms: Terms,
         application: &Application,
         kept: Option<Passed>,
-        opener: &Opener,
+        open: Open,
     ) -> Option<Ended> {
         let before = self.take_out(&application.app_id);
         let was = self.terms.remove(&application.app_id);
@@ -234,7 +264,6 @@ impl Table {
         }
         if let Some(site) = &application.site {
             let connector = &*terms.connector;
-            let open = through(opener.clone(), connector, application.port);
             let mut made = Site::new(&*site.name, &*application.app_id, open);
             (made.tls, made.owner) = (site.tls, number(connector));
             let called = &application.display_name;

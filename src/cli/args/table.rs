@@ -201,6 +201,9 @@ pub(crate) mod relay {
     pub(crate) const STORE: Flag = Flag::valued("store", "URL",
         "share the state with other relays, in a MariaDB or MySQL database: mysql://USER@HOST:PORT,HOST:PORT/DATABASE, \
          password in POSTERN_STORE_PASS; TLS, verified, off loopback (default: files in --data)");
+    pub(crate) const PEER_LISTEN: Flag = Flag::valued("peer-listen", "HOST:PORT",
+        "with --store: where the other relays link themselves, on an address that they alone reach (default: the host of \
+         --tunnel-listen, port 62889)");
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
         "print a hardened unit file for these options, and end");
     pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
@@ -213,7 +216,7 @@ pub(crate) mod relay {
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PRINT_UNIT,
+            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
         commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER, &COPY_STORE],

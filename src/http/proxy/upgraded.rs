@@ -95,8 +95,11 @@ impl Upgraded<'_> {
         let until = self.deadline(up, down);
         let wanted = self.upstream.wanted(down.wants_more(), up.has_waiting());
         match wait((self.client, client), wanted, Some(until)) {
-            // A hang-up is found by reading: the last bytes may still be there.
-            Ok((ready, is_ready)) => is_ready && !ready.intersects(PollFlags::ERR),
+            // A hang-up is found by reading: the last bytes may still be there. After the last nobody takes anything.
+            Ok((ready, is_ready)) => {
+                let is_gone = up.is_over && ready.intersects(PollFlags::HUP);
+                is_ready && !is_gone && !ready.intersects(PollFlags::ERR)
+            }
             Err(_) => false,
         }
     }

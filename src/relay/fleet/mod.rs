@@ -4,13 +4,18 @@
 //! setup ── state_store ── commits ──┬── journal                          (a single relay: files)
 //!                                   └── shared_state ── store ── session ── a server of the database
 //! watch ── news ── commits ── follow ── sites, tunnels                   (what other relays have changed)
+//!    └──── members ── links ── hop ── another relay ── the connector's tunnel
 //! ```
 //!
 //! Each relay has the whole state in memory, serves from that, and goes on serving while the store is away; what is new
 //! is promised when it stands in the store.
 
+mod hop;
+mod links;
+mod member;
 mod member_id;
 mod options;
+mod placement;
 mod presence;
 mod shared_state;
 mod store;
@@ -21,6 +26,8 @@ pub use options::Options;
 pub use store::{InvalidStoreUrl, StoreUrl};
 pub use whole::{Place, copy};
 
+pub(super) use links::{LinkSettings, Links};
+pub(super) use member::Member;
 pub(super) use member_id::is_member;
 pub(super) use shared_state::{Opened, Watching};
 pub(super) use watch::{Looks, Watch, Watched};

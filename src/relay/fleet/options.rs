@@ -1,6 +1,7 @@
 //! What a relay of a fleet is started with.
 
 use std::fmt;
+use std::net::TcpListener;
 
 use zeroize::Zeroizing;
 
@@ -12,6 +13,8 @@ pub struct Options {
     pub store: StoreUrl,
     /// Of the account there; empty for one without.
     pub password: Zeroizing<String>,
+    /// Where the other relays of the fleet link themselves.
+    pub peer_listener: TcpListener,
 }
 
 impl fmt::Debug for Options {

@@ -35,7 +35,7 @@ pub(in crate::relay) struct Opened {
 /// For who looks what is new.
 pub(in crate::relay) struct Watching {
     /// The relay's name among all.
-    pub(super) id: String,
+    pub(in crate::relay) id: String,
     pub(super) session: Session,
 }
 

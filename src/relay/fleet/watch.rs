@@ -77,8 +77,8 @@ pub(in crate::relay) struct Watched {
     pub(in crate::relay) refresh: Box<dyn Fn() -> Result<(), StoreError> + Send>,
     /// What the relay says of itself: JSON.
     pub(in crate::relay) body: Box<dyn Fn() -> String + Send>,
-    /// Is told of all relays: id, beat and what they say.
-    pub(in crate::relay) seen: Box<dyn FnMut(Vec<(String, u64, String)>) + Send>,
+    /// Is told of all relays.
+    pub(in crate::relay) seen: Box<dyn Fn(Vec<MemberRow>) + Send>,
 }
 
 impl Looks {
@@ -185,8 +185,7 @@ impl Watcher {
             self.session.beat(&self.row)?;
             self.beaten = Some(Instant::now());
         }
-        let rows = self.session.members()?.into_iter();
-        (self.watched.seen)(rows.map(|row| (row.id, row.beat, row.body)).collect());
+        (self.watched.seen)(self.session.members()?);
         if number == (self.watched.number)() {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::task;
+use std::time::Duration;
 
 use super::connection::Mux;
 use super::stats::{StreamPermit, add};
@@ -58,6 +59,7 @@ impl Mux {
     pub(in crate::tunnel) fn open_stream(
         self: &Arc<Self>,
         target: &str,
+        within: Duration,
     ) -> Result<LocalStream, OpenError> {
         let readable = Arc::new(Waker::new().map_err(|_| OpenError::Tunnel)?);
         let state = StreamState::asked_for_local(Arc::clone(&readable));
@@ -76,7 +78,7 @@ impl Mux {
         if self.has_ended() {
             self.update(&local.stream, StreamState::abort);
         }
-        if local.stream.wait_opened() {
+        if local.stream.wait_opened(within) {
             Ok(local)
         } else if self.has_ended() {
             Err(OpenError::Tunnel)

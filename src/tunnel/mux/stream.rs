@@ -59,11 +59,12 @@ impl Stream {
         self.notify();
     }
 
-    /// Waits until the peer has confirmed the channel; false when it does not.
-    pub(super) fn wait_opened(&self) -> bool {
+    /// Waits until the peer has confirmed the channel, [`OPEN_WITHIN`] at most; false when it does not.
+    pub(super) fn wait_opened(&self, within: Duration) -> bool {
+        let within = within.min(OPEN_WITHIN);
         let state = self
             .changed
-            .wait_timeout_while(self.state(), OPEN_WITHIN, |state| state.is_asked());
+            .wait_timeout_while(self.state(), within, |state| state.is_asked());
         state.is_open()
     }
 

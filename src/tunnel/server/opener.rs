@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::state::ServerState;
 use super::stats::{ServerFigures, ServerStats};
@@ -16,7 +17,17 @@ impl Opener {
     /// Opens a stream to the target of `holder`'s remote with this port. Waits until the client
     /// confirms it, at most 30 s; whether the target takes it shows only on the stream.
     pub fn open(&self, holder: &str, port: u16) -> Result<LocalStream, OpenError> {
-        self.0.ports.open(holder, port)
+        self.open_within(holder, port, Duration::MAX)
+    }
+
+    /// The same, where the client has so long to confirm it, 30 s at most.
+    pub fn open_within(
+        &self,
+        holder: &str,
+        port: u16,
+        within: Duration,
+    ) -> Result<LocalStream, OpenError> {
+        self.0.ports.open(holder, port, within)
     }
 
     /// Whether `holder` holds this port now, for this process or listening on it.

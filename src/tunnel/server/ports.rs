@@ -136,9 +136,14 @@ impl Ports {
     }
 
     /// Opens a stream to what `owner` holds this number for.
-    pub(super) fn open(&self, owner: &str, port: u16) -> Result<LocalStream, OpenError> {
+    pub(super) fn open(
+        &self,
+        owner: &str,
+        port: u16,
+        within: Duration,
+    ) -> Result<LocalStream, OpenError> {
         let stream = match self.find(owner, port) {
-            Some((mux, target)) => mux.open_stream(&target),
+            Some((mux, target)) => mux.open_stream(&target, within),
             None => Err(OpenError::NotHeld),
         };
         match &stream {

@@ -1,5 +1,6 @@
 //! `postern relay`: the remote side, for a machine that others reach; and who is enrolled at it.
 
+mod address;
 mod connectors;
 mod invites;
 mod running;
@@ -125,7 +126,12 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         settings.is_exposed_without_tls(),
         settings.lacks_trusted_proxy(),
     );
-    let options = settings.options(listener, tunnel_listener, metrics_listener, &run_dir);
+    let peer_listen = settings.fleet.as_ref().map(|fleet| fleet.peer_listen);
+    let peer_listener = peer_listen
+        .map(|at| listen(at, "--peer-listen"))
+        .transpose()?;
+    let listeners = (listener, tunnel_listener);
+    let options = settings.options(listeners, metrics_listener, peer_listener, &run_dir);
     let running = relay::start(options).map_err(|error| {
         let hint = match &error {
             relay::StartError::State(error) => Some(error.hint()),
@@ -206,7 +212,10 @@ fn announcement(running: &Running) -> String {
         format!("Metrics: http://{at}/metrics\n")
     });
     let store = running.store.as_ref();
-    let store = store.map_or(String::new(), |at| format!("Store: {at}\n"));
+    let peers = running.peer_address();
+    let store = store.zip(peers).map_or(String::new(), |(at, peers)| {
+        format!("Store: {at}\nOther relays: {peers}\n")
+    });
     format!(
         "Relay: {url}\n{store}Sites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{metrics}{token}Status page: {url}auth?code={}\n",
         running.site_url("NAME"),

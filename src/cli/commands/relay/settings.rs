@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use super::address::address;
 use super::state_dir::of_store;
-use super::store;
+use super::store::{self, FleetSettings};
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
@@ -21,7 +22,7 @@ use crate::cli::args::values::{
 };
 use crate::cli::failure::Failure;
 use crate::net::Cidr;
-use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain, fleet};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain};
 use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
@@ -60,7 +61,7 @@ pub(super) struct Settings {
     connections: Option<usize>,
     answer_time: Option<Duration>,
     quota: Quota,
-    fleet: Option<fleet::Options>,
+    pub(super) fleet: Option<FleetSettings>,
     allow_other_users: bool,
 }
 
@@ -99,7 +100,7 @@ impl Settings {
                 sites: number(parsed, &QUOTA_SITES, &SITES)?,
                 mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
             },
-            fleet: store::options(parsed)?,
+            fleet: store::settings(parsed, [listen, tunnel_listen])?,
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -138,9 +139,9 @@ impl Settings {
     /// For the relay.
     pub(super) fn options(
         self,
-        listener: TcpListener,
-        tunnel_listener: TcpListener,
+        (listener, tunnel_listener): (TcpListener, TcpListener),
         metrics_listener: Option<TcpListener>,
+        peer_listener: Option<TcpListener>,
         run_dir: &RunDir,
     ) -> Options {
         let is_private = self.is_private();
@@ -156,7 +157,10 @@ impl Settings {
             metrics_listener,
             ports: self.ports,
             port_range: self.port_range,
-            fleet: self.fleet,
+            fleet: self
+                .fleet
+                .zip(peer_listener)
+                .map(|(fleet, listener)| fleet.options(listener)),
             run_dir: run_dir.path().to_owned(),
             domain: self.domain,
             public_url: self.public_url,
@@ -220,11 +224,6 @@ fn is_of_this_machine(domain: &str) -> bool {
 
 fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
-}
-
-fn address(flag: &Flag, text: &str) -> Result<SocketAddr, Failure> {
-    let reason = "give ADDRESS:PORT, such as 0.0.0.0:8180 or [::]:8180";
-    socket_address(text).ok_or_else(|| COMMAND.refuse(flag, text, reason))
 }
 
 /// An address of its own: nobody but who is to have the figures finds them. A port alone is on loopback.

@@ -2,33 +2,73 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::net::{SocketAddr, TcpListener};
 
 use zeroize::Zeroizing;
 
+use super::address::address;
 use super::running::of_state;
 use super::state_dir::claim;
 use crate::cli::args::command::Parsed;
-use crate::cli::args::table::relay::{COMMAND, COPY_STORE, STORE};
+use crate::cli::args::table::relay::{COMMAND, COPY_STORE, PEER_LISTEN, STORE};
 use crate::cli::args::values::{STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, environment};
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::relay::fleet::{Options, Place, StoreUrl, copy};
 use crate::store::{DataDir, Instance};
 
+/// Where other relays link themselves: beside the tunnel server's port.
+const DEFAULT_PEER_PORT: u16 = 62889;
 /// Bytes of a file with the password, at most.
 const PASSWORD_CAP: u64 = 4096;
 
-/// The store that the flags name.
-pub(super) fn options(parsed: &Parsed) -> Result<Option<Options>, Failure> {
+/// What the flags say of a fleet.
+pub(super) struct FleetSettings {
+    store: StoreUrl,
+    password: Zeroizing<String>,
+    pub(super) peer_listen: SocketAddr,
+}
+
+impl FleetSettings {
+    pub(super) fn options(self, peer_listener: TcpListener) -> Options {
+        Options {
+            store: self.store,
+            password: self.password,
+            peer_listener,
+        }
+    }
+}
+
+/// The same, where there is one; `others` are addresses that are in use.
+pub(super) fn settings(
+    parsed: &Parsed,
+    others: [SocketAddr; 2],
+) -> Result<Option<FleetSettings>, Failure> {
     let Some(text) = parsed.value(&STORE) else {
-        return Ok(None);
+        return match parsed.value(&PEER_LISTEN) {
+            Some(_) => Err(COMMAND
+                .usage("--peer-listen is for relays that share a state")
+                .hint("name the state's database with --store")),
+            None => Ok(None),
+        };
     };
     let store = text.parse::<StoreUrl>().map_err(|error| {
         // One with a password is not repeated.
         COMMAND.usage(format!("--store: {error}"))
     })?;
-    let password = password()?;
-    Ok(Some(Options { store, password }))
+    let [_, tunnel_listen] = others;
+    let peer_listen = match parsed.value(&PEER_LISTEN) {
+        Some(text) => address(&PEER_LISTEN, &text)?,
+        None => SocketAddr::from((tunnel_listen.ip(), DEFAULT_PEER_PORT)),
+    };
+    if peer_listen.port() != 0 && others.contains(&peer_listen) {
+        return Err(COMMAND.usage("--peer-listen has the address of --listen or --tunnel-listen"));
+    }
+    Ok(Some(FleetSettings {
+        store,
+        password: password()?,
+        peer_listen,
+    }))
 }
 
 /// Of the account, from the environment; empty where nothing is said.

@@ -7,7 +7,7 @@ use crate::relay::store_error::StoreError;
 
 /// One relay, as it says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::relay::fleet) struct MemberRow {
+pub(in crate::relay) struct MemberRow {
     pub(in crate::relay::fleet) id: String,
     /// Another number than before: it lives.
     pub(in crate::relay::fleet) beat: u64,

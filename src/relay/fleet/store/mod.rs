@@ -21,7 +21,7 @@ mod session;
 mod url;
 
 pub(super) use commit::{Commit, Committed};
-pub(super) use members::MemberRow;
+pub(in crate::relay) use members::MemberRow;
 pub(super) use read::News;
 pub(super) use session::Session;
 pub use url::{InvalidStoreUrl, StoreUrl};

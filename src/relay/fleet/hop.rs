@@ -1,0 +1,193 @@
+//! One stream from relay to relay: what it asks for, and how that is answered.
+//!
+//! ```text
+//! asks      {"connector":"NAME","port":30001}\n
+//! answers   ok\n        and then the application's bytes, both ways
+//!           none\n      no tunnel of that connector is here
+//!           refused\n   there is, and its other end refuses the stream
+//! ```
+//!
+//! It is answered from the relay's own tunnels alone: a hop never hops.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use serde::{Deserialize, Serialize};
+
+use crate::http::h1::head::AnswerHead;
+use crate::http::proxy::{Rules, Upgraded, UpgradedTimeouts};
+use crate::net::poll::poll_within;
+use crate::tunnel::server::{LocalStream, OpenError, Opener};
+
+/// Time for an answer. Default 1 s: the other relay has what it answers from in memory.
+pub(super) const ANSWER: Duration = Duration::from_secs(1);
+/// Time for what is asked for.
+const ASKED: Duration = Duration::from_secs(5);
+/// Bytes of it, at most: a connector's name, escaped.
+const CAP: usize = 8 * 1024;
+/// Silence after which a stream ends that nobody else has ended: whoever has asked for it watches over it.
+const SILENCE: Duration = Duration::from_secs(24 * 3600);
+/// Time that what is sent may not be taken for.
+const STALL: Duration = Duration::from_secs(600);
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    connector: String,
+    port: u16,
+}
+
+/// Why there is no stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HopError {
+    /// The other relay has no tunnel of that connector.
+    NotThere,
+    /// It has, and the tunnel's other end refuses the stream.
+    Refused,
+    /// It does not answer, or not as a relay does.
+    Silent,
+}
+
+/// Asks by a stream that is open, and waits for the answer.
+pub(super) fn ask(stream: &mut LocalStream, connector: &str, port: u16) -> Result<(), HopError> {
+    let until = Instant::now() + ANSWER;
+    let asked = Asked {
+        connector: connector.to_owned(),
+        port,
+    };
+    let mut line = serde_json::to_vec(&asked).expect("a text and a number have JSON for them");
+    line.push(b'\n');
+    let mut left = &line[..];
+    while !left.is_empty() {
+        match LocalStream::write(stream, left) {
+            Ok(taken) => left = left.get(taken..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(stream.writable(), until)?;
+            }
+            Err(_) => return Err(HopError::Silent),
+        }
+    }
+    LocalStream::flush(stream);
+    let mut answer = Vec::new();
+    // A byte at a time: what follows the answer is the application's.
+    while !answer.ends_with(b"\n") {
+        let mut byte = [0];
+        match LocalStream::read(stream, &mut byte) {
+            Ok(1..) if answer.len() < 16 => answer.extend(byte),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(stream.readable(), until)?;
+            }
+            _ => return Err(HopError::Silent),
+        }
+    }
+    match &*answer {
+        b"ok\n" => Ok(()),
+        b"none\n" => Err(HopError::NotThere),
+        b"refused\n" => Err(HopError::Refused),
+        _ => Err(HopError::Silent),
+    }
+}
+
+fn wait(ready: std::os::fd::BorrowedFd<'_>, until: Instant) -> Result<(), HopError> {
+    let left = until.saturating_duration_since(Instant::now());
+    match poll_within([(&ready, PollFlags::IN)], left) {
+        Ok([found]) if !found.is_empty() => Ok(()),
+        _ => Err(HopError::Silent),
+    }
+}
+
+/// Answers what another relay asks for, until that is over.
+pub(super) fn serve(relay: TcpStream, opener: &Opener) {
+    let Some(asked) = read_asked(&relay) else {
+        return log::debug!("another relay asks for nothing that is known");
+    };
+    let opened = opener.open(&asked.connector, asked.port);
+    let answer: &[u8] = match &opened {
+        Ok(_) => b"ok\n",
+        Err(OpenError::Refused) => b"refused\n",
+        Err(_) => b"none\n",
+    };
+    // It fits into the buffer of a pair of sockets that is new.
+    if (&relay).write_all(answer).is_err() {
+        return;
+    }
+    let Ok(mut stream) = opened else { return };
+    Upgraded {
+        client: &relay,
+        upstream: &mut stream,
+        rules: &Bytes,
+        timeouts: UpgradedTimeouts {
+            silence: SILENCE,
+            half_closed: SILENCE,
+            client_stall: STALL,
+            upstream_stall: STALL,
+        },
+    }
+    .run(Vec::new(), Vec::new());
+}
+
+fn read_asked(mut relay: &TcpStream) -> Option<Asked> {
+    let until = Instant::now() + ASKED;
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") && line.len() < CAP {
+        let mut byte = [0];
+        match relay.read(&mut byte) {
+            Ok(1..) => line.extend(byte),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let left = until.saturating_duration_since(Instant::now());
+                let [ready] = poll_within([(&relay, PollFlags::IN)], left).ok()?;
+                if ready.is_empty() {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+    }
+    serde_json::from_slice(&line).ok()
+}
+
+/// Bytes, which nobody looks at.
+struct Bytes;
+
+impl Rules for Bytes {
+    fn write_lines(&self, _: &AnswerHead, _: &mut Vec<u8>) {}
+
+    fn answer_time(&self) -> Option<Duration> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    fn asked(bytes: &[u8]) -> Option<Asked> {
+        let (one, mut other) = UnixStream::pair().unwrap();
+        one.set_nonblocking(true).unwrap();
+        other.write_all(bytes).unwrap();
+        drop(other);
+        read_asked(&TcpStream::from(OwnedFd::from(one)))
+    }
+
+    #[test]
+    fn what_is_asked_for_is_one_line_and_nothing_else() {
+        let found = asked(b"{\"connector\":\"one\",\"port\":30001}\nGET /").unwrap();
+        assert_eq!((&*found.connector, found.port), ("one", 30001));
+        for bytes in [
+            &b""[..],
+            b"\n",
+            b"{\"connector\":\"one\",\"port\":30001}",
+            b"{\"connector\":\"one\"}\n",
+            b"{\"connector\":\"one\",\"port\":70000}\n",
+            b"{\"connector\":\"one\",\"port\":1,\"relay\":\"x\"}\n",
+        ] {
+            assert_eq!(asked(bytes), None, "{}", String::from_utf8_lossy(bytes));
+        }
+        assert_eq!(asked(&[b' '; CAP]), None);
+    }
+}

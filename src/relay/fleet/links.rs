@@ -1,0 +1,337 @@
+//! The links between the relays of a fleet: each dials every other one's `--peer-listen`, with a tunnel by which that one
+//! opens streams to it.
+//!
+//! ```text
+//! visitor ── relay A ──── a stream of B's link ────> relay B ── the connector's tunnel ── application
+//! ```
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
+use zeroize::Zeroizing;
+
+use super::hop::{self, HopError};
+use super::member::{Member, Roster};
+use super::placement;
+use super::store::MemberRow;
+use crate::http::proxy::ByteStream;
+use crate::relay::gateway::Down;
+use crate::sync::{Mutex, RwLock};
+use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
+use crate::tunnel::remote::Remote;
+use crate::tunnel::server::{self, Grant, Opener, Policy};
+use crate::tunnel::ssh::ServerKey;
+use crate::tunnel::ws::Endpoint;
+
+/// The number that a link is held under; nothing listens there.
+const LINK: u16 = 1;
+/// The longest pause before a relay is dialled again. Default 1 s: it may be back, and its visitors wait.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Relays that quick-setup names beside the first. Default 3; a connector of ours uses one of them.
+const ALTERNATES: usize = 3;
+/// Connectors of which is remembered where a tunnel was found last. Default 10,000, some megabyte; then all are forgotten.
+const REMEMBERED: usize = 10_000;
+/// What a password between two relays is made for.
+const PURPOSE: &[u8] = b"postern link";
+/// Time after the start in which links are awaited before visitors are.
+const READY: Duration = Duration::from_secs(3);
+
+/// The links of one relay.
+pub(in crate::relay) struct Links {
+    id: String,
+    own: Member,
+    secret: hmac::Key,
+    roster: Arc<RwLock<Roster>>,
+    /// Where other relays dial.
+    server: server::Server,
+    opener: Opener,
+    /// To the others, by their ids, with the address and key that each was made for.
+    tunnels: Mutex<HashMap<String, (String, String, Tunnel)>>,
+    /// At which relay a connector's tunnel was found last.
+    found: Mutex<HashMap<String, String>>,
+    /// This relay's own tunnels.
+    of_connectors: Opener,
+    /// Streams that are served for other relays.
+    served: Arc<AtomicUsize>,
+    began: Instant,
+}
+
+/// What links are made of.
+pub(in crate::relay) struct LinkSettings {
+    /// This relay's name, and what it says of itself.
+    pub(in crate::relay) id: String,
+    pub(in crate::relay) own: Member,
+    /// What all relays know.
+    pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
+    pub(in crate::relay) listener: TcpListener,
+    pub(in crate::relay) keys: Arc<[ServerKey]>,
+    /// To this relay's own tunnels.
+    pub(in crate::relay) opener: Opener,
+    /// Asks the store who there is, where one is not known.
+    pub(in crate::relay) look: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Links {
+    /// Takes links from here on.
+    pub(in crate::relay) fn start(settings: LinkSettings) -> io::Result<Self> {
+        let secret = hmac::Key::new(hmac::HMAC_SHA256, &*settings.secret);
+        let roster = Arc::<RwLock<Roster>>::default();
+        let mut of_server = server::Settings::new(settings.listener, settings.keys);
+        of_server.policy = Box::new(LinkPolicy {
+            id: settings.id.clone(),
+            secret: secret.clone(),
+            roster: Arc::clone(&roster),
+            look: settings.look,
+        });
+        let server = server::Server::start(of_server)?;
+        Ok(Self {
+            opener: server.opener(),
+            server,
+            id: settings.id,
+            own: settings.own,
+            secret,
+            roster,
+            tunnels: Mutex::default(),
+            found: Mutex::default(),
+            of_connectors: settings.opener,
+            served: Arc::default(),
+            began: Instant::now(),
+        })
+    }
+
+    /// What this relay says of itself.
+    pub(in crate::relay) fn own(&self) -> &Member {
+        &self.own
+    }
+
+    /// Takes over who there is, and dials who is new.
+    pub(in crate::relay) fn see(&self, rows: Vec<MemberRow>) {
+        let others = rows.into_iter().filter(|row| row.id != self.id);
+        let read = others.filter_map(|row| {
+            let member = serde_json::from_str::<Member>(&row.body);
+            let known = member.map_err(|error| {
+                log::debug!(
+                    "what the relay {} says of itself is not known: {error}",
+                    row.id
+                );
+            });
+            Some((row.id, row.beat, known.ok()?))
+        });
+        let mut roster = self.roster.write();
+        roster.see(read, Instant::now());
+        let members: HashMap<String, Member> = roster
+            .members()
+            .map(|(id, member)| (id.to_owned(), member.clone()))
+            .collect();
+        drop(roster);
+        let mut tunnels = self.tunnels.lock();
+        tunnels.retain(|id, (peer, fingerprint, _)| {
+            let member = members.get(id);
+            member.is_some_and(|is| is.peer == *peer && is.fingerprint == *fingerprint)
+        });
+        for (id, member) in members {
+            if tunnels.contains_key(&id) {
+                continue;
+            }
+            match self.dial(&id, &member) {
+                Ok(tunnel) => {
+                    tunnels.insert(id, (member.peer, member.fingerprint, tunnel));
+                }
+                Err(error) => log::debug!("no link to the relay {id}: {error}"),
+            }
+        }
+    }
+
+    fn dial(&self, id: &str, member: &Member) -> Result<Tunnel, String> {
+        let endpoint = Endpoint::parse(&format!("http://{}/", member.peer))?;
+        let remote = Remote {
+            local_host: "0.0.0.0".to_owned(),
+            local_port: LINK,
+            remote_host: "localhost".to_owned(),
+            remote_port: LINK,
+        };
+        let mut settings = Settings::new(endpoint, vec![remote]);
+        settings.user.clone_from(&self.id);
+        settings.password = password(&self.secret, &self.id, id);
+        settings.host_key = HostKeyCheck::Fingerprint(member.fingerprint.clone());
+        settings.max_retry_interval = PAUSE;
+        let (opener, served) = (self.of_connectors.clone(), Arc::clone(&self.served));
+        settings.serve = Some(Arc::new(move |relay| {
+            let _count = Counted::new(&served);
+            hop::serve(relay, &opener);
+        }));
+        let (of_up, of_down) = (id.to_owned(), id.to_owned());
+        settings.on_connected = Some(Box::new(move || {
+            log::info!("the relay {of_up} is linked");
+        }));
+        settings.on_failed = Some(Box::new(move |failure, was_connected| {
+            if was_connected {
+                log::warn!("the link to the relay {of_down} is lost: {failure}");
+            }
+        }));
+        Tunnel::start(settings).map_err(|error| error.to_string())
+    }
+
+    fn is_linked(&self, id: &str) -> bool {
+        self.opener.is_held(id, LINK)
+    }
+
+    /// The relays that a connector is to dial, in that order, this one among them.
+    pub(in crate::relay) fn places(&self, connector: &str) -> Vec<Member> {
+        let roster = self.roster.read();
+        let live = roster.live(|id| self.is_linked(id));
+        let own = std::iter::once((self.id.as_str(), &self.own));
+        let takers = live.filter(|(_, member)| !member.is_leaving).chain(own);
+        let order = placement::order(connector, takers).into_iter();
+        let places = order.take(1 + ALTERNATES);
+        places.map(|(_, member)| member.clone()).collect()
+    }
+
+    /// The same with this one first: what it names itself is here.
+    pub(in crate::relay) fn places_from_here(&self, connector: &str) -> Vec<Member> {
+        let mut places = self.places(connector);
+        places.retain(|member| *member != self.own);
+        places.insert(0, self.own.clone());
+        places
+    }
+
+    /// Opens a stream to what a connector holds at another relay. Each is asked until one has it; one that does not
+    /// answer is not asked again before it has linked itself anew.
+    pub(in crate::relay) fn open(
+        &self,
+        connector: &str,
+        port: u16,
+    ) -> Result<Box<dyn ByteStream>, Down> {
+        for id in self.candidates(connector) {
+            match self.open_at(&id, connector, port) {
+                Ok(stream) => {
+                    self.remember(connector, id);
+                    return Ok(stream);
+                }
+                Err(HopError::NotThere) => {}
+                Err(HopError::Refused) => {
+                    let why = "The other end of its tunnel refused the stream.";
+                    return Err(Down::Target(why.to_owned()));
+                }
+                Err(HopError::Silent) => {
+                    log::warn!("the relay {id} does not answer: its link is cut");
+                    self.opener.cut(&id, LINK);
+                }
+            }
+        }
+        self.found.lock().remove(connector);
+        Err(Down::Tunnel)
+    }
+
+    fn open_at(
+        &self,
+        id: &str,
+        connector: &str,
+        port: u16,
+    ) -> Result<Box<dyn ByteStream>, HopError> {
+        let opened = self.opener.open_within(id, LINK, hop::ANSWER);
+        let mut stream = opened.map_err(|_| HopError::Silent)?;
+        hop::ask(&mut stream, connector, port)?;
+        Ok(Box::new(stream))
+    }
+
+    /// Those that are linked, the most likely first.
+    fn candidates(&self, connector: &str) -> Vec<String> {
+        let last = self.found.lock().get(connector).cloned();
+        let roster = self.roster.read();
+        let linked = roster.members().filter(|(id, _)| self.is_linked(id));
+        let order = placement::order(connector, linked).into_iter();
+        let mut ids: Vec<String> = order.map(|(id, _)| id.to_owned()).collect();
+        ids.sort_by_key(|id| Some(id) != last.as_ref());
+        ids
+    }
+
+    fn remember(&self, connector: &str, id: String) {
+        let mut found = self.found.lock();
+        if found.len() >= REMEMBERED {
+            found.clear();
+        }
+        found.insert(connector.to_owned(), id);
+    }
+
+    /// Whether visitors may come: every relay that is there is linked, or has had its time.
+    pub(in crate::relay) fn is_ready(&self) -> bool {
+        let roster = self.roster.read();
+        let mut live = roster.live(|_| false);
+        self.began.elapsed() >= READY || live.all(|(id, _)| self.is_linked(id))
+    }
+
+    /// Streams that are served for other relays now.
+    pub(in crate::relay) fn served(&self) -> usize {
+        self.served.load(Ordering::Relaxed)
+    }
+
+    /// Where other relays dial.
+    pub(in crate::relay) fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Ends them all.
+    pub(in crate::relay) fn stop(&self) {
+        self.tunnels.lock().clear();
+    }
+}
+
+/// Counts for as long as it lives.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Of one relay at another: who knows it knows the fleet's secret, or was told it by one that does.
+fn password(secret: &hmac::Key, from: &str, to: &str) -> Zeroizing<String> {
+    Zeroizing::new(STANDARD.encode(hmac::sign(secret, &signed(from, to))))
+}
+
+fn signed(from: &str, to: &str) -> Vec<u8> {
+    [PURPOSE, b"\n", from.as_bytes(), b"\n", to.as_bytes()].concat()
+}
+
+/// Who may link itself.
+struct LinkPolicy {
+    id: String,
+    secret: hmac::Key,
+    roster: Arc<RwLock<Roster>>,
+    look: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Policy for LinkPolicy {
+    fn login(&self, user: &str, password: &str, _: SocketAddr) -> Option<String> {
+        let given = STANDARD.decode(password).ok()?;
+        hmac::verify(&self.secret, &signed(user, &self.id), &given).ok()?;
+        let is_known = || user != self.id && self.roster.read().get(user).is_some();
+        if !is_known() {
+            (self.look)();
+        }
+        is_known().then(|| user.to_owned())
+    }
+
+    fn grant(&self, _: &str, remote: &Remote) -> Grant {
+        match remote.local_port {
+            LINK => Grant::Held,
+            _ => Grant::Denied,
+        }
+    }
+}
