@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::client::{Settings, Snapshot, Status, Tunnel};
+use super::client::{Settings, Snapshot, Status};
+use super::group::{Alternate, TunnelGroup};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Names a tunnel.
@@ -28,13 +29,19 @@ pub enum Which {
 
 /// All tunnels. One closed is also gone from here.
 #[derive(Default)]
-pub struct Registry(Mutex<BTreeMap<Key, Arc<Tunnel>>>);
+pub struct Registry(Mutex<BTreeMap<Key, Arc<TunnelGroup>>>);
 
 impl Registry {
-    /// Starts a tunnel; one with the same key that is at work is stopped first.
-    pub fn start(&self, key: Key, settings: Settings) -> io::Result<Arc<Tunnel>> {
+    /// Starts a tunnel, and one to another relay beside it where there is one; what is at work under the same key is
+    /// stopped first.
+    pub fn start(
+        &self,
+        key: Key,
+        settings: Settings,
+        alternate: Option<Alternate>,
+    ) -> io::Result<Arc<TunnelGroup>> {
         self.close(&key);
-        let tunnel = Arc::new(Tunnel::start(settings)?);
+        let tunnel = Arc::new(TunnelGroup::start(settings, alternate)?);
         let before = self.tunnels().insert(key, Arc::clone(&tunnel));
         if let Some(before) = before {
             before.stop();
@@ -43,7 +50,7 @@ impl Registry {
     }
 
     /// The tunnel with this key.
-    pub fn find(&self, key: &Key) -> Option<Arc<Tunnel>> {
+    pub fn find(&self, key: &Key) -> Option<Arc<TunnelGroup>> {
         self.tunnels().get(key).cloned()
     }
 
@@ -72,7 +79,7 @@ impl Registry {
 
     /// Has all try at once that are not connected; with `renew` those too that seem to be.
     pub fn wake_all(&self, renew: bool) {
-        let tunnels: Vec<Arc<Tunnel>> = self.tunnels().values().cloned().collect();
+        let tunnels: Vec<Arc<TunnelGroup>> = self.tunnels().values().cloned().collect();
         for tunnel in tunnels {
             match tunnel.snapshot().status {
                 Status::Connected if renew => tunnel.renew(),
@@ -96,7 +103,7 @@ impl Registry {
         }
     }
 
-    fn main(&self, server: &str) -> Option<Arc<Tunnel>> {
+    fn main(&self, server: &str) -> Option<Arc<TunnelGroup>> {
         self.find(&Key {
             server: server.to_owned(),
             tunnel: Which::Main,
@@ -119,7 +126,7 @@ impl Registry {
         }
     }
 
-    fn tunnels(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Tunnel>>> {
+    fn tunnels(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<TunnelGroup>>> {
         self.0.lock()
     }
 }
@@ -172,7 +179,7 @@ mod tests {
         let port = free_port();
         let start = || {
             let settings = settings(server.address(), port, 9);
-            registry.start(key(Which::Main), settings).unwrap()
+            registry.start(key(Which::Main), settings, None).unwrap()
         };
         let first = start();
         assert!(registry.wait(&key(Which::Main), WAIT));
@@ -203,7 +210,7 @@ mod tests {
         ];
         for key in &keys {
             let settings = settings(silent.local_addr().unwrap(), free_port(), 9);
-            registry.start(key.clone(), settings).unwrap();
+            registry.start(key.clone(), settings, None).unwrap();
         }
         assert!(registry.close(&keys.remove(1)));
         assert!(!registry.close(&key(Which::Port(1))));
@@ -225,7 +232,7 @@ mod tests {
         };
         assert_eq!(waits(WAIT), (false, false), "there is none");
         let settings = settings(silent.local_addr().unwrap(), free_port(), 9);
-        registry.start(key(Which::Main), settings).unwrap();
+        registry.start(key(Which::Main), settings, None).unwrap();
         assert_eq!(waits(Duration::from_millis(100)), (false, true));
         thread::scope(|scope| {
             let waiting = scope.spawn(|| waits(WAIT));
@@ -238,11 +245,13 @@ mod tests {
     fn all_are_stopped_at_the_same_time() {
         let (silent, server, registry) = (silent(), server(), Registry::default());
         let addresses = [silent.local_addr().unwrap(), server.address()];
-        let started: Vec<Arc<Tunnel>> = (1..=20)
+        let started: Vec<Arc<TunnelGroup>> = (1..=20)
             .zip(addresses.iter().cycle())
             .map(|(port, address)| {
                 let settings = settings(*address, free_port(), 9);
-                registry.start(key(Which::Port(port)), settings).unwrap()
+                registry
+                    .start(key(Which::Port(port)), settings, None)
+                    .unwrap()
             })
             .collect();
         assert!(registry.wait(&key(Which::Port(2)), WAIT));
@@ -251,7 +260,7 @@ mod tests {
         // One may take a second.
         assert!(began.elapsed() < Duration::from_secs(2));
         assert!(registry.list().is_empty());
-        let stopped = |tunnel: &Arc<Tunnel>| tunnel.snapshot().status == Status::Stopped;
+        let stopped = |tunnel: &Arc<TunnelGroup>| tunnel.snapshot().status == Status::Stopped;
         assert!(started.iter().all(stopped));
     }
 
@@ -259,13 +268,15 @@ mod tests {
     fn starting_and_closing_at_the_same_time_forgets_none() {
         let (silent, registry) = (silent(), Registry::default());
         let address = silent.local_addr().unwrap();
-        let started: Vec<Arc<Tunnel>> = thread::scope(|scope| {
+        let started: Vec<Arc<TunnelGroup>> = thread::scope(|scope| {
             let starting: Vec<_> = (0..4)
                 .map(|_| {
                     scope.spawn(|| {
                         let start = |port| {
                             let settings = settings(address, free_port(), 9);
-                            registry.start(key(Which::Port(port)), settings).unwrap()
+                            registry
+                                .start(key(Which::Port(port)), settings, None)
+                                .unwrap()
                         };
                         (0..20).map(|round| start(round % 3)).collect::<Vec<_>>()
                     })
@@ -280,7 +291,7 @@ mod tests {
                 .flat_map(|thread| thread.join().unwrap())
                 .collect()
         });
-        let held: Vec<Arc<Tunnel>> = [0, 1, 2]
+        let held: Vec<Arc<TunnelGroup>> = [0, 1, 2]
             .iter()
             .filter_map(|port| registry.find(&key(Which::Port(*port))))
             .collect();
@@ -303,7 +314,9 @@ mod tests {
         let target = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, to) = (free_port(), target.local_addr().unwrap().port());
         let settings = settings(server.address(), port, to);
-        registry.start(key(Which::Port(port)), settings).unwrap();
+        registry
+            .start(key(Which::Port(port)), settings, None)
+            .unwrap();
         assert!(registry.wait(&key(Which::Port(port)), WAIT));
         let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
         visitor.write_all(b"question").unwrap();

@@ -29,7 +29,8 @@ use super::watch::{HealthWatch, WatchEnd};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
-use crate::tunnel::client::{Class, Status, Tunnel};
+use crate::tunnel::client::{Class, Status};
+use crate::tunnel::group::TunnelGroup;
 
 /// Bytes of a connection thread's stack: the store and its cipher; calls and TLS have threads of their own.
 const STACK: usize = 256 * 1024;
@@ -190,7 +191,7 @@ fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited
 }
 
 /// Whether a tunnel has ended since its server is not where it was.
-fn has_moved(tunnel: &Tunnel) -> bool {
+fn has_moved(tunnel: &TunnelGroup) -> bool {
     let snapshot = tunnel.snapshot();
     let class = snapshot.error.map(|failure| failure.class);
     snapshot.status == Status::Failed
@@ -283,7 +284,7 @@ impl ConnectionWork<'_> {
     fn serve(
         &mut self,
         held: &mut HeldResources,
-        tunnel: &Tunnel,
+        tunnel: &TunnelGroup,
         health: &mut HealthWatch,
     ) -> Result<(), Ended> {
         // What was changed while it was connected is looked at first.

@@ -21,7 +21,8 @@ use crate::relay::gateway::RequestStats;
 use crate::store::AuditSets;
 use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
-use crate::tunnel::client::{Snapshot, Tunnel};
+use crate::tunnel::client::Snapshot;
+use crate::tunnel::group::TunnelGroup;
 
 /// What is counted of a connection.
 pub(crate) struct Figures {
@@ -272,7 +273,7 @@ impl ConnectionRecord {
     }
 
     /// A step that waits for this tunnel begins.
-    pub(crate) fn awaits(&self, step: Step, tunnel: Arc<Tunnel>) {
+    pub(crate) fn awaits(&self, step: Step, tunnel: Arc<TunnelGroup>) {
         let mut status = self.status();
         status.step = step;
         status.tunnel = Some(tunnel);

@@ -53,13 +53,13 @@ fn a_fault_and_a_pause_are_shown() {
 }
 
 /// A tunnel that has tried in vain, and says why.
-fn failing_tunnel() -> Arc<Tunnel> {
+fn failing_tunnel() -> Arc<TunnelGroup> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("ws://{}", listener.local_addr().unwrap());
     drop(listener);
     let remote = "R:127.0.0.1:1:127.0.0.1:1".parse().unwrap();
     let settings = Settings::new(Endpoint::parse(&endpoint).unwrap(), vec![remote]);
-    let tunnel = Arc::new(Tunnel::start(settings).unwrap());
+    let tunnel = Arc::new(TunnelGroup::start(settings, None).unwrap());
     let deadline = Instant::now() + Duration::from_secs(20);
     while tunnel.snapshot().error.is_none() {
         assert!(Instant::now() < deadline, "it has not failed");

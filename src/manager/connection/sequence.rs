@@ -24,7 +24,8 @@ use crate::manager::remote::{Connector, RemoteServer};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
 use crate::relay::gateway::RequestStats;
-use crate::tunnel::client::{Settings, Status, Tunnel};
+use crate::tunnel::client::{Settings, Status};
+use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
 
@@ -119,7 +120,7 @@ impl ConnectionWork<'_> {
     pub(super) fn sequence(
         &self,
         held: &mut HeldResources,
-    ) -> Result<(Site, Arc<Tunnel>, HealthWatch), Ended> {
+    ) -> Result<(Site, Arc<TunnelGroup>, HealthWatch), Ended> {
         let url = self
             .core
             .server_of(&self.app)
@@ -236,7 +237,7 @@ impl ConnectionWork<'_> {
         (setup, names): (&Setup, &Arc<SiteNames>),
         (ip, port): (String, u16),
         missed: Sender<()>,
-    ) -> Result<Arc<Tunnel>, Ended> {
+    ) -> Result<Arc<TunnelGroup>, Ended> {
         let local_port = setup.app.resource.port;
         let key = Key {
             server: origin.to_owned(),
@@ -273,7 +274,8 @@ impl ConnectionWork<'_> {
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
         self.watch_failures(&mut settings, origin);
-        let tunnel = self.core.tunnels.start(key.clone(), settings);
+        let alternate = connector.beside(self.core.known.told_by(origin));
+        let tunnel = self.core.tunnels.start(key.clone(), settings, alternate);
         let tunnel = tunnel
             .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
         held.tunnel = Some(OpenTunnel {
@@ -335,7 +337,7 @@ impl ConnectionWork<'_> {
     }
 
     /// Step 5.
-    fn await_tunnel(&self, tunnel: &Arc<Tunnel>) -> Result<(), Ended> {
+    fn await_tunnel(&self, tunnel: &Arc<TunnelGroup>) -> Result<(), Ended> {
         self.record.awaits(Step::Signal, Arc::clone(tunnel));
         let timeout = || ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();
         let over = crossbeam_channel::after(TUNNEL_WAIT);

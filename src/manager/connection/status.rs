@@ -14,7 +14,8 @@ use crate::manager::quick_setup::Wait;
 use crate::manager::visits::Visitors;
 use crate::plugin::GuestInForce;
 use crate::store::time::rfc3339;
-use crate::tunnel::client::{Snapshot, Status, Tunnel};
+use crate::tunnel::client::{Snapshot, Status};
+use crate::tunnel::group::TunnelGroup;
 
 /// All that changes of a connection.
 pub(super) struct ConnectionStatus {
@@ -40,7 +41,7 @@ pub(super) struct ConnectionStatus {
     /// A pause of the quick-setup calls.
     pub(super) pause: Option<Wait>,
     /// The tunnel that is awaited or in use.
-    pub(super) tunnel: Option<Arc<Tunnel>>,
+    pub(super) tunnel: Option<Arc<TunnelGroup>>,
     pub(super) health: Health,
     /// What the next round waits for, after one that failed.
     pub(super) awaited: Option<Awaited>,

@@ -9,7 +9,8 @@ use super::sequence::{ConnectionWork, HeldResources};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
 use crate::manager::quick_setup::Setup;
-use crate::tunnel::client::{Pauses, Tunnel};
+use crate::tunnel::client::Pauses;
+use crate::tunnel::group::TunnelGroup;
 
 /// What came of a change.
 pub(super) enum Applied {
@@ -26,7 +27,7 @@ impl ConnectionWork<'_> {
     pub(super) fn apply(
         &mut self,
         held: &mut HeldResources,
-        tunnel: &Tunnel,
+        tunnel: &TunnelGroup,
         pauses: &mut Pauses,
     ) -> Result<Applied, Ended> {
         // One that was removed is ended by who removed it.
@@ -57,7 +58,7 @@ impl ConnectionWork<'_> {
     fn follow(
         &mut self,
         held: &mut HeldResources,
-        tunnel: &Tunnel,
+        tunnel: &TunnelGroup,
         wanted: AppConfig,
     ) -> Result<(), Ended> {
         let admits_as_before = wanted.admits_as(&self.app);

@@ -18,6 +18,8 @@ const MAX_URL: usize = 2048;
 const MAX_HOST: usize = 253;
 /// Bytes of a name, an id or a fingerprint.
 const MAX_NAME: usize = 255;
+/// Other relays that are read of an answer. Default 8: one of them is used.
+const MAX_ALTERNATES: usize = 8;
 /// Bytes of a password or a code.
 const MAX_SECRET: usize = 1024;
 
@@ -49,6 +51,19 @@ pub struct Connector {
     pub tunnel_port: Option<u16>,
     /// The fingerprint of the tunnel server's host key, where the server names it.
     pub fingerprint: Option<String>,
+    /// Other relays of the same fleet that may be dialled, the best first.
+    pub alternates: Vec<Alternate>,
+}
+
+/// Another tunnel server of the same state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternate {
+    /// A host name or an IP address; no brackets.
+    pub external_ip: String,
+    /// Its port.
+    pub tunnel_port: u16,
+    /// The fingerprint of its host key.
+    pub fingerprint: String,
 }
 
 /// How visitors reach the application.
@@ -131,15 +146,16 @@ impl Setup {
 impl Connector {
     /// Refuses a tunnel server that lies further inside the network than whoever names it; a name is judged when it
     /// is resolved, but for those that stand for this machine.
-    pub(super) fn judged_by(self, server: AddressClass) -> Result<Self, Refusal> {
-        let is_permitted = match self.external_ip.parse::<IpAddr>() {
-            Ok(address) => server.permits(address),
-            Err(_) => {
-                let endpoint = Endpoint::parse(&format!("ws://{}", self.external_ip));
-                server == AddressClass::Loopback
-                    || !endpoint.is_ok_and(|endpoint| endpoint.is_loopback())
+    pub(super) fn judged_by(mut self, server: AddressClass) -> Result<Self, Refusal> {
+        let is_permitted = permits(server, &self.external_ip);
+        self.alternates.retain(|other| {
+            let is_permitted = permits(server, &other.external_ip);
+            if !is_permitted {
+                let ip = &other.external_ip;
+                log::debug!("{ip} is no address for tunnels of a server that is reached at a {server} address");
             }
-        };
+            is_permitted
+        });
         let wrong = format!(
             "{} is no address for tunnels of a server that is reached at a {server} address",
             self.external_ip
@@ -148,6 +164,17 @@ impl Connector {
             Ok(self)
         } else {
             Err(Refusal::Address(wrong))
+        }
+    }
+}
+
+fn permits(server: AddressClass, external_ip: &str) -> bool {
+    match external_ip.parse::<IpAddr>() {
+        Ok(address) => server.permits(address),
+        Err(_) => {
+            let endpoint = Endpoint::parse(&format!("ws://{external_ip}"));
+            server == AddressClass::Loopback
+                || !endpoint.is_ok_and(|endpoint| endpoint.is_loopback())
         }
     }
 }
@@ -161,6 +188,7 @@ impl fmt::Debug for Connector {
             .field("password", &"***")
             .field("tunnel_port", &self.tunnel_port)
             .field("fingerprint", &self.fingerprint)
+            .field("alternates", &self.alternates)
             .finish()
     }
 }
@@ -311,6 +339,16 @@ struct RawConnector {
     tunnel_port: Option<i64>,
     #[serde(default, alias = "Fingerprint")]
     fingerprint: Option<String>,
+    /// One that cannot be read is one less.
+    #[serde(default)]
+    alternates: Value,
+}
+
+#[derive(Deserialize)]
+struct RawAlternate {
+    external_ip: String,
+    tunnel_port: i64,
+    fingerprint: String,
 }
 
 #[derive(Deserialize)]
@@ -372,8 +410,15 @@ impl RawConnector {
         }
         given("connector.username", &self.username, MAX_NAME)?;
         given("connector.password", &self.password, MAX_SECRET)?;
+        let external_ip = host("connector.external_ip", self.external_ip)?;
+        let offered = self.alternates.as_array().into_iter().flatten();
+        let known = offered.take(MAX_ALTERNATES).filter_map(alternate);
+        let is_other = |other: &Alternate| {
+            other.external_ip != external_ip || tunnel_port != Some(other.tunnel_port.into())
+        };
         Ok(Connector {
-            external_ip: host("connector.external_ip", self.external_ip)?,
+            alternates: known.filter(is_other).collect(),
+            external_ip,
             api_port: port("connector.api_port", self.api_port)?,
             username: self.username,
             password: self.password,
@@ -383,6 +428,22 @@ impl RawConnector {
             fingerprint,
         })
     }
+}
+
+/// One of them, where it can be used.
+fn alternate(offered: &Value) -> Option<Alternate> {
+    let read = || {
+        let raw = RawAlternate::deserialize(offered).map_err(shape)?;
+        given("alternates.fingerprint", &raw.fingerprint, MAX_NAME)?;
+        Ok(Alternate {
+            external_ip: host("alternates.external_ip", raw.external_ip)?,
+            tunnel_port: port("alternates.tunnel_port", raw.tunnel_port)?,
+            fingerprint: raw.fingerprint,
+        })
+    };
+    let read: Result<_, Refusal> = read();
+    read.inspect_err(|error| log::debug!("another relay of the server is left out: {error:?}"))
+        .ok()
 }
 
 impl RawApp {

@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::connector::Connector;
 use crate::manager::quick_setup::Setup;
 use crate::store::{self, Credentials};
-use crate::tunnel::client::Tunnel;
+use crate::tunnel::group::TunnelGroup;
 
 /// One message to an owner. A reply that nobody waits for is dropped.
 pub(super) enum Command {
@@ -52,7 +52,7 @@ pub(crate) struct CallAnswer {
 #[derive(Clone)]
 pub(crate) enum MainTunnelProgress {
     /// It is on its way; another one may take its place.
-    Connecting(Arc<Tunnel>),
+    Connecting(Arc<TunnelGroup>),
     /// It is ready: the last message.
     Ready,
     /// It cannot be set up, and why: the last message.

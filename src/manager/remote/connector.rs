@@ -11,6 +11,7 @@ use crate::manager::server_url::ServerUrl;
 use crate::net::AddressClass;
 use crate::store::Credentials;
 use crate::tunnel::client::{HostKeyCheck, Settings};
+use crate::tunnel::group::Alternate;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::ws::Endpoint;
@@ -27,6 +28,15 @@ pub(crate) struct Connector {
     pub(crate) tunnel_port: u16,
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
+    /// Another relay that tunnels are held at too; known of the server's last answer alone.
+    pub(crate) alternate: Option<AlternateRelay>,
+}
+
+/// Another relay of the same fleet.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct AlternateRelay {
+    pub(crate) external_ip: String,
+    pub(crate) tunnel_port: u16,
 }
 
 impl Connector {
@@ -41,17 +51,20 @@ impl Connector {
             tunnel_port: credentials.tunnel_port?,
             user: credentials.conn_username.clone()?,
             password: credentials.conn_password.clone()?,
+            alternate: None,
         })
     }
 
     /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
-        let url = format!("ws://{}", authority(&self.external_ip, self.tunnel_port));
-        Endpoint::parse(&url).map_err(|error| {
-            ConnectError::new(
-                "quick-setup",
-                format!("the remote server named a tunnel server that cannot be used: {error}"),
-            )
+        endpoint(&self.external_ip, self.tunnel_port)
+    }
+
+    /// The tunnel beside that of [`Connector::settings`], where there is another relay.
+    pub(crate) fn beside(&self, known: KnownServers) -> Option<Alternate> {
+        Some(Alternate {
+            endpoint: self.alternate.as_ref()?.endpoint().ok()?,
+            host_key: HostKeyCheck::Pinned(Arc::new(known)),
         })
     }
 
@@ -69,6 +82,23 @@ impl Connector {
         settings.host_key = HostKeyCheck::Pinned(Arc::new(known));
         Ok(settings)
     }
+}
+
+impl AlternateRelay {
+    /// Its tunnel server.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
+        endpoint(&self.external_ip, self.tunnel_port)
+    }
+}
+
+fn endpoint(host: &str, port: u16) -> Result<Endpoint, ConnectError> {
+    let url = format!("ws://{}", authority(host, port));
+    Endpoint::parse(&url).map_err(|error| {
+        ConnectError::new(
+            "quick-setup",
+            format!("the remote server named a tunnel server that cannot be used: {error}"),
+        )
+    })
 }
 
 /// How far inside the network a server was when it named the address for tunnels. Where an earlier version did not keep

@@ -1,6 +1,6 @@
 //! Who this connector is to one remote server, in memory and on disk.
 
-use super::connector::Connector;
+use super::connector::{AlternateRelay, Connector};
 use crate::manager::quick_setup::{self, Setup};
 use crate::store::{self, CredentialStore, Credentials};
 
@@ -67,6 +67,15 @@ impl ServerCredentials {
                 tunnel_port,
                 user: given.username.clone(),
                 password: given.password.clone(),
+                // Who names a port names one server.
+                alternate: given
+                    .alternates
+                    .first()
+                    .filter(|_| own_port.is_none())
+                    .map(|other| AlternateRelay {
+                        external_ip: other.external_ip.clone(),
+                        tunnel_port: other.tunnel_port,
+                    }),
             },
             is_new_identity: !is_same,
         })

@@ -24,7 +24,8 @@ use super::view::MainTunnelView;
 use crate::manager::connection::class_name;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
-use crate::tunnel::client::{Status, Tunnel};
+use crate::tunnel::client::Status;
+use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Which};
 use crate::tunnel::remote::Remote;
 
@@ -45,11 +46,11 @@ enum MainTunnelState {
     /// It is not set up, or was ended.
     Absent,
     /// It tries, for as long as it takes.
-    Connecting(ConnectorInfo, Arc<Tunnel>),
+    Connecting(ConnectorInfo, Arc<TunnelGroup>),
     /// `mainReady`: also while the tunnel is lost, which mends by itself.
-    Ready(ConnectorInfo, Arc<Tunnel>),
+    Ready(ConnectorInfo, Arc<TunnelGroup>),
     /// It could not be set up, or what belongs to it could not.
-    Failed(String, Option<Arc<Tunnel>>),
+    Failed(String, Option<Arc<TunnelGroup>>),
 }
 
 /// The service at the tunnel's end here.
@@ -71,6 +72,19 @@ enum LocalService {
 pub(super) struct ConnectorInfo {
     pub(super) connector: Connector,
     pub(super) api_port: u16,
+}
+
+impl ConnectorInfo {
+    /// Whether a tunnel that is made with the other leads to the same. Another relay beside the first is taken with the
+    /// next one: nothing that runs ends for it.
+    fn is_as(&self, other: &Self) -> bool {
+        let first = |info: &Self| {
+            let mut info = info.clone();
+            info.connector.alternate = None;
+            info
+        };
+        first(self) == first(other)
+    }
 }
 
 impl MainTunnel {
@@ -168,13 +182,13 @@ impl MainTunnel {
         match &self.state {
             MainTunnelState::Connecting(present, tunnel)
             | MainTunnelState::Ready(present, tunnel) => {
-                present == info && tunnel.ended().try_recv() == Err(TryRecvError::Empty)
+                present.is_as(info) && tunnel.ended().try_recv() == Err(TryRecvError::Empty)
             }
             MainTunnelState::Absent | MainTunnelState::Failed(..) => false,
         }
     }
 
-    fn failed(&self, error: String, tunnel: Option<Arc<Tunnel>>) -> MainTunnelState {
+    fn failed(&self, error: String, tunnel: Option<Arc<TunnelGroup>>) -> MainTunnelState {
         log::warn!("main tunnel to {}: {error}", self.key.server);
         MainTunnelState::Failed(error, tunnel)
     }
@@ -184,7 +198,7 @@ impl MainTunnel {
         &mut self,
         info: &ConnectorInfo,
         credentials: &mut ServerCredentials,
-    ) -> Result<Arc<Tunnel>, String> {
+    ) -> Result<Arc<TunnelGroup>, String> {
         let forward = Remote {
             local_host: "0.0.0.0".into(),
             local_port: info.api_port,
@@ -208,7 +222,10 @@ impl MainTunnel {
             let class = class_name(failure.class);
             connections.server_is_away(&origin, class, &failure.message);
         }));
-        let started = self.environment.tunnels.start(self.key.clone(), settings);
+        let known = self.environment.known.told_by(&self.key.server);
+        let alternate = info.connector.beside(known);
+        let tunnels = &self.environment.tunnels;
+        let started = tunnels.start(self.key.clone(), settings, alternate);
         started.map_err(|error| format!("cannot start it: {error}"))
     }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, never};
 
 use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
-use super::connector::Connector;
+use super::connector::{AlternateRelay, Connector};
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
 use super::mailbox::{Mailbox, ServerSnapshot};
 use super::main_tunnel::{ConnectorInfo, MainTunnel};
+use crate::manager::connection::ConnectError;
 use crate::store;
+use crate::tunnel::ws::Endpoint;
 
 /// Why an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it would
 /// take the place of the application's own.
@@ -25,6 +27,8 @@ pub(super) struct Owner {
     /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
+    /// The relay that the last answer named beside the first.
+    alternate: Option<AlternateRelay>,
     /// Quick-setup calls under way, in the order they began.
     calls: Vec<UnansweredCall>,
     main: MainTunnel,
@@ -77,6 +81,7 @@ impl Owner {
             mailbox: None,
             closed,
             credentials: ServerCredentials::new(environment.credentials.clone(), origin),
+            alternate: None,
             calls: Vec::new(),
             main: MainTunnel::new(&mailbox, Arc::clone(&environment)),
             waiting: Vec::new(),
@@ -226,17 +231,25 @@ impl Owner {
         }
         log::debug!("the credentials from {} are saved", self.origin);
         if is_awaited {
-            self.pin(
-                &accepted.connector,
-                answer.setup.connector.fingerprint.as_deref(),
-            )?;
+            let given = &answer.setup.connector;
+            self.pin(accepted.connector.endpoint(), given.fingerprint.as_deref())?;
+            if let Some(alternate) = &accepted.connector.alternate {
+                let first = given.alternates.first();
+                let fingerprint = first.map(|first| first.fingerprint.as_str());
+                self.pin(alternate.endpoint(), fingerprint)?;
+            }
         }
+        self.alternate.clone_from(&accepted.connector.alternate);
         Ok(accepted.connector)
     }
 
     /// A fingerprint that came with the answer is pinned, unless one is already.
-    fn pin(&self, connector: &Connector, fingerprint: Option<&str>) -> Result<(), String> {
-        let (Some(fingerprint), Ok(endpoint)) = (fingerprint, connector.endpoint()) else {
+    fn pin(
+        &self,
+        endpoint: Result<Endpoint, ConnectError>,
+        fingerprint: Option<&str>,
+    ) -> Result<(), String> {
+        let (Some(fingerprint), Ok(endpoint)) = (fingerprint, endpoint) else {
             return Ok(());
         };
         let known = self.environment.known.told_by(&self.origin);
@@ -261,7 +274,10 @@ impl Owner {
         let connector = Connector::of(&self.origin, &credentials);
         match (connector, credentials.api_port) {
             (Some(connector), Some(api_port)) => Ok(ConnectorInfo {
-                connector,
+                connector: Connector {
+                    alternate: self.alternate.clone(),
+                    ..connector
+                },
                 api_port,
             }),
             _ => Err("the connector info is not complete: connect again".into()),

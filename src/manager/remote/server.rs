@@ -13,7 +13,7 @@ use super::owner::Owner;
 use crate::manager::connection::{ConnectError, Ended};
 use crate::store;
 use crate::sync::Mutex;
-use crate::tunnel::client::Tunnel;
+use crate::tunnel::group::TunnelGroup;
 
 /// Bytes of an owner's stack: it saves credentials; only what is touched takes memory.
 const STACK: usize = 256 * 1024;
@@ -169,7 +169,7 @@ impl MainTunnelWait {
     pub(crate) fn until_ready(
         self,
         stopped: &Receiver<()>,
-        connecting: impl Fn(Arc<Tunnel>),
+        connecting: impl Fn(Arc<TunnelGroup>),
     ) -> Result<(), Ended> {
         loop {
             let progress = select! {

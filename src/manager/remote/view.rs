@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::manager::connection::{HostKey, class_name, latency_ms, millis_until};
-use crate::tunnel::client::{Snapshot, Status, Tunnel};
+use crate::tunnel::client::{Snapshot, Status};
+use crate::tunnel::group::TunnelGroup;
 
 /// A main tunnel that was set up.
 pub(crate) struct MainTunnelView {
@@ -14,7 +15,7 @@ pub(crate) struct MainTunnelView {
     /// Why it could not be set up.
     pub(super) error: Option<String>,
     /// What is there of it.
-    pub(super) tunnel: Option<Arc<Tunnel>>,
+    pub(super) tunnel: Option<Arc<TunnelGroup>>,
 }
 
 /// What is counted of a main tunnel.

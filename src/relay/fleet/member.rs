@@ -111,7 +111,7 @@ mod tests {
     fn who_beats_or_has_a_link_is_there_by_the_clock_of_who_looks() {
         let began = Instant::now();
         let mut roster = Roster::default();
-        let mut see = |roster: &mut Roster, after: u64, beats: &[(&str, u64)]| {
+        let see = |roster: &mut Roster, after: u64, beats: &[(&str, u64)]| {
             let rows = beats
                 .iter()
                 .map(|(id, beat)| ((*id).to_owned(), *beat, member()));

@@ -99,6 +99,33 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// The same to another server, of which nobody is told.
+    pub(in crate::tunnel) fn beside(&self, endpoint: Endpoint, host_key: HostKeyCheck) -> Self {
+        Self {
+            endpoint,
+            dial: self.dial.clone(),
+            user: self.user.clone(),
+            password: self.password.clone(),
+            remotes: self.remotes.clone(),
+            localhost: self.localhost,
+            host_key,
+            keepalive: self.keepalive,
+            max_retry_interval: self.max_retry_interval,
+            max_retries: self.max_retries,
+            timeouts: self.timeouts,
+            retries: self.retries,
+            target_missed: self.target_missed.clone(),
+            max_streams: self.max_streams,
+            may_dial: self.may_dial.clone(),
+            serve: self.serve.clone(),
+            ssh: self.ssh.clone(),
+            on_connected: None,
+            on_failed: None,
+        }
+    }
+}
+
 /// Which host keys are accepted.
 #[derive(Clone)]
 #[non_exhaustive]

@@ -55,6 +55,36 @@ pub struct Snapshot {
     pub reconnects: u64,
 }
 
+impl Snapshot {
+    /// Of two that do the same, of which one is enough: bytes and streams of both, and for the rest the one that is
+    /// connected.
+    pub(in crate::tunnel) fn beside(self, other: Self) -> Self {
+        let is_better = match (self.status, other.status) {
+            (Status::Connected, _) => false,
+            (_, Status::Connected) => true,
+            (Status::Connecting, _) => false,
+            (_, status) => status == Status::Connecting,
+        };
+        let (shown, hidden) = if is_better {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        Self {
+            sent: shown.sent + hidden.sent,
+            received: shown.received + hidden.received,
+            streams: shown.streams + hidden.streams,
+            opened: shown.opened + hidden.opened,
+            last_opened: shown.last_opened.max(hidden.last_opened),
+            refused: (
+                shown.refused.0 + hidden.refused.0,
+                shown.refused.1 + hidden.refused.1,
+            ),
+            ..shown
+        }
+    }
+}
+
 /// What the tunnel's thread and its owner share.
 pub(super) struct TunnelState {
     pub(super) cancel: Cancel,

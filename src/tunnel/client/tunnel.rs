@@ -1,6 +1,6 @@
 //! A tunnel and its thread.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -24,6 +24,23 @@ const STOP_WAIT: Duration = Duration::from_millis(600);
 
 /// The longest pause after an attempt during which the server came back. Default 300 ms.
 const WOKEN_PAUSE: Duration = Duration::from_millis(300);
+
+/// Tells a tunnel to end, also where its owner is not at hand.
+pub(in crate::tunnel) struct Stopper {
+    state: Weak<TunnelState>,
+    retry: Sender<()>,
+}
+
+impl Stopper {
+    /// Does not wait.
+    pub(in crate::tunnel) fn begin_stop(&self) {
+        if let Some(state) = self.state.upgrade() {
+            state.begin_stop();
+        }
+        // One request is enough.
+        let _ = self.retry.try_send(());
+    }
+}
 
 /// A tunnel at work. Dropping it stops it.
 pub struct Tunnel {
@@ -105,6 +122,14 @@ impl Tunnel {
     pub(in crate::tunnel) fn begin_stop(&self) {
         self.state.begin_stop();
         self.retry_now();
+    }
+
+    /// To do the same elsewhere.
+    pub(in crate::tunnel) fn stopper(&self) -> Stopper {
+        Stopper {
+            state: Arc::downgrade(&self.state),
+            retry: self.retry.clone(),
+        }
     }
 
     /// The second half, which waits.
