@@ -88,6 +88,11 @@ impl Server {
         self.addr
     }
 
+    /// From here on each answer is its connection's last; connections are taken as before.
+    pub fn drain(&self) {
+        self.listener.drain();
+    }
+
     /// Stops accepting, lets answers end that take no longer than
     /// [`Limits::stop_time`](super::Limits::stop_time), aborts the rest and removes the
     /// socket. Done within 1.5 s.

@@ -114,6 +114,12 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
 
 /// Whether it serves; of a relay of a fleet also whether the store is there.
 fn health(app: &AppState, request: Request) {
+    if app.drain.has_begun() {
+        return respond(
+            request,
+            Err(ApiError::new(503, "draining: this relay ends")),
+        );
+    }
     if app
         .service
         .links
@@ -221,6 +227,9 @@ fn from_body(request: &Request) -> Option<Credentials> {
 }
 
 fn quick_setup(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    if app.drain.has_begun() {
+        return Err(ApiError::new(503, "this relay ends: try again soon"));
+    }
     let body = request.json::<Value>()?;
     let source = source(request, &app.trust_proxy);
     let answer = (app.service).quick_setup(&body, source, is_vouched_for(app, &body))?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::call_stats::CallStats;
+use super::drain::Drain;
 use super::gateway::RequestStats;
 use super::operator::Operator;
 use super::setup::Service;
@@ -23,6 +24,8 @@ pub(super) struct AppState {
     pub(super) started: SystemTime,
     /// What the gateway counts.
     pub(super) requests: Arc<RequestStats>,
+    /// Whether it is on its way out.
+    pub(super) drain: Drain,
     /// Quick-setup calls.
     pub(super) calls: CallStats,
 }

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::fleet::{self, LinkSettings, Links, Looks, Member, Opened, Watch, Watched, Watching};
 use super::follow::follow;
-use super::gateway::Down;
+use super::gateway::{CookieKey, Down};
 use super::setup::{LOOK, Service};
 use super::state_store::{Error, StateStore};
 use crate::net::authority::authority;
@@ -46,6 +46,11 @@ impl Joined {
     /// To ask what other relays have changed.
     pub(super) fn looks(&self) -> Looks {
         self.looks.clone()
+    }
+
+    /// What sign-ins are signed with, so that each relay knows those of the others.
+    pub(super) fn cookie_key(&self) -> CookieKey {
+        CookieKey::derived(&self.secret)
     }
 
     /// From here on what other relays change comes here, and visitors of what is theirs go there. Sites lead somewhere.

@@ -23,6 +23,7 @@ mod certificates;
 mod commits;
 mod connector_auth;
 mod connects;
+mod drain;
 mod figures;
 pub mod fleet;
 mod follow;

@@ -15,6 +15,7 @@ use super::api;
 use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
+use super::drain::{self, Drain};
 use super::fleet::{self, Watch};
 use super::gateway::{Gateway, GatewayConfig};
 use super::invites::Invite;
@@ -103,6 +104,8 @@ pub struct Running {
     /// Serves the figures, where they are asked for.
     figures: Option<Server>,
     tunnels: tunnel::Server,
+    /// How many requests of visitors run.
+    running: Box<dyn Fn() -> usize + Send + Sync>,
     /// Looks what other relays change, where there are any.
     watch: Option<Watch>,
     /// Where the state is that they share.
@@ -115,6 +118,9 @@ pub struct Running {
     /// Files that could not be read and were set aside.
     pub set_aside: Vec<PathBuf>,
 }
+
+/// Time for the store to know that this relay goes. Default 2 s.
+const LEAVE: Duration = Duration::from_secs(2);
 
 /// What a running relay says to other processes of its user, in the data directory.
 #[derive(Serialize, Deserialize)]
@@ -215,6 +221,10 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
     let kept = (store, SiteTable::new(&options.data, fleet.is_some()));
     let rules = (options.enrolment, options.quota);
+    if let Some(joined) = &fleet {
+        gateway.cookie_key = Some(joined.cookie_key());
+        gateway.passes_on_again = true;
+    }
     let looks = fleet.as_ref().map(Joined::looks);
     let service = Arc::new(Service::new(kept, urls, rules, looks));
     let tunnels = take_tunnels(
@@ -238,6 +248,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         data: options.data,
         started: SystemTime::now(),
         requests: gateway.stats(),
+        drain: Drain::default(),
         calls: CallStats::default(),
     });
     let figures = options.metrics_listener.map(|listener| {
@@ -252,6 +263,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         workers: WORKERS,
         limits,
     };
+    let running = Box::new(gateway.running());
     let server =
         Server::start_with_gateway(Arc::new(gateway), config, Arc::new(api::routes(&app)))?;
     Ok(Running {
@@ -260,6 +272,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         server,
         figures: figures.transpose()?,
         tunnels,
+        running,
         watch,
         store,
         new_invite: token.made,
@@ -359,6 +372,23 @@ impl Running {
         };
         let said = to_json(&whereabouts).expect("strings and numbers have JSON for them");
         instance.announce(&said)
+    }
+
+    /// Says that it goes, takes no more tunnels, and waits until no request runs, for `bound` at most: how many run
+    /// then. Visitors who still come are served.
+    pub fn drain(&mut self, bound: Duration) -> usize {
+        self.app.drain.begin();
+        let links = self.service.links.get();
+        if let Some(links) = links {
+            links.leave();
+            // Written at once, so that nobody is sent here any more.
+            self.service.look_now(LEAVE);
+        }
+        self.tunnels.stop_accepting();
+        self.server.drain();
+        drain::wait(bound, || {
+            (self.running)() + links.map_or(0, |links| links.served())
+        })
     }
 
     /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.

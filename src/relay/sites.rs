@@ -271,6 +271,7 @@ impl Table {
             made.code = site.code.as_deref().map(code);
             made.allow.clone_from(&terms.allow);
             (made.expiry, made.epoch) = (terms.expiry, terms.epoch);
+            made.generation = application.generation;
             made.busy = self.busy(connector);
             if let Some(before) = &before {
                 made.figures = Arc::clone(&before.figures);

@@ -193,6 +193,9 @@ pub(crate) mod relay {
          connector, a quarter for one visitor");
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
         "how long an application may take to begin its answer, also as in 5m (default 300)");
+    pub(crate) const DRAIN: Flag = Flag::valued("drain", "SECONDS",
+        "how long SIGTERM waits for requests that run, also as in 1m: /health answers 503 meanwhile, and who comes is \
+         served (default 0; 30 with --store)");
     pub(crate) const METRICS_LISTEN: Flag = Flag::valued("metrics-listen", "[HOST:]PORT",
         "where Prometheus finds /metrics, as 127.0.0.1:8182: an address of its own, whose every caller is answered; it \
          names no site and nobody (default: nowhere)");
@@ -216,7 +219,7 @@ pub(crate) mod relay {
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
+            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
         commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER, &COPY_STORE],

@@ -17,5 +17,5 @@ mod sign_in_fields;
 pub use code::Code;
 pub(crate) use code::sha256;
 pub(crate) use rate_limiter::{RateLimiter, WhenFull};
-pub(crate) use sign_in::{Lifetime, Outcome, Realm, SignIn};
+pub(crate) use sign_in::{Lifetime, Outcome, Realm, SIGNED_IN_FOR, SignIn};
 pub(crate) use sign_in_fields::{SignInFields, same_site};

@@ -12,7 +12,7 @@ use crate::store::random;
 use crate::sync::Mutex;
 
 /// Time that a cookie is good for. Default 12 h: a working day.
-const SIGNED_IN_FOR: Duration = Duration::from_secs(12 * 3600);
+pub(crate) const SIGNED_IN_FOR: Duration = Duration::from_secs(12 * 3600);
 /// Cookies of one realm. Default 1,000, 120 KiB; the source that has most gives way, and of several the one that came
 /// last.
 const MAX_OF_REALM: usize = 1000;
@@ -114,8 +114,22 @@ impl<R: Realm> SignIn<R> {
         (source, is_secure): (IpAddr, bool),
         now: Instant,
     ) -> Outcome {
+        self.enter_with(is_right, (source, is_secure), now, || {
+            (self.give(realm, source, now), SIGNED_IN_FOR)
+        })
+    }
+
+    /// The same, with a cookie of a value that somebody else makes, and how long that is good.
+    pub(crate) fn enter_with(
+        &self,
+        is_right: bool,
+        (source, is_secure): (IpAddr, bool),
+        now: Instant,
+        make: impl FnOnce() -> (String, Duration),
+    ) -> Outcome {
         if is_right {
-            return Outcome::SignedIn(self.set_cookie(realm, (source, is_secure), now));
+            let (value, time) = make();
+            return Outcome::SignedIn(self.set_cookie(&value, time, is_secure));
         }
         match self.wrong.count(source, now) {
             Ok(()) => Outcome::WrongCode,
@@ -123,7 +137,8 @@ impl<R: Realm> SignIn<R> {
         }
     }
 
-    fn set_cookie(&self, realm: R, (source, is_secure): (IpAddr, bool), now: Instant) -> String {
+    /// The value of a new cookie, which is noted.
+    fn give(&self, realm: R, source: IpAddr, now: Instant) -> String {
         let value = random::token();
         let session = Session {
             realm,
@@ -132,8 +147,12 @@ impl<R: Realm> SignIn<R> {
             used: None,
         };
         self.admit(sha256(&[value.as_bytes()]), session, now);
+        value
+    }
+
+    fn set_cookie(&self, value: &str, time: Duration, is_secure: bool) -> String {
         let age = match self.lifetime {
-            Lifetime::FromSignIn => format!("; Max-Age={}", SIGNED_IN_FOR.as_secs()),
+            Lifetime::FromSignIn => format!("; Max-Age={}", time.as_secs()),
             Lifetime::FromLastUse => String::new(),
         };
         let secure = if is_secure { "; Secure" } else { "" };

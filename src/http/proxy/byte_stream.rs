@@ -29,6 +29,11 @@ pub trait ByteStream: Read + Write + Send {
         false
     }
 
+    /// Whether a further request may use it once an answer is over.
+    fn may_be_kept(&self) -> bool {
+        true
+    }
+
     /// What to poll for before reading, or writing, is tried again.
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2];
 }

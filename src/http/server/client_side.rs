@@ -53,7 +53,7 @@ impl Client for Connection<'_> {
     }
 
     fn is_stopping(&self) -> bool {
-        self.state.is_stopping()
+        self.state.is_ending()
     }
 
     fn mark_busy(&self) {

@@ -59,6 +59,7 @@ impl Listener {
             exchanges: Exchanges::new(exchanges),
             table: ConnectionTable::new(connections, config.limits.per_source),
             stopping: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             limits: config.limits,
         });
         let threads = Threads::new(&state);
@@ -70,6 +71,11 @@ impl Listener {
             threads,
             acceptor,
         })
+    }
+
+    /// From here on each answer is its connection's last.
+    pub(in crate::http) fn drain(&self) {
+        self.state.draining.store(true, Ordering::Relaxed);
     }
 
     /// Accepts nothing more, lets answers under way end for a while and aborts the rest.

@@ -26,11 +26,18 @@ pub(super) struct ServerState {
     pub(super) exchanges: Exchanges,
     pub(super) table: ConnectionTable,
     pub(super) stopping: AtomicBool,
+    /// Each answer is a connection's last.
+    pub(super) draining: AtomicBool,
 }
 
 impl ServerState {
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Whether connections end with their next answer.
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_stopping() || self.draining.load(Ordering::Relaxed)
     }
 
     /// How many requests can run at once.

@@ -11,13 +11,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::http::h1::head::AnswerHead;
-use crate::http::proxy::{Rules, Upgraded, UpgradedTimeouts};
+use crate::http::proxy::{ByteStream, Rules, Upgraded, UpgradedTimeouts};
 use crate::net::poll::poll_within;
 use crate::tunnel::server::{LocalStream, OpenError, Opener};
 
@@ -91,7 +93,7 @@ pub(super) fn ask(stream: &mut LocalStream, connector: &str, port: u16) -> Resul
     }
 }
 
-fn wait(ready: std::os::fd::BorrowedFd<'_>, until: Instant) -> Result<(), HopError> {
+fn wait(ready: BorrowedFd<'_>, until: Instant) -> Result<(), HopError> {
     let left = until.saturating_duration_since(Instant::now());
     match poll_within([(&ready, PollFlags::IN)], left) {
         Ok([found]) if !found.is_empty() => Ok(()),
@@ -147,6 +149,44 @@ fn read_asked(mut relay: &TcpStream) -> Option<Asked> {
         }
     }
     serde_json::from_slice(&line).ok()
+}
+
+/// A stream by way of another relay. Each request has one of its own: so the other relay knows how many run.
+pub(super) struct HopStream(pub(super) LocalStream);
+
+impl Read for HopStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        LocalStream::read(&mut self.0, buffer)
+    }
+}
+
+impl Write for HopStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LocalStream::write(&mut self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        LocalStream::flush(&mut self.0);
+        Ok(())
+    }
+}
+
+impl ByteStream for HopStream {
+    fn end_write(&mut self) {
+        LocalStream::end_write(&mut self.0);
+    }
+
+    fn defer(&mut self, waker: Option<Waker>) -> bool {
+        LocalStream::defer(&mut self.0, waker)
+    }
+
+    fn may_be_kept(&self) -> bool {
+        false
+    }
+
+    fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2] {
+        ByteStream::wanted(&self.0, read, write)
+    }
 }
 
 /// Bytes, which nobody looks at.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use zeroize::Zeroizing;
 
-use super::hop::{self, HopError};
+use super::hop::{self, HopError, HopStream};
 use super::member::{Member, Roster};
 use super::placement;
 use super::store::MemberRow;
@@ -58,6 +58,7 @@ pub(in crate::relay) struct Links {
     found: Mutex<HashMap<String, String>>,
     /// This relay's own tunnels.
     of_connectors: Opener,
+    is_leaving: AtomicBool,
     /// Streams that are served for other relays.
     served: Arc<AtomicUsize>,
     began: Instant,
@@ -101,14 +102,23 @@ impl Links {
             tunnels: Mutex::default(),
             found: Mutex::default(),
             of_connectors: settings.opener,
+            is_leaving: AtomicBool::new(false),
             served: Arc::default(),
             began: Instant::now(),
         })
     }
 
     /// What this relay says of itself.
-    pub(in crate::relay) fn own(&self) -> &Member {
-        &self.own
+    pub(in crate::relay) fn own(&self) -> Member {
+        Member {
+            is_leaving: self.is_leaving.load(Ordering::SeqCst),
+            ..self.own.clone()
+        }
+    }
+
+    /// From here on it says that it goes.
+    pub(in crate::relay) fn leave(&self) {
+        self.is_leaving.store(true, Ordering::SeqCst);
     }
 
     /// Takes over who there is, and dials who is new.
@@ -239,7 +249,7 @@ impl Links {
         let opened = self.opener.open_within(id, LINK, hop::ANSWER);
         let mut stream = opened.map_err(|_| HopError::Silent)?;
         hop::ask(&mut stream, connector, port)?;
-        Ok(Box::new(stream))
+        Ok(Box::new(HopStream(stream)))
     }
 
     /// Those that are linked, the most likely first.
@@ -249,7 +259,8 @@ impl Links {
         let linked = roster.members().filter(|(id, _)| self.is_linked(id));
         let order = placement::order(connector, linked).into_iter();
         let mut ids: Vec<String> = order.map(|(id, _)| id.to_owned()).collect();
-        ids.sort_by_key(|id| Some(id) != last.as_ref());
+        let goes = |id: &String| roster.get(id).is_some_and(|member| member.is_leaving);
+        ids.sort_by_key(|id| (goes(id), Some(id) != last.as_ref()));
         ids
     }
 

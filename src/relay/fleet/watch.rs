@@ -179,9 +179,11 @@ impl Watcher {
         if self.beaten.is_none() {
             self.session.forget_members()?;
         }
-        if !is_there || self.beaten.is_none_or(|at| at.elapsed() >= BEAT) {
+        let body = (self.watched.body)();
+        let is_due = self.beaten.is_none_or(|at| at.elapsed() >= BEAT);
+        if is_due || !is_there || body != self.row.body {
             self.row.beat += 1;
-            self.row.body = (self.watched.body)();
+            self.row.body = body;
             self.session.beat(&self.row)?;
             self.beaten = Some(Instant::now());
         }

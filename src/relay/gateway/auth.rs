@@ -1,13 +1,15 @@
 //! The sign-in of invisible sites: a code is exchanged for a cookie, which is good for one site.
 
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::cookies;
+use super::signed_cookies::CookieKey;
 use super::site::Site;
-use crate::http::auth::{Lifetime, Outcome, Realm, SignIn, sha256};
+use crate::http::auth::{Code, Lifetime, Outcome, Realm, SIGNED_IN_FOR, SignIn, sha256};
 use crate::http::h1::head::Head;
 use crate::http::h1::target::form_fields;
+use crate::store::expiry::Clocks;
 
 /// Where the code of an invisible site is sent: a path that applications have no use for.
 pub(super) const AUTH: &str = "/.postern/auth";
@@ -15,7 +17,11 @@ pub(super) const AUTH: &str = "/.postern/auth";
 const OLD_AUTH: &str = "/auth";
 
 /// Who is signed in where, and who tried too often.
-pub(super) struct SiteAuth(SignIn<SiteRealm>);
+pub(super) struct SiteAuth {
+    sign_in: SignIn<SiteRealm>,
+    /// Where other relays are to know who is signed in here.
+    key: Option<CookieKey>,
+}
 
 /// One site, as long as nobody is signed out of it; whoever shares it has the places of one, however many are his.
 #[derive(Clone, Copy, Default)]
@@ -37,19 +43,28 @@ impl Realm for SiteRealm {
 }
 
 impl SiteAuth {
-    pub(super) fn new() -> SiteAuth {
+    pub(super) fn new(key: Option<CookieKey>) -> SiteAuth {
         let [plain, _] = cookies::OURS;
-        SiteAuth(SignIn::new(plain, Lifetime::FromSignIn))
+        SiteAuth {
+            sign_in: SignIn::new(plain, Lifetime::FromSignIn),
+            key,
+        }
     }
 
     /// The name of the cookie.
     pub(super) fn cookie(&self, is_secure: bool) -> &str {
-        self.0.cookie(is_secure)
+        self.sign_in.cookie(is_secure)
     }
 
     /// Whether this cookie opens this site.
     pub(super) fn knows(&self, cookie: &[u8], site: &Site) -> bool {
-        realm_of(site).is_none_or(|realm| self.0.knows(cookie, realm, Instant::now()))
+        let Some(code) = &site.code else {
+            return true;
+        };
+        match &self.key {
+            Some(key) => key.knows(cookie, &shared_realm(site, code), since_1970()),
+            None => (self.sign_in).knows(cookie, realm_of(site, code), Instant::now()),
+        }
     }
 
     /// Tries a code. A right one always passes; wrong ones are counted by source. `is_secure` when
@@ -63,10 +78,17 @@ impl SiteAuth {
     ) -> Outcome {
         let names_site = app_id.is_none_or(|app_id| app_id == site.app_id);
         let is_right = site.code.as_ref().is_some_and(|right| right.is(code)) && names_site;
+        let (from, now) = ((source, is_secure), Instant::now());
         // A site without a code is in no realm, and no code is right there.
-        let realm = realm_of(site).unwrap_or_default();
-        self.0
-            .enter(is_right, realm, (source, is_secure), Instant::now())
+        let realm = site.code.as_ref().map(|code| realm_of(site, code));
+        let Some((key, code)) = self.key.as_ref().zip(site.code.as_ref()) else {
+            return (self.sign_in).enter(is_right, realm.unwrap_or_default(), from, now);
+        };
+        self.sign_in.enter_with(is_right, from, now, || {
+            let time = signed_in_for(site);
+            let end = (since_1970() + time).as_secs();
+            (key.give(&shared_realm(site, code), end), time)
+        })
     }
 }
 
@@ -87,8 +109,7 @@ pub(crate) fn is_sign_in(head: &Head, site: &Site) -> bool {
 
 /// What a cookie is bound to: a site that gets another code is another one, and so is one that everybody was signed
 /// out of.
-fn realm_of(site: &Site) -> Option<SiteRealm> {
-    let code = site.code.as_ref()?;
+fn realm_of(site: &Site, code: &Code) -> SiteRealm {
     let length = u64::try_from(site.app_id.len()).expect("a length has at most 64 bits");
     let digest = sha256(&[
         &length.to_be_bytes(),
@@ -98,13 +119,38 @@ fn realm_of(site: &Site) -> Option<SiteRealm> {
         code.digest(),
     ]);
     let owner = site.owner;
-    Some(SiteRealm { digest, owner })
+    SiteRealm { digest, owner }
+}
+
+/// The same as every relay knows it: of what is stored alone. Whom a new list of networks shuts out is signed out by it.
+fn shared_realm(site: &Site, code: &Code) -> [u8; 32] {
+    let length = |bytes: usize| u64::try_from(bytes).expect("a length has at most 64 bits");
+    let allow: Vec<String> = site.allow.iter().map(ToString::to_string).collect();
+    sha256(&[
+        &length(site.app_id.len()).to_be_bytes(),
+        site.app_id.as_bytes(),
+        &length(site.name.len()).to_be_bytes(),
+        site.name.as_bytes(),
+        &site.generation.to_be_bytes(),
+        code.digest(),
+        allow.join(",").as_bytes(),
+    ])
+}
+
+/// Nobody is signed in for longer than the site is there: one that is shared anew asks anew.
+fn signed_in_for(site: &Site) -> Duration {
+    let left = site.expiry.map(|expiry| expiry.left(Clocks::now()));
+    left.map_or(SIGNED_IN_FOR, |left| left.min(SIGNED_IN_FOR))
+}
+
+fn since_1970() -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::auth::Code;
     use crate::relay::gateway::Down;
 
     const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);
@@ -125,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_cookie_opens_its_site_alone_and_only_with_the_present_code() {
-        let auth = SiteAuth::new();
+        let auth = SiteAuth::new(None);
         let (one, other) = (site("one", "c1"), site("other", "c1"));
         let cookie = value(auth.enter(&one, Some("app-one"), "c1", FROM));
         assert!(auth.knows(&cookie, &one));
@@ -142,9 +188,39 @@ mod tests {
         value(auth.enter(&one, None, "c1", FROM));
     }
 
+    /// Two relays with one key, of which one is started later and has ended no visits.
+    #[test]
+    fn a_signed_cookie_opens_its_site_at_every_relay_that_has_the_key() {
+        let relay = || SiteAuth::new(Some(CookieKey::derived(&[3; 32])));
+        let (here, there) = (relay(), relay());
+        let one = site("one", "c1");
+        let cookie = value(here.enter(&one, None, "c1", FROM));
+        let mut later = site("one", "c1");
+        later.epoch = 1;
+        assert!(there.knows(&cookie, &one) && there.knows(&cookie, &later));
+        let mut others = [
+            site("one", "c2"),
+            site("other", "c1"),
+            site("one", "c1"),
+            site("one", "c1"),
+        ];
+        others[1].app_id.clone_from(&one.app_id);
+        others[2].generation = 1;
+        others[3].allow = vec!["192.0.2.0/24".parse().unwrap()];
+        for (at, other) in others.iter().enumerate() {
+            assert!(!there.knows(&cookie, other), "{at}");
+        }
+        assert!(!there.knows(b"", &one));
+        assert!(!SiteAuth::new(None).knows(&cookie, &one));
+        assert_eq!(here.enter(&one, None, "c2", FROM), Outcome::WrongCode);
+        // Who is not asked for a code needs no cookie.
+        let open = Site::new("open", "app-open", Box::new(|| Err(Down::Tunnel)));
+        assert!(there.knows(b"", &open));
+    }
+
     #[test]
     fn the_cookie_is_one_that_applications_never_see() {
-        let auth = SiteAuth::new();
+        let auth = SiteAuth::new(None);
         let names = [false, true].map(|is_secure| auth.cookie(is_secure));
         assert_eq!(names, cookies::OURS);
     }

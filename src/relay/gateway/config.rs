@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::limits::Limits;
+use super::signed_cookies::CookieKey;
 use crate::net::Cidr;
 
 /// What a gateway is told about where it stands.
@@ -22,6 +23,11 @@ pub struct GatewayConfig {
     pub trust_proxy: Vec<Cidr>,
     /// What names this gateway to itself in `CDN-Loop` (RFC 8586): a token that nobody else has.
     pub loop_id: String,
+    /// What sign-ins are signed with, where other relays are to know them too; noted in memory where none.
+    pub cookie_key: Option<CookieKey>,
+    /// Whether a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
+    /// another.
+    pub passes_on_again: bool,
     /// Caps and timeouts.
     pub limits: Limits,
 }
@@ -37,6 +43,8 @@ impl GatewayConfig {
             listen_port: port,
             trust_proxy: Vec::new(),
             loop_id: loop_id(),
+            cookie_key: None,
+            passes_on_again: false,
             limits: Limits::default(),
         }
     }

@@ -30,7 +30,7 @@ impl GatewayState {
     /// What a gateway to these sites begins with.
     pub(super) fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> GatewayState {
         GatewayState {
-            auth: SiteAuth::new(),
+            auth: SiteAuth::new(config.cookie_key.clone()),
             pages: Pages::load(),
             permits: Arc::default(),
             log: AccessLog::default(),

@@ -40,6 +40,13 @@ pub(super) struct Permits {
     sources: Sources,
 }
 
+impl Permits {
+    /// How many run.
+    pub(super) fn count(&self) -> usize {
+        self.all.load(Ordering::Relaxed)
+    }
+}
+
 /// Requests by source, without a lock: each source has a counter in either row, and as many requests
 /// as the smaller one says, or fewer. The hashes are random, so nobody can aim at another's counters.
 #[derive(Debug)]

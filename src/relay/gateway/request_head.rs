@@ -129,6 +129,11 @@ pub(crate) fn is_repeatable(head: &Head) -> bool {
         && !asks_for_websocket(head)
 }
 
+/// Whether it asks for nothing to be done (RFC 9110 section 9.2.1): it may come twice, whatever became of the first.
+pub(super) fn is_safe(head: &Head) -> bool {
+    is_repeatable(head) && matches!(head.method.as_str(), "GET" | "HEAD")
+}
+
 /// Many applications take whatever is no letter and no digit in a name for `_` (RFC 3875 section
 /// 4.1.18), so that is how names are compared here.
 fn passes(name: &str, named: &[String]) -> bool {

@@ -25,6 +25,12 @@ impl Gateway {
         }
     }
 
+    /// Tells how many requests run now, also after the gateway was given away.
+    pub(in crate::relay) fn running(&self) -> impl Fn() -> usize + Send + Sync + use<> {
+        let permits = Arc::clone(&self.state.permits);
+        move || permits.count()
+    }
+
     /// What is counted of the requests; it goes on with the gateway.
     pub(in crate::relay) fn stats(&self) -> Arc<RequestStats> {
         Arc::clone(self.state.stats())

@@ -48,6 +48,8 @@ pub struct Site {
     pub expiry: Option<Expiry>,
     /// Cookies are good for the site with the number that it had when they were given.
     pub epoch: u64,
+    /// The same as it is stored: with another number all sign-ins are over, at every relay.
+    pub generation: u64,
     /// What was opened for it is to be closed: its terms are others now.
     pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
@@ -73,6 +75,7 @@ impl Site {
             allow: Vec::new(),
             expiry: None,
             epoch: 0,
+            generation: 0,
             is_replaced: Arc::default(),
             open,
             figures: Arc::default(),

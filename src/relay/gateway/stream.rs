@@ -126,6 +126,10 @@ impl ByteStream for TlsStream {
         self.inner.defer(waker)
     }
 
+    fn may_be_kept(&self) -> bool {
+        self.inner.may_be_kept()
+    }
+
     /// What is read may end the handshake, and takes what is to be sent along.
     fn may_write(&self) -> bool {
         !self.tls.is_handshaking() && !self.tls.wants_write()

@@ -19,12 +19,13 @@ use super::replies::{
     answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, target_is_down,
     too_busy, tunnel_is_down, unanswered,
 };
-use super::request_head::{self, is_repeatable};
+use super::request_head::{self, is_repeatable, is_safe};
 use super::request_stats::Cause;
 use super::site::{Down, PresentVisitor, Site};
 use super::site_request::{Served, SiteRequest, path};
 use super::site_rules::SiteRules;
 use super::stream::TlsStream;
+use super::tries::Tries;
 use super::under_way::{KeptStream, Terms, UnderWay, Upstream, served, site_request};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
@@ -230,15 +231,23 @@ impl VisitorConnection {
         terms: &Terms,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
-        let mut upstream = match self.open(request, &terms.present.site, visitor) {
-            Ok(upstream) => upstream,
-            Err(served) => return served,
-        };
-        let mut transfer = self.transfer(request);
-        let stream = upstream.stream.as_mut();
-        let (outcome, served) = self.exchange(request, terms, visitor, stream, &mut transfer);
-        self.keep(request, terms, upstream, (&outcome, served.after));
-        self.conclude(request, visitor, outcome, served)
+        let mut tries = Tries::new(self.gateway.config.passes_on_again);
+        loop {
+            let mut upstream = match self.open(request, &terms.present.site, visitor) {
+                Ok(upstream) => upstream,
+                // Nothing of it was sent.
+                Err(NotOpened::Down(Down::Tunnel)) if tries.may_go_on() => continue,
+                Err(why) => return self.say_why(request, visitor, &why),
+            };
+            let mut transfer = self.transfer(request);
+            let stream = upstream.stream.as_mut();
+            let (outcome, served) = self.exchange(request, terms, visitor, stream, &mut transfer);
+            if is_safe(request.head) && tries.may_repeat(&outcome) {
+                continue;
+            }
+            self.keep(request, terms, upstream, (&outcome, served.after));
+            return self.conclude(request, visitor, outcome, served);
+        }
     }
 
     /// Keeps the stream for the next request, where that may be.
@@ -249,7 +258,8 @@ impl VisitorConnection {
         upstream: Upstream,
         (outcome, after): (&Outcome, After),
     ) {
-        if after == After::Keep && outcome.keeps_upstream() && self.may_keep(request) {
+        let is_kept = upstream.stream.may_be_kept() && self.may_keep(request);
+        if after == After::Keep && outcome.keeps_upstream() && is_kept {
             self.kept = Some(KeptStream {
                 site: Arc::clone(&terms.present.site),
                 upstream,
@@ -352,26 +362,33 @@ impl VisitorConnection {
         request: &SiteRequest<'_>,
         site: &Site,
         visitor: &mut dyn ClientConnection,
-    ) -> Result<Upstream, Served> {
-        let Some(slot) = visitor.reserve() else {
-            return Err(self.gateway.say(request, visitor, &too_busy(Full::Sites)));
-        };
+    ) -> Result<Upstream, NotOpened> {
+        let slot = visitor.reserve().ok_or(NotOpened::Busy)?;
         let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
         // It may have been opened for terms that hold no more: nobody else would close it.
         if site.is_replaced.load(Ordering::SeqCst) || site.is_over() {
-            return Err(self.gateway.say(request, visitor, &has_changed()));
+            return Err(NotOpened::Changed);
         }
-        match opened {
-            Ok(stream) => Ok(Upstream {
-                stream,
-                _slot: slot,
-                is_reused: false,
-            }),
-            Err(Down::Tunnel) => Err(self.gateway.say(request, visitor, &tunnel_is_down())),
-            Err(Down::Target(why)) => {
-                Err(self.gateway.say(request, visitor, &target_is_down(&why)))
-            }
-        }
+        Ok(Upstream {
+            stream: opened.map_err(NotOpened::Down)?,
+            _slot: slot,
+            is_reused: false,
+        })
+    }
+
+    fn say_why(
+        &self,
+        request: &SiteRequest<'_>,
+        visitor: &mut dyn ClientConnection,
+        why: &NotOpened,
+    ) -> Served {
+        let told = match why {
+            NotOpened::Busy => too_busy(Full::Sites),
+            NotOpened::Changed => has_changed(),
+            NotOpened::Down(Down::Tunnel) => tunnel_is_down(),
+            NotOpened::Down(Down::Target(why)) => target_is_down(why),
+        };
+        self.gateway.say(request, visitor, &told)
     }
 
     /// TLS to the application, under the name that the visitor used: it is the one that its own
@@ -473,6 +490,15 @@ impl VisitorConnection {
         };
         self.gateway.say(request, visitor, &told)
     }
+}
+
+/// Why there is no stream.
+enum NotOpened {
+    /// All places are taken.
+    Busy,
+    /// The site's terms are others now.
+    Changed,
+    Down(Down),
 }
 
 impl Drop for VisitorConnection {

@@ -95,6 +95,11 @@ impl Server {
         Opener(Arc::clone(&self.state))
     }
 
+    /// Takes no more clients; those that are there stay.
+    pub fn stop_accepting(&mut self) {
+        self.acceptor.stop();
+    }
+
     /// Stops: no more clients, those that are there are told, ports are free when it returns.
     pub fn stop(mut self) {
         self.end();

@@ -11,6 +11,7 @@ mod unit;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
@@ -126,13 +127,14 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         settings.is_exposed_without_tls(),
         settings.lacks_trusted_proxy(),
     );
+    let bound = settings.drain;
     let peer_listen = settings.fleet.as_ref().map(|fleet| fleet.peer_listen);
     let peer_listener = peer_listen
         .map(|at| listen(at, "--peer-listen"))
         .transpose()?;
     let listeners = (listener, tunnel_listener);
     let options = settings.options(listeners, metrics_listener, peer_listener, &run_dir);
-    let running = relay::start(options).map_err(|error| {
+    let mut running = relay::start(options).map_err(|error| {
         let hint = match &error {
             relay::StartError::State(error) => Some(error.hint()),
             _ => None,
@@ -170,9 +172,22 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     {
         running.keep_figures();
     }
+    drain(&mut running, bound);
     serve::stop_in_time(move || running.stop());
     drop(instance);
     ended
+}
+
+/// Waits for what runs, where there is time for that. A second signal ends the process.
+fn drain(running: &mut Running, bound: Duration) {
+    if bound.is_zero() {
+        return;
+    }
+    log::info!("the relay ends: it waits for requests that run, {bound:?} at most");
+    match running.drain(bound) {
+        0 => log::info!("nothing runs any more"),
+        left => log::warn!("requests that still run are cut off: {left}"),
+    }
 }
 
 fn forbidden_token(since: &str) -> String {

@@ -13,9 +13,9 @@ use super::state_dir::of_store;
 use super::store::{self, FleetSettings};
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
-    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, ENROLL_TOKEN,
+    ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, DRAIN, ENROLL_TOKEN,
     EXTERNAL_IP, LISTEN, METRICS_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
-    SHARED_HOST_PORTS, TRUST_PROXY, TUNNEL_LISTEN,
+    SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
@@ -40,6 +40,10 @@ const CONNECTION_COUNTS: RangeInclusive<usize> = 16..=4096;
 const PORTS_TO_CHOOSE: RangeInclusive<u16> = 1024..=65_535;
 /// Seconds that may be chosen for an answer: up to a day.
 const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
+/// Seconds that may be chosen for the end: up to an hour.
+const DRAIN_SECONDS: RangeInclusive<u64> = 0..=3600;
+/// Time for the end of a relay of a fleet, whose visitors others serve meanwhile.
+const FLEET_DRAIN: Duration = Duration::from_secs(30);
 /// Applications of a connector that may be chosen: as many as one has at most without that.
 const SITES: RangeInclusive<usize> = 1..=100;
 /// Megabits a second of a connector that may be chosen.
@@ -60,6 +64,8 @@ pub(super) struct Settings {
     trust_proxy: Vec<Cidr>,
     connections: Option<usize>,
     answer_time: Option<Duration>,
+    /// How long the end waits for what runs.
+    pub(super) drain: Duration,
     quota: Quota,
     pub(super) fleet: Option<FleetSettings>,
     allow_other_users: bool,
@@ -96,6 +102,7 @@ impl Settings {
             trust_proxy: trust_proxy(parsed)?,
             connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
             answer_time: answer_time(parsed)?,
+            drain: drain(parsed)?,
             quota: Quota {
                 sites: number(parsed, &QUOTA_SITES, &SITES)?,
                 mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
@@ -366,6 +373,22 @@ fn answer_time(parsed: &Parsed) -> Result<Option<Duration>, Failure> {
         let (least, most) = (ANSWER_SECONDS.start(), ANSWER_SECONDS.end());
         let reason = format!("give whole seconds from {least} to {most}, or a time such as 5m");
         COMMAND.refuse(&ANSWER_TIMEOUT, &text, reason)
+    })
+}
+
+fn drain(parsed: &Parsed) -> Result<Duration, Failure> {
+    let Some(text) = parsed.value(&DRAIN) else {
+        let is_in_fleet = parsed.value(&STORE).is_some();
+        return Ok(if is_in_fleet {
+            FLEET_DRAIN
+        } else {
+            Duration::ZERO
+        });
+    };
+    whole_seconds(&text, &DRAIN_SECONDS).ok_or_else(|| {
+        let most = DRAIN_SECONDS.end();
+        let reason = format!("give whole seconds from 0 to {most}, or a time such as 1m");
+        COMMAND.refuse(&DRAIN, &text, reason)
     })
 }
 
