@@ -30,6 +30,35 @@ impl Front {
                 &format!("bind {address}"),
             )
             .replace("127.0.0.1:8180", &relay.to_string());
+        Front::of_haproxy(&file, dir, address)
+    }
+
+    /// HAProxy in front of a fleet, without TLS, on the port that visitors use.
+    #[track_caller]
+    pub fn haproxy_of_fleet(relays: &[SocketAddr], port: u16) -> Front {
+        let (dir, address) = (directory(), (Ipv4Addr::LOCALHOST, port).into());
+        let file = deployed("haproxy-fleet.cfg");
+        let (before, _) = split(&file, "    # Each machine's own address");
+        let servers: String = relays
+            .iter()
+            .enumerate()
+            .map(|(at, relay)| format!("    server relay{at} {relay}\n"))
+            .collect();
+        let file = before
+            .replace(
+                "bind :443 ssl crt /etc/ssl/relay.example.pem",
+                &format!("bind {address}"),
+            )
+            .replace("X-Forwarded-Proto https", "X-Forwarded-Proto http")
+            .replace(
+                "hdr Host relay.example",
+                &format!("hdr Host localhost:{port}"),
+            );
+        Front::of_haproxy(&format!("{file}{servers}"), dir, address)
+    }
+
+    #[track_caller]
+    fn of_haproxy(file: &str, dir: tempfile::TempDir, address: SocketAddr) -> Front {
         let config = dir.path().join("haproxy.cfg");
         // One thread: it has one pool of connections.
         std::fs::write(&config, format!("global\n    nbthread 1\n{file}")).expect("a file is made");

@@ -8,6 +8,7 @@ pub mod chromium;
 pub mod database;
 pub mod fake_clock;
 pub mod fault_proxy;
+pub mod fleet;
 pub mod flood;
 pub mod front;
 pub mod gateway;

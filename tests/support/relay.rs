@@ -208,6 +208,11 @@ impl Relay {
         self.process.terminate()
     }
 
+    /// Its end, which something else has begun; none when it had to be killed.
+    pub fn wait_end(&mut self) -> Option<ExitStatus> {
+        self.process.wait(TIMEOUT)
+    }
+
     /// SIGKILL; its directory stays.
     pub fn kill(&mut self) {
         self.process.signal(rustix::process::Signal::KILL);

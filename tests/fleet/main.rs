@@ -1,0 +1,12 @@
+//! Several relays with one state: a real database, real relays and connectors, HAProxy in front.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "a panic is how a test reports"
+)]
+
+mod ends;
+mod links;
+mod state;
+mod visitors;

@@ -1,0 +1,274 @@
+//! What one relay promises, the others know; and nothing is promised twice.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use postern::tunnel::client::Status;
+use serde_json::{Value, json};
+use support::database::PASSWORD as STORE_PASSWORD;
+use support::fleet::{Fleet, TOKEN};
+use support::relay::{PASSWORD, Relay, body, refusal, with};
+use support::{Home, TIMEOUT, wait_until};
+
+/// A call that enrols where that is needed.
+fn call(connector: &str, app: &str) -> Value {
+    with(
+        body(connector, app, "http", 9),
+        json!({"enroll_token": TOKEN, "site_name": app}),
+    )
+}
+
+fn port(answer: &Value) -> u64 {
+    answer["app"]["resource"]["port"].as_u64().unwrap()
+}
+
+#[test]
+fn what_is_assigned_at_one_relay_is_good_at_the_other_at_once() {
+    let fleet = Fleet::start(2, &[]);
+    let (one, other) = (fleet.relay(0), fleet.relay(1));
+    let shop = one.assign(&call("c", "shop"));
+    // A second application, where nobody has asked for anything yet.
+    let till = other.assign(&call("c", "till"));
+    assert_ne!(port(&shop), port(&till));
+    for relay in [one, other] {
+        for answer in [&shop, &till] {
+            let remote = format!("R:0.0.0.0:{}:127.0.0.1:9", port(answer));
+            let tunnel = relay.tunnel("c", PASSWORD, &[&remote]);
+            assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot().error);
+        }
+    }
+    let again = other.assign(&call("c", "shop"));
+    assert_eq!(port(&again), port(&shop));
+    assert_eq!(again["app"]["app_id"], shop["app"]["app_id"]);
+    // The same relays in the same order, whoever is asked.
+    let relays = |answer: &Value| {
+        let connector = &answer["connector"];
+        let first = (
+            connector["tunnel_port"].clone(),
+            connector["fingerprint"].clone(),
+        );
+        (first, connector["alternates"].clone())
+    };
+    let (first, alternates) = relays(&again);
+    assert_eq!(
+        relays(&one.assign(&call("c", "shop"))),
+        (first.clone(), alternates.clone())
+    );
+    let second = &alternates.as_array().unwrap()[..];
+    assert_eq!(second.len(), 1);
+    assert_ne!(second[0]["tunnel_port"], first.0);
+    assert_eq!(other.release("c", PASSWORD, "shop").status(), 200);
+    assert_eq!(one.release("c", PASSWORD, "shop").status(), 404);
+}
+
+#[test]
+fn who_is_turned_out_at_one_relay_is_out_at_all() {
+    let fleet = Fleet::start(2, &[]);
+    let (one, other) = (fleet.relay(0), fleet.relay(1));
+    let shop = one.assign(&call("c", "shop"));
+    let remote = format!("R:0.0.0.0:{}:127.0.0.1:9", port(&shop));
+    let tunnel = other.tunnel("c", PASSWORD, &[&remote]);
+    assert!(tunnel.wait(TIMEOUT));
+    let revoked = one.operators("DELETE", "/api/connectors/c", b"");
+    assert_eq!(revoked.data()["saved"], true);
+    wait_until(TIMEOUT, "the end of its tunnel", || {
+        tunnel.snapshot().status != Status::Connected
+    });
+    refusal(&tunnel);
+    assert_eq!(other.call(&call("c", "shop")).status(), 403);
+    assert_eq!(other.visit("shop", "/").status(), 410);
+    let back = other.operators("DELETE", "/api/revoked/c", b"");
+    assert_eq!(back.data()["restored"], true);
+    let again = one.assign(&call("c", "shop"));
+    assert_eq!(again["app"]["app_id"], shop["app"]["app_id"]);
+    // An invite that one has made lets in at the other, once.
+    let invite = one
+        .operators("POST", "/api/invites", br#"{"uses": 1}"#)
+        .data();
+    let token = json!({"enroll_token": invite["token"]});
+    other.assign(&with(call("by-invite", "first"), token.clone()));
+    assert_eq!(one.call(&with(call("second", "other"), token)).status(), 403);
+}
+
+/// 8 connectors that race for one name at both relays; more rounds with `make fleet`.
+#[test]
+fn no_name_and_no_number_is_given_twice() {
+    let rounds = std::env::var("POSTERN_FLEET_ROUNDS").ok();
+    let rounds: usize = rounds.map_or(50, |rounds| rounds.parse().unwrap());
+    let fleet = Fleet::start(2, &[]);
+    let given: Mutex<HashMap<String, String>> = Mutex::default();
+    for round in 0..rounds {
+        std::thread::scope(|scope| {
+            for connector in 0..8 {
+                let (relay, given) = (fleet.relay(connector % 2), &given);
+                scope.spawn(move || {
+                    let (name, app) = (format!("c{connector}"), format!("app{round}"));
+                    let wish = json!({"site_name": "wanted"});
+                    let answer = relay.assign(&with(call(&name, &app), wish));
+                    let url = answer["app"]["site_url"].as_str().unwrap().to_owned();
+                    let whose = format!("{name} {app}");
+                    for what in [url, format!("number {}", port(&answer))] {
+                        let had = given.lock().unwrap().insert(what.clone(), whose.clone());
+                        assert_eq!(had, None, "{what} is {whose}'s too");
+                    }
+                });
+            }
+        });
+    }
+    assert_eq!(given.lock().unwrap().len(), rounds * 8 * 2);
+    // As the store has it too, and as each relay knows it.
+    let count = |table: &str| {
+        let counted = fleet
+            .database
+            .value(&format!("SELECT COUNT(*) FROM fleet.{table}"));
+        counted.parse::<usize>().unwrap()
+    };
+    assert_eq!(count("postern_sites"), rounds * 8);
+    assert_eq!(count("postern_ports"), rounds * 8 + 8);
+    for at in [0, 1] {
+        wait_until(TIMEOUT, "the other's last", || {
+            let status = fleet.relay(at).status();
+            let sites = status["metrics"]["sites"]["known"].as_u64();
+            let of = |connector: &Value| connector["applications"].as_array().unwrap().len();
+            let all = status["connectors"].as_array().unwrap().iter().map(of);
+            sites.is_none_or(|known| known > 0) && all.sum::<usize>() == rounds * 8
+        });
+    }
+}
+
+#[test]
+fn while_the_store_is_away_what_is_known_is_served_and_nothing_new_is_promised() {
+    let mut fleet = Fleet::start(2, &[]);
+    let shop = fleet.relay(0).assign(&call("c", "shop"));
+    fleet.relay(1).assign(&call("c", "shop"));
+    fleet.database.crash();
+    let store = |relay: &Relay| relay.client().get("/health").json()["store"].clone();
+    for at in [0, 1] {
+        wait_until(TIMEOUT, "that is noticed", || {
+            store(fleet.relay(at)) == "away"
+        });
+        assert_eq!(fleet.relay(at).client().get("/health").status(), 200);
+        let new = fleet.relay(at).call(&call("c", "new"));
+        assert_eq!(new.status(), 503, "{}", new.text());
+        assert_eq!(new.header("retry-after"), Some("5"));
+        let enrols = fleet.relay(at).call(&call("d", "new"));
+        assert_eq!(enrols.status(), 503);
+        let again = fleet.relay(at).assign(&call("c", "shop"));
+        assert_eq!(again["app"]["resource"], shop["app"]["resource"]);
+        let remote = format!("R:0.0.0.0:{}:127.0.0.1:9", port(&shop));
+        let tunnel = fleet.relay(at).tunnel("c", PASSWORD, &[&remote]);
+        assert!(tunnel.wait(TIMEOUT), "known connectors come");
+    }
+    let named = fleet.relay(0).stderr().matches("the store is away").count();
+    assert!(named >= 1);
+    fleet.database.restart();
+    for at in [0, 1] {
+        wait_until(TIMEOUT, "its return", || store(fleet.relay(at)) == "ok");
+    }
+    let new = fleet.relay(0).assign(&call("c", "new"));
+    let there = fleet.relay(1).assign(&call("c", "new"));
+    assert_eq!(there["app"]["app_id"], new["app"]["app_id"]);
+    assert_eq!(
+        fleet
+            .database
+            .value("SELECT COUNT(*) FROM fleet.postern_sites"),
+        "2"
+    );
+    // In one line each, however often it was asked.
+    for relay in [fleet.relay(0), fleet.relay(1)] {
+        assert_eq!(relay.stderr().matches("the store is back").count(), 1);
+    }
+}
+
+#[test]
+fn a_state_is_copied_to_a_store_and_back_and_lost_nowhere() {
+    let alone = Relay::start(&["--enroll-token", TOKEN]);
+    let shop = alone.assign(&call("c", "shop"));
+    let home = alone.home().clone();
+    let data = alone.data();
+    let fleet = Fleet::start(1, &[]);
+    fleet.database.exec("CREATE DATABASE empty");
+    let to = fleet.store().replace("/fleet", "/empty");
+    let copy = |from: &str, to: &str| {
+        let args = ["relay", "copy-store", from, to];
+        let mut command = home.command(&args);
+        let ended = command
+            .env("POSTERN_STORE_PASS", STORE_PASSWORD)
+            .output()
+            .unwrap();
+        let text = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+        (ended.status.code(), text)
+    };
+    let data = data.to_str().unwrap();
+    let (code, text) = copy(data, &to);
+    assert_eq!(code, Some(1), "a relay runs on it: {text}");
+    drop(alone);
+    let (code, text) = copy(data, &to);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("connectors: 1"), "{text}");
+    for place in [&to, &fleet.store()] {
+        let (code, text) = copy(data, place);
+        let is_there = text.contains("a relay's state in") && text.contains("already");
+        assert!(code == Some(1) && is_there, "{text}");
+    }
+    let elsewhere = Home::new();
+    let back = elsewhere.path().join("relay");
+    let back = back.to_str().unwrap();
+    assert_eq!(copy(&to, back).0, Some(0));
+    assert_eq!(copy(&to, back).0, Some(1), "it is there");
+    let again = Relay::start_in(
+        &std::sync::Arc::new(elsewhere),
+        &[
+            "--listen=127.0.0.1:0",
+            "--tunnel-listen=127.0.0.1:0",
+            "--enroll-token",
+            TOKEN,
+        ],
+    );
+    let there = again.assign(&call("c", "shop"));
+    assert_eq!(there["app"]["app_id"], shop["app"]["app_id"]);
+    assert_eq!(there["app"]["resource"], shop["app"]["resource"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_store_is_said_at_the_start() {
+    let mut fleet = Fleet::start(1, &[]);
+    let member = &mut fleet.members[0];
+    member.kill();
+    let failed = |password: &str| {
+        let failed = member.try_begin(password).map(drop).unwrap_err();
+        assert_eq!(failed.code, Some(1));
+        failed.stderr
+    };
+    let said = failed("wrong");
+    assert!(
+        said.contains("the store refuses") && said.contains("POSTERN_STORE_PASS"),
+        "{said}"
+    );
+    assert!(!said.contains("wrong"), "{said}");
+    fleet
+        .database
+        .exec("UPDATE fleet.postern_fleet SET form = 99");
+    let said = failed(STORE_PASSWORD);
+    assert!(said.contains("the form 99 of a later version"), "{said}");
+    fleet
+        .database
+        .exec("UPDATE fleet.postern_fleet SET form = 1");
+    fleet.database.crash();
+    let said = failed(STORE_PASSWORD);
+    assert!(said.contains("the store is away"), "{said}");
+    // Without the store the directory is of no use: nothing is begun anew there.
+    let (data, home) = (fleet.members[0].data(), Home::new());
+    for args in [
+        &["relay", "--data", &data][..],
+        &["relay", "list", "--data", &data],
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(1));
+        assert!(
+            said.stderr.contains("a relay of a fleet"),
+            "{}",
+            said.stderr
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! Visitors through HAProxy, with keep-alive and from as many addresses, while relays are killed, come back and are
+//! restarted one after another.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use support::fleet::{Fleet, TOKEN};
+use support::gateway::{application, read_request};
+use support::http::Client;
+use support::share::Sharing;
+use support::{Home, TIMEOUT, wait_until};
+
+/// Bytes of an answer: several pieces of a stream.
+const BODY: usize = 40_000;
+
+/// What visitors have met.
+#[derive(Default)]
+struct Met {
+    whole: AtomicUsize,
+    /// Of requests whose answer had not begun.
+    failed: Mutex<Vec<String>>,
+    /// Answers that were cut off, each seen as such.
+    broken: AtomicUsize,
+    /// The longest time from one whole answer to the next, of one visitor.
+    longest: Mutex<Duration>,
+}
+
+/// Visitors at work; they end with it.
+struct Visitors {
+    met: Arc<Met>,
+    is_over: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Visitors {
+    /// So many, each at one site of these in turn, from 127.1.0.x on.
+    fn start(count: usize, front: SocketAddr, sites: &[String]) -> Visitors {
+        let (met, is_over) = (Arc::<Met>::default(), Arc::<AtomicBool>::default());
+        let threads = (0..count)
+            .map(|number| {
+                let (met, is_over) = (Arc::clone(&met), Arc::clone(&is_over));
+                let host = sites[number % sites.len()].clone();
+                std::thread::spawn(move || {
+                    let source =
+                        Ipv4Addr::new(127, 1, (number / 200) as u8, (number % 200) as u8 + 1);
+                    visit(&met, &is_over, (source, front), &host);
+                })
+            })
+            .collect();
+        Visitors {
+            met,
+            is_over,
+            threads,
+        }
+    }
+
+    fn whole(&self) -> usize {
+        self.met.whole.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many more answers came than there are visitors.
+    #[track_caller]
+    fn go_on(&self) {
+        let until = self.whole() + 5 * self.threads.len();
+        wait_until(TIMEOUT, "answers", || self.whole() >= until);
+    }
+
+    /// Ends them; nothing may have failed.
+    #[track_caller]
+    fn end(self, what: &str) -> Arc<Met> {
+        self.is_over.store(true, Ordering::SeqCst);
+        for thread in self.threads {
+            thread.join().unwrap();
+        }
+        let failed = self.met.failed.lock().unwrap();
+        eprintln!(
+            "{what}: {} whole, {} broken off, {} failed, the longest wait {:?}",
+            self.met.whole.load(Ordering::SeqCst),
+            self.met.broken.load(Ordering::SeqCst),
+            failed.len(),
+            self.met.longest.lock().unwrap(),
+        );
+        assert!(
+            failed.is_empty(),
+            "{what}: {:?}",
+            &failed[..failed.len().min(5)]
+        );
+        drop(failed);
+        self.met
+    }
+}
+
+fn visit(met: &Met, is_over: &AtomicBool, (source, front): (Ipv4Addr, SocketAddr), host: &str) {
+    let mut last = Instant::now();
+    while !is_over.load(Ordering::SeqCst) {
+        let mut socket = match from(source, front) {
+            Ok(socket) => socket,
+            Err(error) => {
+                met.failed.lock().unwrap().push(format!("connect: {error}"));
+                continue;
+            }
+        };
+        // A connection that ends between answers is opened anew, as browsers do.
+        while !is_over.load(Ordering::SeqCst) {
+            match ask(&mut socket, host) {
+                Got::Whole { keeps } => {
+                    met.whole.fetch_add(1, Ordering::SeqCst);
+                    let mut longest = met.longest.lock().unwrap();
+                    *longest = longest.max(last.elapsed());
+                    last = Instant::now();
+                    drop(longest);
+                    std::thread::sleep(Duration::from_millis(5));
+                    if !keeps {
+                        break;
+                    }
+                }
+                Got::Nothing(why) => {
+                    met.failed.lock().unwrap().push(why);
+                    break;
+                }
+                Got::Broken => {
+                    met.broken.fetch_add(1, Ordering::SeqCst);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+enum Got {
+    Whole {
+        keeps: bool,
+    },
+    /// Not a byte of an answer, or one that is not the application's.
+    Nothing(String),
+    /// A part of it, and it is clear that it is a part.
+    Broken,
+}
+
+fn ask(socket: &mut TcpStream, host: &str) -> Got {
+    let request = format!("GET /page HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    if let Err(error) = socket.write_all(request.as_bytes()) {
+        return Got::Nothing(format!("write: {error}"));
+    }
+    let (mut got, mut piece) = (Vec::new(), [0; 16 * 1024]);
+    let head = loop {
+        match socket.read(&mut piece) {
+            Ok(0) => return Got::Nothing(format!("closed after {} bytes", got.len())),
+            Ok(read) => got.extend_from_slice(&piece[..read]),
+            Err(error) => return Got::Nothing(format!("read: {error}")),
+        }
+        if let Some(at) = support::gateway::find(&got, b"\r\n\r\n") {
+            break at + 4;
+        }
+    };
+    let text = String::from_utf8_lossy(&got[..head]).to_ascii_lowercase();
+    if !text.starts_with("http/1.1 200") || !text.contains(&format!("content-length: {BODY}\r\n")) {
+        return Got::Nothing(text);
+    }
+    while got.len() < head + BODY {
+        match socket.read(&mut piece) {
+            Ok(0) | Err(_) => return Got::Broken,
+            Ok(read) => got.extend_from_slice(&piece[..read]),
+        }
+    }
+    assert!(got[head..].iter().all(|byte| *byte == b'x') && got.len() == head + BODY);
+    let keeps = !text.contains("connection: close");
+    Got::Whole { keeps }
+}
+
+fn from(source: Ipv4Addr, front: SocketAddr) -> std::io::Result<TcpStream> {
+    let family = AddressFamily::INET;
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    bind(&socket, &SocketAddr::from((source, 0)))?;
+    connect(&socket, &front)?;
+    let socket = TcpStream::from(socket);
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    Ok(socket)
+}
+
+/// Answers each request with [`BODY`] bytes.
+fn page() -> u16 {
+    application(|mut stream: TcpStream| {
+        let answer = [
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\n\r\n").into_bytes(),
+            vec![b'x'; BODY],
+        ]
+        .concat();
+        let mut rest = Vec::new();
+        while read_request(&mut stream, &mut rest).is_some() {
+            if stream.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// Commands that share the page through the balancer, each with a tunnel to two relays, and the sites' names.
+fn share(fleet: &Fleet, front: SocketAddr, count: usize) -> (Vec<(Home, Sharing)>, Vec<String>) {
+    let server = format!("http://localhost:{}", front.port());
+    let target = format!("127.0.0.1:{}", page());
+    let shared = (0..count).map(|number| {
+        let (home, name) = (Home::new(), format!("site{number}"));
+        let args = [
+            "http",
+            &target,
+            "--server",
+            &server,
+            "--name",
+            &name,
+            "--visible",
+            "--no-open",
+            "--enroll-token",
+            TOKEN,
+        ];
+        let sharing = Sharing::start(&home, &args);
+        (home, sharing)
+    });
+    let shared: Vec<_> = shared.collect();
+    let link = |sharing: &Sharing| {
+        let link = sharing.link();
+        let host = link
+            .strip_prefix("http://")
+            .unwrap_or_else(|| panic!("{link}"));
+        host.trim_end_matches('/').to_owned()
+    };
+    let sites: Vec<String> = shared.iter().map(|(_, sharing)| link(sharing)).collect();
+    wait_until(TIMEOUT, "tunnels to two relays each", || {
+        both(fleet) >= 2 * count
+    });
+    (shared, sites)
+}
+
+/// Sites that tunnels are held for, over all relays that run.
+fn both(fleet: &Fleet) -> usize {
+    let running = fleet.members.iter().filter_map(|one| one.relay.as_ref());
+    running.map(connected).sum()
+}
+
+fn connected(relay: &support::relay::Relay) -> usize {
+    let status = relay.status();
+    let connectors = status["connectors"].as_array().unwrap().iter();
+    let applications = connectors.flat_map(|one| one["applications"].as_array().unwrap());
+    applications.filter(|one| one["connected"] == true).count()
+}
+
+#[test]
+fn a_relay_is_killed_and_comes_back_and_no_request_fails_whose_answer_had_not_begun() {
+    let mut fleet = Fleet::start(2, &[]);
+    let front = fleet.front();
+    let (_shared, sites) = share(&fleet, front.address, 3);
+    let visitors = Visitors::start(20, front.address, &sites);
+    visitors.go_on();
+    for killed in [0, 1] {
+        fleet.members[killed].kill();
+        visitors.go_on();
+        fleet.members[killed].begin();
+        fleet.wait_linked();
+        wait_until(TIMEOUT, "its share of the tunnels", || {
+            both(&fleet) == 2 * sites.len()
+        });
+        // It has its share of the visitors again.
+        let served = || {
+            fleet
+                .relay(killed)
+                .stderr()
+                .matches(" GET /page 200 ")
+                .count()
+        };
+        wait_until(TIMEOUT, "visitors", || served() > 0);
+        visitors.go_on();
+    }
+    let met = visitors.end("killed and back, twice");
+    let longest = *met.longest.lock().unwrap();
+    assert!(
+        longest < support::load::allowed(Duration::from_secs(1)),
+        "{longest:?}"
+    );
+}
+
+#[test]
+fn relays_are_restarted_one_after_another_and_no_request_fails() {
+    let mut fleet = Fleet::start(2, &[]);
+    let front = fleet.front();
+    let (_shared, sites) = share(&fleet, front.address, 2);
+    let visitors = Visitors::start(10, front.address, &sites);
+    visitors.go_on();
+    for restarted in [0, 1] {
+        let mut relay = fleet.members[restarted].relay.take().unwrap();
+        assert_eq!(relay.stop().and_then(|status| status.code()), Some(0));
+        drop(relay);
+        fleet.members[restarted].begin();
+        fleet.wait_linked();
+        wait_until(TIMEOUT, "its share of the tunnels", || {
+            both(&fleet) == 2 * sites.len()
+        });
+        visitors.go_on();
+    }
+    let met = visitors.end("a rolling restart");
+    assert_eq!(met.broken.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn visitors_come_by_the_port_of_the_balancer() {
+    let fleet = Fleet::start(2, &[]);
+    let front = fleet.front();
+    let (_shared, sites) = share(&fleet, front.address, 1);
+    assert!(sites[0].ends_with(&format!(":{}", front.address.port())));
+    let mut client = Client::new(&front.address.to_string());
+    let headers = [("Host", sites[0].as_str()), ("Origin", "")];
+    assert_eq!(client.send("GET", "/", &headers, b"").status(), 200);
+}
