@@ -87,7 +87,10 @@ fn who_is_turned_out_at_one_relay_is_out_at_all() {
         .data();
     let token = json!({"enroll_token": invite["token"]});
     other.assign(&with(call("by-invite", "first"), token.clone()));
-    assert_eq!(one.call(&with(call("second", "other"), token)).status(), 403);
+    assert_eq!(
+        one.call(&with(call("second", "other"), token)).status(),
+        403
+    );
 }
 
 /// 8 connectors that race for one name at both relays; more rounds with `make fleet`.

@@ -284,7 +284,7 @@ fn a_relay_is_killed_and_comes_back_and_no_request_fails_whose_answer_had_not_be
 
 #[test]
 fn relays_are_restarted_one_after_another_and_no_request_fails() {
-    let mut fleet = Fleet::start(2, &[]);
+    let mut fleet = Fleet::start(2, &["--drain", "30"]);
     let front = fleet.front();
     let (_shared, sites) = share(&fleet, front.address, 2);
     let visitors = Visitors::start(10, front.address, &sites);

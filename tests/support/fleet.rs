@@ -89,6 +89,10 @@ impl Member {
         all.extend(["--store".to_owned(), store(database)]);
         let common = ["--trust-proxy", "127.0.0.1", "--enroll-token", TOKEN];
         all.extend(common.iter().chain(args).map(|arg| (*arg).to_owned()));
+        // What ends with a test has nobody to wait for.
+        if !args.contains(&"--drain") {
+            all.extend(["--drain".to_owned(), "0".to_owned()]);
+        }
         let mut member = Member {
             relay: None,
             home: Arc::new(Home::new()),
