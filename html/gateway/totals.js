@@ -40,6 +40,7 @@ const REFUSALS = [
     invalid: 'malformed',
     limited: 'too many from one address',
     no_port: 'no public port for it',
+    store_away: 'the store of the fleet is away',
     quota: 'the connector has as many applications as it may',
     refused: 'not let in',
   }],
