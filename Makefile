@@ -15,7 +15,7 @@ DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 # No backtraces: an executable without symbols has no names to print in them. Panics are caught and told as ever.
 DEBIAN_STD_FEATURES := panic-unwind,optimize_for_size
 
-.PHONY: all static static-rustup static-debian test soak fuzz bench bench-scale bench-pairs demo lint fmt clean
+.PHONY: all static static-rustup static-debian test soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -70,6 +70,14 @@ soak:
 	@$(CARGO) build --locked
 	POSTERN_SOAK_MINUTES=$(MINUTES) POSTERN_SOAK_SEED=$(SEED) \
 		$(CARGO) test --locked --test soak -- --nocapture --test-threads=1
+
+# Three relays on three Galera nodes behind HAProxy, with twenty connectors and 200 visitors, of which everything is killed,
+# cut off and restarted; some minutes. `make test` has a small form of it.
+fleet:
+	@tests/setup.sh
+	@$(CARGO) build --release --locked
+	POSTERN_BIN=$${POSTERN_BIN:-$(CURDIR)/target/release/postern} POSTERN_FLEET_WHOLE=1 POSTERN_FLEET_ROUNDS=1000 \
+		$(CARGO) test --locked --test fleet -- --nocapture --test-threads=1
 
 # Fuzz targets, 20 seconds each.
 fuzz:

@@ -116,7 +116,9 @@ fn a_relay_that_does_not_answer_is_left_out_after_a_second() {
 fn nobody_but_a_relay_of_the_fleet_links_itself() {
     let fleet = Fleet::start(2, &[]);
     let peers = fleet.relay(0).said("Other relays: ");
-    let ids = fleet.database.column("SELECT id FROM fleet.postern_relays");
+    let ids = fleet
+        .database()
+        .column("SELECT id FROM fleet.postern_relays");
     assert_eq!(ids.len(), 2);
     for user in ids.iter().map(String::as_str).chain(["c", ""]) {
         for password in ["", PASSWORD, STORE_PASSWORD, TOKEN] {

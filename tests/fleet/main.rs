@@ -8,5 +8,6 @@
 
 mod ends;
 mod links;
+mod lost;
 mod state;
 mod visitors;

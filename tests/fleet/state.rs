@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use postern::tunnel::client::Status;
 use serde_json::{Value, json};
 use support::database::PASSWORD as STORE_PASSWORD;
-use support::fleet::{Fleet, TOKEN};
+use support::fleet::{Fleet, Member, TOKEN};
 use support::relay::{PASSWORD, Relay, body, refusal, with};
 use support::{Home, TIMEOUT, wait_until};
 
@@ -98,12 +98,13 @@ fn who_is_turned_out_at_one_relay_is_out_at_all() {
 fn no_name_and_no_number_is_given_twice() {
     let rounds = std::env::var("POSTERN_FLEET_ROUNDS").ok();
     let rounds: usize = rounds.map_or(50, |rounds| rounds.parse().unwrap());
-    let fleet = Fleet::start(2, &[]);
+    let relays = if rounds > 50 { 3 } else { 2 };
+    let fleet = Fleet::start(relays, &[]);
     let given: Mutex<HashMap<String, String>> = Mutex::default();
     for round in 0..rounds {
         std::thread::scope(|scope| {
             for connector in 0..8 {
-                let (relay, given) = (fleet.relay(connector % 2), &given);
+                let (relay, given) = (fleet.relay(connector % relays), &given);
                 scope.spawn(move || {
                     let (name, app) = (format!("c{connector}"), format!("app{round}"));
                     let wish = json!({"site_name": "wanted"});
@@ -122,13 +123,13 @@ fn no_name_and_no_number_is_given_twice() {
     // As the store has it too, and as each relay knows it.
     let count = |table: &str| {
         let counted = fleet
-            .database
+            .database()
             .value(&format!("SELECT COUNT(*) FROM fleet.{table}"));
         counted.parse::<usize>().unwrap()
     };
     assert_eq!(count("postern_sites"), rounds * 8);
     assert_eq!(count("postern_ports"), rounds * 8 + 8);
-    for at in [0, 1] {
+    for at in 0..relays {
         wait_until(TIMEOUT, "the other's last", || {
             let status = fleet.relay(at).status();
             let sites = status["metrics"]["sites"]["known"].as_u64();
@@ -144,7 +145,7 @@ fn while_the_store_is_away_what_is_known_is_served_and_nothing_new_is_promised()
     let mut fleet = Fleet::start(2, &[]);
     let shop = fleet.relay(0).assign(&call("c", "shop"));
     fleet.relay(1).assign(&call("c", "shop"));
-    fleet.database.crash();
+    fleet.single().crash();
     let store = |relay: &Relay| relay.client().get("/health").json()["store"].clone();
     for at in [0, 1] {
         wait_until(TIMEOUT, "that is noticed", || {
@@ -164,7 +165,7 @@ fn while_the_store_is_away_what_is_known_is_served_and_nothing_new_is_promised()
     }
     let named = fleet.relay(0).stderr().matches("the store is away").count();
     assert!(named >= 1);
-    fleet.database.restart();
+    fleet.single().restart();
     for at in [0, 1] {
         wait_until(TIMEOUT, "its return", || store(fleet.relay(at)) == "ok");
     }
@@ -173,7 +174,7 @@ fn while_the_store_is_away_what_is_known_is_served_and_nothing_new_is_promised()
     assert_eq!(there["app"]["app_id"], new["app"]["app_id"]);
     assert_eq!(
         fleet
-            .database
+            .database()
             .value("SELECT COUNT(*) FROM fleet.postern_sites"),
         "2"
     );
@@ -190,8 +191,8 @@ fn a_state_is_copied_to_a_store_and_back_and_lost_nowhere() {
     let home = alone.home().clone();
     let data = alone.data();
     let fleet = Fleet::start(1, &[]);
-    fleet.database.exec("CREATE DATABASE empty");
-    let to = fleet.store().replace("/fleet", "/empty");
+    fleet.database().exec("CREATE DATABASE empty");
+    let to = fleet.url().replace("/fleet", "/empty");
     let copy = |from: &str, to: &str| {
         let args = ["relay", "copy-store", from, to];
         let mut command = home.command(&args);
@@ -209,7 +210,7 @@ fn a_state_is_copied_to_a_store_and_back_and_lost_nowhere() {
     let (code, text) = copy(data, &to);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("connectors: 1"), "{text}");
-    for place in [&to, &fleet.store()] {
+    for place in [&to, &fleet.url()] {
         let (code, text) = copy(data, place);
         let is_there = text.contains("a relay's state in") && text.contains("already");
         assert!(code == Some(1) && is_there, "{text}");
@@ -236,29 +237,28 @@ fn a_state_is_copied_to_a_store_and_back_and_lost_nowhere() {
 #[test]
 fn what_is_wrong_with_a_store_is_said_at_the_start() {
     let mut fleet = Fleet::start(1, &[]);
-    let member = &mut fleet.members[0];
-    member.kill();
-    let failed = |password: &str| {
+    fleet.members[0].kill();
+    let failed = |member: &Member, password: &str| {
         let failed = member.try_begin(password).map(drop).unwrap_err();
         assert_eq!(failed.code, Some(1));
         failed.stderr
     };
-    let said = failed("wrong");
+    let said = failed(&fleet.members[0], "wrong");
     assert!(
         said.contains("the store refuses") && said.contains("POSTERN_STORE_PASS"),
         "{said}"
     );
     assert!(!said.contains("wrong"), "{said}");
     fleet
-        .database
+        .database()
         .exec("UPDATE fleet.postern_fleet SET form = 99");
-    let said = failed(STORE_PASSWORD);
+    let said = failed(&fleet.members[0], STORE_PASSWORD);
     assert!(said.contains("the form 99 of a later version"), "{said}");
     fleet
-        .database
+        .database()
         .exec("UPDATE fleet.postern_fleet SET form = 1");
-    fleet.database.crash();
-    let said = failed(STORE_PASSWORD);
+    fleet.single().crash();
+    let said = failed(&fleet.members[0], STORE_PASSWORD);
     assert!(said.contains("the store is away"), "{said}");
     // Without the store the directory is of no use: nothing is begun anew there.
     let (data, home) = (fleet.members[0].data(), Home::new());

@@ -8,11 +8,71 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
-use support::fleet::{Fleet, TOKEN};
+use serde_json::{Value, json};
+use support::fleet::{Fleet, Member, Store, TOKEN};
+use support::galera::Cluster;
 use support::gateway::{application, read_request};
 use support::http::Client;
+use support::relay::{Relay, body, with};
 use support::share::Sharing;
 use support::{Home, TIMEOUT, wait_until};
+
+/// How much of everything there is.
+struct Size {
+    relays: usize,
+    connectors: usize,
+    visitors: usize,
+    /// Whether the store is a cluster in each of the tests.
+    on_cluster: bool,
+    /// How long the store is away.
+    away: Duration,
+}
+
+impl Size {
+    /// The small form, or with `make fleet` the whole.
+    fn of_run() -> Size {
+        if std::env::var_os("POSTERN_FLEET_WHOLE").is_some() {
+            return Size {
+                relays: 3,
+                connectors: 20,
+                visitors: 200,
+                on_cluster: true,
+                away: Duration::from_secs(60),
+            };
+        }
+        Size {
+            relays: 2,
+            connectors: 3,
+            visitors: 20,
+            on_cluster: false,
+            away: Duration::from_secs(2),
+        }
+    }
+
+    #[track_caller]
+    fn fleet(&self, args: &[&str]) -> Fleet {
+        let store = if self.on_cluster {
+            Store::Cluster(Cluster::start())
+        } else {
+            Store::single()
+        };
+        Fleet::on(store, self.relays, args)
+    }
+}
+
+/// A call of another connector than those that share.
+fn call(name: &str) -> Value {
+    let changes = json!({"enroll_token": TOKEN, "site_name": name});
+    with(body("other", name, "http", 9), changes)
+}
+
+/// Requests of visitors that a relay has answered since it was started.
+fn served(relay: &Relay) -> u64 {
+    let status = relay.status();
+    status["metrics"]["postern_relay_requests_total"]["2xx"]
+        .as_u64()
+        .unwrap_or(0)
+}
 
 /// Bytes of an answer: several pieces of a stream.
 const BODY: usize = 40_000;
@@ -250,31 +310,26 @@ fn connected(relay: &support::relay::Relay) -> usize {
 
 #[test]
 fn a_relay_is_killed_and_comes_back_and_no_request_fails_whose_answer_had_not_begun() {
-    let mut fleet = Fleet::start(2, &[]);
+    let size = Size::of_run();
+    let mut fleet = size.fleet(&[]);
     let front = fleet.front();
-    let (_shared, sites) = share(&fleet, front.address, 3);
-    let visitors = Visitors::start(20, front.address, &sites);
+    let (_shared, sites) = share(&fleet, front.address, size.connectors);
+    let visitors = Visitors::start(size.visitors, front.address, &sites);
     visitors.go_on();
-    for killed in [0, 1] {
+    for killed in 0..size.relays {
         fleet.members[killed].kill();
         visitors.go_on();
         fleet.members[killed].begin();
         fleet.wait_linked();
-        wait_until(TIMEOUT, "its share of the tunnels", || {
-            both(&fleet) == 2 * sites.len()
+        wait_until(TIMEOUT, "tunnels to two relays each", || {
+            both(&fleet) >= 2 * sites.len()
         });
         // It has its share of the visitors again.
-        let served = || {
-            fleet
-                .relay(killed)
-                .stderr()
-                .matches(" GET /page 200 ")
-                .count()
-        };
+        let served = || served(fleet.relay(killed));
         wait_until(TIMEOUT, "visitors", || served() > 0);
         visitors.go_on();
     }
-    let met = visitors.end("killed and back, twice");
+    let met = visitors.end("each relay was killed and came back");
     let longest = *met.longest.lock().unwrap();
     assert!(
         longest < support::load::allowed(Duration::from_secs(1)),
@@ -284,24 +339,108 @@ fn a_relay_is_killed_and_comes_back_and_no_request_fails_whose_answer_had_not_be
 
 #[test]
 fn relays_are_restarted_one_after_another_and_no_request_fails() {
-    let mut fleet = Fleet::start(2, &["--drain", "30"]);
+    let size = Size::of_run();
+    let mut fleet = size.fleet(&["--drain", "30"]);
     let front = fleet.front();
-    let (_shared, sites) = share(&fleet, front.address, 2);
-    let visitors = Visitors::start(10, front.address, &sites);
+    let (_shared, sites) = share(&fleet, front.address, size.connectors);
+    let visitors = Visitors::start(size.visitors, front.address, &sites);
     visitors.go_on();
-    for restarted in [0, 1] {
+    for restarted in 0..size.relays {
         let mut relay = fleet.members[restarted].relay.take().unwrap();
         assert_eq!(relay.stop().and_then(|status| status.code()), Some(0));
         drop(relay);
         fleet.members[restarted].begin();
         fleet.wait_linked();
-        wait_until(TIMEOUT, "its share of the tunnels", || {
-            both(&fleet) == 2 * sites.len()
+        wait_until(TIMEOUT, "tunnels to two relays each", || {
+            both(&fleet) >= 2 * sites.len()
         });
         visitors.go_on();
     }
-    let met = visitors.end("a rolling restart");
+    let met = visitors.end("relays were restarted one after another");
     assert_eq!(met.broken.load(Ordering::SeqCst), 0);
+}
+
+/// A node of the database is killed; then no relay reaches any of them for a while.
+#[test]
+fn a_node_of_the_database_is_killed_and_then_the_whole_store_is_away() {
+    let size = Size::of_run();
+    let mut fleet = Fleet::on(Store::Cluster(Cluster::start()), size.relays, &[]);
+    let front = fleet.front();
+    let (_shared, sites) = share(&fleet, front.address, size.connectors);
+    let visitors = Visitors::start(size.visitors, front.address, &sites);
+    let known = fleet.relay(0).assign(&call("before"));
+    let Store::Cluster(cluster) = &mut fleet.store else {
+        unreachable!("it was started on one");
+    };
+    cluster.nodes[2].crash();
+    visitors.go_on();
+    for (at, relay) in fleet.running().enumerate() {
+        let name = format!("after{at}");
+        // The others elect for some seconds: who asks meanwhile is told to come again.
+        wait_until(TIMEOUT, "the cluster goes on", || {
+            relay.call(&call(&name)).status() == 200
+        });
+    }
+    fleet.members.iter().for_each(Member::cut_off);
+    for at in 0..size.relays {
+        fleet.wait_store(at, "away");
+    }
+    let until = Instant::now() + size.away;
+    while Instant::now() < until {
+        for relay in fleet.running() {
+            let refused = relay.call(&call("new"));
+            assert_eq!(
+                (refused.status(), refused.header("retry-after")),
+                (503, Some("5"))
+            );
+            let again = relay.assign(&call("before"));
+            assert_eq!(again["app"]["app_id"], known["app"]["app_id"]);
+        }
+        visitors.go_on();
+    }
+    fleet.members.iter().for_each(Member::heal);
+    for at in 0..size.relays {
+        fleet.wait_store(at, "ok");
+    }
+    let ids = fleet
+        .running()
+        .map(|relay| relay.assign(&call("new"))["app"]["app_id"].clone());
+    let ids: Vec<_> = ids.collect();
+    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
+    let names = fleet
+        .database()
+        .column("SELECT name FROM fleet.postern_sites");
+    assert_eq!(names.len(), sites.len() + 2 + size.relays, "{names:?}");
+    visitors.end("a node was killed, and the store was away");
+}
+
+#[test]
+fn a_relay_that_is_cut_off_from_the_store_serves_on_and_promises_nothing() {
+    let size = Size::of_run();
+    let fleet = size.fleet(&[]);
+    let front = fleet.front();
+    let (_shared, sites) = share(&fleet, front.address, size.connectors);
+    let visitors = Visitors::start(size.visitors, front.address, &sites);
+    fleet.members[0].cut_off();
+    fleet.wait_store(0, "away");
+    fleet.wait_store(1, "ok");
+    visitors.go_on();
+    assert_eq!(fleet.relay(0).call(&call("wanted")).status(), 503);
+    let given = fleet.relay(1).assign(&call("wanted"));
+    // The relay that knows nothing of it yet gives its name to nobody else.
+    let rival = with(call("wanted"), json!({"connector_name": "rival"}));
+    assert_eq!(fleet.relay(0).call(&rival).status(), 503);
+    let before = served(fleet.relay(0));
+    wait_until(TIMEOUT, "visitors of that relay", || {
+        served(fleet.relay(0)) > before
+    });
+    fleet.members[0].heal();
+    fleet.wait_store(0, "ok");
+    let there = fleet.relay(0).assign(&call("wanted"));
+    assert_eq!(there["app"]["app_id"], given["app"]["app_id"]);
+    let second = fleet.relay(0).assign(&rival);
+    assert_ne!(second["app"]["site_url"], given["app"]["site_url"]);
+    visitors.end("a relay was cut off from the store");
 }
 
 #[test]

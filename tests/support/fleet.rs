@@ -1,17 +1,29 @@
-//! Relays with one state in a database, and HAProxy in front of them.
+//! Relays with one state in a database, and HAProxy in front of them. Each relay reaches the database by ways of its own,
+//! which can be cut.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::database::{Database, Options, PASSWORD, USER};
+use super::fault_proxy::Proxy;
 use super::front::Front;
+use super::galera::Cluster;
 use super::kill_on_drop::KillOnDrop;
 use super::postern::{Finished, Home, binary};
 use super::relay::Relay;
-use super::{TIMEOUT, wait_until};
+use super::{TIMEOUT, free_port, wait_until};
 
 /// What lets connectors in.
 pub const TOKEN: &str = "enrol-token-of-the-fleet";
+
+/// Where the state is.
+pub enum Store {
+    /// One server.
+    Single(Box<Database>),
+    /// Three nodes.
+    Cluster(Cluster),
+}
 
 /// One relay of a fleet.
 pub struct Member {
@@ -19,30 +31,55 @@ pub struct Member {
     pub relay: Option<Relay>,
     home: Arc<Home>,
     args: Vec<String>,
+    /// To each of the database's servers.
+    ways: Vec<Proxy>,
 }
 
-/// Relays on one database.
+/// Relays on one store.
 pub struct Fleet {
-    /// The database.
-    pub database: Database,
+    /// The store.
+    pub store: Store,
     /// The relays.
     pub members: Vec<Member>,
     /// Where a balancer is to listen, whose port visitors use.
     pub port: u16,
 }
 
+impl Store {
+    /// One MariaDB.
+    #[track_caller]
+    pub fn single() -> Store {
+        Store::Single(Box::new(Database::start_lasting(Options::default())))
+    }
+
+    /// Its servers.
+    pub fn servers(&self) -> &[Database] {
+        match self {
+            Store::Single(database) => std::slice::from_ref(database),
+            Store::Cluster(cluster) => &cluster.nodes,
+        }
+    }
+}
+
 impl Fleet {
-    /// So many relays, each with the links to the others, and `args`.
+    /// So many relays on one MariaDB, with `args`.
     #[track_caller]
     pub fn start(relays: usize, args: &[&str]) -> Fleet {
-        let database = Database::start_lasting(Options::default());
-        database.exec("CREATE DATABASE fleet");
-        let port = super::free_port();
+        Fleet::on(Store::single(), relays, args)
+    }
+
+    /// The same on a store that is there.
+    #[track_caller]
+    pub fn on(store: Store, relays: usize, args: &[&str]) -> Fleet {
+        store.servers()[0].exec("CREATE DATABASE fleet");
+        let port = free_port();
         let public = format!("http://localhost:{port}");
-        let member = |_| Member::start(&database, &[&["--public-url", &public], args].concat());
-        let members: Vec<Member> = (0..relays).map(member).collect();
+        let args = [&["--public-url", &public], args].concat();
+        let members: Vec<Member> = (0..relays)
+            .map(|_| Member::start(store.servers(), &args))
+            .collect();
         let fleet = Fleet {
-            database,
+            store,
             members,
             port,
         };
@@ -50,9 +87,23 @@ impl Fleet {
         fleet
     }
 
-    /// The address of the store.
-    pub fn store(&self) -> String {
-        store(&self.database)
+    /// The first server of the store, past all ways.
+    pub fn database(&self) -> &Database {
+        &self.store.servers()[0]
+    }
+
+    /// The same of one that can be crashed and started again.
+    #[track_caller]
+    pub fn single(&mut self) -> &mut Database {
+        match &mut self.store {
+            Store::Single(database) => database,
+            Store::Cluster(_) => panic!("it is a cluster"),
+        }
+    }
+
+    /// The store's address, past all ways.
+    pub fn url(&self) -> String {
+        format!("mysql://{USER}@{}/fleet", self.database().target())
     }
 
     /// One of them.
@@ -61,12 +112,25 @@ impl Fleet {
         self.members[at].relay.as_ref().expect("it runs")
     }
 
+    /// Those that run.
+    pub fn running(&self) -> impl Iterator<Item = &Relay> {
+        self.members.iter().filter_map(|one| one.relay.as_ref())
+    }
+
     /// Waits until each is linked to all others that run.
     #[track_caller]
     pub fn wait_linked(&self) {
-        let running = || self.members.iter().filter_map(|one| one.relay.as_ref());
         wait_until(TIMEOUT, "links", || {
-            running().all(|relay| relay.client().get("/health").status() == 200)
+            self.running()
+                .all(|relay| relay.client().get("/health").status() == 200)
+        });
+    }
+
+    /// Waits until a relay says that of its store: `ok` or `away`.
+    #[track_caller]
+    pub fn wait_store(&self, at: usize, state: &str) {
+        wait_until(TIMEOUT, "what it says of the store", || {
+            self.relay(at).client().get("/health").json()["store"] == state
         });
     }
 
@@ -79,14 +143,19 @@ impl Fleet {
 }
 
 impl Member {
-    /// Another one of the same store.
     #[track_caller]
-    pub fn start(database: &Database, args: &[&str]) -> Member {
+    fn start(servers: &[Database], args: &[&str]) -> Member {
+        let ways = servers.iter().map(|server| {
+            let target = server.target().parse().expect("it is an address");
+            Proxy::start(target)
+        });
+        let ways: Vec<Proxy> = ways.collect();
+        let hosts: Vec<String> = ways.iter().map(|way| way.address.to_string()).collect();
         let mut all: Vec<String> = ["listen", "tunnel-listen", "peer-listen"]
             .iter()
-            .map(|flag| format!("--{flag}=127.0.0.1:{}", super::free_port()))
+            .map(|flag| format!("--{flag}=127.0.0.1:{}", free_port()))
             .collect();
-        all.extend(["--store".to_owned(), store(database)]);
+        all.push(format!("--store=mysql://{USER}@{}/fleet", hosts.join(",")));
         let common = ["--trust-proxy", "127.0.0.1", "--enroll-token", TOKEN];
         all.extend(common.iter().chain(args).map(|arg| (*arg).to_owned()));
         // What ends with a test has nobody to wait for.
@@ -97,6 +166,7 @@ impl Member {
             relay: None,
             home: Arc::new(Home::new()),
             args: all,
+            ways,
         };
         member.begin();
         member
@@ -123,13 +193,25 @@ impl Member {
         }
     }
 
+    /// It reaches no server of the store from here on.
+    pub fn cut_off(&self) {
+        for way in &self.ways {
+            way.faults.refuses.store(true, Ordering::SeqCst);
+            way.cut_all();
+        }
+    }
+
+    /// It does again.
+    pub fn heal(&self) {
+        for way in &self.ways {
+            way.faults.refuses.store(false, Ordering::SeqCst);
+        }
+    }
+
     /// Its data directory.
     pub fn data(&self) -> String {
-        self.home
-            .path()
-            .join("relay")
-            .to_string_lossy()
-            .into_owned()
+        let data = self.home.path().join("relay");
+        data.to_string_lossy().into_owned()
     }
 
     /// Where visitors and the balancer come in, whether it runs or not.
@@ -137,8 +219,4 @@ impl Member {
         let listen = self.args[0].split_once('=').expect("it is --listen=…").1;
         listen.parse().expect("an address")
     }
-}
-
-fn store(database: &Database) -> String {
-    format!("mysql://{USER}@{}/fleet", database.target())
 }

@@ -11,6 +11,7 @@ pub mod fault_proxy;
 pub mod fleet;
 pub mod flood;
 pub mod front;
+pub mod galera;
 pub mod gateway;
 pub mod http;
 pub mod kill_on_drop;

@@ -14,6 +14,10 @@ use crate::sync::{Condvar, Mutex};
 
 /// Pause between two looks. Default 500 ms: what is changed at another relay is known here within that.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The same where somebody waits for one: a visitor of any name is one. Default 20 ms.
+const LEAST: Duration = Duration::from_millis(20);
+/// Beats after which relays are forgotten that are long gone. Default 720: an hour.
+const FORGET_EACH: u64 = 720;
 /// Pause between two beats. Default 5 s.
 const BEAT: Duration = Duration::from_secs(5);
 /// Bytes of the thread's stack; code that is not optimised needs more.
@@ -108,6 +112,7 @@ impl Watch {
                 body: String::new(),
             },
             beaten: None,
+            is_told: false,
             watched,
         };
         let thread = thread::Builder::new()
@@ -141,6 +146,8 @@ struct Watcher {
     row: MemberRow,
     /// When the last beat was written.
     beaten: Option<Instant>,
+    /// Whether it was said that another relay has its name.
+    is_told: bool,
     watched: Watched,
 }
 
@@ -148,15 +155,19 @@ impl Watcher {
     fn run(mut self, looks: &Looks) {
         let (tickets, changed) = &*looks.tickets;
         loop {
-            let asked = tickets.lock().asked;
+            let (asked, began) = (tickets.lock().asked, Instant::now());
             let seen = self.look(looks.is_there());
             looks.presence.note(&seen);
             let mut held = tickets.lock();
             held.done = asked;
             changed.notify_all();
-            let until = Instant::now() + PAUSE;
-            while held.asked == held.done && !held.is_over {
-                let left = until.saturating_duration_since(Instant::now());
+            while !held.is_over {
+                let pause = if held.asked == held.done {
+                    PAUSE
+                } else {
+                    LEAST
+                };
+                let left = pause.saturating_sub(began.elapsed());
                 if left.is_zero() {
                     break;
                 }
@@ -173,21 +184,36 @@ impl Watcher {
         }
     }
 
+    /// Two machines that were made of one image are one relay to the others, and reach each other never.
+    fn check_own(&mut self, rows: &[MemberRow]) {
+        let own = rows.iter().find(|row| row.id == self.row.id);
+        let is_other = own.is_some_and(|own| own.beat != self.row.beat);
+        if is_other && !std::mem::replace(&mut self.is_told, true) {
+            log::error!(
+                "another relay of the fleet has the name of this one ({}): remove fleet.id from the data directory of one \
+                 of them, and start it again",
+                self.row.id
+            );
+        }
+    }
+
     /// A store that has refused to write is there again when it writes.
     fn look(&mut self, is_there: bool) -> Result<(), StoreError> {
         let number = self.session.number()?;
-        if self.beaten.is_none() {
-            self.session.forget_members()?;
-        }
         let body = (self.watched.body)();
         let is_due = self.beaten.is_none_or(|at| at.elapsed() >= BEAT);
         if is_due || !is_there || body != self.row.body {
             self.row.beat += 1;
             self.row.body = body;
             self.session.beat(&self.row)?;
+            if self.beaten.is_none() || self.row.beat.is_multiple_of(FORGET_EACH) {
+                self.session.forget_members()?;
+            }
             self.beaten = Some(Instant::now());
         }
-        (self.watched.seen)(self.session.members()?);
+        let rows = self.session.members()?;
+        self.check_own(&rows);
+        (self.watched.seen)(rows);
         if number == (self.watched.number)() {
             return Ok(());
         }
