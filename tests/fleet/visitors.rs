@@ -354,6 +354,8 @@ fn relays_are_restarted_one_after_another_and_no_request_fails() {
         wait_until(TIMEOUT, "tunnels to two relays each", || {
             both(&fleet) >= 2 * sites.len()
         });
+        // The next one goes when the balancer has this one back.
+        wait_until(TIMEOUT, "visitors", || served(fleet.relay(restarted)) > 0);
         visitors.go_on();
     }
     let met = visitors.end("relays were restarted one after another");

@@ -11,6 +11,7 @@ use crate::manager::apps::protocol::Protocol;
 use crate::manager::visits::{Counted, Visitors};
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
+use crate::tunnel::group::TunnelGroup;
 
 /// What is said of an application whose time is over, and what to do.
 pub(super) const EXPIRED: &str = "the time that it was shared for is over";
@@ -46,6 +47,9 @@ pub(crate) struct ConnectResult {
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     pub(crate) reconnects: u64,
+    /// The relays that its tunnels are held at, where they are two.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) relays: Vec<RelayAt>,
     pub(crate) since: Option<String>,
     /// What is in force; none while nothing is exposed.
     pub(crate) exposed: Option<Exposed>,
@@ -102,6 +106,32 @@ impl Exposed {
             guest_tables: None,
             guest_views: None,
         }
+    }
+}
+
+/// One of two relays that a tunnel is held at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct RelayAt {
+    /// Its tunnel server, `host:port`.
+    pub(crate) address: String,
+    /// `connected` or `reconnecting`.
+    pub(crate) state: &'static str,
+}
+
+impl RelayAt {
+    /// Those of a tunnel.
+    pub(super) fn of(tunnel: &TunnelGroup) -> Vec<Self> {
+        let state = |status| match status {
+            Status::Connected => "connected",
+            _ => "reconnecting",
+        };
+        let relays = tunnel.relays().into_iter();
+        relays
+            .map(|(address, status)| Self {
+                address,
+                state: state(status),
+            })
+            .collect()
     }
 }
 

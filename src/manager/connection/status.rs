@@ -6,7 +6,7 @@ use std::time::Instant;
 use crossbeam_channel::Sender;
 
 use super::health::Health;
-use super::result::{ConnectResult, Exposed, HostKey, millis_until};
+use super::result::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
 use crate::manager::apps::app::AppConfig;
@@ -189,6 +189,9 @@ impl ConnectionStatus {
         }
         if let Some(snapshot) = snapshot {
             result.add_tunnel(snapshot, self.step == Step::Serving);
+        }
+        if let Some(tunnel) = self.tunnel.as_ref().filter(|_| self.step == Step::Serving) {
+            result.relays = RelayAt::of(tunnel);
         }
         result
     }

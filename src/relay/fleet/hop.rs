@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! asks      {"connector":"NAME","port":30001}\n
-//! answers   ok\n        and then the application's bytes, both ways
-//!           none\n      no tunnel of that connector is here
-//!           refused\n   there is, and its other end refuses the stream
+//! answers   none\n                 no tunnel of that connector is here
+//!           held\n                 there is, at once; and when its other end has confirmed the stream, or not:
+//!              └── ok\n            and then the application's bytes, both ways
+//!              └── refused\n
 //! ```
+//!
+//! The first word comes from memory, so that a relay that is gone is told from a connector that is slow.
 //!
 //! It is answered from the relay's own tunnels alone: a hop never hops.
 
@@ -23,12 +26,20 @@ use crate::http::proxy::{ByteStream, Rules, Upgraded, UpgradedTimeouts};
 use crate::net::poll::poll_within;
 use crate::tunnel::server::{LocalStream, OpenError, Opener};
 
-/// Time for an answer. Default 1 s: the other relay has what it answers from in memory.
+/// Time for the first word of an answer. Default 1 s: the other relay has it in memory.
 pub(super) const ANSWER: Duration = Duration::from_secs(1);
+/// Time for the second one. Default 35 s: a little more than a connector has to confirm a stream.
+const CONFIRMED: Duration = Duration::from_secs(35);
 /// Time for what is asked for.
 const ASKED: Duration = Duration::from_secs(5);
 /// Bytes of it, at most: a connector's name, escaped.
 const CAP: usize = 8 * 1024;
+const HELD: &[u8] = b"held\n";
+const OK: &[u8] = b"ok\n";
+const NONE: &[u8] = b"none\n";
+const REFUSED: &[u8] = b"refused\n";
+/// Bytes of a word of an answer, at most.
+const MAX_WORD: usize = 16;
 /// Silence after which a stream ends that nobody else has ended: whoever has asked for it watches over it.
 const SILENCE: Duration = Duration::from_secs(24 * 3600);
 /// Time that what is sent may not be taken for.
@@ -73,24 +84,33 @@ pub(super) fn ask(stream: &mut LocalStream, connector: &str, port: u16) -> Resul
         }
     }
     LocalStream::flush(stream);
-    let mut answer = Vec::new();
+    match &*word(stream, until)? {
+        HELD => {}
+        NONE => return Err(HopError::NotThere),
+        _ => return Err(HopError::Silent),
+    }
+    match word(stream, Instant::now() + CONFIRMED).as_deref() {
+        Ok(OK) => Ok(()),
+        Ok(NONE) => Err(HopError::NotThere),
+        _ => Err(HopError::Refused),
+    }
+}
+
+/// One word of an answer.
+fn word(stream: &mut LocalStream, until: Instant) -> Result<Vec<u8>, HopError> {
+    let mut word = Vec::new();
     // A byte at a time: what follows the answer is the application's.
-    while !answer.ends_with(b"\n") {
+    while !word.ends_with(b"\n") {
         let mut byte = [0];
         match LocalStream::read(stream, &mut byte) {
-            Ok(1..) if answer.len() < 16 => answer.extend(byte),
+            Ok(1..) if word.len() < MAX_WORD => word.extend(byte),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 wait(stream.readable(), until)?;
             }
             _ => return Err(HopError::Silent),
         }
     }
-    match &*answer {
-        b"ok\n" => Ok(()),
-        b"none\n" => Err(HopError::NotThere),
-        b"refused\n" => Err(HopError::Refused),
-        _ => Err(HopError::Silent),
-    }
+    Ok(word)
 }
 
 fn wait(ready: BorrowedFd<'_>, until: Instant) -> Result<(), HopError> {
@@ -106,13 +126,19 @@ pub(super) fn serve(relay: TcpStream, opener: &Opener) {
     let Some(asked) = read_asked(&relay) else {
         return log::debug!("another relay asks for nothing that is known");
     };
+    let is_held = opener.is_held(&asked.connector, asked.port);
+    // They fit into the buffer of a pair of sockets that is new.
+    let said = (&relay).write_all(if is_held { HELD } else { NONE });
+    if said.is_err() || !is_held {
+        return;
+    }
     let opened = opener.open(&asked.connector, asked.port);
-    let answer: &[u8] = match &opened {
-        Ok(_) => b"ok\n",
-        Err(OpenError::Refused) => b"refused\n",
-        Err(_) => b"none\n",
+    let answer = match &opened {
+        Ok(_) => OK,
+        Err(OpenError::Refused) => REFUSED,
+        // It has gone just now.
+        Err(_) => NONE,
     };
-    // It fits into the buffer of a pair of sockets that is new.
     if (&relay).write_all(answer).is_err() {
         return;
     }

@@ -38,6 +38,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const ALTERNATES: usize = 3;
 /// Connectors of which is remembered where a tunnel was found last. Default 10,000, some megabyte; then all are forgotten.
 const REMEMBERED: usize = 10_000;
+/// Time in which a relay that did not answer is asked after all others. Default 2 s.
+const SILENT: Duration = Duration::from_secs(2);
 /// What a password between two relays is made for.
 const PURPOSE: &[u8] = b"postern link";
 /// Time after the start in which links are awaited before visitors are.
@@ -56,6 +58,8 @@ pub(in crate::relay) struct Links {
     tunnels: Mutex<HashMap<String, (String, String, Tunnel)>>,
     /// At which relay a connector's tunnel was found last.
     found: Mutex<HashMap<String, String>>,
+    /// When a relay did not answer, until it does.
+    silent: Mutex<HashMap<String, Instant>>,
     /// This relay's own tunnels.
     of_connectors: Opener,
     is_leaving: AtomicBool,
@@ -101,6 +105,7 @@ impl Links {
             roster,
             tunnels: Mutex::default(),
             found: Mutex::default(),
+            silent: Mutex::default(),
             of_connectors: settings.opener,
             is_leaving: AtomicBool::new(false),
             served: Arc::default(),
@@ -212,8 +217,7 @@ impl Links {
         places
     }
 
-    /// Opens a stream to what a connector holds at another relay. Each is asked until one has it; one that does not
-    /// answer is not asked again before it has linked itself anew.
+    /// Opens a stream to what a connector holds at another relay. Each is asked until one has it.
     pub(in crate::relay) fn open(
         &self,
         connector: &str,
@@ -230,14 +234,22 @@ impl Links {
                     let why = "The other end of its tunnel refused the stream.";
                     return Err(Down::Target(why.to_owned()));
                 }
-                Err(HopError::Silent) => {
-                    log::warn!("the relay {id} does not answer: its link is cut");
-                    self.opener.cut(&id, LINK);
-                }
+                Err(HopError::Silent) => self.note_silence(&id),
             }
         }
         self.found.lock().remove(connector);
         Err(Down::Tunnel)
+    }
+
+    /// One that does not answer is asked last for a while; where it is silent again, its link is cut, with what hangs in it.
+    fn note_silence(&self, id: &str) {
+        let mut silent = self.silent.lock();
+        if silent.insert(id.to_owned(), Instant::now()).is_none() {
+            log::warn!("the relay {id} does not answer: others are asked before it");
+        } else if self.is_linked(id) {
+            log::warn!("the relay {id} does not answer: its link is cut");
+            self.opener.cut(id, LINK);
+        }
     }
 
     fn open_at(
@@ -248,7 +260,11 @@ impl Links {
     ) -> Result<Box<dyn ByteStream>, HopError> {
         let opened = self.opener.open_within(id, LINK, hop::ANSWER);
         let mut stream = opened.map_err(|_| HopError::Silent)?;
-        hop::ask(&mut stream, connector, port)?;
+        let asked = hop::ask(&mut stream, connector, port);
+        if asked != Err(HopError::Silent) {
+            self.silent.lock().remove(id);
+        }
+        asked?;
         Ok(Box::new(HopStream(stream)))
     }
 
@@ -260,7 +276,12 @@ impl Links {
         let order = placement::order(connector, linked).into_iter();
         let mut ids: Vec<String> = order.map(|(id, _)| id.to_owned()).collect();
         let goes = |id: &String| roster.get(id).is_some_and(|member| member.is_leaving);
-        ids.sort_by_key(|id| (goes(id), Some(id) != last.as_ref()));
+        let silent = self.silent.lock();
+        let is_silent = |id: &String| {
+            let at = silent.get(id);
+            at.is_some_and(|at| at.elapsed() < SILENT)
+        };
+        ids.sort_by_key(|id| (is_silent(id), goes(id), Some(id) != last.as_ref()));
         ids
     }
 
