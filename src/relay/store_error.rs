@@ -25,7 +25,8 @@ impl StoreError {
             Self::Away(_) => "see that one of the hosts of --store is up and takes writes",
             Self::Denied(_) => {
                 "check user and database of --store, the password in POSTERN_STORE_PASS or POSTERN_STORE_PASS_FILE, and \
-                 that the account may select, insert, update, delete and create in that database"
+                 that the account may select, insert, update, delete and create in that database; where it says TLS, name \
+                 the certificate's authority in SSL_CERT_FILE"
             }
             Self::Newer(_) => "run the version that wrote it, at all relays of the fleet",
             Self::Damaged(_) => {

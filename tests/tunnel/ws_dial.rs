@@ -177,11 +177,11 @@ fn nobody_listening_is_told_with_the_address() {
 
 #[test]
 fn the_second_address_is_tried() {
-    // Listens on one family only; the name has both.
-    let listener = TcpListener::bind("[::1]:0")
-        .or_else(|_| TcpListener::bind("127.0.0.1:0"))
+    // Listens on one family only; the name has both, and nobody else has the port of the other.
+    let port = support::free_port();
+    let listener = TcpListener::bind(("::1", port))
+        .or_else(|_| TcpListener::bind(("127.0.0.1", port)))
         .unwrap();
-    let port = listener.local_addr().unwrap().port();
     let serving = thread::spawn(move || {
         accept(
             listener.accept().unwrap().0,

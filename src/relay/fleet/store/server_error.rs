@@ -1,5 +1,7 @@
 //! What an error of a database server means for who asked. Pure.
 
+use std::io;
+
 use mysql::{DriverError, Error, MySqlError};
 
 /// What an error means for who asked.
@@ -45,9 +47,30 @@ impl From<Error> for Trouble {
             ) => Self::Denied(error.to_string()),
             // In their own words: around them the driver names its own types.
             Error::DriverError(error) => Self::Elsewhere(error.to_string()),
-            Error::IoError(error) => Self::Elsewhere(error.to_string()),
-            error => Self::Elsewhere(error.to_string()),
+            Error::IoError(error) => of_transport(&error),
+            error => match transport(&error) {
+                Some(error) => of_transport(error),
+                None => Self::Elsewhere(error.to_string()),
+            },
         }
+    }
+}
+
+/// What the driver has wrapped.
+fn transport(error: &Error) -> Option<&io::Error> {
+    use std::error::Error as _;
+    let Error::CodecError(codec) = error else {
+        return None;
+    };
+    codec.source()?.downcast_ref()
+}
+
+/// rustls hands its errors through as those of the kind "invalid data".
+fn of_transport(error: &io::Error) -> Trouble {
+    match error.kind() {
+        io::ErrorKind::InvalidData => Trouble::Denied(format!("TLS: {error}")),
+        io::ErrorKind::WouldBlock => Trouble::Elsewhere("it is silent".into()),
+        _ => Trouble::Elsewhere(error.to_string()),
     }
 }
 
@@ -97,7 +120,10 @@ mod tests {
         ] {
             assert!(matches!(of(code), Trouble::Elsewhere(_)), "{code}");
         }
-        let lost = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-        assert!(matches!(Error::from(lost).into(), Trouble::Elsewhere(_)));
+        let of_kind = |kind: io::ErrorKind| Trouble::from(Error::from(io::Error::from(kind)));
+        let lost = of_kind(io::ErrorKind::ConnectionReset);
+        assert!(matches!(lost, Trouble::Elsewhere(_)));
+        let refused = of_kind(io::ErrorKind::InvalidData);
+        assert!(matches!(refused, Trouble::Denied(why) if why.starts_with("TLS: ")));
     }
 }
