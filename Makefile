@@ -78,6 +78,7 @@ fleet:
 	@$(CARGO) build --release --locked
 	POSTERN_BIN=$${POSTERN_BIN:-$(CURDIR)/target/release/postern} POSTERN_FLEET_WHOLE=1 POSTERN_FLEET_ROUNDS=1000 \
 		$(CARGO) test --locked --test fleet -- --nocapture --test-threads=1
+	$(CARGO) bench --locked --profile release --bench fleet
 
 # Fuzz targets, 20 seconds each.
 fuzz:

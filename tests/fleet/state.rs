@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use postern::tunnel::client::Status;
 use serde_json::{Value, json};
 use support::database::PASSWORD as STORE_PASSWORD;
-use support::fleet::{Fleet, Member, TOKEN};
+use support::fleet::{Fleet, Member, Store, TOKEN};
+use support::galera::Cluster;
 use support::relay::{PASSWORD, Relay, body, refusal, with};
 use support::{Home, TIMEOUT, wait_until};
 
@@ -93,23 +95,33 @@ fn who_is_turned_out_at_one_relay_is_out_at_all() {
     );
 }
 
-/// 8 connectors that race for one name at both relays; more rounds with `make fleet`.
+/// Rounds of 8 connectors that race for one name at all relays; more of them, and on a cluster, with `make fleet`.
 #[test]
 fn no_name_and_no_number_is_given_twice() {
     let rounds = std::env::var("POSTERN_FLEET_ROUNDS").ok();
     let rounds: usize = rounds.map_or(50, |rounds| rounds.parse().unwrap());
-    let relays = if rounds > 50 { 3 } else { 2 };
-    let fleet = Fleet::start(relays, &[]);
+    let (relays, store) = match rounds {
+        ..=50 => (2, Store::single()),
+        _ => (3, Store::Cluster(Cluster::start())),
+    };
+    let fleet = Fleet::on(store, relays, &[]);
     let given: Mutex<HashMap<String, String>> = Mutex::default();
     for round in 0..rounds {
+        let wanted = format!("wanted{round}");
+        let winners = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for connector in 0..8 {
-                let (relay, given) = (fleet.relay(connector % relays), &given);
+                let relay = fleet.relay((connector + round) % relays);
+                let (given, wanted, winners) = (&given, &wanted, &winners);
                 scope.spawn(move || {
-                    let (name, app) = (format!("c{connector}"), format!("app{round}"));
-                    let wish = json!({"site_name": "wanted"});
+                    // A connector has a hundred applications at most.
+                    let name = format!("c{connector}-{}", round / 50);
+                    let app = format!("app{round}");
+                    let wish = json!({"site_name": wanted});
                     let answer = relay.assign(&with(call(&name, &app), wish));
                     let url = answer["app"]["site_url"].as_str().unwrap().to_owned();
+                    let has_won = url.contains(&format!("//{wanted}.localhost:"));
+                    winners.fetch_add(usize::from(has_won), Ordering::SeqCst);
                     let whose = format!("{name} {app}");
                     for what in [url, format!("number {}", port(&answer))] {
                         let had = given.lock().unwrap().insert(what.clone(), whose.clone());
@@ -118,24 +130,24 @@ fn no_name_and_no_number_is_given_twice() {
                 });
             }
         });
+        assert_eq!(winners.into_inner(), 1, "{wanted}");
     }
     assert_eq!(given.lock().unwrap().len(), rounds * 8 * 2);
     // As the store has it too, and as each relay knows it.
     let count = |table: &str| {
-        let counted = fleet
-            .database()
-            .value(&format!("SELECT COUNT(*) FROM fleet.{table}"));
-        counted.parse::<usize>().unwrap()
+        let query = format!("SELECT COUNT(*) FROM fleet.{table}");
+        fleet.database().value(&query).parse::<usize>().unwrap()
     };
+    let connectors = rounds.div_ceil(50) * 8;
     assert_eq!(count("postern_sites"), rounds * 8);
-    assert_eq!(count("postern_ports"), rounds * 8 + 8);
-    for at in 0..relays {
-        wait_until(TIMEOUT, "the other's last", || {
-            let status = fleet.relay(at).status();
-            let sites = status["metrics"]["sites"]["known"].as_u64();
+    assert_eq!(count("postern_ports"), rounds * 8 + connectors);
+    assert_eq!(count("postern_connectors"), connectors);
+    for relay in fleet.running() {
+        wait_until(TIMEOUT, "the last of the others", || {
+            let status = relay.status();
             let of = |connector: &Value| connector["applications"].as_array().unwrap().len();
             let all = status["connectors"].as_array().unwrap().iter().map(of);
-            sites.is_none_or(|known| known > 0) && all.sum::<usize>() == rounds * 8
+            all.sum::<usize>() == rounds * 8
         });
     }
 }
