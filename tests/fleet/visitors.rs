@@ -81,11 +81,13 @@ const BODY: usize = 40_000;
 #[derive(Default)]
 struct Met {
     whole: AtomicUsize,
+    /// Between two requests of one visitor.
+    pause: Duration,
     /// Of requests whose answer had not begun.
     failed: Mutex<Vec<String>>,
     /// Answers that were cut off, each seen as such.
     broken: AtomicUsize,
-    /// The longest time from one whole answer to the next, of one visitor.
+    /// The longest time in which a visitor that wanted a whole answer had none.
     longest: Mutex<Duration>,
 }
 
@@ -99,7 +101,10 @@ struct Visitors {
 impl Visitors {
     /// So many, each at one site of these in turn, from 127.1.0.x on.
     fn start(count: usize, front: SocketAddr, sites: &[String]) -> Visitors {
-        let (met, is_over) = (Arc::<Met>::default(), Arc::<AtomicBool>::default());
+        let (mut met, is_over) = (Met::default(), Arc::<AtomicBool>::default());
+        // A thousand requests a second of them all, at most.
+        met.pause = Duration::from_millis(count as u64);
+        let met = Arc::new(met);
         let threads = (0..count)
             .map(|number| {
                 let (met, is_over) = (Arc::clone(&met), Arc::clone(&is_over));
@@ -155,7 +160,7 @@ impl Visitors {
 }
 
 fn visit(met: &Met, is_over: &AtomicBool, (source, front): (Ipv4Addr, SocketAddr), host: &str) {
-    let mut last = Instant::now();
+    let mut wanted = Instant::now();
     while !is_over.load(Ordering::SeqCst) {
         let mut socket = match from(source, front) {
             Ok(socket) => socket,
@@ -170,10 +175,10 @@ fn visit(met: &Met, is_over: &AtomicBool, (source, front): (Ipv4Addr, SocketAddr
                 Got::Whole { keeps } => {
                     met.whole.fetch_add(1, Ordering::SeqCst);
                     let mut longest = met.longest.lock().unwrap();
-                    *longest = longest.max(last.elapsed());
-                    last = Instant::now();
+                    *longest = longest.max(wanted.elapsed());
                     drop(longest);
-                    std::thread::sleep(Duration::from_millis(5));
+                    std::thread::sleep(met.pause);
+                    wanted = Instant::now();
                     if !keeps {
                         break;
                     }
@@ -219,7 +224,7 @@ fn ask(socket: &mut TcpStream, host: &str) -> Got {
     };
     let text = String::from_utf8_lossy(&got[..head]).to_ascii_lowercase();
     if !text.starts_with("http/1.1 200") || !text.contains(&format!("content-length: {BODY}\r\n")) {
-        return Got::Nothing(text);
+        return Got::Nothing(String::from_utf8_lossy(&got).into_owned());
     }
     while got.len() < head + BODY {
         match socket.read(&mut piece) {
@@ -227,7 +232,7 @@ fn ask(socket: &mut TcpStream, host: &str) -> Got {
             Ok(read) => got.extend_from_slice(&piece[..read]),
         }
     }
-    assert!(got[head..].iter().all(|byte| *byte == b'x') && got.len() == head + BODY);
+    assert!(got[head..] == [b'x'; BODY]);
     let keeps = !text.contains("connection: close");
     Got::Whole { keeps }
 }

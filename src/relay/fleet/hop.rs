@@ -26,7 +26,7 @@ use crate::http::proxy::{ByteStream, Rules, Upgraded, UpgradedTimeouts};
 use crate::net::poll::poll_within;
 use crate::tunnel::server::{LocalStream, OpenError, Opener};
 
-/// Time for the first word of an answer. Default 1 s: the other relay has it in memory.
+/// Time for a stream and the first word of an answer. Default 1 s each: the other relay has it in memory.
 pub(super) const ANSWER: Duration = Duration::from_secs(1);
 /// Time for the second one. Default 35 s: a little more than a connector has to confirm a stream.
 const CONFIRMED: Duration = Duration::from_secs(35);
@@ -60,13 +60,20 @@ pub(super) enum HopError {
     NotThere,
     /// It has, and the tunnel's other end refuses the stream.
     Refused,
-    /// It does not answer, or not as a relay does.
+    /// It does not answer in time.
     Silent,
+    /// The link to it was lost, or it does not answer as a relay does.
+    Lost,
 }
 
-/// Asks by a stream that is open, and waits for the answer.
-pub(super) fn ask(stream: &mut LocalStream, connector: &str, port: u16) -> Result<(), HopError> {
-    let until = Instant::now() + ANSWER;
+/// Asks by a stream that is open, and waits for the answer, whose first word has so long.
+pub(super) fn ask(
+    stream: &mut LocalStream,
+    connector: &str,
+    port: u16,
+    within: Duration,
+) -> Result<(), HopError> {
+    let until = Instant::now() + within;
     let asked = Asked {
         connector: connector.to_owned(),
         port,
@@ -80,19 +87,21 @@ pub(super) fn ask(stream: &mut LocalStream, connector: &str, port: u16) -> Resul
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 wait(stream.writable(), until)?;
             }
-            Err(_) => return Err(HopError::Silent),
+            Err(_) => return Err(HopError::Lost),
         }
     }
     LocalStream::flush(stream);
     match &*word(stream, until)? {
         HELD => {}
         NONE => return Err(HopError::NotThere),
-        _ => return Err(HopError::Silent),
+        _ => return Err(HopError::Lost),
     }
     match word(stream, Instant::now() + CONFIRMED).as_deref() {
         Ok(OK) => Ok(()),
         Ok(NONE) => Err(HopError::NotThere),
-        _ => Err(HopError::Refused),
+        // A connector that does not confirm a stream is no better by another way.
+        Ok(REFUSED) | Err(HopError::Silent) => Err(HopError::Refused),
+        _ => Err(HopError::Lost),
     }
 }
 
@@ -107,7 +116,7 @@ fn word(stream: &mut LocalStream, until: Instant) -> Result<Vec<u8>, HopError> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 wait(stream.readable(), until)?;
             }
-            _ => return Err(HopError::Silent),
+            _ => return Err(HopError::Lost),
         }
     }
     Ok(word)
@@ -116,8 +125,9 @@ fn word(stream: &mut LocalStream, until: Instant) -> Result<Vec<u8>, HopError> {
 fn wait(ready: BorrowedFd<'_>, until: Instant) -> Result<(), HopError> {
     let left = until.saturating_duration_since(Instant::now());
     match poll_within([(&ready, PollFlags::IN)], left) {
-        Ok([found]) if !found.is_empty() => Ok(()),
-        _ => Err(HopError::Silent),
+        Ok([found]) if found.is_empty() => Err(HopError::Silent),
+        Ok(_) => Ok(()),
+        Err(_) => Err(HopError::Lost),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::relay::gateway::Down;
 use crate::sync::{Mutex, RwLock};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
 use crate::tunnel::remote::Remote;
-use crate::tunnel::server::{self, Grant, Opener, Policy};
+use crate::tunnel::server::{self, Grant, OpenError, Opener, Policy};
 use crate::tunnel::ssh::ServerKey;
 use crate::tunnel::ws::Endpoint;
 
@@ -38,8 +38,11 @@ const PAUSE: Duration = Duration::from_secs(1);
 const ALTERNATES: usize = 3;
 /// Connectors of which is remembered where a tunnel was found last. Default 10,000, some megabyte; then all are forgotten.
 const REMEMBERED: usize = 10_000;
-/// Time in which a relay that did not answer is asked after all others. Default 2 s.
-const SILENT: Duration = Duration::from_secs(2);
+/// Time in which a relay that did not answer is asked after all others, and in which something is to come over its link.
+/// Default 3 s; then the link is cut.
+const SILENT: Duration = Duration::from_secs(3);
+/// Time for a relay's answer when no other one has the tunnel. Default 5 s: a machine with too much to do answers late.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// What a password between two relays is made for.
 const PURPOSE: &[u8] = b"postern link";
 /// Time after the start in which links are awaited before visitors are.
@@ -217,50 +220,86 @@ impl Links {
         places
     }
 
-    /// Opens a stream to what a connector holds at another relay. Each is asked until one has it.
+    /// Opens a stream to what a connector holds at another relay. Each is asked until one has it, and those that do not
+    /// answer in the end once more, with patience.
     pub(in crate::relay) fn open(
         &self,
         connector: &str,
         port: u16,
     ) -> Result<Box<dyn ByteStream>, Down> {
-        for id in self.candidates(connector) {
-            match self.open_at(&id, connector, port) {
-                Ok(stream) => {
-                    self.remember(connector, id);
-                    return Ok(stream);
+        let (ids, mut silent) = self.candidates(connector);
+        for id in ids {
+            match self.open_at(&id, (connector, port), hop::ANSWER) {
+                Err(HopError::NotThere | HopError::Lost) => {}
+                Err(HopError::Silent) => {
+                    self.note_silence(&id);
+                    silent.push(id);
                 }
-                Err(HopError::NotThere) => {}
-                Err(HopError::Refused) => {
-                    let why = "The other end of its tunnel refused the stream.";
-                    return Err(Down::Target(why.to_owned()));
-                }
-                Err(HopError::Silent) => self.note_silence(&id),
+                found => return self.found(found, connector, id),
+            }
+        }
+        for id in silent {
+            match self.open_at(&id, (connector, port), PATIENCE) {
+                Err(HopError::NotThere | HopError::Lost | HopError::Silent) => {}
+                found => return self.found(found, connector, id),
             }
         }
         self.found.lock().remove(connector);
         Err(Down::Tunnel)
     }
 
-    /// One that does not answer is asked last for a while; where it is silent again, its link is cut, with what hangs in it.
+    /// The relay `id` has the connector's tunnel.
+    fn found(
+        &self,
+        found: Result<Box<dyn ByteStream>, HopError>,
+        connector: &str,
+        id: String,
+    ) -> Result<Box<dyn ByteStream>, Down> {
+        let stream = found.map_err(|_| {
+            let why = "The other end of its tunnel refused the stream.";
+            Down::Target(why.to_owned())
+        })?;
+        self.remember(connector, id);
+        Ok(stream)
+    }
+
+    /// One that does not answer is asked last for a while. Where nothing at all comes from it, its link is cut, with what
+    /// hangs in it; one that has too much to do keeps it.
     fn note_silence(&self, id: &str) {
         let mut silent = self.silent.lock();
-        if silent.insert(id.to_owned(), Instant::now()).is_none() {
-            log::warn!("the relay {id} does not answer: others are asked before it");
-        } else if self.is_linked(id) {
-            log::warn!("the relay {id} does not answer: its link is cut");
-            self.opener.cut(id, LINK);
+        if silent.get(id).is_some_and(is_recent) {
+            return;
+        }
+        silent.insert(id.to_owned(), Instant::now());
+        drop(silent);
+        log::warn!("the relay {id} does not answer: others are asked before it");
+        let (opener, id) = (self.opener.clone(), id.to_owned());
+        let probe = move || {
+            if opener.probe(&id, LINK, SILENT) == Some(false) {
+                log::warn!("nothing comes from the relay {id}: its link is cut");
+                opener.cut(&id, LINK);
+            }
+        };
+        let started = std::thread::Builder::new()
+            .name("probe".to_owned())
+            .spawn(probe);
+        if let Err(error) = started {
+            log::debug!("the link is not probed: {error}");
         }
     }
 
     fn open_at(
         &self,
         id: &str,
-        connector: &str,
-        port: u16,
+        (connector, port): (&str, u16),
+        within: Duration,
     ) -> Result<Box<dyn ByteStream>, HopError> {
-        let opened = self.opener.open_within(id, LINK, hop::ANSWER);
-        let mut stream = opened.map_err(|_| HopError::Silent)?;
-        let asked = hop::ask(&mut stream, connector, port);
+        let opened = self.opener.open_within(id, LINK, within);
+        let mut stream = opened.map_err(|error| match error {
+            OpenError::Refused => HopError::Silent,
+            OpenError::NotHeld | OpenError::Tunnel => HopError::Lost,
+        })?;
+        let asked = hop::ask(&mut stream, connector, port, within);
         if asked != Err(HopError::Silent) {
             self.silent.lock().remove(id);
         }
@@ -268,21 +307,18 @@ impl Links {
         Ok(Box::new(HopStream(stream)))
     }
 
-    /// Those that are linked, the most likely first.
-    fn candidates(&self, connector: &str) -> Vec<String> {
+    /// Those that are linked, the most likely first, and those that did not answer just now.
+    fn candidates(&self, connector: &str) -> (Vec<String>, Vec<String>) {
         let last = self.found.lock().get(connector).cloned();
         let roster = self.roster.read();
         let linked = roster.members().filter(|(id, _)| self.is_linked(id));
         let order = placement::order(connector, linked).into_iter();
         let mut ids: Vec<String> = order.map(|(id, _)| id.to_owned()).collect();
         let goes = |id: &String| roster.get(id).is_some_and(|member| member.is_leaving);
+        ids.sort_by_key(|id| (goes(id), Some(id) != last.as_ref()));
         let silent = self.silent.lock();
-        let is_silent = |id: &String| {
-            let at = silent.get(id);
-            at.is_some_and(|at| at.elapsed() < SILENT)
-        };
-        ids.sort_by_key(|id| (is_silent(id), goes(id), Some(id) != last.as_ref()));
-        ids
+        let answers = |id: &String| !silent.get(id).is_some_and(is_recent);
+        ids.into_iter().partition(answers)
     }
 
     fn remember(&self, connector: &str, id: String) {
@@ -314,6 +350,11 @@ impl Links {
     pub(in crate::relay) fn stop(&self) {
         self.tunnels.lock().clear();
     }
+}
+
+/// Whether a relay that did not answer then is asked last.
+fn is_recent(at: &Instant) -> bool {
+    at.elapsed() < SILENT
 }
 
 /// Counts for as long as it lives.

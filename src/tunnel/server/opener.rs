@@ -68,6 +68,13 @@ impl Opener {
         }
     }
 
+    /// Asks the client that holds this port for a sign of life, and answers whether one came in time; nothing, where nobody
+    /// holds it.
+    pub fn probe(&self, holder: &str, port: u16, within: Duration) -> Option<bool> {
+        let mux = self.0.ports.holder(holder, port)?;
+        Some(mux.probe(within))
+    }
+
     /// Ends the connection that `holder` holds this port over: its client has to ask for it again.
     pub fn cut(&self, holder: &str, port: u16) {
         if let Some(mux) = self.0.ports.holder(holder, port) {
