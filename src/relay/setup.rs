@@ -446,10 +446,8 @@ fn name_relays(
     if let Some(Value::Object(first)) = places.next() {
         connector.extend(first);
     }
-    let alternates: Vec<Value> = places.collect();
-    if !alternates.is_empty() {
-        connector.insert("alternates".into(), alternates.into());
-    }
+    // Also where there are none now: there may be some later.
+    connector.insert("alternates".into(), places.collect());
 }
 
 /// The connector's API port; enrols it where it is new, and notes that at its invite.

@@ -1,14 +1,21 @@
-//! Tunnels to two relays of one fleet for the same thing, as one: it is connected as long as one of them is.
+//! Tunnels to two relays of one fleet for the same thing, as one: it is connected as long as one of them is. Where one is
+//! away for long, another relay takes its place.
 
 use std::io;
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::client::{Failure, HostKeyCheck, OnFailed, Settings, Snapshot, Status, Stopper, Tunnel};
 use super::ws::Endpoint;
 use crate::sync::Mutex;
+
+/// Time for which one of two relays is awaited before another one takes its place. Default 60 s: a restart is over by
+/// then, and what comes back has its tunnels at once.
+const AWAITED: Duration = Duration::from_secs(60);
+/// The same where none is connected, and visitors find nobody. Default 5 s.
+const AWAITED_ALONE: Duration = Duration::from_secs(5);
 
 /// Another relay that the same is held at.
 pub struct Alternate {
@@ -20,22 +27,28 @@ pub struct Alternate {
 
 /// A tunnel, or two of which one is enough. Dropping it stops both.
 pub struct TunnelGroup {
-    first: Tunnel,
-    second: Option<Tunnel>,
-    joint: Option<JointView>,
+    tunnels: Mutex<Tunnels>,
+    fleet: Option<FleetView>,
 }
 
-/// What the owner of two sees of them; their threads keep it up.
-struct JointView {
+/// Those that are at work: one alone, or in a fleet one for each [`Part`].
+struct Tunnels {
+    first: Arc<Tunnel>,
+    second: Option<Arc<Tunnel>>,
+    is_stopping: bool,
+}
+
+/// What the owner of a fleet's tunnels sees of them; their threads keep it up.
+struct FleetView {
     joint: Weak<Joint>,
     ended: Receiver<()>,
+    /// What a tunnel to another relay is made of.
+    pattern: Settings,
 }
 
 /// What two tunnels' threads share.
 struct Joint {
     state: Mutex<JointState>,
-    /// Set once both are started.
-    stoppers: OnceLock<(Stopper, Stopper)>,
     on_connected: Option<Box<dyn Fn() + Send + Sync>>,
     on_failed: Option<OnFailed>,
     /// Dropped with the last of them.
@@ -53,61 +66,68 @@ struct JointState {
     connections: u64,
 }
 
-/// One of them.
+/// One of them, or the place for it.
 struct Part {
-    /// Its server's address.
+    /// Its server's address; empty where there is none yet.
     server: String,
-    is_up: bool,
+    /// Which tunnel it is: what an earlier one tells is not heard.
+    number: u64,
+    /// Since when it is not connected; none while it is.
+    away: Option<Instant>,
     /// Whether it was said that this one is not reached.
     is_told: bool,
+    stopper: Option<Stopper>,
+    has_ended: bool,
 }
 
 /// One tunnel's side, as long as its thread runs.
 struct Side {
     joint: Arc<Joint>,
     is_second: bool,
+    number: u64,
 }
 
 impl TunnelGroup {
-    /// Starts a tunnel, and another one beside it where there is a relay for that; does not wait for a connection.
-    pub fn start(mut settings: Settings, alternate: Option<Alternate>) -> io::Result<Self> {
-        let Some(alternate) = alternate else {
+    /// Starts a tunnel, and in a fleet another one to the first of the other relays, where there are any; does not wait
+    /// for a connection.
+    pub fn start(mut settings: Settings, others: Option<Vec<Alternate>>) -> io::Result<Self> {
+        let alone = |tunnel| Tunnels {
+            first: Arc::new(tunnel),
+            second: None,
+            is_stopping: false,
+        };
+        let Some(others) = others else {
             return Ok(Self {
-                first: Tunnel::start(settings)?,
-                second: None,
-                joint: None,
+                tunnels: Mutex::new(alone(Tunnel::start(settings)?)),
+                fleet: None,
             });
         };
-        let servers = (
-            settings.endpoint.authority(),
-            alternate.endpoint.authority(),
-        );
-        let mut second = settings.beside(alternate.endpoint, alternate.host_key);
-        let (joint, ended) = Joint::of(&mut settings, servers);
-        Side::begin(&joint, &mut settings, false);
-        Side::begin(&joint, &mut second, true);
-        let first = Tunnel::start(settings)?;
-        let second = Tunnel::start(second)?;
-        // Who has ended by now has told nobody; nothing is connected that soon.
-        let _ = joint.stoppers.set((first.stopper(), second.stopper()));
+        let pattern = settings.beside(settings.endpoint.clone(), settings.host_key.clone());
+        let now = Instant::now();
+        let (joint, ended) = Joint::of(&mut settings, now);
+        let mut tunnels = alone(Side::start(&joint, settings, (false, now))?);
+        if let Some(other) = others.into_iter().next() {
+            let settings = pattern.beside(other.endpoint, other.host_key);
+            tunnels.second = Some(Arc::new(Side::start(&joint, settings, (true, now))?));
+        }
         Ok(Self {
-            first,
-            second: Some(second),
-            joint: Some(JointView {
+            tunnels: Mutex::new(tunnels),
+            fleet: Some(FleetView {
                 joint: Arc::downgrade(&joint),
                 ended,
+                pattern,
             }),
         })
     }
 
     /// A channel that is closed when it is connected; closed already when it is.
     pub fn connected(&self) -> Receiver<()> {
-        let Some(view) = &self.joint else {
-            return self.first.connected();
+        let Some(fleet) = &self.fleet else {
+            return self.first().connected();
         };
-        match view.joint.upgrade() {
+        match fleet.joint.upgrade() {
             Some(joint) => joint.state.lock().connected.clone(),
-            None => view.ended.clone(),
+            None => fleet.ended.clone(),
         }
     }
 
@@ -119,17 +139,20 @@ impl TunnelGroup {
 
     /// How it is: bytes and streams are those of both.
     pub fn snapshot(&self) -> Snapshot {
-        let first = self.first.snapshot();
-        let (Some(second), Some(view)) = (&self.second, &self.joint) else {
+        let (first, second) = self.both();
+        let first = first.snapshot();
+        let Some(fleet) = &self.fleet else {
             return first;
         };
-        let second = second.snapshot();
-        let joint = view.joint.upgrade();
+        let joint = fleet.joint.upgrade();
         let (since, connections) = joint.map_or((None, 1), |joint| {
             let state = joint.state.lock();
             (state.since, state.connections)
         });
-        let merged = first.beside(second);
+        let merged = match second {
+            Some(second) => first.beside(second.snapshot()),
+            None => first,
+        };
         Snapshot {
             since: since.filter(|_| merged.status == Status::Connected),
             reconnects: connections.saturating_sub(1),
@@ -139,15 +162,71 @@ impl TunnelGroup {
 
     /// Each of its relays and whether it is connected there, where there are two.
     pub fn relays(&self) -> Vec<(String, Status)> {
-        let joint = self.joint.as_ref().and_then(|view| view.joint.upgrade());
-        let (Some(joint), Some(second)) = (joint, &self.second) else {
+        let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
+        let (first, second) = self.both();
+        let (Some(joint), Some(second)) = (joint, second) else {
             return Vec::new();
         };
         let state = joint.state.lock();
         vec![
-            (state.first.server.clone(), self.first.snapshot().status),
+            (state.first.server.clone(), first.snapshot().status),
             (state.second.server.clone(), second.snapshot().status),
         ]
+    }
+
+    /// Whether there may be other relays to hold it at.
+    pub fn is_of_fleet(&self) -> bool {
+        self.fleet.is_some()
+    }
+
+    /// Whether one of its relays has been away for so long that another one is to take its place.
+    pub fn wants_relay(&self) -> bool {
+        let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
+        joint.is_some_and(|joint| joint.state.lock().to_replace(Instant::now()).is_some())
+    }
+
+    /// Has it held at these relays, the best first: each place where one has been away for too long is taken by the first
+    /// of them that it is not at. What is connected stays where it is. Takes a second a place at most; how many were taken.
+    pub fn hold_at(&self, places: Vec<Alternate>) -> io::Result<usize> {
+        self.hold_as_of(Instant::now(), places)
+    }
+
+    fn hold_as_of(&self, now: Instant, places: Vec<Alternate>) -> io::Result<usize> {
+        let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
+        let (Some(joint), Some(fleet)) = (joint, &self.fleet) else {
+            return Ok(0);
+        };
+        let mut taken = 0;
+        for place in places {
+            let server = place.endpoint.authority();
+            let state = joint.state.lock();
+            let wanted = state.to_replace(now);
+            let wanted = wanted.filter(|_| !state.is_at(&server));
+            drop(state);
+            if let Some(is_second) = wanted {
+                log::info!("tunnels are held at the relay {server} too, as another one is away");
+                let settings = fleet.pattern.beside(place.endpoint, place.host_key);
+                self.replace(is_second, Side::start(&joint, settings, (is_second, now))?);
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The earlier one is ended, and what it tells is not heard.
+    fn replace(&self, is_second: bool, tunnel: Tunnel) {
+        let tunnel = Some(Arc::new(tunnel));
+        let mut tunnels = self.tunnels.lock();
+        // One that is dropped here ends too.
+        let before = match tunnel.filter(|_| !tunnels.is_stopping) {
+            Some(tunnel) if is_second => tunnels.second.replace(tunnel),
+            Some(tunnel) => Some(std::mem::replace(&mut tunnels.first, tunnel)),
+            None => None,
+        };
+        drop(tunnels);
+        if let Some(before) = before {
+            before.stop();
+        }
     }
 
     /// Ends the present pauses before another attempt.
@@ -176,9 +255,9 @@ impl TunnelGroup {
 
     /// A channel that is closed when it has ended.
     pub fn ended(&self) -> Receiver<()> {
-        match &self.joint {
-            Some(view) => view.ended.clone(),
-            None => self.first.ended(),
+        match &self.fleet {
+            Some(fleet) => fleet.ended.clone(),
+            None => self.first().ended(),
         }
     }
 
@@ -190,6 +269,7 @@ impl TunnelGroup {
 
     /// The first half of [`TunnelGroup::stop`], which does not wait.
     pub(in crate::tunnel) fn begin_stop(&self) {
+        self.tunnels.lock().is_stopping = true;
         self.each(Tunnel::begin_stop);
     }
 
@@ -199,36 +279,62 @@ impl TunnelGroup {
     }
 
     fn each(&self, done: impl Fn(&Tunnel)) {
-        done(&self.first);
-        self.second.iter().for_each(done);
+        let (first, second) = self.both();
+        done(&first);
+        second.iter().for_each(|second| done(second));
+    }
+
+    fn first(&self) -> Arc<Tunnel> {
+        self.both().0
+    }
+
+    fn both(&self) -> (Arc<Tunnel>, Option<Arc<Tunnel>>) {
+        let tunnels = self.tunnels.lock();
+        (Arc::clone(&tunnels.first), tunnels.second.clone())
     }
 }
 
 impl Joint {
     /// Takes over what the owner wants to be told.
-    fn of(settings: &mut Settings, servers: (String, String)) -> (Arc<Self>, Receiver<()>) {
+    fn of(settings: &mut Settings, now: Instant) -> (Arc<Self>, Receiver<()>) {
         let (working, ended) = bounded(0);
         let (signal, connected) = bounded(0);
-        let part = |server| Part {
-            server,
-            is_up: false,
-            is_told: false,
-        };
         let joint = Self {
             state: Mutex::new(JointState {
-                first: part(servers.0),
-                second: part(servers.1),
+                first: Part::empty(now),
+                second: Part::empty(now),
                 signal: Some(signal),
                 connected,
                 since: None,
                 connections: 0,
             }),
-            stoppers: OnceLock::new(),
             on_connected: settings.on_connected.take(),
             on_failed: settings.on_failed.take(),
             _working: working,
         };
         (Arc::new(joint), ended)
+    }
+}
+
+impl Part {
+    fn empty(now: Instant) -> Self {
+        Self {
+            server: String::new(),
+            number: 0,
+            away: Some(now),
+            is_told: false,
+            stopper: None,
+            has_ended: false,
+        }
+    }
+
+    fn is_up(&self) -> bool {
+        self.away.is_none()
+    }
+
+    fn is_away_for(&self, time: Duration, now: Instant) -> bool {
+        let away = self.away.map(|since| now.saturating_duration_since(since));
+        away.is_some_and(|away| away >= time)
     }
 }
 
@@ -242,10 +348,36 @@ impl JointState {
         }
     }
 
+    /// Whose place another relay is to take.
+    fn to_replace(&self, now: Instant) -> Option<bool> {
+        let is_one_up = self.first.is_up() || self.second.is_up();
+        let time = if is_one_up { AWAITED } else { AWAITED_ALONE };
+        let mut parts = [(true, &self.second), (false, &self.first)].into_iter();
+        let found = parts.find(|(_, part)| part.is_away_for(time, now));
+        found.map(|(is_second, _)| is_second)
+    }
+
+    /// Whether one of them is there, or tries.
+    fn is_at(&self, server: &str) -> bool {
+        let mut parts = [&self.first, &self.second].into_iter();
+        parts.any(|part| part.server == server && !part.has_ended)
+    }
+
+    /// Another tunnel takes a part's place; its number.
+    fn begin(&mut self, (is_second, now): (bool, Instant), server: String) -> u64 {
+        let (part, _) = self.parts(is_second);
+        *part = Part {
+            server,
+            number: part.number + 1,
+            ..Part::empty(now)
+        };
+        part.number
+    }
+
     /// One is up; whether none was.
     fn up(&mut self, is_second: bool) -> bool {
         let (part, _) = self.parts(is_second);
-        part.is_up = true;
+        part.away = None;
         if std::mem::take(&mut part.is_told) {
             log::info!("the relay {} is reached again", part.server);
         }
@@ -260,7 +392,8 @@ impl JointState {
     /// One is not up; whether the other is.
     fn down(&mut self, is_second: bool) -> bool {
         let (part, other) = self.parts(is_second);
-        let (was_up, is_other_up) = (std::mem::take(&mut part.is_up), other.is_up);
+        let (was_up, is_other_up) = (part.is_up(), other.is_up());
+        part.away.get_or_insert_with(Instant::now);
         if was_up && !is_other_up {
             let (signal, connected) = bounded(0);
             (self.signal, self.connected) = (Some(signal), connected);
@@ -282,28 +415,47 @@ impl JointState {
 }
 
 impl Side {
-    /// Has a tunnel tell what becomes of it, until its thread ends.
-    fn begin(joint: &Arc<Joint>, settings: &mut Settings, is_second: bool) {
-        let side = Self {
+    /// Starts a tunnel in one of the places, which tells what becomes of it until its thread ends.
+    fn start(
+        joint: &Arc<Joint>,
+        mut settings: Settings,
+        (is_second, now): (bool, Instant),
+    ) -> io::Result<Tunnel> {
+        let server = settings.endpoint.authority();
+        let number = joint.state.lock().begin((is_second, now), server);
+        let side = |joint: &Arc<Joint>| Self {
             joint: Arc::clone(joint),
             is_second,
+            number,
         };
-        settings.on_connected = Some(Box::new(move || side.connected()));
-        let joint = Arc::clone(joint);
+        let of_up = side(joint);
+        settings.on_connected = Some(Box::new(move || of_up.connected()));
+        let of_down = Arc::clone(joint);
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
-            let mut state = joint.state.lock();
+            let mut state = of_down.state.lock();
+            if state.parts(is_second).0.number != number {
+                return;
+            }
             if state.down(is_second) {
                 return state.tell(is_second, failure);
             }
             drop(state);
-            if let Some(on_failed) = &joint.on_failed {
+            if let Some(on_failed) = &of_down.on_failed {
                 on_failed(failure, was_connected);
             }
         }));
+        let tunnel = Tunnel::start(settings)?;
+        joint.state.lock().parts(is_second).0.stopper = Some(tunnel.stopper());
+        Ok(tunnel)
     }
 
     fn connected(&self) {
-        let is_first = self.joint.state.lock().up(self.is_second);
+        let mut state = self.joint.state.lock();
+        if state.parts(self.is_second).0.number != self.number {
+            return;
+        }
+        let is_first = state.up(self.is_second);
+        drop(state);
         if let Some(on_connected) = self.joint.on_connected.as_ref().filter(|_| is_first) {
             on_connected();
         }
@@ -314,11 +466,19 @@ impl Drop for Side {
     /// Its thread ends. Where the other one is not connected either, that has no more to wait for: what ends one by
     /// itself, that its server knows it no more, is so at all relays.
     fn drop(&mut self) {
-        if self.joint.state.lock().down(self.is_second) {
+        let mut state = self.joint.state.lock();
+        let (part, _) = state.parts(self.is_second);
+        if part.number != self.number {
             return;
         }
-        if let Some((first, second)) = self.joint.stoppers.get() {
-            if self.is_second { first } else { second }.begin_stop();
+        part.has_ended = true;
+        if state.down(self.is_second) {
+            return;
+        }
+        let other = state.parts(!self.is_second).0.stopper.take();
+        drop(state);
+        if let Some(other) = other {
+            other.begin_stop();
         }
     }
 }

@@ -57,12 +57,12 @@ fn start(first: SocketAddr, second: Option<(SocketAddr, HostKeyCheck)>) -> Held 
     settings.on_failed = Some(Box::new(move |_, _| {
         counts.1.fetch_add(1, Ordering::SeqCst);
     }));
-    let alternate = second.map(|(address, host_key)| Alternate {
-        endpoint: endpoint(address),
-        host_key,
+    let others = second.map(|(address, host_key)| {
+        let endpoint = endpoint(address);
+        vec![Alternate { endpoint, host_key }]
     });
     Held {
-        group: TunnelGroup::start(settings, alternate).unwrap(),
+        group: TunnelGroup::start(settings, others).unwrap(),
         connected,
         failed,
     }
@@ -135,7 +135,7 @@ fn another_key_refuses_that_relay_alone() {
     assert!(held.group.wait(WAIT));
     until("the first holds it", || first.opener().is_held("", PORT));
     let refused = || {
-        let second = held.group.second.as_ref().unwrap().snapshot();
+        let second = held.group.both().1.unwrap().snapshot();
         second.error.is_some_and(|error| error.host_key.is_some())
     };
     until("the second shows another key", refused);
@@ -148,7 +148,7 @@ fn alone_it_is_the_tunnel_itself() {
     let server = server();
     let held = start(server.address(), None);
     assert!(held.group.wait(WAIT));
-    assert!(held.group.relays().is_empty() && held.group.joint.is_none());
+    assert!(held.group.relays().is_empty() && !held.group.is_of_fleet());
     until("the owner is told", || {
         held.connected.load(Ordering::SeqCst) == 1
     });
@@ -156,4 +156,96 @@ fn alone_it_is_the_tunnel_itself() {
     until("the owner is told", || {
         held.failed.load(Ordering::SeqCst) > 0
     });
+}
+
+fn at(servers: &[&Server]) -> Vec<Alternate> {
+    let at = |server: &&Server| Alternate {
+        endpoint: endpoint(server.address()),
+        host_key: HostKeyCheck::Any,
+    };
+    servers.iter().map(at).collect()
+}
+
+fn later(seconds: u64) -> Instant {
+    Instant::now() + Duration::from_secs(seconds)
+}
+
+fn wants(held: &Held, now: Instant) -> Option<bool> {
+    let joint = held.group.fleet.as_ref().unwrap().joint.upgrade().unwrap();
+    joint.state.lock().to_replace(now)
+}
+
+#[test]
+fn a_relay_that_is_away_for_a_minute_gives_its_place_to_another_one() {
+    let (first, second, third) = (server(), server(), server());
+    let held = start(first.address(), Some((second.address(), HostKeyCheck::Any)));
+    until("both are connected", || at_both(&held));
+    assert_eq!(wants(&held, later(1000)), None, "both are there");
+    assert_eq!(held.group.hold_at(at(&[&third])).unwrap(), 0);
+    let gone = first.address();
+    first.stop();
+    until("the first is lost", || !at_both(&held));
+    assert_eq!(wants(&held, later(58)), None);
+    assert_eq!(wants(&held, later(61)), Some(false));
+    assert!(!held.group.wants_relay());
+    // It is at the second already, and knows of no other one.
+    let hold = |places| held.group.hold_as_of(later(61), places).unwrap();
+    assert_eq!(hold(at(&[&second])), 0);
+    assert_eq!(hold(at(&[&second, &third])), 1);
+    until("both are connected", || at_both(&held));
+    let back = server_at(TcpListener::bind(gone).unwrap());
+    let expected = [third.address(), second.address()].map(|address| address.to_string());
+    let relays = held.group.relays();
+    let servers: Vec<String> = relays.into_iter().map(|(server, _)| server).collect();
+    assert_eq!(servers, expected);
+    assert!(third.opener().is_held("", PORT) && second.opener().is_held("", PORT));
+    second.stop();
+    until("the second is lost", || !at_both(&held));
+    assert!(is_up(&held), "the new one is enough");
+    assert!(!back.opener().is_held("", PORT));
+    let told = [&held.connected, &held.failed].map(|count| count.load(Ordering::SeqCst));
+    assert_eq!(told, [1, 0], "nothing has happened");
+    held.group.stop();
+    assert_eq!(held.group.snapshot().status, Status::Stopped);
+    assert_eq!(hold(at(&[&back])), 0, "it has ended");
+}
+
+#[test]
+fn where_both_are_away_others_are_taken_soon_and_it_has_not_ended() {
+    let (first, second, third, fourth) = (server(), server(), server(), server());
+    let held = start(first.address(), Some((second.address(), HostKeyCheck::Any)));
+    until("both are connected", || at_both(&held));
+    first.stop();
+    second.stop();
+    until("both are lost", || !is_up(&held));
+    assert_eq!(wants(&held, later(3)), None);
+    let taken = held.group.hold_as_of(later(6), at(&[&third, &fourth]));
+    assert_eq!(taken.unwrap(), 2);
+    assert!(held.group.wait(WAIT));
+    until("both are connected", || at_both(&held));
+    assert!(third.opener().is_held("", PORT) && fourth.opener().is_held("", PORT));
+    let ended = held.group.ended().try_recv();
+    assert!(ended.is_err_and(|why| why.is_empty()));
+}
+
+#[test]
+fn one_that_began_alone_gains_another_and_no_more_once_it_is_stopped() {
+    let (first, second) = (server(), server());
+    let begin = || {
+        let remote = format!("R:0.0.0.0:{PORT}:127.0.0.1:9");
+        let settings = Settings::new(endpoint(first.address()), vec![remote.parse().unwrap()]);
+        TunnelGroup::start(settings, Some(Vec::new())).unwrap()
+    };
+    let group = begin();
+    assert!(group.wait(WAIT) && group.is_of_fleet() && group.relays().is_empty());
+    assert_eq!(group.hold_as_of(later(61), at(&[&first])).unwrap(), 0);
+    assert_eq!(group.hold_as_of(later(61), at(&[&second])).unwrap(), 1);
+    until("each holds it", || second.opener().is_held("", PORT));
+    group.stop();
+    let group = begin();
+    assert!(group.wait(WAIT));
+    group.begin_stop();
+    let _ = group.hold_as_of(later(61), at(&[&second]));
+    group.finish_stop();
+    until("nothing is left", || !second.opener().is_held("", PORT));
 }

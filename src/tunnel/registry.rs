@@ -32,16 +32,16 @@ pub enum Which {
 pub struct Registry(Mutex<BTreeMap<Key, Arc<TunnelGroup>>>);
 
 impl Registry {
-    /// Starts a tunnel, and one to another relay beside it where there is one; what is at work under the same key is
-    /// stopped first.
+    /// Starts a tunnel, and in a fleet one to another relay beside it; what is at work under the same key is stopped
+    /// first.
     pub fn start(
         &self,
         key: Key,
         settings: Settings,
-        alternate: Option<Alternate>,
+        others: Option<Vec<Alternate>>,
     ) -> io::Result<Arc<TunnelGroup>> {
         self.close(&key);
-        let tunnel = Arc::new(TunnelGroup::start(settings, alternate)?);
+        let tunnel = Arc::new(TunnelGroup::start(settings, others)?);
         let before = self.tunnels().insert(key, Arc::clone(&tunnel));
         if let Some(before) = before {
             before.stop();

@@ -6,6 +6,7 @@
     reason = "a panic is how a test reports"
 )]
 
+mod away;
 mod ends;
 mod links;
 mod lost;

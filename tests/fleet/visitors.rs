@@ -237,7 +237,7 @@ fn ask(socket: &mut TcpStream, host: &str) -> Got {
     Got::Whole { keeps }
 }
 
-fn from(source: Ipv4Addr, front: SocketAddr) -> std::io::Result<TcpStream> {
+pub(super) fn from(source: Ipv4Addr, front: SocketAddr) -> std::io::Result<TcpStream> {
     let family = AddressFamily::INET;
     let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     bind(&socket, &SocketAddr::from((source, 0)))?;
@@ -248,7 +248,7 @@ fn from(source: Ipv4Addr, front: SocketAddr) -> std::io::Result<TcpStream> {
 }
 
 /// Answers each request with [`BODY`] bytes.
-fn page() -> u16 {
+pub(super) fn page() -> u16 {
     application(|mut stream: TcpStream| {
         let answer = [
             format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\n\r\n").into_bytes(),

@@ -19,6 +19,7 @@ use super::error::{ConnectError, Ended};
 use super::map::{NewConnection, Refused};
 use super::outages::is_of_server;
 use super::record::ConnectionRecord;
+use super::relays::RelayWatch;
 use super::rounds::{self, Rounds};
 use super::sequence::{ConnectionWork, HeldResources};
 use super::state::ConnectionState;
@@ -289,8 +290,9 @@ impl ConnectionWork<'_> {
     ) -> Result<(), Ended> {
         // What was changed while it was connected is looked at first.
         let (mut pauses, mut owed) = (rounds::pauses(), Some(Instant::now()));
+        let mut relays = RelayWatch::new(tunnel);
         loop {
-            match health.run(self.record, &tunnel.ended(), owed) {
+            match health.run(self.record, &tunnel.ended(), owed, relays.next_look()) {
                 WatchEnd::Stopped => return Err(Ended::Stopped),
                 // Both may be true at once, as at the program's end.
                 WatchEnd::TunnelEnded => return self.still_wanted(),
@@ -303,6 +305,10 @@ impl ConnectionWork<'_> {
                         self.record.turned_away();
                         return Err(ended);
                     }
+                },
+                WatchEnd::Due => match self.look_for_relays(held, tunnel, &mut relays)? {
+                    Applied::Elsewhere => return self.still_wanted(),
+                    Applied::Done | Applied::Owed(_) => {}
                 },
             }
         }

@@ -14,6 +14,7 @@ mod outages;
 mod ports;
 mod probe;
 mod record;
+mod relays;
 mod result;
 mod rounds;
 mod sequence;

@@ -313,6 +313,15 @@ impl ConnectionRecord {
         }
     }
 
+    /// Visitors find it elsewhere from here on.
+    pub(super) fn is_now_at(&self, site_url: &str) {
+        let mut status = self.status();
+        if status.site.site_url != site_url {
+            log::warn!("a port is at {site_url} now, since the relay that it was at is away");
+            site_url.clone_into(&mut status.site.site_url);
+        }
+    }
+
     /// What it was connected through is noted.
     pub(super) fn is_noted(&self) {
         self.status().is_being_noted = false;

@@ -155,7 +155,7 @@ impl ConnectionWork<'_> {
     }
 
     /// One more call for what is shared already.
-    pub(super) fn ask_again(&self, held: &HeldResources) -> Result<Setup, Ended> {
+    pub(super) fn ask_again(&self, held: &HeldResources) -> Result<(Setup, Connector), Ended> {
         let url = self.core.server_of(&self.app);
         let url = url.map_err(|error| ConnectError::new("no-server", error))?;
         let remote = self.core.servers.of(url.origin())?;
@@ -164,8 +164,7 @@ impl ConnectionWork<'_> {
             || (self.app.ip.clone(), self.app.port),
             |own| (own.ip().to_string(), own.port()),
         );
-        let (setup, _) = self.call(&url, &remote, (&target.0, target.1))?;
-        Ok(setup)
+        self.call(&url, &remote, (&target.0, target.1))
     }
 
     /// What is exposed: the application, or the web client of a database.
@@ -250,7 +249,8 @@ impl ConnectionWork<'_> {
             remote_host: ip,
             remote_port: port,
         };
-        let mut settings = connector.settings(self.core.known.told_by(origin), forward)?;
+        let known = Arc::new(self.core.known.told_by(origin));
+        let mut settings = connector.settings(Arc::clone(&known), forward)?;
         settings.retries.end_when_disowned = true;
         // The relay of this machine goes from one process to the next, and what has its port then may be another's.
         if self.core.choice.is_stand_in(origin) {
@@ -274,8 +274,8 @@ impl ConnectionWork<'_> {
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
         self.watch_failures(&mut settings, origin);
-        let alternate = connector.beside(self.core.known.told_by(origin));
-        let tunnel = self.core.tunnels.start(key.clone(), settings, alternate);
+        let others = connector.others(&known);
+        let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
             .map_err(|error| ConnectError::local(format!("cannot start the tunnel: {error}")))?;
         held.tunnel = Some(OpenTunnel {

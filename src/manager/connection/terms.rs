@@ -80,8 +80,8 @@ impl ConnectionWork<'_> {
     /// The server does, too; one that is no relay of ours has nothing to do with it.
     fn tell(&self, held: &mut HeldResources) -> Result<Applied, Ended> {
         if held.setup().is_of_relay() {
-            let setup = self.ask_again(held)?;
-            let is_same = is_same_place(held.setup(), &setup);
+            let (setup, connector) = self.ask_again(held)?;
+            let is_same = is_same_place(held.setup(), &setup, connector.others.is_some());
             held.set_up(setup);
             if !is_same {
                 return Ok(Applied::Elsewhere);
@@ -108,9 +108,12 @@ impl ConnectionWork<'_> {
     }
 }
 
-/// Whether visitors find the application where they did.
-fn is_same_place(before: &Setup, now: &Setup) -> bool {
-    before.app.resource.port == now.app.resource.port && before.app.site_url == now.app.site_url
+/// Whether visitors find the application where they did. Of a public port each relay of a fleet names its own address.
+pub(super) fn is_same_place(before: &Setup, now: &Setup, is_of_fleet: bool) -> bool {
+    let is_port = |setup: &Setup| setup.app.site_url.starts_with("tcp://");
+    let is_same_site =
+        before.app.site_url == now.app.site_url || (is_of_fleet && is_port(before) && is_port(now));
+    before.app.resource.port == now.app.resource.port && is_same_site
 }
 
 fn local(error: app_store::Error) -> ConnectError {

@@ -48,6 +48,8 @@ pub(super) enum WatchEnd {
     TunnelEnded,
     /// The application was changed, or what the server did not hear of is to be told again.
     Changed,
+    /// It is time to look at what else was asked for.
+    Due,
 }
 
 impl HealthWatch {
@@ -86,28 +88,30 @@ impl HealthWatch {
         true
     }
 
-    /// Until the connection is to end, or there is something else to do: at `owed` at the latest.
+    /// Until the connection is to end, or there is something else to do: at `owed` at the latest, or at `due`.
     pub(super) fn run(
         &mut self,
         record: &ConnectionRecord,
         ended: &Receiver<()>,
         owed: Option<Instant>,
+        due: Option<Instant>,
     ) -> WatchEnd {
-        let owed = owed.map_or_else(never, |owed| {
-            after(owed.saturating_duration_since(Instant::now()))
-        });
+        let at = |moment: Option<Instant>| {
+            let left = |moment: Instant| moment.saturating_duration_since(Instant::now());
+            moment.map_or_else(never, |moment| after(left(moment)))
+        };
+        let (owed, due) = (at(owed), at(due));
         loop {
             let answer = self.answer.clone().unwrap_or_else(never);
-            let due = self.due.map_or_else(never, |due| {
-                after(due.saturating_duration_since(Instant::now()))
-            });
+            let question = at(self.due);
             select! {
                 recv(record.stopped()) -> _ => return WatchEnd::Stopped,
                 recv(ended) -> _ => return WatchEnd::TunnelEnded,
                 recv(record.changes()) -> _ => return WatchEnd::Changed,
                 recv(owed) -> _ => return WatchEnd::Changed,
+                recv(due) -> _ => return WatchEnd::Due,
                 recv(answer) -> answer => self.heard(record, answer.ok()),
-                recv(due) -> _ => self.ask(),
+                recv(question) -> _ => self.ask(),
                 recv(record.retries()) -> _ => {
                     self.hasten(record, HealthState::Failing);
                     if record.is_owing() {

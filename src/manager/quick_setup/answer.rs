@@ -51,8 +51,8 @@ pub struct Connector {
     pub tunnel_port: Option<u16>,
     /// The fingerprint of the tunnel server's host key, where the server names it.
     pub fingerprint: Option<String>,
-    /// Other relays of the same fleet that may be dialled, the best first.
-    pub alternates: Vec<Alternate>,
+    /// Other relays of the same fleet that may be dialled, the best first; none from a server that is of no fleet.
+    pub alternates: Option<Vec<Alternate>>,
 }
 
 /// Another tunnel server of the same state.
@@ -148,14 +148,14 @@ impl Connector {
     /// is resolved, but for those that stand for this machine.
     pub(super) fn judged_by(mut self, server: AddressClass) -> Result<Self, Refusal> {
         let is_permitted = permits(server, &self.external_ip);
-        self.alternates.retain(|other| {
+        self.alternates.iter_mut().for_each(|others| others.retain(|other| {
             let is_permitted = permits(server, &other.external_ip);
             if !is_permitted {
                 let ip = &other.external_ip;
                 log::debug!("{ip} is no address for tunnels of a server that is reached at a {server} address");
             }
             is_permitted
-        });
+        }));
         let wrong = format!(
             "{} is no address for tunnels of a server that is reached at a {server} address",
             self.external_ip
@@ -411,13 +411,15 @@ impl RawConnector {
         given("connector.username", &self.username, MAX_NAME)?;
         given("connector.password", &self.password, MAX_SECRET)?;
         let external_ip = host("connector.external_ip", self.external_ip)?;
-        let offered = self.alternates.as_array().into_iter().flatten();
-        let known = offered.take(MAX_ALTERNATES).filter_map(alternate);
         let is_other = |other: &Alternate| {
             other.external_ip != external_ip || tunnel_port != Some(other.tunnel_port.into())
         };
+        let alternates = self.alternates.as_array().map(|offered| {
+            let known = offered.iter().take(MAX_ALTERNATES).filter_map(alternate);
+            known.filter(is_other).collect()
+        });
         Ok(Connector {
-            alternates: known.filter(is_other).collect(),
+            alternates,
             external_ip,
             api_port: port("connector.api_port", self.api_port)?,
             username: self.username,

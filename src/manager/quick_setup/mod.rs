@@ -22,7 +22,7 @@ mod resolve;
 mod retry_after;
 mod run;
 
-pub use answer::{ApiKey, App, Connector, Resource, Setup};
+pub use answer::{Alternate, ApiKey, App, Connector, Resource, Setup};
 pub use body::Body;
 pub(crate) use call::look;
 pub(crate) use enrolment::would_enrol;

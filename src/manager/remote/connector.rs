@@ -7,6 +7,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::manager::connection::ConnectError;
+use crate::manager::quick_setup;
 use crate::manager::server_url::ServerUrl;
 use crate::net::AddressClass;
 use crate::store::Credentials;
@@ -28,13 +29,13 @@ pub(crate) struct Connector {
     pub(crate) tunnel_port: u16,
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
-    /// Another relay that tunnels are held at too; known of the server's last answer alone.
-    pub(crate) alternate: Option<AlternateRelay>,
+    /// Other relays that tunnels may be held at too, the best first; none where the server's last answer named no fleet.
+    pub(crate) others: Option<Vec<OtherRelay>>,
 }
 
 /// Another relay of the same fleet.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct AlternateRelay {
+pub(crate) struct OtherRelay {
     pub(crate) external_ip: String,
     pub(crate) tunnel_port: u16,
 }
@@ -51,7 +52,7 @@ impl Connector {
             tunnel_port: credentials.tunnel_port?,
             user: credentials.conn_username.clone()?,
             password: credentials.conn_password.clone()?,
-            alternate: None,
+            others: None,
         })
     }
 
@@ -60,18 +61,30 @@ impl Connector {
         endpoint(&self.external_ip, self.tunnel_port)
     }
 
-    /// The tunnel beside that of [`Connector::settings`], where there is another relay.
-    pub(crate) fn beside(&self, known: KnownServers) -> Option<Alternate> {
-        Some(Alternate {
-            endpoint: self.alternate.as_ref()?.endpoint().ok()?,
-            host_key: HostKeyCheck::Pinned(Arc::new(known)),
-        })
+    /// Where a tunnel beside that of [`Connector::settings`] may be; none where the server is of no fleet.
+    pub(crate) fn others(&self, known: &Arc<KnownServers>) -> Option<Vec<Alternate>> {
+        let endpoints = self.others.iter().flatten().map(OtherRelay::endpoint);
+        let others = endpoints.filter_map(Result::ok).map(|endpoint| Alternate {
+            endpoint,
+            host_key: HostKeyCheck::Pinned(Arc::clone(known)),
+        });
+        self.others.as_ref().map(|_| others.collect())
+    }
+
+    /// All relays that a tunnel may be held at, the best first.
+    pub(crate) fn places(&self, known: &Arc<KnownServers>) -> Vec<Alternate> {
+        let first = self.endpoint().ok().map(|endpoint| Alternate {
+            endpoint,
+            host_key: HostKeyCheck::Pinned(Arc::clone(known)),
+        });
+        let others = self.others(known).into_iter().flatten();
+        first.into_iter().chain(others).collect()
     }
 
     /// The settings of a tunnel that forwards `remote`.
     pub(crate) fn settings(
         &self,
-        known: KnownServers,
+        known: Arc<KnownServers>,
         remote: Remote,
     ) -> Result<Settings, ConnectError> {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
@@ -79,12 +92,21 @@ impl Connector {
         settings.password = self.password.clone();
         settings.dial.innermost = Some(self.server_class);
         settings.retries.after_loss = PAUSE_AFTER_LOSS;
-        settings.host_key = HostKeyCheck::Pinned(Arc::new(known));
+        settings.host_key = HostKeyCheck::Pinned(known);
         Ok(settings)
     }
 }
 
-impl AlternateRelay {
+impl From<&quick_setup::Alternate> for OtherRelay {
+    fn from(named: &quick_setup::Alternate) -> Self {
+        Self {
+            external_ip: named.external_ip.clone(),
+            tunnel_port: named.tunnel_port,
+        }
+    }
+}
+
+impl OtherRelay {
     /// Its tunnel server.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
         endpoint(&self.external_ip, self.tunnel_port)

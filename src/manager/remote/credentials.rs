@@ -1,6 +1,6 @@
 //! Who this connector is to one remote server, in memory and on disk.
 
-use super::connector::{AlternateRelay, Connector};
+use super::connector::{Connector, OtherRelay};
 use crate::manager::quick_setup::{self, Setup};
 use crate::store::{self, CredentialStore, Credentials};
 
@@ -68,14 +68,11 @@ impl ServerCredentials {
                 user: given.username.clone(),
                 password: given.password.clone(),
                 // Who names a port names one server.
-                alternate: given
+                others: given
                     .alternates
-                    .first()
+                    .as_ref()
                     .filter(|_| own_port.is_none())
-                    .map(|other| AlternateRelay {
-                        external_ip: other.external_ip.clone(),
-                        tunnel_port: other.tunnel_port,
-                    }),
+                    .map(|others| others.iter().map(OtherRelay::from).collect()),
             },
             is_new_identity: !is_same,
         })

@@ -75,15 +75,19 @@ pub(super) struct ConnectorInfo {
 }
 
 impl ConnectorInfo {
-    /// Whether a tunnel that is made with the other leads to the same. Another relay beside the first is taken with the
-    /// next one: nothing that runs ends for it.
+    /// Whether a tunnel that is made with the other leads to the same: in a fleet all relays do, and nothing that runs ends
+    /// since another one is named first.
     fn is_as(&self, other: &Self) -> bool {
-        let first = |info: &Self| {
+        let is_of_fleet = self.connector.others.is_some() && other.connector.others.is_some();
+        let anywhere = |info: &Self| {
             let mut info = info.clone();
-            info.connector.alternate = None;
+            info.connector.others = None;
+            if is_of_fleet {
+                (info.connector.external_ip, info.connector.tunnel_port) = Default::default();
+            }
             info
         };
-        first(self) == first(other)
+        anywhere(self) == anywhere(other)
     }
 }
 
@@ -133,16 +137,31 @@ impl MainTunnel {
         })
     }
 
-    /// Begins to set it up, unless it is there or on its way with the same connector info. Stops one that is made with
-    /// another, which takes a second at most.
+    /// Begins to set it up, unless it is there or on its way with the same connector info, for which it may be at another
+    /// relay now. Stops one that is made with another, which takes a second at most.
     pub(super) fn set_up(&mut self, info: ConnectorInfo, credentials: &mut ServerCredentials) {
         if self.is_there(&info) {
-            return;
+            return self.hold_at(&info.connector);
         }
         self.state = match self.start(&info, credentials) {
             Ok(tunnel) => MainTunnelState::Connecting(info, tunnel),
             Err(error) => self.failed(error, None),
         };
+    }
+
+    /// In the place of a relay that has been away for long.
+    fn hold_at(&self, connector: &Connector) {
+        let (MainTunnelState::Connecting(_, tunnel) | MainTunnelState::Ready(_, tunnel)) =
+            &self.state
+        else {
+            return;
+        };
+        let known = Arc::new(self.environment.known.told_by(&self.key.server));
+        if tunnel.wants_relay()
+            && let Err(error) = tunnel.hold_at(connector.places(&known))
+        {
+            log::warn!("main tunnel to {}: {error}", self.key.server);
+        }
     }
 
     /// The tunnel has connected; false where it was ready already, or is lost again.
@@ -205,8 +224,8 @@ impl MainTunnel {
             remote_host: "localhost".into(),
             remote_port: self.bind(credentials)?,
         };
-        let known = self.environment.known.told_by(&self.key.server);
-        let settings = info.connector.settings(known, forward);
+        let known = Arc::new(self.environment.known.told_by(&self.key.server));
+        let settings = info.connector.settings(Arc::clone(&known), forward);
         let mut settings = settings.map_err(|error| error.error)?;
         // Whoever has the same port of `::1` is somebody else.
         settings.localhost = Some(Ipv4Addr::LOCALHOST.into());
@@ -222,10 +241,9 @@ impl MainTunnel {
             let class = class_name(failure.class);
             connections.server_is_away(&origin, class, &failure.message);
         }));
-        let known = self.environment.known.told_by(&self.key.server);
-        let alternate = info.connector.beside(known);
+        let others = info.connector.others(&known);
         let tunnels = &self.environment.tunnels;
-        let started = tunnels.start(self.key.clone(), settings, alternate);
+        let started = tunnels.start(self.key.clone(), settings, others);
         started.map_err(|error| format!("cannot start it: {error}"))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, never};
 
 use super::command::{BegunCall, CallAnswer, Command, MainTunnelProgress};
-use super::connector::{AlternateRelay, Connector};
+use super::connector::{Connector, OtherRelay};
 use super::credentials::ServerCredentials;
 use super::environment::Environment;
 use super::mailbox::{Mailbox, ServerSnapshot};
@@ -27,8 +27,8 @@ pub(super) struct Owner {
     /// Closed when the program ends.
     closed: Receiver<()>,
     credentials: ServerCredentials,
-    /// The relay that the last answer named beside the first.
-    alternate: Option<AlternateRelay>,
+    /// The relays that the last answer named beside the first; none where it named no fleet.
+    others: Option<Vec<OtherRelay>>,
     /// Quick-setup calls under way, in the order they began.
     calls: Vec<UnansweredCall>,
     main: MainTunnel,
@@ -81,7 +81,7 @@ impl Owner {
             mailbox: None,
             closed,
             credentials: ServerCredentials::new(environment.credentials.clone(), origin),
-            alternate: None,
+            others: None,
             calls: Vec::new(),
             main: MainTunnel::new(&mailbox, Arc::clone(&environment)),
             waiting: Vec::new(),
@@ -233,13 +233,12 @@ impl Owner {
         if is_awaited {
             let given = &answer.setup.connector;
             self.pin(accepted.connector.endpoint(), given.fingerprint.as_deref())?;
-            if let Some(alternate) = &accepted.connector.alternate {
-                let first = given.alternates.first();
-                let fingerprint = first.map(|first| first.fingerprint.as_str());
-                self.pin(alternate.endpoint(), fingerprint)?;
+            for other in given.alternates.iter().flatten() {
+                let endpoint = OtherRelay::from(other).endpoint();
+                self.pin(endpoint, Some(&other.fingerprint))?;
             }
         }
-        self.alternate.clone_from(&accepted.connector.alternate);
+        self.others.clone_from(&accepted.connector.others);
         Ok(accepted.connector)
     }
 
@@ -275,7 +274,7 @@ impl Owner {
         match (connector, credentials.api_port) {
             (Some(connector), Some(api_port)) => Ok(ConnectorInfo {
                 connector: Connector {
-                    alternate: self.alternate.clone(),
+                    others: self.others.clone(),
                     ..connector
                 },
                 api_port,

@@ -15,7 +15,7 @@ pub(super) fn setup(username: &str) -> Setup {
             password: Zeroizing::new("secret".into()),
             tunnel_port: None,
             fingerprint: None,
-            alternates: Vec::new(),
+            alternates: None,
         },
         app: App {
             app_id: String::new(),

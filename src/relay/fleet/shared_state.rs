@@ -47,6 +47,9 @@ impl Opened {
         let state = making.whole()?;
         check_files(home, &state)?;
         let secret = making.secret()?;
+        making.settle_on(&secret);
+        let mut watching = session(Session::new);
+        watching.settle_on(&secret);
         let presence = Arc::<Presence>::default();
         Ok(Self {
             keep: SharedState {
@@ -59,7 +62,7 @@ impl Opened {
             presence,
             watching: Watching {
                 id: member_id::of(home)?,
-                session: session(Session::new),
+                session: watching,
             },
         })
     }
@@ -120,6 +123,12 @@ impl Keep for SharedState {
             }
             News::Whole(state) => *state,
         };
+        if state.number < self.saved.number {
+            log::warn!(
+                "the store has an earlier state than before, as from a backup: it holds from here on, and what was changed \
+                 after it is lost"
+            );
+        }
         self.saved = Arc::new(state);
         Ok(Some(Arc::clone(&self.saved)))
     }

@@ -22,8 +22,8 @@ pub(in crate::relay::fleet) enum News {
 impl Session {
     /// The number of the last change.
     pub(in crate::relay::fleet) fn number(&mut self) -> Result<u64, StoreError> {
-        let number = self.ask(|conn| Ok(conn.query_first(NUMBER)?))?;
-        number.ok_or_else(|| damaged("postern_fleet has no row"))
+        let fleet = self.fleet.clone();
+        self.ask(|conn| number(conn, fleet.as_deref()))
     }
 
     /// The secret that the relays of the fleet share.
@@ -64,12 +64,13 @@ impl Session {
 
     /// All of it, as it is at one moment.
     pub(in crate::relay::fleet) fn whole(&mut self) -> Result<RelayState, StoreError> {
-        let (number, rest, connectors) = self.ask(rows)?;
+        let fleet = self.fleet.clone();
+        let (number, rest, connectors) = self.ask(|conn| rows(conn, fleet.as_deref()))?;
         let mut state: RelayState = match rest {
             Some(rest) => read(&rest, "postern_rest")?,
             None => RelayState::default(),
         };
-        state.number = number.ok_or_else(|| damaged("postern_fleet has no row"))?;
+        state.number = number;
         for (name, body) in connectors {
             let connector: Connector = read(&body, "postern_connectors")?;
             state.connectors.insert(name, connector);
@@ -78,14 +79,25 @@ impl Session {
     }
 }
 
-const NUMBER: &str = "SELECT number FROM postern_fleet WHERE id = 1";
+/// The number of the last change, of this fleet alone where it is known. A server without it may be none of the store's.
+fn number(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<u64, Trouble> {
+    let row: Option<(u64, String)> =
+        conn.query_first("SELECT number, SHA2(secret, 256) FROM postern_fleet WHERE id = 1")?;
+    match row {
+        Some((number, of)) if fleet.is_none_or(|fleet| fleet == of) => Ok(number),
+        Some(_) => Err(Trouble::Elsewhere(
+            "it has the state of another fleet".into(),
+        )),
+        None => Err(Trouble::Elsewhere("postern_fleet has no row".into())),
+    }
+}
 
-type Rows = (Option<u64>, Option<String>, Vec<(String, String)>);
+type Rows = (u64, Option<String>, Vec<(String, String)>);
 
-fn rows(conn: &mut Conn) -> Result<Rows, Trouble> {
+fn rows(conn: &mut Conn, fleet: Option<&str>) -> Result<Rows, Trouble> {
     let mut at_once =
         conn.start_transaction(TxOpts::default().set_with_consistent_snapshot(true))?;
-    let number = at_once.query_first(NUMBER)?;
+    let number = number(&mut at_once, fleet)?;
     let rest = at_once.query_first("SELECT body FROM postern_rest WHERE id = 1")?;
     let connectors = at_once.query("SELECT name, body FROM postern_connectors")?;
     at_once.commit()?;

@@ -9,7 +9,9 @@ use super::dial::dial;
 use super::schema;
 use super::server_error::Trouble;
 use super::url::StoreUrl;
+use crate::http::auth::sha256;
 use crate::relay::store_error::StoreError;
+use crate::store::random::hex;
 
 /// Time in which something is tried, at each server and again: a caller waits that long. Default 4 s.
 const WITHIN: Duration = Duration::from_secs(4);
@@ -27,6 +29,8 @@ pub(in crate::relay::fleet) struct Session {
     turn: usize,
     /// Whether tables that are missing are made.
     makes: bool,
+    /// SHA-256 of the secret of the fleet whose state is asked for, hexadecimal; none before that is known.
+    pub(super) fleet: Option<String>,
 }
 
 impl Session {
@@ -38,6 +42,7 @@ impl Session {
             conn: None,
             turn: 0,
             makes: false,
+            fleet: None,
         }
     }
 
@@ -47,6 +52,13 @@ impl Session {
             makes: true,
             ..Self::new(url, password)
         }
+    }
+
+    /// From here on the state is that of this fleet: tables that were emptied, or are another one's, are none, and are not
+    /// made anew.
+    pub(in crate::relay::fleet) fn settle_on(&mut self, secret: &[u8; 32]) {
+        self.makes = false;
+        self.fleet = Some(hex(&sha256(&[secret])));
     }
 
     /// Asks until there is an answer, at one server after the other, or the time is over. What is asked may be asked
@@ -100,7 +112,11 @@ impl Session {
                 let host = hosts.next().expect("a store has a host");
                 let mut conn = dial(&self.url, &self.password, host)?;
                 if let Err(error) = schema::ensure(&mut conn, self.makes)? {
-                    return Ok(Err(error));
+                    return match &self.fleet {
+                        // It was there before: another server may have it yet.
+                        Some(_) => Err(Trouble::Elsewhere(error.to_string())),
+                        None => Ok(Err(error)),
+                    };
                 }
                 none.insert(conn)
             }

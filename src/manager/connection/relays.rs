@@ -1,0 +1,124 @@
+//! Which relays of a fleet a connection's tunnel is held at: where one has been away for long, the server is asked which
+//! others there are, and one of them takes its place. Nothing that runs ends by that.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::error::Ended;
+use super::sequence::{ConnectionWork, HeldResources};
+use super::terms::{Applied, is_same_place};
+use crate::manager::quick_setup::Setup;
+use crate::manager::remote::Connector;
+use crate::tunnel::client::{Pauses, Status};
+use crate::tunnel::group::TunnelGroup;
+
+/// Pause between two looks at the tunnel. Default 5 s.
+const LOOK: Duration = Duration::from_secs(5);
+/// The pause after the first question. Default 15 s.
+const FIRST_PAUSE: Duration = Duration::from_secs(15);
+/// The longest pause. Default 5 min: whoever is back at its address is connected to without a question.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// When a connection looks whether its tunnel wants another relay, and asks for one.
+pub(super) struct RelayWatch {
+    pauses: Pauses,
+    /// None where there is no other relay that could be named.
+    look: Option<Instant>,
+    /// No question before this.
+    ask: Option<Instant>,
+}
+
+impl RelayWatch {
+    pub(super) fn new(tunnel: &TunnelGroup) -> Self {
+        Self {
+            pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
+            look: tunnel.is_of_fleet().then(|| Instant::now() + LOOK),
+            ask: None,
+        }
+    }
+
+    /// When to look next.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.look
+    }
+
+    /// Whether to ask now.
+    fn is_to_ask(&mut self, tunnel: &TunnelGroup) -> bool {
+        let now = Instant::now();
+        self.look = Some(now + LOOK);
+        if !tunnel.wants_relay() {
+            self.pauses.reset();
+            self.ask = None;
+            return false;
+        }
+        self.ask.is_none_or(|at| at <= now)
+    }
+
+    fn has_asked(&mut self) {
+        self.ask = Some(Instant::now() + self.pauses.next());
+    }
+}
+
+impl ConnectionWork<'_> {
+    /// Asks for another relay where one is wanted. An answer that does not come, or names none, changes nothing.
+    pub(super) fn look_for_relays(
+        &self,
+        held: &mut HeldResources,
+        tunnel: &TunnelGroup,
+        watch: &mut RelayWatch,
+    ) -> Result<Applied, Ended> {
+        if !watch.is_to_ask(tunnel) {
+            return Ok(Applied::Done);
+        }
+        let answered = self.ask_again(held);
+        watch.has_asked();
+        match answered {
+            Ok((setup, connector)) => Ok(self.hold_at(held, tunnel, (setup, &connector))),
+            Err(Ended::Stopped) => Err(Ended::Stopped),
+            Err(Ended::Failed(error)) => {
+                let why = error.in_one_line();
+                log::info!("application '{}': no other relay: {why}", self.app.name);
+                Ok(Applied::Done)
+            }
+        }
+    }
+
+    fn hold_at(
+        &self,
+        held: &mut HeldResources,
+        tunnel: &TunnelGroup,
+        (setup, connector): (Setup, &Connector),
+    ) -> Applied {
+        if !is_same_place(held.setup(), &setup, connector.others.is_some()) {
+            held.set_up(setup);
+            return Applied::Elsewhere;
+        }
+        let origin = self.record.server();
+        let known = Arc::new(self.core.known.told_by(&origin));
+        if let Err(error) = tunnel.hold_at(connector.places(&known)) {
+            log::warn!("application '{}': no other relay: {error}", self.app.name);
+        }
+        if !names_connected(tunnel, &held.setup().app.site_url) {
+            self.record.is_now_at(&setup.app.site_url);
+            held.set_up(setup);
+        }
+        // Its tunnel is at the same relays.
+        if self.core.keeps_main_tunnels
+            && let Ok(remote) = self.core.servers.of(&origin)
+        {
+            drop(remote.set_up_main_tunnel());
+        }
+        Applied::Done
+    }
+}
+
+/// Whether the address of a public port is that of a relay to which the tunnel is connected; that of a site is of none.
+fn names_connected(tunnel: &TunnelGroup, site_url: &str) -> bool {
+    let Some(named) = site_url.strip_prefix("tcp://") else {
+        return true;
+    };
+    let host = |authority: &str| authority.rsplit_once(':').map(|(host, _)| host.to_owned());
+    let relays = tunnel.relays();
+    let mut connected = relays.iter().filter(|(_, at)| *at == Status::Connected);
+    connected.any(|(server, _)| host(server) == host(named))
+}
