@@ -1,7 +1,8 @@
 #!/bin/sh
 # Everything that must hold before a change is accepted. Ends with the number of tests passed and failed.
 # RUST_TEST_THREADS sets how many tests of a program run at once. POSTERN_TEST_SERVERS lists servers that the tests of
-# the SQL client run on once more, beside the installed MariaDB: names of tests/servers.sh, or `all` that it fetched.
+# the SQL client run on once more, beside the installed MariaDB: names of tests/servers.sh, or `all` that it fetched; a
+# MySQL is the store of a fleet too.
 set -eu
 cd "$(dirname "$0")/.."
 unset POSTERN_TEST_SERVER
@@ -83,8 +84,12 @@ browsing=$!
 trap 'stop $waiting $browsing' INT TERM
 wait $waiting
 wait $browsing
+of_fleet() {
+    case $1 in mysql-*) echo "fleet@$1" ;; esac
+}
 for server in $servers; do
-    lane $((cores * 3)) "sql@$server" &
+    # shellcheck disable=SC2046 # one word, or none
+    lane $((cores * 3)) "sql@$server" $(of_fleet "$server") &
     waiting=$!
     run "browser@$server" "${RUST_TEST_THREADS:-$((cores * 2))}" sql:: &
     browsing=$!
@@ -98,7 +103,7 @@ wait $waiting
 cargo test --locked --doc >"$out/doc.log" 2>&1 && echo 0 >"$out/doc.status" || echo $? >"$out/doc.status"
 
 names=$(sed 's/ .*//' "$out/programs")
-for server in $servers; do names="$names sql@$server browser@$server"; done
+for server in $servers; do names="$names sql@$server $(of_fleet "$server") browser@$server"; done
 
 # A loaded machine must not refuse a whole change: the few tests that failed beside others get a second chance alone.
 : >"$out/second_chances"

@@ -206,8 +206,8 @@ fn a_state_is_copied_to_a_store_and_back_and_lost_nowhere() {
     let home = alone.home().clone();
     let data = alone.data();
     let fleet = Fleet::start(1, &[]);
-    fleet.database().exec("CREATE DATABASE empty");
-    let to = fleet.url().replace("/fleet", "/empty");
+    fleet.database().exec("CREATE DATABASE another");
+    let to = fleet.url().replace("/fleet", "/another");
     let copy = |from: &str, to: &str| {
         let args = ["relay", "copy-store", from, to];
         let mut command = home.command(&args);

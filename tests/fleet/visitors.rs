@@ -1,6 +1,7 @@
 //! Visitors through HAProxy, with keep-alive and from as many addresses, while relays are killed, come back and are
 //! restarted one after another.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -77,10 +78,16 @@ fn served(relay: &Relay) -> u64 {
 /// Bytes of an answer: several pieces of a stream.
 const BODY: usize = 40_000;
 
+/// What was posted to any application of this process, and how often.
+static POSTED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
 /// What visitors have met.
 #[derive(Default)]
 struct Met {
     whole: AtomicUsize,
+    /// Those with a body that were answered, and those that were refused or cut off: nobody else tries them again.
+    posted: AtomicUsize,
+    refused: AtomicUsize,
     /// Between two requests of one visitor.
     pause: Duration,
     /// Of requests whose answer had not begun.
@@ -142,9 +149,15 @@ impl Visitors {
             thread.join().unwrap();
         }
         let failed = self.met.failed.lock().unwrap();
+        let posted = POSTED.lock().unwrap();
+        let twice: Vec<_> = posted.iter().filter(|(_, count)| **count > 1).collect();
+        assert!(twice.is_empty(), "{what}: made twice: {twice:?}");
+        drop(posted);
         eprintln!(
-            "{what}: {} whole, {} broken off, {} failed, the longest wait {:?}",
+            "{what}: {} whole, {} posted and {} not, {} broken off, {} failed, the longest wait {:?}",
             self.met.whole.load(Ordering::SeqCst),
+            self.met.posted.load(Ordering::SeqCst),
+            self.met.refused.load(Ordering::SeqCst),
             self.met.broken.load(Ordering::SeqCst),
             failed.len(),
             self.met.longest.lock().unwrap(),
@@ -161,6 +174,7 @@ impl Visitors {
 
 fn visit(met: &Met, is_over: &AtomicBool, (source, front): (Ipv4Addr, SocketAddr), host: &str) {
     let mut wanted = Instant::now();
+    let mut number = 0;
     while !is_over.load(Ordering::SeqCst) {
         let mut socket = match from(source, front) {
             Ok(socket) => socket,
@@ -171,8 +185,24 @@ fn visit(met: &Met, is_over: &AtomicBool, (source, front): (Ipv4Addr, SocketAddr
         };
         // A connection that ends between answers is opened anew, as browsers do.
         while !is_over.load(Ordering::SeqCst) {
-            match ask(&mut socket, host) {
-                Got::Whole { keeps } => {
+            number += 1;
+            let method = match number % 8 {
+                3 => "HEAD",
+                6 => "POST",
+                _ => "GET",
+            };
+            let got = ask(&mut socket, (method, host), &format!("{source} {number}"));
+            match (got, method) {
+                (Got::Whole { keeps: true }, "POST") => {
+                    met.posted.fetch_add(1, Ordering::SeqCst);
+                    wanted = Instant::now();
+                }
+                (_, "POST") => {
+                    met.refused.fetch_add(1, Ordering::SeqCst);
+                    wanted = Instant::now();
+                    break;
+                }
+                (Got::Whole { keeps }, _) => {
                     met.whole.fetch_add(1, Ordering::SeqCst);
                     let mut longest = met.longest.lock().unwrap();
                     *longest = longest.max(wanted.elapsed());
@@ -183,11 +213,11 @@ fn visit(met: &Met, is_over: &AtomicBool, (source, front): (Ipv4Addr, SocketAddr
                         break;
                     }
                 }
-                Got::Nothing(why) => {
+                (Got::Nothing(why), _) => {
                     met.failed.lock().unwrap().push(why);
                     break;
                 }
-                Got::Broken => {
+                (Got::Broken, _) => {
                     met.broken.fetch_add(1, Ordering::SeqCst);
                     break;
                 }
@@ -206,8 +236,12 @@ enum Got {
     Broken,
 }
 
-fn ask(socket: &mut TcpStream, host: &str) -> Got {
-    let request = format!("GET /page HTTP/1.1\r\nHost: {host}\r\n\r\n");
+fn ask(socket: &mut TcpStream, (method, host): (&str, &str), id: &str) -> Got {
+    let body = match method {
+        "POST" => format!("Content-Length: {}\r\n\r\n{id}", id.len()),
+        _ => "\r\n".to_owned(),
+    };
+    let request = format!("{method} /page HTTP/1.1\r\nHost: {host}\r\n{body}");
     if let Err(error) = socket.write_all(request.as_bytes()) {
         return Got::Nothing(format!("write: {error}"));
     }
@@ -226,13 +260,14 @@ fn ask(socket: &mut TcpStream, host: &str) -> Got {
     if !text.starts_with("http/1.1 200") || !text.contains(&format!("content-length: {BODY}\r\n")) {
         return Got::Nothing(String::from_utf8_lossy(&got).into_owned());
     }
-    while got.len() < head + BODY {
+    let length = if method == "HEAD" { 0 } else { BODY };
+    while got.len() < head + length {
         match socket.read(&mut piece) {
             Ok(0) | Err(_) => return Got::Broken,
             Ok(read) => got.extend_from_slice(&piece[..read]),
         }
     }
-    assert!(got[head..] == [b'x'; BODY]);
+    assert!(got[head..] == vec![b'x'; length]);
     let keeps = !text.contains("connection: close");
     Got::Whole { keeps }
 }
@@ -247,17 +282,25 @@ pub(super) fn from(source: Ipv4Addr, front: SocketAddr) -> std::io::Result<TcpSt
     Ok(socket)
 }
 
-/// Answers each request with [`BODY`] bytes.
+/// Answers each request with [`BODY`] bytes, and notes what is posted.
 pub(super) fn page() -> u16 {
     application(|mut stream: TcpStream| {
-        let answer = [
-            format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\n\r\n").into_bytes(),
-            vec![b'x'; BODY],
-        ]
-        .concat();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\n\r\n");
+        let whole = [head.as_bytes(), &[b'x'; BODY]].concat();
         let mut rest = Vec::new();
-        while read_request(&mut stream, &mut rest).is_some() {
-            if stream.write_all(&answer).is_err() {
+        while let Some(request) = read_request(&mut stream, &mut rest) {
+            let is_head = request.starts_with(b"HEAD ");
+            if request.starts_with(b"POST ") {
+                let text = String::from_utf8_lossy(&request);
+                let (head, id) = text.split_once("\r\n\r\n").unwrap();
+                let host = head
+                    .lines()
+                    .find(|line| line.to_ascii_lowercase().starts_with("host:"));
+                let what = format!("{} {id}", host.unwrap());
+                *POSTED.lock().unwrap().entry(what).or_default() += 1;
+            }
+            let answer = if is_head { head.as_bytes() } else { &whole };
+            if stream.write_all(answer).is_err() {
                 return;
             }
         }
@@ -364,61 +407,8 @@ fn relays_are_restarted_one_after_another_and_no_request_fails() {
         visitors.go_on();
     }
     let met = visitors.end("relays were restarted one after another");
-    assert_eq!(met.broken.load(Ordering::SeqCst), 0);
-}
-
-/// A node of the database is killed; then no relay reaches any of them for a while.
-#[test]
-fn a_node_of_the_database_is_killed_and_then_the_whole_store_is_away() {
-    let size = Size::of_run();
-    let mut fleet = Fleet::on(Store::Cluster(Cluster::start()), size.relays, &[]);
-    let front = fleet.front();
-    let (_shared, sites) = share(&fleet, front.address, size.connectors);
-    let visitors = Visitors::start(size.visitors, front.address, &sites);
-    let known = fleet.relay(0).assign(&call("before"));
-    let Store::Cluster(cluster) = &mut fleet.store else {
-        unreachable!("it was started on one");
-    };
-    cluster.nodes[2].crash();
-    visitors.go_on();
-    for (at, relay) in fleet.running().enumerate() {
-        let name = format!("after{at}");
-        // The others elect for some seconds: who asks meanwhile is told to come again.
-        wait_until(TIMEOUT, "the cluster goes on", || {
-            relay.call(&call(&name)).status() == 200
-        });
-    }
-    fleet.members.iter().for_each(Member::cut_off);
-    for at in 0..size.relays {
-        fleet.wait_store(at, "away");
-    }
-    let until = Instant::now() + size.away;
-    while Instant::now() < until {
-        for relay in fleet.running() {
-            let refused = relay.call(&call("new"));
-            assert_eq!(
-                (refused.status(), refused.header("retry-after")),
-                (503, Some("5"))
-            );
-            let again = relay.assign(&call("before"));
-            assert_eq!(again["app"]["app_id"], known["app"]["app_id"]);
-        }
-        visitors.go_on();
-    }
-    fleet.members.iter().for_each(Member::heal);
-    for at in 0..size.relays {
-        fleet.wait_store(at, "ok");
-    }
-    let ids = fleet
-        .running()
-        .map(|relay| relay.assign(&call("new"))["app"]["app_id"].clone());
-    let ids: Vec<_> = ids.collect();
-    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
-    let names = fleet
-        .database()
-        .column("SELECT name FROM fleet.postern_sites");
-    assert_eq!(names.len(), sites.len() + 2 + size.relays, "{names:?}");
-    visitors.end("a node was killed, and the store was away");
+    let lost = [&met.broken, &met.refused].map(|count| count.load(Ordering::SeqCst));
+    assert_eq!(lost, [0, 0], "nor one with a body");
 }
 
 #[test]
@@ -459,4 +449,63 @@ fn visitors_come_by_the_port_of_the_balancer() {
     let mut client = Client::new(&front.address.to_string());
     let headers = [("Host", sites[0].as_str()), ("Origin", "")];
     assert_eq!(client.send("GET", "/", &headers, b"").status(), 200);
+}
+
+/// A Galera cluster is MariaDB's.
+mod on_mariadb {
+    use super::*;
+
+    /// A node of the database is killed; then no relay reaches any of them for a while.
+    #[test]
+    fn a_node_of_the_database_is_killed_and_then_the_whole_store_is_away() {
+        let size = Size::of_run();
+        let mut fleet = Fleet::on(Store::Cluster(Cluster::start()), size.relays, &[]);
+        let front = fleet.front();
+        let (_shared, sites) = share(&fleet, front.address, size.connectors);
+        let visitors = Visitors::start(size.visitors, front.address, &sites);
+        let known = fleet.relay(0).assign(&call("before"));
+        let Store::Cluster(cluster) = &mut fleet.store else {
+            unreachable!("it was started on one");
+        };
+        cluster.nodes[2].crash();
+        visitors.go_on();
+        for (at, relay) in fleet.running().enumerate() {
+            let name = format!("after{at}");
+            // The others elect for some seconds: who asks meanwhile is told to come again.
+            wait_until(TIMEOUT, "the cluster goes on", || {
+                relay.call(&call(&name)).status() == 200
+            });
+        }
+        fleet.members.iter().for_each(Member::cut_off);
+        for at in 0..size.relays {
+            fleet.wait_store(at, "away");
+        }
+        let until = Instant::now() + size.away;
+        while Instant::now() < until {
+            for relay in fleet.running() {
+                let refused = relay.call(&call("new"));
+                assert_eq!(
+                    (refused.status(), refused.header("retry-after")),
+                    (503, Some("5"))
+                );
+                let again = relay.assign(&call("before"));
+                assert_eq!(again["app"]["app_id"], known["app"]["app_id"]);
+            }
+            visitors.go_on();
+        }
+        fleet.members.iter().for_each(Member::heal);
+        for at in 0..size.relays {
+            fleet.wait_store(at, "ok");
+        }
+        let ids = fleet
+            .running()
+            .map(|relay| relay.assign(&call("new"))["app"]["app_id"].clone());
+        let ids: Vec<_> = ids.collect();
+        assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
+        let names = fleet
+            .database()
+            .column("SELECT name FROM fleet.postern_sites");
+        assert_eq!(names.len(), sites.len() + 2 + size.relays, "{names:?}");
+        visitors.end("a node was killed, and the store was away");
+    }
 }
