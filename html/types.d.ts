@@ -200,6 +200,8 @@ interface Connector {
   last_visit?: string | null;
   invite?: { id: string; label: string } | null;
   quota: { sites: number | null; mbps: number | null };
+  /** Ids of the fleet's relays that it has tunnels at; null of a relay alone. */
+  relays: string[] | null;
   connected: boolean;
   enrolled_at: string;
   called_at: string;
@@ -228,6 +230,22 @@ interface RelayStatus {
   revoked: { name: string; label?: string; revoked_at: string; invite?: { id: string; label: string } | null }[];
   /** Whether new connectors need a token. */
   asks_token: boolean;
+  /** The relays of its fleet, this one first; null of a relay alone. */
+  relays: FleetRelay[] | null;
+  /** How the store is that they share. */
+  store: 'ok' | 'away' | null;
+}
+
+interface FleetRelay {
+  id: string;
+  state: 'this one' | 'linked' | 'leaving' | 'away';
+  external_ip: string;
+  tunnel_port: number;
+  /** Where other relays link themselves. */
+  peer: string;
+  version: string;
+  /** Connectors that have a tunnel there; null where it did not say. */
+  connected: number | null;
 }
 
 interface Invite {

@@ -2,7 +2,7 @@
 import { h } from '../common/dom.js';
 import { formatBytes } from '../common/figures.js';
 
-/** @typedef {{revoke: (of: Connector) => void}} Actions */
+/** @typedef {{revoke: (of: Connector) => void, relayName: (id: string) => string}} Actions */
 
 /** A card, and the text that it was made of. @type {WeakMap<Element, string>} */
 const madeOf = new WeakMap();
@@ -56,7 +56,7 @@ function quota({ quota: { sites, mbps }, applications: all }) {
 }
 
 /** @param {Connector} of @param {Actions} actions */
-function connectorCard(of, { revoke }) {
+function connectorCard(of, { revoke, relayName }) {
   const called = labelOf(of);
   const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name, part: `revoke ${of.name}` }, 'aria-label': `Revoke ${called}`, on: { click: () => revoke(of) } });
   const { figures } = of;
@@ -69,6 +69,7 @@ function connectorCard(of, { revoke }) {
     `enrolled ${time(of.enrolled_at)}`,
     `last called ${time(of.called_at)}`,
     of.last_visit && `last visit ${time(of.last_visit)}`,
+    of.relays && of.relays.length > 0 && `tunnels at ${of.relays.map(relayName).join(' and ')}`,
     (figures.bytes_in > 0 || figures.bytes_out > 0) && `${formatBytes(figures.bytes_in)} in, ${formatBytes(figures.bytes_out)} out${figures.since ? ` since ${time(figures.since)}` : ''}`,
   ];
   return h('li', { class: 'connector', data: { id: of.name } },

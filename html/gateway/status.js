@@ -5,6 +5,7 @@ import { openDialog } from '../common/dialog.js';
 import { byId, debounce, fill, h } from '../common/dom.js';
 import { themeSwitch } from '../common/theme.js';
 import { createFetch, jsonRequest, readData } from '../common/transport.js';
+import { fleetHeads, fleetRows, relayName } from './fleet.js';
 import { focusedPart, heading, labelOf, partOf, showConnectors, time } from './connectors.js';
 import { askInvite, askTakeBack, inviteHeads, inviteRows, invitesShown, showInvite, showToken } from './invites.js';
 import { refusals, totals } from './totals.js';
@@ -51,6 +52,7 @@ byId('next').addEventListener('click', () => next !== null && turnTo([...starts,
 byId('all-invites').addEventListener('click', () => { showsAll = !showsAll; showInvites(); });
 byId('invite').addEventListener('click', invite);
 fill(byId('invite-heads'), ...inviteHeads());
+fill(byId('fleet-heads'), ...fleetHeads());
 themeSwitch();
 refresh();
 
@@ -146,6 +148,9 @@ function show(status) {
   byId('summary').textContent = `${enrolled.toLocaleString()} enrolled, ${connected.toLocaleString()} connected`;
   showIn(byId('facts'), facts(status), () => factRows(status));
   showIn(byId('totals'), metrics, () => totals(metrics));
+  byId('fleet').hidden = status.relays === null;
+  showIn(byId('relays'), status.relays, () => fleetRows(status.relays ?? []));
+  showStrip(byId('store'), status.store === 'away' ? 'The store that the relays share is away: what is connected goes on, and nothing new can be had before it is back. The log says why.' : '');
   const refused = refusals(metrics);
   byId('refused').hidden = refused.length === 0;
   showIn(byId('refusals'), refused.map((row) => row.textContent), () => refused);
@@ -155,7 +160,7 @@ function show(status) {
   byId('invite').hidden = !status.asks_token;
   showInvites();
   showPager(status, start);
-  showConnectors(byId('connectors'), connectors, { revoke });
+  showConnectors(byId('connectors'), connectors, { revoke, relayName: (id) => relayName(status.relays ?? [], id) });
   showStrip(byId('notices'), status.notices.join('; '));
   byId('out').hidden = status.revoked.length === 0;
   showIn(byId('revoked'), status.revoked, () => status.revoked.map(revoked));

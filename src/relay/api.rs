@@ -13,6 +13,7 @@ use super::app_state::AppState;
 use super::call_stats;
 use super::certificates;
 use super::connector_auth::Enrolment;
+use super::fleet::FleetOverview;
 use super::gateway::forwarded;
 use super::invites::InviteTerms;
 use super::metrics;
@@ -130,11 +131,16 @@ fn health(app: &AppState, request: Request) {
         return respond(request, Err(starting));
     }
     let mut health = json!({"status": "OK"});
-    if let (Some(fields), Some(looks)) = (health.as_object_mut(), &app.service.looks) {
-        let store = if looks.is_there() { "ok" } else { "away" };
+    if let (Some(fields), Some(store)) = (health.as_object_mut(), store_state(app)) {
         fields.insert("store".into(), store.into());
     }
     request.respond(Response::json(200, &health));
+}
+
+/// How the store is that a fleet shares; none of a relay alone.
+fn store_state(app: &AppState) -> Option<&'static str> {
+    let looks = app.service.looks.as_ref()?;
+    Some(if looks.is_there() { "ok" } else { "away" })
 }
 
 /// A connector's name and password.
@@ -308,7 +314,7 @@ fn operators(
 /// Without a query every connector, by name.
 fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let urls = &app.service.urls;
-    let overview = Overview::of(&app.service);
+    let overview = Overview::of_all(&app.service);
     let page = status::page(&app.service, &overview, &wanted(request)?);
     let (connected, enrolled) = overview.connectors;
     Ok(Response::ok(json!({
@@ -324,7 +330,9 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "matching": page.matching,
         "next": page.next,
         "connectors": page.connectors,
-        "metrics": metrics::json(app, &overview),
+        "metrics": metrics::json(app, &Overview::of(&app.service)),
+        "relays": overview.fleet.as_ref().map(FleetOverview::to_json),
+        "store": store_state(app),
         "revoked": status::revoked(&app.service.store.snapshot()),
         "notices": files_set_aside(&app.data).iter().map(|path| set_aside_notice(path)).collect::<Vec<_>>(),
     })))

@@ -91,6 +91,7 @@ impl Joined {
             fingerprint: urls.fingerprint.clone(),
             peer: authority(&host, peer.port()),
             is_leaving: false,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let looks = self.looks.clone();
         Links::start(LinkSettings {

@@ -95,6 +95,7 @@ fn all(app: &AppState, overview: &Overview) -> Vec<Metric> {
     }
     all.extend(of_connectors(app, overview));
     all.extend(of_state(app));
+    all.extend(of_fleet(app));
     all
 }
 
@@ -279,6 +280,34 @@ fn of_state(app: &AppState) -> Vec<Metric> {
             "postern_store_errors_total",
             "Times that a file of the data directory could not be used.",
             Counter(store::errors()),
+        ),
+    ]
+}
+
+/// Nothing of a relay alone.
+fn of_fleet(app: &AppState) -> Vec<Metric> {
+    let (Some(links), Some(looks)) = (app.service.links.get(), &app.service.looks) else {
+        return Vec::new();
+    };
+    let (linked, away) = links.counts();
+    vec![
+        metric(
+            "postern_relay_peers",
+            "Other relays of the fleet, with a link and without.",
+            Gauges(
+                "state",
+                vec![("linked", wide(linked)), ("away", wide(away))],
+            ),
+        ),
+        metric(
+            "postern_relay_hops",
+            "Streams that are served for other relays now.",
+            Gauge(wide(links.served())),
+        ),
+        metric(
+            "postern_relay_shared_store_up",
+            "Whether the store that the fleet shares is there: 1 or 0.",
+            Gauge(u64::from(looks.is_there())),
         ),
     ]
 }

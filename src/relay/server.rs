@@ -210,7 +210,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     urls.port_range = options.port_range.unwrap_or(urls.port_range);
     let key = keys.first().expect("a key of each kind was read or made");
     urls.fingerprint = key.public().fingerprint();
-    let operator = Operator::new(urls.port);
+    let cookie_key = fleet.as_ref().map(Joined::cookie_key);
+    let operator = Operator::new(urls.port, cookie_key.clone());
     let (hosts, mut gateway) = (
         hosts(&urls, listen),
         gateway_config(&urls, &options.trust_proxy),
@@ -221,10 +222,8 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     gateway.limits.answer_time = answer_time.unwrap_or(gateway.limits.answer_time);
     let kept = (store, SiteTable::new(&options.data, fleet.is_some()));
     let rules = (options.enrolment, options.quota);
-    if let Some(joined) = &fleet {
-        gateway.cookie_key = Some(joined.cookie_key());
-        gateway.passes_on_again = true;
-    }
+    gateway.passes_on_again = fleet.is_some();
+    gateway.cookie_key = cookie_key;
     let looks = fleet.as_ref().map(Joined::looks);
     let service = Arc::new(Service::new(kept, urls, rules, looks));
     let tunnels = take_tunnels(
@@ -354,6 +353,11 @@ impl Running {
     /// The fingerprint that connectors and chisel clients check.
     pub fn fingerprint(&self) -> &str {
         &self.service.urls.fingerprint
+    }
+
+    /// What signs the operator in on the page, for a while where it is of a fleet; a secret.
+    pub fn operator_code(&self) -> Zeroizing<String> {
+        self.app.operator.first_code()
     }
 
     /// What signs the operator in; a secret.

@@ -1,7 +1,6 @@
 //! What the operator sees: connectors, their applications, and what passes.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -9,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::figures::Passed;
+use super::fleet::{FleetOverview, Held};
 use super::invites::InvitedBy;
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState, Site};
@@ -48,7 +48,9 @@ pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
 pub(super) struct Overview {
     state: Arc<RelayState>,
     /// The ports that tunnels hold, by connector.
-    held: HashMap<String, Vec<u16>>,
+    held: Held,
+    /// All relays that have this state, where it is several.
+    pub(super) fleet: Option<FleetOverview>,
     /// How many have a tunnel, of how many.
     pub(super) connectors: (usize, usize),
     pub(super) sites: (usize, usize),
@@ -56,12 +58,29 @@ pub(super) struct Overview {
 }
 
 impl Overview {
-    /// As it is now.
+    /// As it is now, at this relay.
     pub(super) fn of(service: &Service) -> Self {
-        let state = service.store.snapshot();
         let opener = service.opener.get();
+        Self::with(
+            service,
+            opener.map_or_else(Held::new, Opener::all_held),
+            None,
+        )
+    }
+
+    /// The same at all relays of its fleet, where it is of one.
+    pub(super) fn of_all(service: &Service) -> Self {
+        match service.links.get().map(|links| links.overview()) {
+            Some(fleet) => Self::with(service, fleet.held(), Some(fleet)),
+            None => Self::of(service),
+        }
+    }
+
+    fn with(service: &Service, held: Held, fleet: Option<FleetOverview>) -> Self {
+        let state = service.store.snapshot();
         let mut overview = Self {
-            held: opener.map_or_else(HashMap::new, Opener::all_held),
+            held,
+            fleet,
             connectors: (0, state.connectors.len()),
             sites: (0, 0),
             ports: (0, 0),
@@ -226,9 +245,11 @@ fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> Va
     let held = overview.ports_of(row.name);
     let applications = connector.applications.iter();
     let applications = applications.map(|of| application_status(service, held, of));
+    let fleet = overview.fleet.as_ref();
     json!({
         "name": row.name,
         "connected": !held.is_empty(),
+        "relays": fleet.map(|fleet| fleet.relays_of(row.name)),
         "enrolled_at": connector.enrolled_at,
         "called_at": connector.called_at,
         "label": caller.label,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 60] = [
+const COMMANDS: [&str; 61] = [
     "",
     "http",
     "https",
@@ -42,6 +42,7 @@ const COMMANDS: [&str; 60] = [
     "relay invites",
     "relay uninvite",
     "relay recover",
+    "relay fleet",
     "relay copy-store",
     "relay revoke",
     "relay allow",

@@ -33,9 +33,9 @@ fn holders(fleet: &Fleet) -> Vec<usize> {
     let running = running.filter_map(|(at, member)| Some((at, member.relay.as_ref()?)));
     let holds = |relay: &Relay| {
         let status = relay.status();
-        let connectors = status["connectors"].as_array().unwrap().iter();
-        let mut all = connectors.flat_map(|one| one["applications"].as_array().unwrap());
-        all.any(|one| one["connected"] == true)
+        let own = &status["relays"][0]["id"];
+        let mut connectors = status["connectors"].as_array().unwrap().iter();
+        connectors.any(|one| one["relays"].as_array().unwrap().contains(own))
     };
     let holders = running.filter(|(_, relay)| holds(relay));
     holders.map(|(at, _)| at).collect()

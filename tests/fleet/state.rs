@@ -290,3 +290,63 @@ fn what_is_wrong_with_a_store_is_said_at_the_start() {
         );
     }
 }
+
+#[test]
+fn each_relay_shows_its_operator_the_whole_fleet() {
+    let mut fleet = Fleet::start(3, &[]);
+    let (one, other) = (fleet.relay(0), fleet.relay(1));
+    let shop = one.assign(&call("c", "shop"));
+    let remote = format!("R:0.0.0.0:{}:127.0.0.1:9", port(&shop));
+    let tunnel = other.tunnel("c", PASSWORD, &[&remote]);
+    assert!(tunnel.wait(TIMEOUT));
+    let status = one.status();
+    let relays = status["relays"].as_array().unwrap();
+    let states: Vec<&str> = relays
+        .iter()
+        .map(|one| one["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["this one", "linked", "linked"]);
+    let id = &other.status()["relays"][0]["id"];
+    let of = |status: &Value, id: &Value, what: &str| {
+        let mut relays = status["relays"].as_array().unwrap().iter();
+        relays.find(|one| one["id"] == *id).unwrap()[what].clone()
+    };
+    assert_eq!(of(&status, id, "connected"), 1);
+    assert_eq!(
+        of(&status, id, "tunnel_port"),
+        other.status()["tunnel_port"]
+    );
+    assert_eq!(of(&status, id, "version"), env!("CARGO_PKG_VERSION"));
+    let connector = &status["connectors"][0];
+    assert_eq!(connector["connected"], true, "at the other one");
+    assert_eq!(connector["relays"], json!([id]));
+    assert_eq!(connector["applications"][0]["connected"], true);
+    assert_eq!(
+        (&status["connected"], &status["store"]),
+        (&json!(1), &json!("ok"))
+    );
+    // Its own figures are its own.
+    assert_eq!(
+        status["metrics"]["postern_relay_connectors"]["connected"],
+        0
+    );
+    assert_eq!(status["metrics"]["postern_relay_peers"]["linked"], 2);
+    let id = id.clone();
+    fleet.members[1].kill();
+    wait_until(TIMEOUT, "its end", || {
+        of(&fleet.relay(0).status(), &id, "state") == "away"
+    });
+    let status = fleet.relay(0).status();
+    assert_eq!(of(&status, &id, "connected"), Value::Null);
+    assert_eq!(status["connectors"][0]["connected"], false);
+    let data = fleet.members[0].data();
+    let said = Home::new().run(&["relay", "fleet", "--data", &data]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for words in ["this one", "linked", "away"] {
+        assert!(said.stdout.contains(words), "{}", said.stdout);
+    }
+    let alone = Relay::start(&[]);
+    let said = Home::new().run(&["relay", "fleet", "--data", alone.data().to_str().unwrap()]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.stderr.contains("of no fleet"), "{}", said.stderr);
+}

@@ -343,17 +343,16 @@ fn share(fleet: &Fleet, front: SocketAddr, count: usize) -> (Vec<(Home, Sharing)
     (shared, sites)
 }
 
-/// Sites that tunnels are held for, over all relays that run.
+/// Tunnels of sites at all relays, as one of them sees it.
 fn both(fleet: &Fleet) -> usize {
-    let running = fleet.members.iter().filter_map(|one| one.relay.as_ref());
-    running.map(connected).sum()
-}
-
-fn connected(relay: &support::relay::Relay) -> usize {
-    let status = relay.status();
+    let status = fleet.running().next().unwrap().status();
     let connectors = status["connectors"].as_array().unwrap().iter();
-    let applications = connectors.flat_map(|one| one["applications"].as_array().unwrap());
-    applications.filter(|one| one["connected"] == true).count()
+    let held = connectors.map(|connector| {
+        let relays = connector["relays"].as_array().unwrap().len();
+        let applications = connector["applications"].as_array().unwrap().iter();
+        relays * applications.filter(|one| one["connected"] == true).count()
+    });
+    held.sum()
 }
 
 #[test]
@@ -508,4 +507,40 @@ mod on_mariadb {
         assert_eq!(names.len(), sites.len() + 2 + size.relays, "{names:?}");
         visitors.end("a node was killed, and the store was away");
     }
+}
+
+/// A balancer leads the operator to any relay: links and sign-ins are good at each, and the page stays with one.
+#[test]
+fn the_operators_page_is_that_of_any_relay_and_stays_with_it() {
+    let mut fleet = Fleet::start(2, &[]);
+    let front = fleet.front();
+    let host = format!("localhost:{}", front.address.port());
+    let get = |client: &mut Client, path: &str, cookie: &str| {
+        let headers = [("Host", host.as_str()), ("Origin", ""), ("Cookie", cookie)];
+        client.send("GET", path, &headers, b"")
+    };
+    let (mut answering, mut cookies) = (Vec::new(), Vec::new());
+    for at in [0, 1] {
+        let link = fleet.relay(at).said("Status page: ");
+        let (_, path) = link.trim().split_once(&host).unwrap();
+        let mut client = Client::new(&front.address.to_string());
+        let entered = get(&mut client, path, "");
+        assert_eq!(entered.status(), 303, "{link}: {}", entered.text());
+        assert_eq!(get(&mut client, path, "").status(), 401, "once");
+        let cookie = entered.cookie().unwrap();
+        for _ in 0..4 {
+            let status = get(&mut client, "/api/status", &cookie);
+            assert_eq!(status.status(), 200, "{}", status.text());
+            answering.push(status.data()["relays"][0]["id"].clone());
+        }
+        cookies.push(cookie);
+    }
+    answering.dedup();
+    assert_eq!(answering.len(), 1, "{answering:?}");
+    let gone = (0..2).find(|at| fleet.relay(*at).status()["relays"][0]["id"] == answering[0]);
+    fleet.members[gone.unwrap()].kill();
+    wait_until(TIMEOUT, "the other one, and signed in there", || {
+        let mut client = Client::new(&front.address.to_string());
+        get(&mut client, "/api/status", &cookies[0]).status() == 200
+    });
 }

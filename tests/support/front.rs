@@ -53,7 +53,8 @@ impl Front {
             .replace(
                 "hdr Host relay.example",
                 &format!("hdr Host localhost:{port}"),
-            );
+            )
+            .replace("-m str relay.example", "-m str localhost");
         Front::of_haproxy(&format!("{file}{servers}"), dir, address)
     }
 

@@ -222,7 +222,7 @@ pub(crate) mod relay {
             TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
-        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER, &COPY_STORE],
+        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER, &FLEET, &COPY_STORE],
         environment: &[env::HOME, env::TOKEN, env::STORE_PASS, env::STORE_PASS_FILE, env::CERTIFICATES],
         notes: "\
 Off loopback, and behind a proxy, a new connector needs an enrol token: the
@@ -301,6 +301,16 @@ server in front, and name it with --public-url.",
         about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
             invite is good again too, unless it is the token that all share.",
         ..REVOKE
+    };
+    pub(crate) const FLEET: Command = Command {
+        name: "relay fleet",
+        brief: "show the relays that have one state with this one",
+        about: "Lists the relays of a fleet (--store), as the one on this machine sees them: RELAY (its id), STATE (this one, \
+            linked, leaving, away), CONNECTORS (how many have a tunnel there), TUNNELS AT (where connectors dial), LINKED AT \
+            (its --peer-listen), VERSION.",
+        flags: &[DATA, JSON],
+        environment: &[env::HOME],
+        ..Command::EMPTY
     };
     pub(crate) const COPY_STORE: Command = Command {
         name: "relay copy-store",

@@ -6,6 +6,11 @@
 //!           held\n                 there is, at once; and when its other end has confirmed the stream, or not:
 //!              └── ok\n            and then the application's bytes, both ways
 //!              └── refused\n
+//!
+//! or, for the operator of that relay:
+//!
+//! asks      {"held":true}\n
+//! answers   {"NAME":[30001,…],…}     what connectors hold here, and then the end
 //! ```
 //!
 //! The first word comes from memory, so that a relay that is gone is told from a connector that is slow.
@@ -21,6 +26,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use serde::{Deserialize, Serialize};
 
+use super::overview::Held;
 use crate::http::h1::head::AnswerHead;
 use crate::http::proxy::{ByteStream, Rules, Upgraded, UpgradedTimeouts};
 use crate::net::poll::poll_within;
@@ -34,6 +40,8 @@ const CONFIRMED: Duration = Duration::from_secs(35);
 const ASKED: Duration = Duration::from_secs(5);
 /// Bytes of it, at most: a connector's name, escaped.
 const CAP: usize = 8 * 1024;
+/// Bytes of the list of what is held at a relay, at most: more than 16,384 tunnels with names of 255 bytes.
+const MAX_HELD: usize = 16 << 20;
 const HELD: &[u8] = b"held\n";
 const OK: &[u8] = b"ok\n";
 const NONE: &[u8] = b"none\n";
@@ -47,10 +55,16 @@ const STALL: Duration = Duration::from_secs(600);
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Asked {
-    connector: String,
-    port: u16,
+#[serde(untagged, deny_unknown_fields)]
+enum Asked {
+    Stream {
+        connector: String,
+        port: u16,
+    },
+    /// Always true.
+    Held {
+        held: bool,
+    },
 }
 
 /// Why there is no stream.
@@ -74,23 +88,8 @@ pub(super) fn ask(
     within: Duration,
 ) -> Result<(), HopError> {
     let until = Instant::now() + within;
-    let asked = Asked {
-        connector: connector.to_owned(),
-        port,
-    };
-    let mut line = serde_json::to_vec(&asked).expect("a text and a number have JSON for them");
-    line.push(b'\n');
-    let mut left = &line[..];
-    while !left.is_empty() {
-        match LocalStream::write(stream, left) {
-            Ok(taken) => left = left.get(taken..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                wait(stream.writable(), until)?;
-            }
-            Err(_) => return Err(HopError::Lost),
-        }
-    }
-    LocalStream::flush(stream);
+    let connector = connector.to_owned();
+    say(stream, &Asked::Stream { connector, port }, until)?;
     match &*word(stream, until)? {
         HELD => {}
         NONE => return Err(HopError::NotThere),
@@ -103,6 +102,41 @@ pub(super) fn ask(
         Ok(REFUSED) | Err(HopError::Silent) => Err(HopError::Refused),
         _ => Err(HopError::Lost),
     }
+}
+
+fn say(stream: &mut LocalStream, asked: &Asked, until: Instant) -> Result<(), HopError> {
+    let mut line = serde_json::to_vec(asked).expect("texts and numbers have JSON for them");
+    line.push(b'\n');
+    let mut left = &line[..];
+    while !left.is_empty() {
+        match LocalStream::write(stream, left) {
+            Ok(taken) => left = left.get(taken..).expect("no more is taken than there is"),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(stream.writable(), until)?;
+            }
+            Err(_) => return Err(HopError::Lost),
+        }
+    }
+    LocalStream::flush(stream);
+    Ok(())
+}
+
+/// Asks what connectors hold at another relay.
+pub(super) fn ask_held(stream: &mut LocalStream, within: Duration) -> Result<Held, HopError> {
+    let until = Instant::now() + within;
+    say(stream, &Asked::Held { held: true }, until)?;
+    let (mut list, mut piece) = (Vec::new(), vec![0; 16 * 1024]);
+    loop {
+        match LocalStream::read(stream, &mut piece) {
+            Ok(0) => break,
+            Ok(read) if list.len() + read <= MAX_HELD => list.extend(piece.iter().take(read)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(stream.readable(), until)?;
+            }
+            _ => return Err(HopError::Lost),
+        }
+    }
+    serde_json::from_slice(&list).map_err(|_| HopError::Lost)
 }
 
 /// One word of an answer.
@@ -136,13 +170,17 @@ pub(super) fn serve(relay: TcpStream, opener: &Opener) {
     let Some(asked) = read_asked(&relay) else {
         return log::debug!("another relay asks for nothing that is known");
     };
-    let is_held = opener.is_held(&asked.connector, asked.port);
+    let (connector, port) = match asked {
+        Asked::Stream { connector, port } => (connector, port),
+        Asked::Held { .. } => return tell_held(&relay, &opener.all_held()),
+    };
+    let is_held = opener.is_held(&connector, port);
     // They fit into the buffer of a pair of sockets that is new.
     let said = (&relay).write_all(if is_held { HELD } else { NONE });
     if said.is_err() || !is_held {
         return;
     }
-    let opened = opener.open(&asked.connector, asked.port);
+    let opened = opener.open(&connector, port);
     let answer = match &opened {
         Ok(_) => OK,
         Err(OpenError::Refused) => REFUSED,
@@ -165,6 +203,25 @@ pub(super) fn serve(relay: TcpStream, opener: &Opener) {
         },
     }
     .run(Vec::new(), Vec::new());
+}
+
+fn tell_held(mut relay: &TcpStream, held: &Held) {
+    let list = serde_json::to_vec(held).expect("texts and numbers have JSON for them");
+    let (mut left, until) = (&list[..], Instant::now() + ASKED);
+    while !left.is_empty() {
+        let took = match relay.write(left) {
+            Ok(taken) => taken,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let time = until.saturating_duration_since(Instant::now());
+                match poll_within([(&relay, PollFlags::OUT)], time) {
+                    Ok([ready]) if !ready.is_empty() => 0,
+                    _ => return,
+                }
+            }
+            Err(_) => return,
+        };
+        left = left.get(took..).expect("no more is taken than there is");
+    }
 }
 
 fn read_asked(mut relay: &TcpStream) -> Option<Asked> {
@@ -253,12 +310,21 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_one_line_and_nothing_else() {
         let found = asked(b"{\"connector\":\"one\",\"port\":30001}\nGET /").unwrap();
-        assert_eq!((&*found.connector, found.port), ("one", 30001));
+        let connector = "one".to_owned();
+        let expected = Asked::Stream {
+            connector,
+            port: 30001,
+        };
+        assert_eq!(found, expected);
+        let held = asked(b"{\"held\":true}\n").unwrap();
+        assert_eq!(held, Asked::Held { held: true });
         for bytes in [
             &b""[..],
             b"\n",
             b"{\"connector\":\"one\",\"port\":30001}",
             b"{\"connector\":\"one\"}\n",
+            b"{\"held\":true,\"port\":1}\n",
+            b"{}\n",
             b"{\"connector\":\"one\",\"port\":70000}\n",
             b"{\"connector\":\"one\",\"port\":1,\"relay\":\"x\"}\n",
         ] {

@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use super::hop::{self, HopError, HopStream};
 use super::member::{Member, Roster};
+use super::overview::{FleetOverview, Held, Peer, PeerState};
 use super::placement;
 use super::store::MemberRow;
 use crate::http::proxy::ByteStream;
@@ -43,6 +44,8 @@ const REMEMBERED: usize = 10_000;
 const SILENT: Duration = Duration::from_secs(3);
 /// Time for a relay's answer when no other one has the tunnel. Default 5 s: a machine with too much to do answers late.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Time for what is held at all other relays together. Default 2 s: the operator waits for it.
+const OVERVIEW: Duration = Duration::from_secs(2);
 /// What a password between two relays is made for.
 const PURPOSE: &[u8] = b"postern link";
 /// Time after the start in which links are awaited before visitors are.
@@ -327,6 +330,56 @@ impl Links {
             found.clear();
         }
         found.insert(connector.to_owned(), id);
+    }
+
+    /// The whole fleet. Each relay that is linked is asked what is held there, as far as there is time.
+    pub(in crate::relay) fn overview(&self) -> FleetOverview {
+        let roster = self.roster.read();
+        let others = roster.members();
+        let others: Vec<_> = others
+            .map(|(id, member)| (id.to_owned(), member.clone()))
+            .collect();
+        drop(roster);
+        let own = Peer {
+            id: self.id.clone(),
+            member: self.own(),
+            state: PeerState::Own,
+            held: Some(self.of_connectors.all_held()),
+        };
+        let until = Instant::now() + OVERVIEW;
+        let others = others.into_iter().map(|(id, member)| {
+            let state = match (self.is_linked(&id), member.is_leaving) {
+                (false, _) => PeerState::Away,
+                (true, true) => PeerState::Leaving,
+                (true, false) => PeerState::Linked,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            let is_asked = state != PeerState::Away && !left.is_zero();
+            let held = is_asked.then(|| self.held_at(&id, left.min(hop::ANSWER)));
+            Peer {
+                id,
+                member,
+                state,
+                held: held.flatten(),
+            }
+        });
+        FleetOverview(std::iter::once(own).chain(others).collect())
+    }
+
+    fn held_at(&self, id: &str, within: Duration) -> Option<Held> {
+        if self.silent.lock().get(id).is_some_and(is_recent) {
+            return None;
+        }
+        let mut stream = self.opener.open_within(id, LINK, within).ok()?;
+        hop::ask_held(&mut stream, within).ok()
+    }
+
+    /// How many relays of the fleet are linked to this one, and how many are not.
+    pub(in crate::relay) fn counts(&self) -> (usize, usize) {
+        let roster = self.roster.read();
+        let linked = roster.members().filter(|(id, _)| self.is_linked(id));
+        let linked = linked.count();
+        (linked, roster.members().count() - linked)
     }
 
     /// Whether visitors may come: every relay that is there is linked, or has had its time.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const LEASE: Duration = Duration::from_secs(15);
 
 /// What a relay says of itself to the others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::relay) struct Member {
     /// What connectors dial.
     pub(in crate::relay) external_ip: String,
@@ -21,6 +21,9 @@ pub(in crate::relay) struct Member {
     /// Whether it ends, and takes nothing new.
     #[serde(default)]
     pub(in crate::relay) is_leaving: bool,
+    /// Which version it runs; empty of one that does not say.
+    #[serde(default)]
+    pub(in crate::relay) version: String,
 }
 
 /// One relay, as it was seen last.
@@ -96,9 +99,8 @@ mod tests {
         Member {
             external_ip: "127.0.0.1".into(),
             tunnel_port: 1,
-            fingerprint: String::new(),
             peer: "127.0.0.1:2".into(),
-            is_leaving: false,
+            ..Member::default()
         }
     }
 

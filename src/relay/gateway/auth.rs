@@ -1,10 +1,10 @@
 //! The sign-in of invisible sites: a code is exchanged for a cookie, which is good for one site.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::cookies;
-use super::signed_cookies::CookieKey;
+use super::signed_cookies::{CookieKey, since_1970};
 use super::site::Site;
 use crate::http::auth::{Code, Lifetime, Outcome, Realm, SIGNED_IN_FOR, SignIn, sha256};
 use crate::http::h1::head::Head;
@@ -141,11 +141,6 @@ fn shared_realm(site: &Site, code: &Code) -> [u8; 32] {
 fn signed_in_for(site: &Site) -> Duration {
     let left = site.expiry.map(|expiry| expiry.left(Clocks::now()));
     left.map_or(SIGNED_IN_FOR, |left| left.min(SIGNED_IN_FOR))
-}
-
-fn since_1970() -> Duration {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! 1.{end, seconds since 1970}.{96 random bits}.{HMAC-SHA256 of these and of the site's realm}     base64url (RFC 4648 section 5)
 //! ```
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -32,7 +32,7 @@ impl CookieKey {
     }
 
     /// The value of a cookie for a realm, which ends at `end`, seconds since 1970.
-    pub(super) fn give(&self, realm: &[u8; 32], end: u64) -> String {
+    pub(in crate::relay) fn give(&self, realm: &[u8; 32], end: u64) -> String {
         let nonce = URL_SAFE_NO_PAD.encode(random::bytes::<12>());
         let said = format!("{FORM}.{end}.{nonce}");
         let tag = hmac::sign(&self.0, &signed(&said, realm));
@@ -40,7 +40,7 @@ impl CookieKey {
     }
 
     /// Whether a cookie of this value was given for the realm, and is good at `now`, since 1970.
-    pub(super) fn knows(&self, value: &[u8], realm: &[u8; 32], now: Duration) -> bool {
+    pub(in crate::relay) fn knows(&self, value: &[u8], realm: &[u8; 32], now: Duration) -> bool {
         let text = std::str::from_utf8(value).ok();
         let Some((said, tag)) = text
             .filter(|text| text.len() <= CAP)
@@ -57,6 +57,12 @@ impl CookieKey {
         };
         is_known_form && is_good && hmac::verify(&self.0, &signed(said, realm), &tag).is_ok()
     }
+}
+
+/// The time of this machine's clock since 1970, which relays of a fleet have alike.
+pub(in crate::relay) fn since_1970() -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default()
 }
 
 fn signed(said: &str, realm: &[u8; 32]) -> Vec<u8> {

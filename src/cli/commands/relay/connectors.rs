@@ -30,7 +30,7 @@ const HEADING: [&str; 13] = [
     "TRAFFIC",
 ];
 
-const SEE_NAMES: &str = "'postern relay list' shows their names";
+pub(super) const SEE_NAMES: &str = "'postern relay list' shows their names";
 
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {

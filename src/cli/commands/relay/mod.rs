@@ -2,6 +2,7 @@
 
 mod address;
 mod connectors;
+mod fleet;
 mod invites;
 mod running;
 mod settings;
@@ -16,8 +17,8 @@ use std::time::Duration;
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
-    ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER, REVOKE,
-    STATUS_URL, UNINVITE,
+    ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, FLEET, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER,
+    REVOKE, STATUS_URL, UNINVITE,
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
@@ -45,6 +46,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         }),
         (&UNINVITE, |parsed| {
             invites::uninvite(&settings::data(parsed)?, parsed.operand())
+        }),
+        (&FLEET, |parsed| {
+            fleet::list(&settings::data(parsed)?, parsed.has(&JSON))
         }),
         (&COPY_STORE, store::copy_store),
         (&RECOVER, |parsed| {
@@ -237,6 +241,6 @@ fn announcement(running: &Running) -> String {
         running.address(),
         running.tunnel_address(),
         running.fingerprint(),
-        **running.operator_token(),
+        *running.operator_code(),
     )
 }

@@ -1,0 +1,41 @@
+// The relays of a fleet, as the one that shows this page sees them.
+import { h } from '../common/dom.js';
+
+/** The columns: name, what it means, how it is aligned. */
+const COLUMNS = [
+  ['Relay', 'Its id, which its directory has'],
+  ['State', 'Whether this relay has a link to it'],
+  ['Connectors', 'Those that have a tunnel there: each is at two relays', 'number'],
+  ['Tunnels at', 'Where connectors dial'],
+  ['Linked at', 'Where the other relays dial'],
+  ['Version', ''],
+];
+
+/** What a state is to the operator. @type {Record<FleetRelay['state'], string>} */
+const STATES = { 'this one': '● this one', linked: '● linked', leaving: '○ leaving', away: '○ away' };
+
+export function fleetHeads() {
+  return COLUMNS.map(([name, title, kind]) => h('th', { scope: 'col', role: 'columnheader', class: kind, title, text: name }));
+}
+
+/** @param {FleetRelay[]} relays */
+export function fleetRows(relays) {
+  return relays.map((of) => {
+    const isUp = of.state === 'this one' || of.state === 'linked';
+    const cells = [
+      h('span', { class: 'mono', text: of.id }),
+      h('span', { class: isUp ? 'state on' : 'state', text: STATES[of.state] }),
+      of.connected === null ? '–' : of.connected.toLocaleString(),
+      h('span', { class: 'mono', text: `${of.external_ip}:${of.tunnel_port}` }),
+      h('span', { class: 'mono', text: of.peer }),
+      of.version || '–',
+    ];
+    return h('tr', { role: 'row' }, ...cells.map((cell, at) => h('td', { role: 'cell', class: COLUMNS[at][2], data: { label: COLUMNS[at][0] } }, cell)));
+  });
+}
+
+/** What the operator knows a relay by: where it is dialled. @param {FleetRelay[]} relays @param {string} id */
+export function relayName(relays, id) {
+  const found = relays.find((of) => of.id === id);
+  return found ? `${found.external_ip}:${found.tunnel_port}` : id;
+}

@@ -1,0 +1,57 @@
+//! `postern relay fleet`: the relays that have one state.
+
+use serde_json::Value;
+
+use super::connectors::SEE_NAMES;
+use super::running::{ask, find, items, member, text};
+use crate::cli::columns::print_table;
+use crate::cli::failure::Failure;
+use crate::cli::output::print;
+use crate::store::DataDir;
+
+const HEADING: [&str; 6] = [
+    "RELAY",
+    "STATE",
+    "CONNECTORS",
+    "TUNNELS AT",
+    "LINKED AT",
+    "VERSION",
+];
+
+/// Prints a line a relay.
+pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
+    let running = find(data)?.ok_or_else(|| {
+        Failure::operation(format!("no relay runs on {}", data.dir().display()))
+            .hint("start it, or name another one's directory with --data")
+    })?;
+    let status = ask(&running, ("GET", "/api/status"), None, SEE_NAMES)?;
+    if status.get("relays").is_none_or(Value::is_null) {
+        return Err(Failure::operation("this relay is alone: it is of no fleet")
+            .hint("'postern relay --store' starts one whose state several share"));
+    }
+    if as_json {
+        return print(&format!("{:#}\n", member(&status, "relays")));
+    }
+    let rows: Vec<_> = items(&status, "relays").map(row).collect();
+    print_table(HEADING, &rows, "")?;
+    if text(&status, "store") == "away" {
+        eprintln!(
+            "The store is away: what is connected goes on, and nothing new is promised before it is back."
+        );
+    }
+    Ok(())
+}
+
+fn row(relay: &Value) -> [String; 6] {
+    let number = |name: &str| relay.get(name).and_then(Value::as_u64);
+    let shown = |name: &str| number(name).map_or_else(|| "-".to_owned(), |it| it.to_string());
+    let at = format!("{}:{}", text(relay, "external_ip"), shown("tunnel_port"));
+    [
+        text(relay, "id"),
+        text(relay, "state"),
+        shown("connected"),
+        at,
+        text(relay, "peer"),
+        text(relay, "version"),
+    ]
+}

@@ -1,0 +1,121 @@
+//! The whole fleet as one of its relays sees it, for its operator: who is there, and where connectors have tunnels.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::member::Member;
+
+/// The ports that connectors hold at one relay, by connector.
+pub(in crate::relay) type Held = HashMap<String, Vec<u16>>;
+
+/// How a relay is to the one that looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeerState {
+    /// It is that one.
+    Own,
+    Linked,
+    /// It says that it ends.
+    Leaving,
+    /// There is no link to it.
+    Away,
+}
+
+/// One relay of the fleet.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) id: String,
+    pub(super) member: Member,
+    pub(super) state: PeerState,
+    /// What is held there; none where it did not say.
+    pub(super) held: Option<Held>,
+}
+
+/// All relays that are known, this one first.
+#[derive(Debug, Default)]
+pub(in crate::relay) struct FleetOverview(pub(super) Vec<Peer>);
+
+impl FleetOverview {
+    /// The relays that a connector has tunnels at.
+    pub(in crate::relay) fn relays_of(&self, connector: &str) -> Vec<&str> {
+        let holds = |peer: &&Peer| {
+            let held = peer.held.as_ref();
+            held.is_some_and(|held| held.contains_key(connector))
+        };
+        let holders = self.0.iter().filter(holds);
+        holders.map(|peer| peer.id.as_str()).collect()
+    }
+
+    /// What is held at any of them.
+    pub(in crate::relay) fn held(&self) -> Held {
+        let mut all = Held::new();
+        for (connector, ports) in self
+            .0
+            .iter()
+            .filter_map(|peer| peer.held.as_ref())
+            .flatten()
+        {
+            all.entry(connector.clone()).or_default().extend(ports);
+        }
+        all
+    }
+
+    /// As the operator reads it.
+    pub(in crate::relay) fn to_json(&self) -> Value {
+        let peers = self.0.iter().map(|peer| {
+            json!({
+                "id": peer.id,
+                "state": peer.state.name(),
+                "external_ip": peer.member.external_ip,
+                "tunnel_port": peer.member.tunnel_port,
+                "peer": peer.member.peer,
+                "version": peer.member.version,
+                "connected": peer.held.as_ref().map(HashMap::len),
+            })
+        });
+        peers.collect()
+    }
+}
+
+impl PeerState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Own => "this one",
+            Self::Linked => "linked",
+            Self::Leaving => "leaving",
+            Self::Away => "away",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connector_is_where_any_relay_says_that_it_is() {
+        let peer = |id: &str, held: Option<&[(&str, u16)]>| Peer {
+            id: id.to_owned(),
+            member: Member::default(),
+            state: PeerState::Linked,
+            held: held.map(|held| {
+                let held = held
+                    .iter()
+                    .map(|(name, port)| ((*name).to_owned(), vec![*port]));
+                held.collect()
+            }),
+        };
+        let peers = vec![
+            peer("a", Some(&[("one", 1), ("two", 2)])),
+            peer("b", None),
+            peer("c", Some(&[("two", 3)])),
+        ];
+        let overview = FleetOverview(peers);
+        assert_eq!(overview.relays_of("two"), ["a", "c"]);
+        assert!(overview.relays_of("three").is_empty());
+        let mut two = overview.held().remove("two").unwrap();
+        two.sort_unstable();
+        assert_eq!(two, [2, 3]);
+        assert_eq!(overview.to_json()[1]["connected"], Value::Null);
+    }
+}
