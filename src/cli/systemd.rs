@@ -1,6 +1,10 @@
 //! Unit files for systemd, printed for the operator to install.
 
 use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Seconds for its end, when nothing runs any more.
+const STOP_SECONDS: u64 = 5;
 
 /// Who runs the service.
 pub(super) enum Manager {
@@ -23,6 +27,10 @@ pub(super) struct Unit<'a> {
     pub(super) environment_file: Option<&'a str>,
     /// The most memory, as systemd writes it.
     pub(super) memory: &'a str,
+    /// Time for what runs, when it is to end.
+    pub(super) drain: Duration,
+    /// Whether it cannot start before something else is there, and is started again until it is.
+    pub(super) waits: bool,
     /// Where it is to be put, and what starts it: comment lines without their mark.
     pub(super) how: &'a [&'a str],
 }
@@ -78,11 +86,17 @@ impl Unit<'_> {
             environment.map_or(String::new(), |file| format!("EnvironmentFile=-{file}\n"));
         let _ = write!(
             text,
-            "[Unit]\nDescription={}\nWants=network-online.target\nAfter=network-online.target\n\n\
-             [Service]\nExecStart={}\n{environment}Restart=on-failure\nRestartSec=2\nTimeoutStopSec=5\n\
+            "[Unit]\nDescription={}\nWants=network-online.target\nAfter=network-online.target\n{}\n\
+             [Service]\nExecStart={}\n{environment}Restart=on-failure\nRestartSec=2\nTimeoutStopSec={}\n\
              LimitNOFILE=65536\nMemoryMax={}\nTasksMax=40960\n{HARDENING}",
             self.description,
+            if self.waits {
+                "StartLimitIntervalSec=0\n"
+            } else {
+                ""
+            },
             command.join(" "),
+            STOP_SECONDS + self.drain.as_secs(),
             self.memory,
         );
         let target = match self.manager {
@@ -149,10 +163,17 @@ mod tests {
             command: vec!["postern".into(), "relay".into()],
             environment_file: None,
             memory: "1G",
+            drain: Duration::from_secs(30),
+            waits: true,
             how: &["first"],
         };
         let text = unit.text();
         assert!(text.starts_with("# first\n[Unit]\n"));
+        assert!(text.contains("\nStartLimitIntervalSec=0\n\n[Service]\n"));
+        assert!(
+            text.contains("\nTimeoutStopSec=35\n"),
+            "what runs is not cut off"
+        );
         let at_home = Unit {
             command: vec!["/home/me/postern".into()],
             ..unit

@@ -70,9 +70,9 @@ pub(crate) fn user_unit(
     environment_file: &str,
 ) -> Result<(String, Option<String>), Failure> {
     let parsed = COMMAND.parse(options)?;
-    Settings::read(&parsed)?;
+    let settings = Settings::read(&parsed)?;
     let token = parsed.value(&ENROLL_TOKEN);
-    Ok((unit::of_user(&parsed, environment_file), token))
+    Ok((unit::of_user(&settings, &parsed, environment_file), token))
 }
 
 /// The connectors of the relay in the per-user directory, for a shell to complete, and the state of each.

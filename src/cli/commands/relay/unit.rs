@@ -30,7 +30,7 @@ const REPEATED: [&Flag; 16] = [
 ];
 
 /// The unit for the user's own manager, with its state where it is without a unit.
-pub(super) fn of_user(parsed: &Parsed, environment_file: &str) -> String {
+pub(super) fn of_user(settings: &Settings, parsed: &Parsed, environment_file: &str) -> String {
     let mut command = command(parsed);
     if parsed.has(&ALLOW_OTHER_USERS) {
         command.push(format!("--{}", ALLOW_OTHER_USERS.long));
@@ -45,6 +45,8 @@ pub(super) fn of_user(parsed: &Parsed, environment_file: &str) -> String {
         command,
         environment_file: Some(environment_file),
         memory: "512M",
+        drain: settings.drain,
+        waits: parsed.has(&STORE),
         how: &[],
     }
     .text()
@@ -64,7 +66,7 @@ fn command(parsed: &Parsed) -> Vec<String> {
 }
 
 /// The unit, for flags that have been checked.
-pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
+pub(super) fn text(settings: &Settings, parsed: &Parsed) -> String {
     let mut command = command(parsed);
     // A directory of its own choice would need rights that a unit like this has not.
     command.push("--data=%S/postern-relay".to_owned());
@@ -92,6 +94,8 @@ pub(super) fn text(_: &Settings, parsed: &Parsed) -> String {
         command,
         environment_file: None,
         memory: "512M",
+        drain: settings.drain,
+        waits: parsed.has(&STORE),
         how: &how,
     }
     .text()

@@ -1,5 +1,7 @@
 //! The unit of `postern start` for systemd's user manager.
 
+use std::time::Duration;
+
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::start::{ALLOW_HOST, ALLOW_OTHER_USERS, INSECURE};
 use crate::cli::systemd::{Manager, Unit, escaped, program};
@@ -45,6 +47,8 @@ pub(super) fn of_user(
         command,
         environment_file,
         memory: "512M",
+        drain: Duration::ZERO,
+        waits: false,
         how: if environment_file.is_some() {
             &[]
         } else {
