@@ -378,8 +378,8 @@ impl Running {
         instance.announce(&said)
     }
 
-    /// Says that it goes, takes no more tunnels, and waits until no request runs, for `bound` at most: how many run
-    /// then. Visitors who still come are served.
+    /// Says that it goes, takes no more tunnels, and waits until no request runs and no visitor of a public port is there,
+    /// for `bound` at most: how many run then. Visitors who still come are served.
     pub fn drain(&mut self, bound: Duration) -> usize {
         self.app.drain.begin();
         let links = self.service.links.get();
@@ -391,7 +391,9 @@ impl Running {
         self.tunnels.stop_accepting();
         self.server.drain();
         drain::wait(bound, || {
-            (self.running)() + links.map_or(0, |links| links.served())
+            let of_ports = usize::try_from(self.service.sites.port_visitors());
+            let of_others = links.map_or(0, |links| links.served());
+            (self.running)() + of_ports.unwrap_or(usize::MAX) + of_others
         })
     }
 

@@ -1,5 +1,6 @@
 //! What a fleet costs beside a single relay, by turns on this machine: quick-setup with the state in files, in one MariaDB
-//! and in a Galera cluster of three; a request by the relay that has the tunnel, and by way of another one. Medians.
+//! and in a Galera cluster of three; a request by the relay that has the tunnel, and by way of another one. Medians. Then
+//! the units that the documentation's growth is reckoned from: statements, and what a site and a connector take.
 //! `POSTERN_BIN` measures another build than cargo's.
 #![allow(
     clippy::unwrap_used,
@@ -48,6 +49,88 @@ fn main() {
         ("a fleet, one hop", single.relay(0)),
     ]);
     drop(tunnels);
+    units(&Fleet::start(3, &[]));
+}
+
+/// Connectors and sites of each that the units are measured with.
+const UNITS: (usize, usize) = (200, 5);
+/// Time in which an idle fleet's statements are counted.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// What the store is asked by a fleet of three that is idle, and for a change; and what relays take for a site that they
+/// know, and for a connector with a tunnel and its sites.
+fn units(fleet: &Fleet) {
+    let (connectors, sites) = UNITS;
+    let count = |what: &str| {
+        let status = format!(
+            "SELECT variable_value FROM information_schema.global_status WHERE variable_name = '{what}'"
+        );
+        fleet.database().value(&status).parse::<u64>().unwrap()
+    };
+    let all = || ["Questions", "Com_insert"].map(count);
+    let (began, before) = (Instant::now(), all());
+    std::thread::sleep(IDLE);
+    let (seconds, after) = (began.elapsed().as_secs_f64(), all());
+    let a_relay = |at: usize| (after[at] - before[at]) as f64 / seconds / 3.0;
+    println!(
+        "the store, idle, a relay: {:.1} statements a second, of which {:.2} write",
+        a_relay(0),
+        a_relay(1)
+    );
+    let [holder, other] = [0, 1].map(|at| fleet.relay(at));
+    let known = [holder, other].map(Relay::rss_kib);
+    let (began, before) = (Instant::now(), count("Questions"));
+    let answers: Vec<Vec<Value>> = (0..connectors)
+        .map(|number| {
+            let name = format!("u{number}");
+            let new = |site: usize| {
+                let app = format!("u{number}-{site}");
+                let changes = json!({"enroll_token": TOKEN, "site_name": app});
+                let source = format!("127.3.{}.{}", number / 200, number % 200 + 1);
+                holder
+                    .call_from(&source, &with(body(&name, &app, "http", 9), changes))
+                    .data()
+            };
+            (0..sites).map(new).collect()
+        })
+        .collect();
+    let idle = a_relay(0) * 3.0 * began.elapsed().as_secs_f64();
+    let changes = (connectors * sites) as f64;
+    println!(
+        "the store, a new site: {:.1} statements, those of three relays that follow among them; {:.0} changes a second, one caller",
+        ((count("Questions") - before) as f64 - idle) / changes,
+        changes / began.elapsed().as_secs_f64()
+    );
+    support::wait_until(TIMEOUT, "the last of them", || {
+        other
+            .visit(&format!("u{}-{}", connectors - 1, sites - 1), "/")
+            .status()
+            == 502
+    });
+    let after = [holder, other].map(Relay::rss_kib);
+    for (which, at) in [("that assigned it", 0), ("that follows", 1)] {
+        println!(
+            "a site that is known, {connectors} connectors with {sites} each: {:.2} KiB at the relay {which}",
+            after[at].saturating_sub(known[at]) as f64 / changes
+        );
+    }
+    let known = holder.rss_kib();
+    let tunnels: Vec<Tunnel> = answers
+        .iter()
+        .enumerate()
+        .map(|(number, sites)| {
+            let remote =
+                |site: &Value| format!("R:0.0.0.0:{}:127.0.0.1:9", site["app"]["resource"]["port"]);
+            let remotes: Vec<String> = sites.iter().map(remote).collect();
+            let remotes: Vec<&str> = remotes.iter().map(String::as_str).collect();
+            holder.tunnel(&format!("u{number}"), PASSWORD, &remotes)
+        })
+        .collect();
+    assert!(tunnels.iter().all(|tunnel| tunnel.wait(TIMEOUT)));
+    println!(
+        "a connector with one tunnel for {sites} sites: {:.0} KiB",
+        holder.rss_kib().saturating_sub(known) as f64 / connectors as f64
+    );
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -110,8 +193,11 @@ fn share(known: &Relay, held: &Relay) -> Tunnel {
 fn requests(relays: &[(&str, &Relay)]) {
     let mut clients: Vec<Client> = relays.iter().map(|(_, relay)| relay.client()).collect();
     let mut times = vec![Vec::new(); relays.len()];
-    for _ in 0..REQUESTS {
-        for (at, client) in clients.iter_mut().enumerate() {
+    for round in 0..REQUESTS {
+        // Each comes after each of the others: what a request finds awake is the same for all.
+        for turn in 0..relays.len() {
+            let at = (round * 2 + turn * (1 + round % 2)) % relays.len();
+            let client = &mut clients[at];
             let host = format!("shop.localhost:{}", relays[at].1.address.port());
             let headers = [
                 ("Host", host.as_str()),

@@ -118,7 +118,47 @@ fn what_does_not_end_is_cut_off_at_the_bound() {
     assert!(
         relay
             .stderr()
-            .contains("requests that still run are cut off: 1")
+            .contains("requests and connections that still run are cut off: 1")
     );
     assert!(!answer(running).contains(" 200 "));
+}
+
+#[test]
+fn a_visitor_of_a_public_port_has_his_time_too() {
+    let mut relay = Relay::start(&["--drain", "60"]);
+    let site = relay.assign(&body("c", "shell", "tcp", 9));
+    let target = application(|mut stream: TcpStream| {
+        let mut piece = [0; 16];
+        while let Ok(read @ 1..) = stream.read(&mut piece) {
+            if stream.write_all(&piece[..read]).is_err() {
+                return;
+            }
+        }
+    });
+    let port = site["app"]["resource"]["port"].as_u64().unwrap() as u16;
+    let remote = format!("R:0.0.0.0:{port}:127.0.0.1:{target}");
+    let tunnel = relay.tunnel("c", PASSWORD, &[&remote]);
+    assert!(tunnel.wait(TIMEOUT));
+    let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut echo = || {
+        let mut piece = [0; 4];
+        visitor.write_all(b"echo").unwrap();
+        visitor.read_exact(&mut piece).unwrap();
+    };
+    echo();
+    let pid = rustix::process::Pid::from_raw(relay.pid() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    wait_until(TIMEOUT, "that it says so", || {
+        relay.stderr().contains("it waits for what runs")
+    });
+    // Longer than others need to notice that it goes.
+    let until = std::time::Instant::now() + Duration::from_secs(4);
+    while std::time::Instant::now() < until {
+        echo();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(!relay.stderr().contains("nothing runs any more"));
+    drop(visitor);
+    assert_eq!(relay.wait_end().and_then(|status| status.code()), Some(0));
+    assert!(relay.stderr().contains("nothing runs any more"));
 }

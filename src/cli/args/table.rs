@@ -194,7 +194,7 @@ pub(crate) mod relay {
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
         "how long an application may take to begin its answer, also as in 5m (default 300)");
     pub(crate) const DRAIN: Flag = Flag::valued("drain", "SECONDS",
-        "how long SIGTERM waits for requests that run, also as in 1m: /health answers 503 meanwhile, and who comes is \
+        "how long SIGTERM waits for requests and connections that run, also as in 1m: /health answers 503 meanwhile, and who comes is \
          served (default 0; 30 with --store)");
     pub(crate) const METRICS_LISTEN: Flag = Flag::valued("metrics-listen", "[HOST:]PORT",
         "where Prometheus finds /metrics, as 127.0.0.1:8182: an address of its own, whose every caller is answered; it \

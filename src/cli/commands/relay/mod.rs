@@ -187,10 +187,10 @@ fn drain(running: &mut Running, bound: Duration) {
     if bound.is_zero() {
         return;
     }
-    log::info!("the relay ends: it waits for requests that run, {bound:?} at most");
+    log::info!("the relay ends: it waits for what runs, {bound:?} at most");
     match running.drain(bound) {
         0 => log::info!("nothing runs any more"),
-        left => log::warn!("requests that still run are cut off: {left}"),
+        left => log::warn!("requests and connections that still run are cut off: {left}"),
     }
 }
 
