@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM over the life of one command.
+//! SIGINT, SIGTERM and SIGHUP (the terminal is closed) over the life of one command.
 //!
 //! ```text
 //! starting ──running()──▶ running ──signal──▶ stopping ──signal──▶ exit 1
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -52,6 +52,10 @@ impl SignalWatch {
             run_dir: None,
         }));
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        // Whoever has it ignored, as nohup, wants the program to outlive the terminal.
+        if !is_ignored(SIGHUP) {
+            signals.add_signal(SIGHUP)?;
+        }
         let shared = Arc::clone(&phase);
         // A thread because a handler may do almost nothing itself; it ends with the process.
         std::thread::Builder::new()
@@ -112,6 +116,15 @@ fn die_of(signal: i32) -> ! {
     // Returns only where the signal cannot be raised.
     let _ = emulate_default_handler(signal);
     std::process::exit(1)
+}
+
+/// Whether the program was started with this signal ignored; false where the system does not tell.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 fn terminal_settings() -> Option<Termios> {

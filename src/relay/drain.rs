@@ -8,6 +8,11 @@ const NOTICED: Duration = Duration::from_secs(3);
 /// Pause between two looks whether something runs.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Time in which connectors find another relay of the fleet. Default 15 s: three of their pauses.
+const ELSEWHERE: Duration = Duration::from_secs(15);
+/// Pause between two questions to the other relays whether they have. Default 500 ms.
+const ELSEWHERE_LOOK: Duration = Duration::from_millis(500);
+
 /// Whether a relay is on its way out.
 #[derive(Debug, Default)]
 pub(super) struct Drain(AtomicBool);
@@ -24,8 +29,33 @@ impl Drain {
     }
 }
 
+/// Connectors that have no other relay yet, which are waited for a while.
+#[derive(Default)]
+pub(super) struct Awaited {
+    began: Option<Instant>,
+    last: Option<(Instant, usize)>,
+}
+
+impl Awaited {
+    /// How many there are, as `ask` has found it lately; none when their time is over.
+    pub(super) fn count(&mut self, ask: impl Fn() -> usize) -> usize {
+        let began = *self.began.get_or_insert_with(Instant::now);
+        if began.elapsed() >= ELSEWHERE {
+            return 0;
+        }
+        match self.last {
+            Some((at, count)) if at.elapsed() < ELSEWHERE_LOOK => count,
+            _ => {
+                let count = ask();
+                self.last = Some((Instant::now(), count));
+                count
+            }
+        }
+    }
+}
+
 /// Waits until nothing runs, for `bound` at most, and for as long as others need to notice; how much runs then.
-pub(super) fn wait(bound: Duration, running: impl Fn() -> usize) -> usize {
+pub(super) fn wait(bound: Duration, mut running: impl FnMut() -> usize) -> usize {
     let began = Instant::now();
     loop {
         let (left, took) = (running(), began.elapsed());

@@ -19,6 +19,8 @@ pub(super) fn follow(service: &Service, before: &RelayState, after: &RelayState)
             opener.disconnect(name);
         }
         for gone in was.applications.iter().filter(|was| !has(is, was)) {
+            // Its connector is to learn that, and asks anew where it wants it yet.
+            opener.cut(name, gone.port);
             service.forget(name, gone);
         }
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::fleet::{self, LinkSettings, Links, Looks, Member, Opened, Watch, Watched, Watching};
+use super::fleet::{
+    self, LinkSettings, Links, Looks, Member, Opened, Watch, WatchError, Watched, Watching,
+};
 use super::follow::follow;
 use super::gateway::{CookieKey, Down};
 use super::setup::{LOOK, Service};
@@ -59,8 +61,10 @@ impl Joined {
         service: &Arc<Service>,
         listener: TcpListener,
         keys: Arc<[ServerKey]>,
-    ) -> io::Result<Watch> {
-        let links = self.link(service, listener, keys)?;
+    ) -> Result<Watch, WatchError> {
+        let links = self
+            .link(service, listener, keys)
+            .map_err(WatchError::Thread)?;
         let links = service.links.get_or_init(|| Arc::new(links));
         let of_sites = Arc::downgrade(links);
         service
@@ -92,6 +96,8 @@ impl Joined {
             peer: authority(&host, peer.port()),
             is_leaving: false,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            url: urls.url(),
+            ports_at: urls.ports_host(),
         };
         let looks = self.looks.clone();
         Links::start(LinkSettings {
@@ -107,7 +113,7 @@ impl Joined {
         })
     }
 
-    fn watch(self, service: &Arc<Service>, links: &Arc<Links>) -> io::Result<Watch> {
+    fn watch(self, service: &Arc<Service>, links: &Arc<Links>) -> Result<Watch, WatchError> {
         let of_follow = Arc::downgrade(service);
         service.store.follow_with(Box::new(move |before, after| {
             if let Some(service) = of_follow.upgrade() {

@@ -15,8 +15,8 @@ use super::api;
 use super::app_state::AppState;
 use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
-use super::drain::{self, Drain};
-use super::fleet::{self, Watch};
+use super::drain::{self, Awaited, Drain};
+use super::fleet::{self, Watch, WatchError};
 use super::gateway::{Gateway, GatewayConfig};
 use super::invites::Invite;
 use super::inviting::{self, Made};
@@ -234,7 +234,11 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     )?;
     let (store, watch) = match fleet.zip(options.fleet) {
         Some((joined, fleet)) => {
-            let watch = joined.begin(&service, fleet.peer_listener, keys)?;
+            let watch = joined.begin(&service, fleet.peer_listener, keys);
+            let watch = watch.map_err(|error| match error {
+                WatchError::Store(error) => StartError::State(error.into()),
+                WatchError::Thread(error) => StartError::System(error),
+            })?;
             (Some(fleet.store), Some(watch))
         }
         None => (None, None),
@@ -345,8 +349,8 @@ impl Running {
         self.service.urls.site_url(name)
     }
 
-    /// Where the other relays of its fleet link themselves.
-    pub fn peer_address(&self) -> Option<SocketAddr> {
+    /// Where the other relays of its fleet link themselves: as they are told, and as it listens.
+    pub fn peer_address(&self) -> Option<(&str, SocketAddr)> {
         self.service.links.get().map(|links| links.address())
     }
 
@@ -390,11 +394,19 @@ impl Running {
         }
         self.tunnels.stop_accepting();
         self.server.drain();
-        drain::wait(bound, || {
+        let running = || {
             let of_ports = usize::try_from(self.service.sites.port_visitors());
             let of_others = links.map_or(0, |links| links.served());
             (self.running)() + of_ports.unwrap_or(usize::MAX) + of_others
-        })
+        };
+        let (mut awaited, state) = (Awaited::default(), self.service.store.snapshot());
+        let dials_two = |name: &str| {
+            let connector = state.connectors.get(name);
+            connector.is_some_and(|known| !known.caller.version.is_empty())
+        };
+        let only_here = || links.map_or(0, |links| links.only_here(dials_two));
+        drain::wait(bound, || running() + awaited.count(only_here));
+        running()
     }
 
     /// Stops accepting, ends tunnels and connections, and returns when that is done: within 2 s.

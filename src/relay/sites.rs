@@ -135,10 +135,15 @@ impl SiteTable {
         let Some(elsewhere) = self.elsewhere.clone() else {
             return here;
         };
-        let connector = connector.to_owned();
-        Box::new(move || match (here(), elsewhere.get()) {
-            (Err(Down::Tunnel), Some(elsewhere)) => elsewhere(&connector, port),
-            (opened, _) => opened,
+        let (connector, opener) = (connector.to_owned(), opener.clone());
+        Box::new(move || match elsewhere.get() {
+            // That it is not here is no failure.
+            Some(elsewhere) if !opener.is_held(&connector, port) => elsewhere(&connector, port),
+            Some(elsewhere) => match here() {
+                Err(Down::Tunnel) => elsewhere(&connector, port),
+                opened => opened,
+            },
+            None => here(),
         })
     }
 

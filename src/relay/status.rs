@@ -12,6 +12,7 @@ use super::fleet::{FleetOverview, Held};
 use super::invites::InvitedBy;
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState, Site};
+use super::urls::port_url;
 use crate::store::time::rfc3339;
 use crate::tunnel::server::Opener;
 
@@ -244,7 +245,15 @@ fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> Va
     let (connector, caller) = (row.connector, &row.connector.caller);
     let held = overview.ports_of(row.name);
     let applications = connector.applications.iter();
-    let applications = applications.map(|of| application_status(service, held, of));
+    let applications = applications.map(|of| {
+        let fleet = overview.fleet.as_ref();
+        let host = fleet.and_then(|fleet| fleet.ports_host(row.name, of.port));
+        let url = match (&of.site, host) {
+            (None, Some(host)) => port_url(host, of.port),
+            _ => service.urls.application_url(of),
+        };
+        application_status(service, held, of, &url)
+    });
     let fleet = overview.fleet.as_ref();
     json!({
         "name": row.name,
@@ -263,7 +272,12 @@ fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> Va
     })
 }
 
-fn application_status(service: &Service, held: &[u16], application: &Application) -> Value {
+fn application_status(
+    service: &Service,
+    held: &[u16],
+    application: &Application,
+    url: &str,
+) -> Value {
     let asks_for_code = |site: &Site| site.code.is_some() || site.checks_code;
     let passed = service.sites.passed(application);
     json!({
@@ -271,7 +285,7 @@ fn application_status(service: &Service, held: &[u16], application: &Application
         "name": application.display_name,
         "protocol": application.protocol,
         "target": application.target,
-        "url": service.urls.application_url(application),
+        "url": url,
         "invisible": application.site.as_ref().is_some_and(asks_for_code),
         "connected": held.contains(&application.port),
         "called_at": application.called_at,

@@ -16,6 +16,10 @@ pub enum StoreError {
     Damaged(String),
     /// It has a state already, which is not to be lost.
     NotEmpty(String),
+    /// There is no relay's state at that place.
+    Absent(String),
+    /// Another relay runs with the id of this one; where it is.
+    Twin(String),
 }
 
 impl StoreError {
@@ -33,6 +37,12 @@ impl StoreError {
                 "put the tables postern_* back from a backup, or name another database with --store"
             }
             Self::NotEmpty(_) => "name another one, or take that one away first",
+            Self::Absent(_) => {
+                "name a relay's directory, or the store of a fleet that was started once"
+            }
+            Self::Twin(_) => {
+                "the directory of one of them is a copy: remove fleet.id from that, and start it again"
+            }
         }
     }
 }
@@ -44,7 +54,13 @@ impl fmt::Display for StoreError {
             Self::Denied(why) => write!(f, "the store refuses: {why}"),
             Self::Newer(form) => write!(f, "the store has the form {form} of a later version"),
             Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
-            Self::NotEmpty(what) => f.write_str(what),
+            Self::NotEmpty(what) | Self::Absent(what) => f.write_str(what),
+            Self::Twin(at) => {
+                write!(
+                    f,
+                    "another relay of the fleet runs with the id of this one, at {at}"
+                )
+            }
         }
     }
 }

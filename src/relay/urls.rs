@@ -178,13 +178,15 @@ impl PublicUrls {
     pub(super) fn application_url(&self, application: &Application) -> String {
         match &application.site {
             Some(Site { name, .. }) => self.site_url(name),
-            None => {
-                let host = match self.ports {
-                    PublicPorts::At(ip) => ip.to_string(),
-                    PublicPorts::Shared | PublicPorts::Refused => self.external_ip.clone(),
-                };
-                format!("tcp://{}", authority::authority(&host, application.port))
-            }
+            None => port_url(&self.ports_host(), application.port),
+        }
+    }
+
+    /// The host of public ports.
+    pub(super) fn ports_host(&self) -> String {
+        match self.ports {
+            PublicPorts::At(ip) => ip.to_string(),
+            PublicPorts::Shared | PublicPorts::Refused => self.external_ip.clone(),
         }
     }
 
@@ -231,6 +233,11 @@ impl PublicUrls {
             format!("{scheme}://{host}:{}/", self.port)
         }
     }
+}
+
+/// The address of a public port.
+pub(super) fn port_url(host: &str, port: u16) -> String {
+    format!("tcp://{}", authority::authority(host, port))
 }
 
 #[cfg(test)]

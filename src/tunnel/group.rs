@@ -17,6 +17,9 @@ const AWAITED: Duration = Duration::from_secs(60);
 /// The same where none is connected, and visitors find nobody. Default 5 s.
 const AWAITED_ALONE: Duration = Duration::from_secs(5);
 
+/// The longest pause before a relay of a fleet is tried again. Default 5 s: half of that of a tunnel alone.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
 /// Another relay that the same is held at.
 pub struct Alternate {
     /// Where it is.
@@ -102,6 +105,8 @@ impl TunnelGroup {
                 fleet: None,
             });
         };
+        // Of two the other one goes on, and is alone until this one is back.
+        settings.max_retry_interval = settings.max_retry_interval.min(LONGEST_PAUSE);
         let pattern = settings.beside(settings.endpoint.clone(), settings.host_key.clone());
         let now = Instant::now();
         let (joint, ended) = Joint::of(&mut settings, now);

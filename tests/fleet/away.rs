@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use support::database::PASSWORD as STORE_PASSWORD;
 use support::fleet::{Fleet, TOKEN};
-use support::relay::{Relay, body, with};
+use support::relay::{PASSWORD, Relay, body, refusal, with};
 use support::share::Sharing;
 use support::{Home, TIMEOUT, wait_until};
 
@@ -143,8 +143,11 @@ fn a_store_that_was_put_back_from_a_backup_holds_and_that_is_said() {
             format!("CREATE TABLE fleet.kept_{table} AS SELECT * FROM fleet.postern_{table}");
         database.exec(&copy);
     }
-    fleet.relay(0).assign(&call("till"));
+    let till = fleet.relay(0).assign(&call("till"));
     wait_until(TIMEOUT, "it is known", || knows(fleet.relay(1), "till"));
+    let remote = format!("R:0.0.0.0:{}:127.0.0.1:9", till["app"]["resource"]["port"]);
+    let tunnels = [0, 1].map(|at| fleet.relay(at).tunnel("c", PASSWORD, &[&remote]));
+    assert!(tunnels.iter().all(|tunnel| tunnel.wait(TIMEOUT)));
     let put_back = tables.map(|table| {
         let (to, of) = (
             format!("fleet.postern_{table}"),
@@ -157,6 +160,10 @@ fn a_store_that_was_put_back_from_a_backup_holds_and_that_is_said() {
         wait_until(TIMEOUT, "it is forgotten", || !knows(relay, "till"));
         assert!(knows(relay, "shop"));
         assert!(relay.stderr().contains("as from a backup"));
+    }
+    // Its connector learns that too, or would show for ever that it is connected.
+    for tunnel in &tunnels {
+        refusal(tunnel);
     }
     fleet.relay(1).assign(&call("till"));
     wait_until(TIMEOUT, "it is known again", || {

@@ -162,3 +162,13 @@ fn a_visitor_of_a_public_port_has_his_time_too() {
     assert_eq!(relay.wait_end().and_then(|status| status.code()), Some(0));
     assert!(relay.stderr().contains("nothing runs any more"));
 }
+
+/// As when a terminal is closed that it was started in.
+#[test]
+fn a_hangup_is_as_gentle_an_end() {
+    let mut relay = Relay::start(&["--drain", "4"]);
+    let pid = rustix::process::Pid::from_raw(relay.pid() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    assert_eq!(relay.wait_end().and_then(|status| status.code()), Some(0));
+    assert!(relay.stderr().contains("nothing runs any more"));
+}

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use postern::tunnel::client::Status;
 use serde_json::{Value, json};
-use support::database::PASSWORD as STORE_PASSWORD;
+use support::database::{PASSWORD as STORE_PASSWORD, USER};
 use support::fleet::{Fleet, Member, Store, TOKEN};
 use support::galera::Cluster;
+use support::kill_on_drop::KillOnDrop;
 use support::relay::{PASSWORD, Relay, body, refusal, with};
 use support::{Home, TIMEOUT, wait_until};
 
@@ -278,7 +279,13 @@ fn what_is_wrong_with_a_store_is_said_at_the_start() {
     // Without the store the directory is of no use: nothing is begun anew there.
     let (data, home) = (fleet.members[0].data(), Home::new());
     for args in [
-        &["relay", "--data", &data][..],
+        &[
+            "relay",
+            "--data",
+            &data,
+            "--listen=127.0.0.1:0",
+            "--tunnel-listen=127.0.0.1:0",
+        ][..],
         &["relay", "list", "--data", &data],
     ] {
         let said = home.run(args);
@@ -349,4 +356,81 @@ fn each_relay_shows_its_operator_the_whole_fleet() {
     let said = Home::new().run(&["relay", "fleet", "--data", alone.data().to_str().unwrap()]);
     assert_eq!(said.code, Some(1));
     assert!(said.stderr.contains("of no fleet"), "{}", said.stderr);
+}
+
+#[test]
+fn a_relay_that_may_not_write_or_is_there_twice_does_not_start() {
+    let mut fleet = Fleet::start(2, &[]);
+    let database = fleet.database();
+    database.exec(&format!(
+        "CREATE USER onlyreads@'%' IDENTIFIED BY '{STORE_PASSWORD}'; GRANT SELECT ON fleet.* TO onlyreads@'%'"
+    ));
+    let url = fleet.url();
+    let reading = url.replace(&format!("//{USER}@"), "//onlyreads@");
+    assert_ne!(url, reading);
+    let begin = |home: &std::sync::Arc<Home>, url: &str| {
+        let program = KillOnDrop::new(support::postern::binary());
+        let program = program.env("POSTERN_STORE_PASS", STORE_PASSWORD);
+        let ports = ["listen", "tunnel-listen", "peer-listen"];
+        let ports = ports.map(|flag| format!("--{flag}=127.0.0.1:0"));
+        let args: Vec<&str> = ports.iter().map(String::as_str).collect();
+        let more = ["--drain=0", "--enroll-token", TOKEN, "--store", url];
+        Relay::try_start_by(program, home, &[&args[..], &more].concat())
+    };
+    let failed = begin(&std::sync::Arc::new(Home::new()), &reading).map(drop);
+    let said = failed.unwrap_err().stderr;
+    assert!(said.contains("the store refuses"), "{said}");
+    // A copy of a directory, while its relay runs.
+    let copy = std::sync::Arc::new(Home::new());
+    let data = copy.path().join("relay");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let id = std::path::Path::new(&fleet.members[0].data()).join("fleet.id");
+    std::fs::copy(id, data.join("fleet.id")).unwrap();
+    let said = begin(&copy, &url).map(drop).unwrap_err().stderr;
+    let peers = fleet.relay(0).said("Other relays: ");
+    assert!(
+        said.contains("with the id of this one") && said.contains(peers.trim()),
+        "{said}"
+    );
+    assert!(said.contains("remove fleet.id"), "{said}");
+    assert_eq!(fleet.relay(0).client().get("/health").status(), 200);
+    // One that has ended, however that was, gives its place.
+    fleet.members[0].kill();
+    let moved = begin(&copy, &url).map_err(|failed| failed.stderr);
+    assert_eq!(moved.unwrap().client().get("/health").json()["store"], "ok");
+}
+
+#[test]
+fn the_password_of_the_store_may_be_another_one_while_relays_run() {
+    let fleet = Fleet::start(1, &[]);
+    let database = fleet.database();
+    database
+        .exec("CREATE USER rotated@'%' IDENTIFIED BY 'first'; GRANT ALL ON fleet.* TO rotated@'%'");
+    let home = std::sync::Arc::new(Home::new());
+    let path = home.path().join("store-password");
+    std::fs::write(&path, "first\n").unwrap();
+    let url = fleet.url().replace(&format!("//{USER}@"), "//rotated@");
+    let program = KillOnDrop::new(support::postern::binary());
+    let program = program.env("POSTERN_STORE_PASS_FILE", path.to_str().unwrap());
+    let ports = ["listen", "tunnel-listen", "peer-listen"];
+    let ports = ports.map(|flag| format!("--{flag}=127.0.0.1:0"));
+    let args: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let more = ["--drain=0", "--enroll-token", TOKEN, "--store", &url];
+    let relay = Relay::try_start_by(program, &home, &[&args[..], &more].concat()).unwrap();
+    let end_all = || {
+        let ids =
+            database.column("SELECT id FROM information_schema.processlist WHERE user = 'rotated'");
+        for id in ids {
+            database.exec(&format!("KILL {id}"));
+        }
+    };
+    let store = || relay.client().get("/health").json()["store"].clone();
+    database.exec("ALTER USER rotated@'%' IDENTIFIED BY 'second'");
+    end_all();
+    wait_until(TIMEOUT, "that it is refused", || store() == "away");
+    std::fs::write(&path, "second\n").unwrap();
+    wait_until(TIMEOUT, "that the new one is read", || store() == "ok");
+    relay.assign(&call("c", "shop"));
+    assert!(!relay.stderr().contains("second") && !relay.stderr().contains("first"));
 }

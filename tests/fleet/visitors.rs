@@ -544,3 +544,29 @@ fn the_operators_page_is_that_of_any_relay_and_stays_with_it() {
         get(&mut client, "/api/status", &cookies[0]).status() == 200
     });
 }
+
+/// The balancer has a relay back sooner than connectors that gave it up for a while: the next one that ends waits for them.
+#[test]
+fn a_relay_that_ends_waits_for_connectors_that_have_no_other_one() {
+    let mut fleet = Fleet::start(2, &["--drain", "30"]);
+    let front = fleet.front();
+    let (_shared, sites) = share(&fleet, front.address, 3);
+    let visitors = Visitors::start(20, front.address, &sites);
+    visitors.go_on();
+    fleet.members[0].kill();
+    let gone = Instant::now();
+    wait_until(TIMEOUT, "pauses as long as they get", || {
+        gone.elapsed() > Duration::from_secs(8)
+    });
+    fleet.members[0].begin();
+    fleet.wait_linked();
+    wait_until(TIMEOUT, "the balancer has it back", || {
+        served(fleet.relay(0)) > 0
+    });
+    let mut relay = fleet.members[1].relay.take().unwrap();
+    assert_eq!(relay.stop().and_then(|status| status.code()), Some(0));
+    drop(relay);
+    visitors.go_on();
+    let met = visitors.end("one was gone for a while, and the other one ended as it was back");
+    assert_eq!(met.broken.load(Ordering::SeqCst), 0);
+}

@@ -115,6 +115,9 @@ impl Failure {
             Self::Status { status: 403, .. } => {
                 "give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
             }
+            Self::Status { status: 503, .. } => {
+                "connect again in a while, or ask who runs the server"
+            }
             Self::Status { .. } | Self::Refused { .. } => {
                 "check the application and the server's URL, or ask who runs the server"
             }

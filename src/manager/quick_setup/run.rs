@@ -23,6 +23,9 @@ const STACK: usize = 512 * 1024;
 /// Calls alive at once, those included that nobody waits for any more: three times the connections that there can be.
 const MAX_CALLS: usize = 300;
 
+/// The longest pause after a 503, whatever it asks for. Default 10 s: the next attempt tells.
+const MAX_BUSY: Duration = Duration::from_secs(10);
+
 /// Calls alive.
 static CALLS: LazyLock<Permits> = LazyLock::new(Permits::default);
 
@@ -137,6 +140,11 @@ fn next(pace: Pace, attempt: u32, outcome: Outcome) -> Next {
             let pause = asked.unwrap_or_default().max(pace.second * attempt * 3);
             Next::Pause(pause, "the server asks for fewer calls (429)".to_owned())
         }
+        Outcome::Busy(_, said) if last => failed(Failure::Status { status: 503, said }),
+        Outcome::Busy(asked, said) => {
+            let pause = asked.unwrap_or_default().min(MAX_BUSY);
+            Next::Pause(pause.max(pace.second * attempt), format!("503: {said}"))
+        }
         Outcome::Passing(reason) if last => failed(Failure::Unreachable {
             reason,
             attempts: attempt,
@@ -153,6 +161,8 @@ enum Outcome {
     Unauthorized(String),
     /// 429, and the wait that was asked for.
     TooMany(Option<Duration>),
+    /// 503 with a time after which it may be otherwise, and what was said.
+    Busy(Option<Duration>, String),
     /// The end of the stream, a timeout, a refused connection.
     Passing(String),
     /// Anything else.
@@ -223,6 +233,7 @@ fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
         },
         401 => Outcome::Unauthorized(said()),
         429 => Outcome::TooMany(reply.retry_after),
+        503 if reply.retry_after.is_some() => Outcome::Busy(reply.retry_after, said()),
         status => Outcome::Failed(Failure::Status {
             status,
             said: said(),

@@ -171,6 +171,15 @@ impl Links {
     }
 
     fn dial(&self, id: &str, member: &Member) -> Result<Tunnel, String> {
+        if !member.url.is_empty() && member.url != self.own.url {
+            log::warn!(
+                "the relay {id} ({}) is reached at {} and this one at {}: give all relays of a fleet the same --domain and \
+                 --public-url, or sites have other addresses at each",
+                member.peer,
+                member.url,
+                self.own.url
+            );
+        }
         let endpoint = Endpoint::parse(&format!("http://{}/", member.peer))?;
         let remote = Remote {
             local_host: "0.0.0.0".to_owned(),
@@ -188,7 +197,8 @@ impl Links {
             let _count = Counted::new(&served);
             hop::serve(relay, &opener);
         }));
-        let (of_up, of_down) = (id.to_owned(), id.to_owned());
+        let named = format!("{id} ({})", member.peer);
+        let (of_up, of_down) = (named.clone(), named);
         settings.on_connected = Some(Box::new(move || {
             log::info!("the relay {of_up} is linked");
         }));
@@ -366,6 +376,19 @@ impl Links {
         FleetOverview(std::iter::once(own).chain(others).collect())
     }
 
+    /// Connectors of those that `dials_two` means which have a tunnel here and at no other relay that is linked.
+    pub(in crate::relay) fn only_here(&self, dials_two: impl Fn(&str) -> bool) -> usize {
+        let overview = self.overview();
+        if !overview.has_linked() {
+            return 0;
+        }
+        let held = self.of_connectors.all_held();
+        let alone = held.keys().filter(|name| dials_two(name));
+        alone
+            .filter(|name| overview.relays_of(name).len() < 2)
+            .count()
+    }
+
     fn held_at(&self, id: &str, within: Duration) -> Option<Held> {
         if self.silent.lock().get(id).is_some_and(is_recent) {
             return None;
@@ -394,9 +417,9 @@ impl Links {
         self.served.load(Ordering::Relaxed)
     }
 
-    /// Where other relays dial.
-    pub(in crate::relay) fn address(&self) -> SocketAddr {
-        self.server.address()
+    /// Where other relays dial: as they are told, and as it listens.
+    pub(in crate::relay) fn address(&self) -> (&str, SocketAddr) {
+        (&self.own.peer, self.server.address())
     }
 
     /// Ends them all.

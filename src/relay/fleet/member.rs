@@ -24,6 +24,12 @@ pub(in crate::relay) struct Member {
     /// Which version it runs; empty of one that does not say.
     #[serde(default)]
     pub(in crate::relay) version: String,
+    /// Its public URL.
+    #[serde(default)]
+    pub(in crate::relay) url: String,
+    /// The host of public ports there.
+    #[serde(default)]
+    pub(in crate::relay) ports_at: String,
 }
 
 /// One relay, as it was seen last.

@@ -24,7 +24,7 @@ mod watch;
 mod whole;
 
 pub use options::Options;
-pub use store::{InvalidStoreUrl, StoreUrl};
+pub use store::{InvalidStoreUrl, StorePassword, StoreUrl};
 pub use whole::{Place, copy};
 
 pub(super) use links::{LinkSettings, Links};
@@ -32,4 +32,4 @@ pub(super) use member::Member;
 pub(super) use member_id::is_member;
 pub(super) use overview::{FleetOverview, Held};
 pub(super) use shared_state::{Opened, Watching};
-pub(super) use watch::{Looks, Watch, Watched};
+pub(super) use watch::{Looks, Watch, WatchError, Watched};

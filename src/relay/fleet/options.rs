@@ -3,16 +3,14 @@
 use std::fmt;
 use std::net::TcpListener;
 
-use zeroize::Zeroizing;
-
-use super::store::StoreUrl;
+use super::store::{StorePassword, StoreUrl};
 
 /// What a relay of a fleet is started with.
 pub struct Options {
     /// Where the state is.
     pub store: StoreUrl,
-    /// Of the account there; empty for one without.
-    pub password: Zeroizing<String>,
+    /// Of the account there.
+    pub password: StorePassword,
     /// Where the other relays of the fleet link themselves.
     pub peer_listener: TcpListener,
 }

@@ -36,6 +36,21 @@ pub(super) struct Peer {
 pub(in crate::relay) struct FleetOverview(pub(super) Vec<Peer>);
 
 impl FleetOverview {
+    /// Whether there is another relay.
+    pub(super) fn has_linked(&self) -> bool {
+        self.0.iter().any(|peer| peer.state == PeerState::Linked)
+    }
+
+    /// The host of a public port that a connector holds, at the first relay that has it.
+    pub(in crate::relay) fn ports_host(&self, connector: &str, port: u16) -> Option<&str> {
+        let holds = |peer: &&Peer| {
+            let held = peer.held.as_ref().and_then(|held| held.get(connector));
+            held.is_some_and(|ports| ports.contains(&port))
+        };
+        let host = self.0.iter().find(holds)?.member.ports_at.as_str();
+        Some(host).filter(|host| !host.is_empty())
+    }
+
     /// The relays that a connector has tunnels at.
     pub(in crate::relay) fn relays_of(&self, connector: &str) -> Vec<&str> {
         let holds = |peer: &&Peer| {

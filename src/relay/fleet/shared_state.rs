@@ -126,7 +126,7 @@ impl Keep for SharedState {
         if state.number < self.saved.number {
             log::warn!(
                 "the store has an earlier state than before, as from a backup: it holds from here on, and what was changed \
-                 after it is lost"
+                 after it is lost, revocations among it: see 'postern relay list'"
             );
         }
         self.saved = Arc::new(state);

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use super::member::Member;
 use super::presence::Presence;
 use super::shared_state::{Opened, Watching};
 use super::store::{MemberRow, Session};
@@ -95,15 +96,21 @@ impl Looks {
     }
 }
 
+/// Why a watch does not begin.
+pub(in crate::relay) enum WatchError {
+    Store(StoreError),
+    Thread(io::Error),
+}
+
 impl Watch {
-    /// Begins.
+    /// Says that the relay is there, and begins: one that may not say it is of no use to anybody.
     pub(in crate::relay) fn start(
         looks: &Looks,
         Watching { id, session }: Watching,
         watched: Watched,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, WatchError> {
         let of_thread = looks.clone();
-        let watcher = Watcher {
+        let mut watcher = Watcher {
             session,
             row: MemberRow {
                 id,
@@ -115,10 +122,13 @@ impl Watch {
             is_told: false,
             watched,
         };
+        watcher.await_twin().map_err(WatchError::Store)?;
+        watcher.look(true).map_err(WatchError::Store)?;
         let thread = thread::Builder::new()
             .name("fleet-watch".into())
             .stack_size(STACK)
-            .spawn(move || watcher.run(&of_thread))?;
+            .spawn(move || watcher.run(&of_thread))
+            .map_err(WatchError::Thread)?;
         Ok(Self {
             looks: looks.clone(),
             thread: Some(thread),
@@ -182,6 +192,40 @@ impl Watcher {
         {
             log::debug!("the store does not know that this relay ends: {error}");
         }
+    }
+
+    /// Who runs already keeps its id: another relay that has it, at other addresses, is given the time to show that it lives.
+    fn await_twin(&mut self) -> Result<(), StoreError> {
+        let own = (self.watched.body)();
+        let mut find = || {
+            let rows = self.session.members()?;
+            Ok(rows.into_iter().find(|row| row.id == self.row.id))
+        };
+        let Some(before) = find()?.filter(|row| row.body != own) else {
+            return Ok(());
+        };
+        let until = Instant::now() + BEAT + 2 * PAUSE;
+        log::info!(
+            "the store knows a relay with the id of this one at other addresses: whether it lives shows within {:?}",
+            BEAT
+        );
+        while Instant::now() < until {
+            thread::sleep(PAUSE);
+            match find()? {
+                Some(row) if row.beat == before.beat => {}
+                Some(row) => {
+                    let member = serde_json::from_str::<Member>(&row.body);
+                    let at = member.map_or_else(
+                        |_| "an address that it does not say".to_owned(),
+                        |it| it.peer,
+                    );
+                    return Err(StoreError::Twin(at));
+                }
+                // It has ended.
+                None => break,
+            }
+        }
+        Ok(())
     }
 
     /// Two machines that were made of one image are one relay to the others, and reach each other never.

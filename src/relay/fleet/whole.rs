@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use zeroize::Zeroizing;
-
 use super::member_id::is_member;
-use super::store::{Commit, Committed, Session, StoreUrl};
+use super::store::{Commit, Committed, Session, StorePassword, StoreUrl};
 use crate::relay::state::RelayState;
 use crate::relay::state_store::{self, Error, StateStore};
 use crate::relay::store_error::StoreError;
@@ -16,7 +14,7 @@ pub enum Place {
     /// A relay's directory, on which none runs.
     Directory(DataDir),
     /// A store, with the account's password.
-    Store(StoreUrl, Zeroizing<String>),
+    Store(StoreUrl, StorePassword),
 }
 
 impl fmt::Display for Place {
@@ -47,7 +45,7 @@ pub fn copy(from: &Place, to: &Place) -> Result<[usize; 3], Error> {
 }
 
 fn read(from: &Place) -> Result<RelayState, Error> {
-    let nothing = || StoreError::Damaged(format!("there is no relay's state in {from}"));
+    let nothing = || StoreError::Absent(format!("there is no relay's state in {from}"));
     match from {
         Place::Directory(data) => Ok(state_store::peek(data)?.ok_or_else(nothing)?),
         Place::Store(url, password) => Ok(Session::new(url.clone(), password.clone()).whole()?),

@@ -28,6 +28,7 @@ use crate::relay::{self, KEEP_FIGURES_EVERY, PublicPorts, Running};
 use crate::store::RunDir;
 use settings::Settings;
 use state_dir::{claim, of_store};
+use store::FleetSettings;
 
 /// Serves until a signal, or looks after connectors.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -123,6 +124,16 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     if settings.has_ports_where_connectors_dial() {
         log::warn!(
             "--port-listen is --external-ip: where sites' names lead to that address too, name another one"
+        );
+    }
+    if let Some(path) = settings
+        .fleet
+        .as_ref()
+        .and_then(FleetSettings::open_password_file)
+    {
+        log::warn!(
+            "every user of this machine can read the store's password: chmod o-r {}",
+            path.display()
         );
     }
     let run_dir = RunDir::create(Some(&settings.data)).map_err(|error| of_store(&error))?;
@@ -232,9 +243,15 @@ fn announcement(running: &Running) -> String {
     });
     let store = running.store.as_ref();
     let peers = running.peer_address();
-    let store = store.zip(peers).map_or(String::new(), |(at, peers)| {
-        format!("Store: {at}\nOther relays: {peers}\n")
-    });
+    let store = store
+        .zip(peers)
+        .map_or(String::new(), |(at, (told, peers))| {
+            let listens = match peers.to_string() {
+                same if same == told => String::new(),
+                peers => format!(" (listening on {peers})"),
+            };
+            format!("Store: {at}\nOther relays: {told}{listens}\n")
+        });
     format!(
         "Relay: {url}\n{store}Sites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{metrics}{token}Status page: {url}auth?code={}\n",
         running.site_url("NAME"),

@@ -1,8 +1,9 @@
 //! The store that relays share: where it is, its password, and a state that is moved there or back.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use zeroize::Zeroizing;
 
@@ -14,22 +15,29 @@ use crate::cli::args::table::relay::{COMMAND, COPY_STORE, PEER_LISTEN, STORE};
 use crate::cli::args::values::{STORE_PASS_FILE_VARIABLE, STORE_PASS_VARIABLE, environment};
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
-use crate::relay::fleet::{Options, Place, StoreUrl, copy};
+use crate::relay::fleet::{Options, Place, StorePassword, StoreUrl, copy};
 use crate::store::{DataDir, Instance};
 
 /// Where other relays link themselves: beside the tunnel server's port.
 const DEFAULT_PEER_PORT: u16 = 62889;
-/// Bytes of a file with the password, at most.
-const PASSWORD_CAP: u64 = 4096;
 
 /// What the flags say of a fleet.
 pub(super) struct FleetSettings {
     store: StoreUrl,
-    password: Zeroizing<String>,
+    password: StorePassword,
     pub(super) peer_listen: SocketAddr,
 }
 
 impl FleetSettings {
+    /// The file with the password, where every user of this machine can read it.
+    pub(super) fn open_password_file(&self) -> Option<&Path> {
+        let StorePassword::File(path) = &self.password else {
+            return None;
+        };
+        let is_open = std::fs::metadata(path).is_ok_and(|found| found.mode() & 0o004 != 0);
+        is_open.then_some(path)
+    }
+
     pub(super) fn options(self, peer_listener: TcpListener) -> Options {
         Options {
             store: self.store,
@@ -71,11 +79,11 @@ pub(super) fn settings(
     }))
 }
 
-/// Of the account, from the environment; empty where nothing is said.
-fn password() -> Result<Zeroizing<String>, Failure> {
+/// Of the account, from the environment; empty where nothing is said. That a file can be read shows here.
+fn password() -> Result<StorePassword, Failure> {
     let given = environment(STORE_PASS_VARIABLE).map(Zeroizing::new);
     let Some(path) = environment(STORE_PASS_FILE_VARIABLE) else {
-        return Ok(given.unwrap_or_default());
+        return Ok(StorePassword::Given(given.unwrap_or_default()));
     };
     if given.is_some() {
         return Err(Failure::usage(format!(
@@ -83,16 +91,13 @@ fn password() -> Result<Zeroizing<String>, Failure> {
         ))
         .hint("leave one of them away"));
     }
-    let mut read = Zeroizing::new(String::new());
-    File::open(&path)
-        .and_then(|file| file.take(PASSWORD_CAP).read_to_string(&mut read))
-        .map_err(|error| {
-            Failure::operation(format!("{STORE_PASS_FILE_VARIABLE}: {path}: {error}"))
-                .hint("name a file that this user can read, with the password alone in it")
-        })?;
-    let password = read.strip_suffix('\n').unwrap_or(&read);
-    let password = password.strip_suffix('\r').unwrap_or(password);
-    Ok(Zeroizing::new(password.to_owned()))
+    let refuse = |error: io::Error| {
+        Failure::operation(format!("{STORE_PASS_FILE_VARIABLE}: {path}: {error}"))
+            .hint("name a file that this user can read, with the password alone in it")
+    };
+    let password = StorePassword::File(path.clone().into());
+    password.read().map_err(refuse)?;
+    Ok(password)
 }
 
 /// Copies a state from a directory or store to an empty one.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, LocalInfileHandler, OptsBuilder, SslOpts};
-use zeroize::Zeroizing;
 
+use super::password::StorePassword;
 use super::server_error::{Trouble, is_unknown_variable};
 use super::url::StoreUrl;
 use crate::net::{authority, trust_store};
@@ -23,9 +23,12 @@ const KEEP_ALIVE: u32 = 10_000;
 /// Signs in at a host of the store, by its place in the list.
 pub(super) fn dial(
     url: &StoreUrl,
-    password: &Zeroizing<String>,
+    password: &StorePassword,
     (host, port): &(String, u16),
 ) -> Result<Conn, Trouble> {
+    let password = password.read();
+    let password =
+        password.map_err(|error| Trouble::Denied(format!("its password is not read: {error}")))?;
     let is_private = authority::is_loopback(host);
     let refuse_files = LocalInfileHandler::new(|_, _| Err(std::io::Error::other("refused")));
     let builder = OptsBuilder::new()

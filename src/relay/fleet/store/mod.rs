@@ -14,6 +14,7 @@
 mod commit;
 mod dial;
 mod members;
+mod password;
 mod read;
 mod schema;
 mod server_error;
@@ -22,6 +23,7 @@ mod url;
 
 pub(super) use commit::{Commit, Committed};
 pub(in crate::relay) use members::MemberRow;
+pub use password::StorePassword;
 pub(super) use read::News;
 pub(super) use session::Session;
 pub use url::{InvalidStoreUrl, StoreUrl};

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use mysql::Conn;
-use zeroize::Zeroizing;
 
 use super::dial::dial;
+use super::password::StorePassword;
 use super::schema;
 use super::server_error::Trouble;
 use super::url::StoreUrl;
@@ -23,10 +23,12 @@ const ROUND: Duration = Duration::from_millis(100);
 /// One connection to the store at a time.
 pub(in crate::relay::fleet) struct Session {
     url: StoreUrl,
-    password: Zeroizing<String>,
+    password: StorePassword,
     conn: Option<Conn>,
     /// Servers that were dialled or given up so far.
     turn: usize,
+    /// The same when it was last said which one is asked.
+    told: usize,
     /// Whether tables that are missing are made.
     makes: bool,
     /// SHA-256 of the secret of the fleet whose state is asked for, hexadecimal; none before that is known.
@@ -35,19 +37,20 @@ pub(in crate::relay::fleet) struct Session {
 
 impl Session {
     /// Nothing is dialled before something is asked.
-    pub(in crate::relay::fleet) fn new(url: StoreUrl, password: Zeroizing<String>) -> Self {
+    pub(in crate::relay::fleet) fn new(url: StoreUrl, password: StorePassword) -> Self {
         Self {
             url,
             password,
             conn: None,
             turn: 0,
+            told: 0,
             makes: false,
             fleet: None,
         }
     }
 
     /// The same, which makes the tables where they are missing.
-    pub(in crate::relay::fleet) fn making(url: StoreUrl, password: Zeroizing<String>) -> Self {
+    pub(in crate::relay::fleet) fn making(url: StoreUrl, password: StorePassword) -> Self {
         Self {
             makes: true,
             ..Self::new(url, password)
@@ -70,7 +73,10 @@ impl Session {
         let until = Instant::now() + WITHIN;
         loop {
             let why = match self.try_once(&mut ask) {
-                Ok(answer) => return answer,
+                Ok(answer) => {
+                    self.say_where();
+                    return answer;
+                }
                 Err(Trouble::Denied(why)) => {
                     self.conn = None;
                     return Err(StoreError::Denied(format!("{}: {why}", self.place())));
@@ -122,6 +128,15 @@ impl Session {
             }
         };
         ask(conn).map(Ok)
+    }
+
+    /// Said where it is another server than before.
+    fn say_where(&mut self) {
+        let servers = self.url.hosts.len();
+        if self.told % servers != self.turn % servers {
+            log::info!("the store is asked at {}", self.place());
+        }
+        self.told = self.turn;
     }
 
     /// The server that is asked.
