@@ -298,18 +298,29 @@ impl Service {
         let mut writer = self.store.writer();
         let ((api_port, before, assigned), _) =
             writer.update_saving(|state| -> Result<_, SetupError> {
-                state.sweep(&self.cutoff());
-                let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
-                let before = allocator::before(state, request).cloned();
-                let assigned = allocator::assign(state, request, code.clone(), &around)?;
-                let saving = match &before {
-                    Some(before) if before.is_repeated_by(&assigned) => Saving::Later,
-                    // A known application is served again though nothing can be saved.
-                    Some(before) if before.is_confirmed_by(&assigned) => Saving::Should,
-                    _ => Saving::Must,
+                let assign = |state: &mut RelayState| -> Result<_, SetupError> {
+                    let api_port = enrolled(state, request, (admission, password.as_ref()), &now)?;
+                    let before = allocator::before(state, request).cloned();
+                    let assigned = allocator::assign(state, request, code.clone(), &around)?;
+                    let saving = match &before {
+                        Some(before) if before.is_repeated_by(&assigned) => Saving::Later,
+                        // A known application is served again though nothing can be saved.
+                        Some(before) if before.is_confirmed_by(&assigned) => Saving::Should,
+                        _ => Saving::Must,
+                    };
+                    let before = before.map(|before| before.port);
+                    Ok(((api_port, before, assigned), saving))
                 };
-                let before = before.map(|before| before.port);
-                Ok(((api_port, before, assigned), saving))
+                // What is over is given away with a change that is saved, and with no other: nobody would hear of it.
+                let mut as_it_is = state.clone();
+                if let Ok((outcome, saving)) = assign(&mut as_it_is)
+                    && saving != Saving::Must
+                {
+                    *state = as_it_is;
+                    return Ok((outcome, saving));
+                }
+                state.sweep(&self.cutoff());
+                assign(state)
             })?;
         if let Some(opener) = self.opener.get() {
             // Nobody knows any more that the connector's tunnel still listens there.

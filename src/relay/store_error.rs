@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::sqlweb::catch_panic::Panicked;
+
 /// Why the shared store does not do what is asked of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -66,3 +68,9 @@ impl fmt::Display for StoreError {
 }
 
 impl std::error::Error for StoreError {}
+
+impl From<Panicked> for StoreError {
+    fn from(_: Panicked) -> Self {
+        Self::Away("what was asked of it broke off: this is a fault of the program".into())
+    }
+}

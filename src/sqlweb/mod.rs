@@ -19,7 +19,7 @@ pub mod gate;
 mod api;
 mod auth;
 mod catalogue;
-mod catch_panic;
+pub(crate) mod catch_panic;
 mod conn;
 mod dump;
 mod edit;

@@ -434,3 +434,136 @@ fn the_password_of_the_store_may_be_another_one_while_relays_run() {
     relay.assign(&call("c", "shop"));
     assert!(!relay.stderr().contains("second") && !relay.stderr().contains("first"));
 }
+
+/// A relay that does not reach the store lets in whom it knows, but for those of whom another relay says that they are out.
+#[test]
+fn who_is_turned_out_is_out_too_where_the_store_is_not_reached() {
+    let fleet = Fleet::start(2, &[]);
+    let (one, cut) = (fleet.relay(0), fleet.relay(1));
+    let shop = cut.assign(&call("c", "shop"));
+    let stays = cut.assign(&call("d", "stays"));
+    let remote = |answer: &Value| format!("R:0.0.0.0:{}:127.0.0.1:9", port(answer));
+    let tunnel = cut.tunnel("c", PASSWORD, &[&remote(&shop)]);
+    let other = cut.tunnel("d", PASSWORD, &[&remote(&stays)]);
+    assert!(tunnel.wait(TIMEOUT) && other.wait(TIMEOUT));
+    fleet.members[1].cut_off();
+    fleet.wait_store(1, "away");
+    wait_until(TIMEOUT, "it knows of the connector", || {
+        one.visit("shop", "/").status() != 404
+    });
+    let revoked = one.operators("DELETE", "/api/connectors/c", b"").data();
+    assert_eq!(
+        (&revoked["saved"], &revoked["untold"]),
+        (&json!(true), &json!([]))
+    );
+    refusal(&tunnel);
+    let again = cut.tunnel("c", PASSWORD, &[&remote(&shop)]);
+    refusal(&again);
+    assert_eq!(cut.call(&call("c", "shop")).status(), 403);
+    assert_ne!(cut.visit("shop", "/").status(), 502, "its site is nobody's");
+    // Nobody else is.
+    assert_eq!(other.snapshot().status, Status::Connected);
+    assert_eq!(cut.call(&call("d", "stays")).status(), 200);
+    fleet.members[1].heal();
+    fleet.wait_store(1, "ok");
+    assert_eq!(cut.call(&call("c", "shop")).status(), 403);
+    let back = cut.operators("DELETE", "/api/revoked/c", b"");
+    assert_eq!(back.data()["restored"], true);
+    one.assign(&call("c", "shop"));
+    // One that is not there cannot be told, and that is said.
+    fleet.members[1].cut_off();
+    let pid = rustix::process::Pid::from_raw(cut.pid() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let revoked = one.operators("DELETE", "/api/connectors/c", b"").data();
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    assert_eq!(revoked["saved"], true);
+    assert_eq!(revoked["untold"].as_array().unwrap().len(), 1);
+}
+
+/// What somebody had is kept for him for 30 days. When that is over, a known application that only calls again gives it
+/// away at no relay, as nobody else would hear of that.
+#[test]
+fn what_is_given_away_in_the_end_is_free_at_all_relays() {
+    let fleet = Fleet::start(2, &[]);
+    let (one, other) = (fleet.relay(0), fleet.relay(1));
+    one.assign(&call("c", "shop"));
+    one.assign(&call("gone", "wanted"));
+    other.assign(&call("c", "shop"));
+    one.operators("DELETE", "/api/connectors/gone", b"");
+    let database = fleet.database();
+    let invite = one.operators("POST", "/api/invites", br#"{"uses": 10}"#);
+    let token = json!({"enroll_token": invite.data()["token"]});
+    let rest = "UPDATE fleet.postern_rest SET body = REGEXP_REPLACE(body, '\"(at|since)\":\"20[0-9][0-9]-', '\"\\\\1\":\"2001-')";
+    database.exec(&format!(
+        "{rest}; UPDATE fleet.postern_fleet SET number = number + 1"
+    ));
+    for relay in [one, other] {
+        wait_until(TIMEOUT, "that it is long ago", || {
+            let invites = relay.operators("GET", "/api/invites", b"");
+            invites.text().contains("\"at\":\"2001-")
+        });
+        assert_eq!(relay.call(&call("c", "shop")).status(), 200);
+    }
+    // Each relay has heard a call that changes nothing; now somebody takes what is free.
+    for (relay, name) in [(one, "new-one"), (other, "new-other")] {
+        let wish = json!({"site_name": format!("of-{name}")});
+        let new = with(with(call(name, "fresh"), wish), token.clone());
+        let answer = relay.call(&new);
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+    }
+    let taken = one.call(&with(
+        call("new-one", "second"),
+        json!({"site_name": "wanted"}),
+    ));
+    assert!(
+        taken.text().contains("//wanted.localhost"),
+        "{}",
+        taken.text()
+    );
+}
+
+/// As an earlier version left them: they are of nobody, and in nobody's way.
+#[test]
+fn names_and_ports_of_nobody_are_found_and_free_again() {
+    let fleet = Fleet::start(2, &[]);
+    let (one, other) = (fleet.relay(0), fleet.relay(1));
+    one.assign(&call("c", "shop"));
+    let orphans: Vec<String> = (30_000..30_020)
+        .map(|port| format!("({port}, 'nobody')"))
+        .collect();
+    fleet.database().exec(&format!(
+        "INSERT IGNORE INTO fleet.postern_ports (port, connector) VALUES {}; \
+         INSERT INTO fleet.postern_sites (name, connector) VALUES ('till', 'nobody')",
+        orphans.join(",")
+    ));
+    let till = other.assign(&call("c", "till"));
+    assert!(
+        till["app"]["site_url"]
+            .as_str()
+            .unwrap()
+            .contains("//till.localhost")
+    );
+    one.assign(&call("d", "second"));
+    assert!(other.stderr().contains("of nobody"));
+}
+
+/// The driver panics over what it does not expect: that ends no thread of ours.
+#[test]
+fn a_row_that_is_none_makes_the_store_away_until_it_is_gone() {
+    let fleet = Fleet::start(2, &[]);
+    fleet.relay(0).assign(&call("c", "shop"));
+    fleet
+        .database()
+        .exec("INSERT INTO fleet.postern_relays (id, beat, body) VALUES (0xff, 1, '{}')");
+    for at in [0, 1] {
+        fleet.wait_store(at, "away");
+    }
+    assert_eq!(fleet.relay(1).call(&call("c", "shop")).status(), 200);
+    fleet
+        .database()
+        .exec("DELETE FROM fleet.postern_relays WHERE id = 0xff");
+    for at in [0, 1] {
+        fleet.wait_store(at, "ok");
+    }
+    fleet.relay(1).assign(&call("c", "till"));
+}

@@ -2,24 +2,50 @@
 //! back.
 
 use std::mem::discriminant;
+use std::time::{Duration, Instant};
 
 use crate::relay::store_error::StoreError;
 use crate::sync::Mutex;
 
+/// Time without any answer after which the store is not there, whatever the last one was. Default 15 s: more than a
+/// question takes at most.
+const SILENT: Duration = Duration::from_secs(15);
+
 /// Whether the store is there.
-#[derive(Debug, Default)]
-pub(super) struct Presence(Mutex<Option<StoreError>>);
+#[derive(Debug)]
+pub(super) struct Presence(Mutex<Last>);
+
+/// What was found last, and when.
+#[derive(Debug)]
+struct Last {
+    error: Option<StoreError>,
+    at: Instant,
+}
+
+impl Default for Presence {
+    fn default() -> Self {
+        let at = Instant::now();
+        Self(Mutex::new(Last { error: None, at }))
+    }
+}
 
 impl Presence {
     /// Why it is away.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        self.0.lock().clone().map_or(Ok(()), Err)
+        let last = self.0.lock();
+        if last.at.elapsed() >= SILENT && last.error.is_none() {
+            return Err(StoreError::Away("it answers nothing".into()));
+        }
+        last.error.clone().map_or(Ok(()), Err)
     }
 
     /// What came of a question; said once, again where it is of another kind, and when it is over.
     pub(super) fn note<T>(&self, outcome: &Result<T, StoreError>) {
         let now = outcome.as_ref().err().cloned();
-        let before = std::mem::replace(&mut *self.0.lock(), now);
+        let mut last = self.0.lock();
+        last.at = Instant::now();
+        let before = std::mem::replace(&mut last.error, now);
+        drop(last);
         match (before, outcome) {
             (before, Err(error))
                 if before.as_ref().map(discriminant) != Some(discriminant(error)) =>

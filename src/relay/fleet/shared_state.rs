@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::member_id::{self, is_member};
 use super::options::Options;
 use super::presence::Presence;
-use super::store::{Commit, Committed, News, Session};
+use super::store::{Commit, Committed, News, Session, Taken};
 use crate::relay::journal::{Keep, SaveError};
 use crate::relay::state::RelayState;
 use crate::relay::state_store::{self, Error};
@@ -20,6 +20,26 @@ pub(in crate::relay) struct SharedState {
     /// What stands there, but for what was passed.
     saved: Arc<RelayState>,
     presence: Arc<Presence>,
+    /// What stands there in truth, where that was found to be something else.
+    other: Option<Box<RelayState>>,
+}
+
+impl SharedState {
+    /// A name or a port is taken that nobody has in the state that this one knows.
+    fn free(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        match self.session.whose(commit)? {
+            Taken::Outdated => Ok(Committed::Outdated),
+            // One that is taken again now is somebody's.
+            Taken::Freed => self.session.commit(commit),
+            Taken::Other(state) => {
+                log::error!(
+                    "the store has another state than this relay, with the same number: it is read anew"
+                );
+                self.other = Some(state);
+                Ok(Committed::Outdated)
+            }
+        }
+    }
 }
 
 /// What a relay of a fleet begins with.
@@ -56,6 +76,7 @@ impl Opened {
                 session: making,
                 saved: Arc::new(state.clone()),
                 presence: Arc::clone(&presence),
+                other: None,
             },
             state,
             secret,
@@ -93,14 +114,18 @@ fn check_files(home: &DataDir, state: &RelayState) -> Result<(), Error> {
 impl Keep for SharedState {
     fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError> {
         self.presence.check()?;
-        let committed = self.session.commit(&Commit::new(&self.saved, state));
+        let commit = Commit::new(&self.saved, state);
+        let mut committed = self.session.commit(&commit);
+        if committed == Ok(Committed::Taken) {
+            committed = self.free(&commit);
+        }
         self.presence.note(&committed);
         match committed? {
             Committed::Done => {
                 self.saved = Arc::clone(state);
                 Ok(())
             }
-            Committed::Outdated => Err(SaveError::Outdated),
+            Committed::Outdated | Committed::Taken => Err(SaveError::Outdated),
         }
     }
 
@@ -110,6 +135,10 @@ impl Keep for SharedState {
 
     fn news(&mut self) -> Result<Option<Arc<RelayState>>, StoreError> {
         self.presence.check()?;
+        if let Some(other) = self.other.take() {
+            self.saved = Arc::new(*other);
+            return Ok(Some(Arc::clone(&self.saved)));
+        }
         let news = self.session.news(self.saved.number);
         self.presence.note(&news);
         let state = match news? {

@@ -10,6 +10,7 @@ use super::presence::Presence;
 use super::shared_state::{Opened, Watching};
 use super::store::{MemberRow, Session};
 use crate::relay::store_error::StoreError;
+use crate::sqlweb::catch_panic::catch_panic;
 use crate::store::random;
 use crate::sync::{Condvar, Mutex};
 
@@ -166,7 +167,7 @@ impl Watcher {
         let (tickets, changed) = &*looks.tickets;
         loop {
             let (asked, began) = (tickets.lock().asked, Instant::now());
-            let seen = self.look(looks.is_there());
+            let seen = catch_panic(|| self.look(looks.is_there()));
             looks.presence.note(&seen);
             let mut held = tickets.lock();
             held.done = asked;
@@ -199,7 +200,8 @@ impl Watcher {
         let own = (self.watched.body)();
         let mut find = || {
             let rows = self.session.members()?;
-            Ok(rows.into_iter().find(|row| row.id == self.row.id))
+            let own = rows.into_iter().find(|row| row.id == self.row.id);
+            Ok::<_, StoreError>(own)
         };
         let Some(before) = find()?.filter(|row| row.body != own) else {
             return Ok(());
@@ -214,7 +216,7 @@ impl Watcher {
             match find()? {
                 Some(row) if row.beat == before.beat => {}
                 Some(row) => {
-                    let member = serde_json::from_str::<Member>(&row.body);
+                    let member = serde_json::from_slice::<Member>(row.body.as_bytes());
                     let at = member.map_or_else(
                         |_| "an address that it does not say".to_owned(),
                         |it| it.peer,
@@ -243,7 +245,14 @@ impl Watcher {
 
     /// A store that has refused to write is there again when it writes.
     fn look(&mut self, is_there: bool) -> Result<(), StoreError> {
+        // First what is promised and forbidden, whatever else cannot be read.
         let number = self.session.number()?;
+        if number != (self.watched.number)()
+            && let Err(error) = (self.watched.refresh)()
+        {
+            // Of its own connection, which may have been another server's: the next look asks again.
+            log::debug!("what is new is not read: {error}");
+        }
         let body = (self.watched.body)();
         let is_due = self.beaten.is_none_or(|at| at.elapsed() >= BEAT);
         if is_due || !is_there || body != self.row.body {
@@ -258,16 +267,6 @@ impl Watcher {
         let rows = self.session.members()?;
         self.check_own(&rows);
         (self.watched.seen)(rows);
-        if number == (self.watched.number)() {
-            return Ok(());
-        }
-        match (self.watched.refresh)() {
-            // Of its own connection, which may have been another server's: the next look asks again.
-            Err(error) => {
-                log::debug!("what is new is not read: {error}");
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -69,7 +69,7 @@ fn write(to: &Place, state: &RelayState) -> Result<(), Error> {
             let mut session = Session::making(url.clone(), password.clone());
             match session.commit(&Commit::whole(state))? {
                 Committed::Done => Ok(()),
-                Committed::Outdated => Err(not_empty().into()),
+                Committed::Outdated | Committed::Taken => Err(not_empty().into()),
             }
         }
     }

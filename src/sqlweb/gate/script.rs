@@ -165,7 +165,7 @@ impl<R: Read> Script<R> {
         let text = rest.get(start..end).expect("it ends within the text");
         let sql = match self.form {
             ScriptForm::Sql => text.to_owned(),
-            ScriptForm::Lines => serde_json::from_str(text).map_err(|error| {
+            ScriptForm::Lines => serde_json::from_slice(text.as_bytes()).map_err(|error| {
                 io::Error::other(format!("line {line} is no JSON string: {error}"))
             })?,
         };

@@ -211,7 +211,7 @@ impl Record {
 /// The text of a cell where it is JSON.
 fn json_document(cell: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(cell).ok()?;
-    let is_valid = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let is_valid = serde_json::from_slice::<serde::de::IgnoredAny>(text.as_bytes()).is_ok();
     is_valid.then_some(text)
 }
 

@@ -7,15 +7,16 @@ use mysql::prelude::Queryable;
 
 use super::server_error::Trouble;
 use super::session::Session;
+use super::write::write;
 use crate::relay::journal::{Change, rest, to_json};
 use crate::relay::state::RelayState;
 use crate::relay::store_error::StoreError;
 use crate::store::random;
 
-/// Changes that are kept for relays that lag behind; one that lags further reads all. Default 2,000.
-const KEPT: u64 = 2000;
+/// Changes that are kept for relays that lag behind; one that lags further reads all. Default 500.
+const KEPT: u64 = 500;
 /// Each so many changes those that are older are taken away.
-const SWEPT_EACH: u64 = 64;
+const SWEPT_EACH: u64 = 16;
 
 /// What a change needs of the store.
 pub(in crate::relay::fleet) struct Commit {
@@ -43,6 +44,18 @@ pub(in crate::relay::fleet) enum Committed {
     Done,
     /// The store has another state than the one that it was made of.
     Outdated,
+    /// A name or a port is taken that is free in the state it was made of.
+    Taken,
+}
+
+/// What is behind that.
+pub(in crate::relay::fleet) enum Taken {
+    /// The store has another state by now.
+    Outdated,
+    /// Nobody had it: it was taken away, and the change may be tried again.
+    Freed,
+    /// The store's own state has the same number, and is another one.
+    Other(Box<RelayState>),
 }
 
 impl Commit {
@@ -129,10 +142,9 @@ impl Session {
         commit: &Commit,
     ) -> Result<Committed, StoreError> {
         let committed = self.ask(|conn| match attempt(conn, commit) {
-            // Names and ports are as the state has them, so the state is another one.
             Err(Trouble::Taken) => {
                 conn.query_drop("ROLLBACK")?;
-                Ok(Committed::Outdated)
+                Ok(Committed::Taken)
             }
             Err(Trouble::Again(why)) => {
                 conn.query_drop("ROLLBACK")?;
@@ -146,10 +158,49 @@ impl Session {
         Ok(committed)
     }
 
+    /// Finds out whose it is what a change was to give, as the state in the store has it.
+    pub(in crate::relay::fleet) fn whose(&mut self, commit: &Commit) -> Result<Taken, StoreError> {
+        let state = self.whole()?;
+        if state.number != commit.from {
+            return Ok(Taken::Outdated);
+        }
+        let (names, ports) = (sites(&state), ports(&state));
+        let given = commit.sites.given.iter().map(|(name, _)| name);
+        let free_names: Vec<&String> = given.filter(|name| !names.contains_key(*name)).collect();
+        let given = commit.ports.given.iter().map(|(port, _)| port);
+        let free_ports: Vec<&u16> = given.filter(|port| !ports.contains_key(*port)).collect();
+        let freed = self.ask(|conn| {
+            conn.query_drop("START TRANSACTION")?;
+            let number = "SELECT number FROM postern_fleet WHERE id = 1 FOR UPDATE";
+            let number: Option<u64> = conn.query_first(number)?;
+            let mut freed = 0;
+            if number == Some(commit.from) {
+                for name in &free_names {
+                    conn.exec_drop("DELETE FROM postern_sites WHERE name = ?", (*name,))?;
+                    freed += conn.affected_rows();
+                }
+                for port in &free_ports {
+                    conn.exec_drop("DELETE FROM postern_ports WHERE port = ?", (*port,))?;
+                    freed += conn.affected_rows();
+                }
+            }
+            conn.query_drop("COMMIT")?;
+            Ok((number, freed))
+        })?;
+        Ok(match freed {
+            (Some(number), _) if number != commit.from => Taken::Outdated,
+            (_, 0) => Taken::Other(Box::new(state)),
+            (_, count) => {
+                log::warn!("the store had {count} names or ports of nobody: they are free again");
+                Taken::Freed
+            }
+        })
+    }
+
     /// Best effort: the next one does it too.
     fn sweep(&mut self, before: u64) {
         let delete = "DELETE FROM postern_changes WHERE number < ? LIMIT 1000";
-        let swept = self.ask(|conn| Ok(conn.exec_drop(delete, (before,))?));
+        let swept = self.ask(|conn| Ok(write(conn, delete, (before,))?));
         if let Err(error) = swept {
             log::debug!("old changes stay in the store: {error}");
         }
@@ -159,42 +210,50 @@ impl Session {
 fn attempt(conn: &mut Conn, commit: &Commit) -> Result<Committed, Trouble> {
     conn.query_drop("START TRANSACTION")?;
     let raise = "UPDATE postern_fleet SET number = ? WHERE id = 1 AND number = ?";
-    conn.exec_drop(raise, (commit.to, commit.from))?;
+    write(conn, raise, (commit.to, commit.from))?;
     if conn.affected_rows() == 0 {
         conn.query_drop("ROLLBACK")?;
         return read_back(conn, commit);
     }
     let note = "INSERT INTO postern_changes (number, id, body) VALUES (?, ?, ?)";
-    conn.exec_drop(note, (commit.to, &commit.id, &commit.body))?;
+    write(conn, note, (commit.to, &commit.id, &commit.body))?;
     for (name, body) in &commit.connectors {
         match body {
-            Some(body) => conn.exec_drop(
+            Some(body) => write(
+                conn,
                 "REPLACE INTO postern_connectors (name, body) VALUES (?, ?)",
                 (name, body),
             )?,
-            None => conn.exec_drop("DELETE FROM postern_connectors WHERE name = ?", (name,))?,
+            None => write(
+                conn,
+                "DELETE FROM postern_connectors WHERE name = ?",
+                (name,),
+            )?,
         }
     }
     if let Some(rest) = &commit.rest {
-        conn.exec_drop(
+        write(
+            conn,
             "REPLACE INTO postern_rest (id, body) VALUES (1, ?)",
             (rest,),
         )?;
     }
     for name in &commit.sites.gone {
-        conn.exec_drop("DELETE FROM postern_sites WHERE name = ?", (name,))?;
+        write(conn, "DELETE FROM postern_sites WHERE name = ?", (name,))?;
     }
     for given in &commit.sites.given {
-        conn.exec_drop(
+        write(
+            conn,
             "INSERT INTO postern_sites (name, connector) VALUES (?, ?)",
             given,
         )?;
     }
     for port in &commit.ports.gone {
-        conn.exec_drop("DELETE FROM postern_ports WHERE port = ?", (port,))?;
+        write(conn, "DELETE FROM postern_ports WHERE port = ?", (port,))?;
     }
     for given in &commit.ports.given {
-        conn.exec_drop(
+        write(
+            conn,
             "INSERT INTO postern_ports (port, connector) VALUES (?, ?)",
             given,
         )?;

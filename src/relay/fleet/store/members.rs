@@ -3,6 +3,7 @@
 use mysql::prelude::Queryable;
 
 use super::session::Session;
+use super::write::write;
 use crate::relay::store_error::StoreError;
 
 /// One relay, as it says of itself.
@@ -23,13 +24,13 @@ impl Session {
     pub(in crate::relay::fleet) fn beat(&mut self, row: &MemberRow) -> Result<(), StoreError> {
         let beat = "INSERT INTO postern_relays (id, beat, body) VALUES (?, ?, ?) \
             ON DUPLICATE KEY UPDATE beat = VALUES(beat), body = VALUES(body)";
-        self.ask(|conn| Ok(conn.exec_drop(beat, (&row.id, row.beat, &row.body))?))
+        self.ask(|conn| Ok(write(conn, beat, (&row.id, row.beat, &row.body))?))
     }
 
     /// Says that it is there no more.
     pub(in crate::relay::fleet) fn leave(&mut self, id: &str) -> Result<(), StoreError> {
         let leave = "DELETE FROM postern_relays WHERE id = ?";
-        self.ask(|conn| Ok(conn.exec_drop(leave, (id,))?))
+        self.ask(|conn| Ok(write(conn, leave, (id,))?))
     }
 
     /// All relays that were seen within a day.

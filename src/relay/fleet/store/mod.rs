@@ -7,6 +7,8 @@
 //! postern_relays      id -> beat, addresses
 //! ```
 //!
+//! What a name or a port is taken by that nobody has in the state itself is an orphan, and goes.
+//!
 //! A change is one transaction that begins with `UPDATE postern_fleet SET number = new WHERE number = old`: of two that
 //! were made of the same state one is [`Committed::Outdated`]. It carries a random id, by which a `COMMIT` whose answer
 //! was lost is read back before anything is tried again.
@@ -20,8 +22,9 @@ mod schema;
 mod server_error;
 mod session;
 mod url;
+mod write;
 
-pub(super) use commit::{Commit, Committed};
+pub(super) use commit::{Commit, Committed, Taken};
 pub(in crate::relay) use members::MemberRow;
 pub use password::StorePassword;
 pub(super) use read::News;

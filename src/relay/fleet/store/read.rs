@@ -10,6 +10,9 @@ use crate::relay::journal::Change;
 use crate::relay::state::{Connector, RelayState};
 use crate::relay::store_error::StoreError;
 
+/// Bytes of changes that are read at once, at most. Default 4 MiB: what is more is had for less as the whole.
+const MAX_NEWS: u64 = 4 << 20;
+
 /// What has come since a number.
 pub(in crate::relay::fleet) enum News {
     Nothing,
@@ -42,6 +45,11 @@ impl Session {
         let number = self.number()?;
         if number == known {
             return Ok(News::Nothing);
+        }
+        let size = "SELECT CAST(COALESCE(SUM(LENGTH(body)), 0) AS UNSIGNED) FROM postern_changes WHERE number > ?";
+        let size: Option<u64> = self.ask(|conn| Ok(conn.exec_first(size, (known,))?))?;
+        if size.is_none_or(|size| size > MAX_NEWS) {
+            return Ok(News::Whole(Box::new(self.whole()?)));
         }
         let since = "SELECT body FROM postern_changes WHERE number > ? ORDER BY number";
         let bodies: Vec<String> = self.ask(|conn| Ok(conn.exec(since, (known,))?))?;
@@ -104,8 +112,9 @@ fn rows(conn: &mut Conn, fleet: Option<&str>) -> Result<Rows, Trouble> {
     Ok((number, rest, connectors))
 }
 
+/// Read as bytes, as a state on disk is: of a text, all that reads a state would be in the executable once more.
 fn read<T: serde::de::DeserializeOwned>(body: &str, table: &str) -> Result<T, StoreError> {
-    serde_json::from_str(body).map_err(|error| damaged(&format!("{table}: {error}")))
+    serde_json::from_slice(body.as_bytes()).map_err(|error| damaged(&format!("{table}: {error}")))
 }
 
 fn damaged(what: &str) -> StoreError {

@@ -4,6 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::server_error::{Trouble, is_no_table};
+use super::write::write;
 use crate::relay::store_error::StoreError;
 use crate::store::random;
 
@@ -56,7 +57,8 @@ pub(super) fn ensure(conn: &mut Conn, makes: bool) -> Result<Result<(), StoreErr
         conn.query_drop(table)?;
     }
     // Of relays that start at once the first one's row stays, and all go by its secret.
-    conn.exec_drop(
+    write(
+        conn,
         "INSERT IGNORE INTO postern_fleet (id, form, number, secret) VALUES (1, ?, 0, ?)",
         (FORM, random::bytes::<32>().to_vec()),
     )?;

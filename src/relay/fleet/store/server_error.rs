@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::sqlweb::catch_panic::Panicked;
 use mysql::{DriverError, Error, MySqlError};
 
 /// What an error means for who asked.
@@ -53,6 +54,13 @@ impl From<Error> for Trouble {
                 None => Self::Elsewhere(error.to_string()),
             },
         }
+    }
+}
+
+/// The driver reads what it is sent, and a value that it does not expect makes it panic. Its connection is thrown away.
+impl From<Panicked> for Trouble {
+    fn from(_: Panicked) -> Self {
+        Self::Elsewhere("it does not answer as a store does".into())
     }
 }
 

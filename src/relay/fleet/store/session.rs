@@ -11,6 +11,7 @@ use super::server_error::Trouble;
 use super::url::StoreUrl;
 use crate::http::auth::sha256;
 use crate::relay::store_error::StoreError;
+use crate::sqlweb::catch_panic::catch_panic;
 use crate::store::random::hex;
 
 /// Time in which something is tried, at each server and again: a caller waits that long. Default 4 s.
@@ -72,41 +73,51 @@ impl Session {
     ) -> Result<T, StoreError> {
         let until = Instant::now() + WITHIN;
         loop {
-            let why = match self.try_once(&mut ask) {
+            let answer = catch_panic(|| match self.connected()? {
+                Ok(conn) => ask(conn).map(Ok),
+                Err(error) => Ok(Err(error)),
+            });
+            match answer {
                 Ok(answer) => {
                     self.say_where();
                     return answer;
                 }
-                Err(Trouble::Denied(why)) => {
-                    self.conn = None;
-                    return Err(StoreError::Denied(format!("{}: {why}", self.place())));
-                }
-                Err(Trouble::Again(why)) => {
-                    std::thread::sleep(PAUSE);
-                    why
-                }
-                Err(Trouble::Taken) => "a key is taken".to_owned(),
-                Err(Trouble::Elsewhere(why)) => {
-                    let why = format!("{}: {why}", self.place());
-                    self.conn = None;
-                    self.turn += 1;
-                    if self.turn.is_multiple_of(self.url.hosts.len()) {
-                        std::thread::sleep(ROUND);
-                    }
-                    why
-                }
-            };
-            if Instant::now() >= until {
-                return Err(StoreError::Away(why));
+                Err(trouble) => self.meet(trouble, until)?,
             }
         }
     }
 
-    fn try_once<T>(
-        &mut self,
-        ask: &mut impl FnMut(&mut Conn) -> Result<T, Trouble>,
-    ) -> Result<Result<T, StoreError>, Trouble> {
-        let conn = match &mut self.conn {
+    /// Makes ready for the next try; an error where there is none.
+    fn meet(&mut self, trouble: Trouble, until: Instant) -> Result<(), StoreError> {
+        let why = match trouble {
+            Trouble::Denied(why) => {
+                self.conn = None;
+                return Err(StoreError::Denied(format!("{}: {why}", self.place())));
+            }
+            Trouble::Again(why) => {
+                std::thread::sleep(PAUSE);
+                why
+            }
+            Trouble::Taken => "a key is taken".to_owned(),
+            Trouble::Elsewhere(why) => {
+                let why = format!("{}: {why}", self.place());
+                self.conn = None;
+                self.turn += 1;
+                if self.turn.is_multiple_of(self.url.hosts.len()) {
+                    std::thread::sleep(ROUND);
+                }
+                why
+            }
+        };
+        if Instant::now() >= until {
+            return Err(StoreError::Away(why));
+        }
+        Ok(())
+    }
+
+    /// The connection; one that was just made has the tables looked at.
+    fn connected(&mut self) -> Result<Result<&mut Conn, StoreError>, Trouble> {
+        Ok(Ok(match &mut self.conn {
             Some(conn) => conn,
             none => {
                 let mut hosts = self
@@ -126,8 +137,7 @@ impl Session {
                 }
                 none.insert(conn)
             }
-        };
-        ask(conn).map(Ok)
+        }))
     }
 
     /// Said where it is another server than before.
