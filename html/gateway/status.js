@@ -97,7 +97,8 @@ async function revoke(of) {
   });
   if (!isSure) return;
   const done = await change(`/api/connectors/${encodeURIComponent(name)}`);
-  showStrip(byId('unsaved'), done?.saved === false ? `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.` : '');
+  const untold = done?.untold?.length > 0 && `These relays were not told that ${name} is revoked, and learn it from the store as soon as they reach it: ${done.untold.join(', ')}.`;
+  showStrip(byId('unsaved'), done?.saved === false ? `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.` : untold || '');
   if (done?.enroll_token) {
     showToken({ title: 'A new enrol token', text: 'The earlier one lets nobody in any more. This one is shown once: keep it for new connectors.', token: done.enroll_token });
   }

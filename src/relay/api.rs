@@ -24,7 +24,7 @@ use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::net::{Cidr, is_within};
 use crate::store::files_set_aside;
 use crate::store::time::rfc3339;
-use crate::sync::Permits;
+use crate::sync::{Permit, Permits};
 
 /// Where connectors enrol, and are assigned what they share.
 const QUICK_SETUP: &str = "/api/public/quick-setup";
@@ -32,6 +32,11 @@ const QUICK_SETUP: &str = "/api/public/quick-setup";
 const SMALL_CALL: usize = 16 * 1024;
 /// Calls that wait for a slow comparison at once; they are made one at a time. Default 16: a second.
 const SLOW_CALLS: usize = 16;
+/// Connectors' calls that workers answer at once. Default 5 of their 8: a change waits for its save, and a balancer that is
+/// not told meanwhile that the relay is well takes everybody away from it.
+const CALLS_OF_WORKERS: usize = 5;
+/// Those that are answered beside them, each by a thread of its own. Default 64.
+const CALLS_BESIDE: usize = 64;
 /// Bytes of the stack of such a call's thread. Default 256 KiB; code that is not optimised needs more.
 const SLOW_STACK: usize = if cfg!(debug_assertions) { 1024 } else { 256 } * 1024;
 
@@ -154,7 +159,7 @@ fn of_connectors(
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) -> impl Fn(Request) + use<> {
     let app = Arc::clone(app);
-    let slow = Permits::default();
+    let (slow, of_workers, beside) = <(Permits, Permits, Permits)>::default();
     move |request| {
         let of = credentials(&request);
         let of = of
@@ -170,8 +175,13 @@ fn of_connectors(
             None => request.body().len() > SMALL_CALL,
         };
         if is_slow {
-            return slowly(&app, &slow, request, answer);
+            let busy = "too many passwords are being compared: try again soon";
+            return on_a_thread(&app, (slow.take(SLOW_CALLS), busy), request, answer);
         }
+        let Some(_permit) = of_workers.take(CALLS_OF_WORKERS) else {
+            let busy = "too many calls at once: try again soon";
+            return on_a_thread(&app, (beside.take(CALLS_BESIDE), busy), request, answer);
+        };
         let answer = answer(&app, &request);
         finish(
             &app,
@@ -190,21 +200,21 @@ fn finish(app: &AppState, request: Request, outcome: &str, response: Response) {
     request.respond(response);
 }
 
-/// Answers on another thread, which ends with that.
-fn slowly(
+/// Answers on another thread, which ends with that, where there is a permit for one.
+fn on_a_thread(
     app: &Arc<AppState>,
-    waiting: &Permits,
+    (permit, busy): (Option<Permit>, &str),
     request: Request,
     answer: fn(&AppState, &Request) -> Result<Response, ApiError>,
 ) {
-    let Some(permit) = waiting.take(SLOW_CALLS) else {
-        let busy = ApiError::new(503, "too many passwords are being compared: try again soon");
+    let Some(permit) = permit else {
+        let busy = ApiError::new(503, busy);
         let busy = Response::error(&busy).header("Retry-After", "2");
         return finish(app, request, call_stats::BUSY, busy);
     };
     let app = Arc::clone(app);
     let spawned = std::thread::Builder::new()
-        .name("relay-slow-call".into())
+        .name("relay-call".into())
         .stack_size(SLOW_STACK)
         .spawn(move || {
             let answer = answer(&app, &request);
@@ -372,7 +382,7 @@ fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let token = turned_out.enroll_token.as_deref();
     let invite = turned_out.invite();
     Ok(Response::ok(
-        json!({"revoked": name, "invite": invite, "enroll_token": token, "saved": done.is_saved}),
+        json!({"revoked": name, "invite": invite, "enroll_token": token, "saved": done.is_saved, "untold": done.untold}),
     ))
 }
 

@@ -78,7 +78,7 @@ impl Joined {
 
     fn link(
         &self,
-        service: &Service,
+        service: &Arc<Service>,
         listener: TcpListener,
         keys: Arc<[ServerKey]>,
     ) -> io::Result<Links> {
@@ -100,6 +100,12 @@ impl Joined {
             ports_at: urls.ports_host(),
         };
         let looks = self.looks.clone();
+        let of_revoked = Arc::downgrade(service);
+        let revoked = Arc::new(move |name: &str| {
+            if let Some(service) = of_revoked.upgrade() {
+                service.turned_out_elsewhere(name);
+            }
+        });
         Links::start(LinkSettings {
             id: self.watching.id.clone(),
             own,
@@ -110,6 +116,7 @@ impl Joined {
             look: Box::new(move || {
                 looks.look_now(LOOK);
             }),
+            revoked,
         })
     }
 

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::invites::Invite;
 use super::secret::SecretHash;
-use super::setup::Service;
+use super::setup::{LOOK, Service};
 use super::state::{Allowed, Connector, RelayState};
 use super::state_store::Saving;
 use crate::http::ApiError;
@@ -19,6 +19,8 @@ pub(super) struct RevokeOutcome {
     pub(super) turned_out: TurnedOut,
     /// Whether it outlasts the relay.
     pub(super) is_saved: bool,
+    /// Where other relays of the fleet are that were not told: there it holds when they reach the store.
+    pub(super) untold: Vec<String>,
 }
 
 /// A connector that was turned out.
@@ -70,22 +72,51 @@ impl Service {
             let turned_out = turn_out(state, name, &self.cutoff()).ok_or_else(missing)?;
             Ok::<_, ApiError>((turned_out, Saving::Should))
         })?;
-        if let Some(opener) = self.opener.get() {
-            opener.disconnect(name);
-        }
-        for application in &turned_out.connector.applications {
-            self.forget(name, application);
-        }
+        self.put_out(name, &turned_out.connector);
         match &saved {
             Ok(()) => log::info!("'{name}' is revoked"),
             Err(error) => log::error!(
                 "'{name}' is revoked, and that is not saved: it lasts until the relay restarts: {error}"
             ),
         }
+        drop(writer);
+        let links = self.links.get().filter(|_| saved.is_ok());
         Ok(RevokeOutcome {
             turned_out,
             is_saved: saved.is_ok(),
+            untold: links.map_or_else(Vec::new, |links| links.tell_revoked(name)),
         })
+    }
+
+    /// Ends what a connector has, as far as it is open.
+    fn put_out(&self, name: &str, connector: &Connector) {
+        if let Some(opener) = self.opener.get() {
+            opener.disconnect(name);
+        }
+        for application in &connector.applications {
+            self.forget(name, application);
+        }
+    }
+
+    /// Another relay has turned a connector out. Where the store says so here too, that is all; where it is not reached,
+    /// it holds in memory until it is.
+    pub(super) fn turned_out_elsewhere(&self, name: &str) {
+        let knows = || !self.store.snapshot().connectors.contains_key(name);
+        if self.look_now(LOOK) && knows() {
+            return;
+        }
+        let mut writer = self.store.writer();
+        let revoked = writer.update_saving(|state| {
+            let now = rfc3339(SystemTime::now());
+            let connector = state.revoke(name, &now);
+            let invite = connector.as_ref().and_then(|was| was.invite.as_ref());
+            invite.and_then(|invite| state.invites.forbid(&invite.id, &now));
+            Ok::<_, ApiError>((connector, Saving::Later))
+        });
+        if let Ok((Some(connector), _)) = revoked {
+            self.put_out(name, &connector);
+            log::info!("'{name}' is revoked, as another relay says: the store is not reached here");
+        }
     }
 
     /// Undoes a revocation.

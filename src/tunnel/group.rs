@@ -208,6 +208,7 @@ impl TunnelGroup {
             let wanted = state.to_replace(now);
             let wanted = wanted.filter(|_| !state.is_at(&server));
             drop(state);
+            let wanted = wanted.filter(|_| !self.tunnels.lock().is_stopping);
             if let Some(is_second) = wanted {
                 log::info!("tunnels are held at the relay {server} too, as another one is away");
                 let settings = fleet.pattern.beside(place.endpoint, place.host_key);

@@ -198,7 +198,9 @@ fn a_relay_that_is_away_for_a_minute_gives_its_place_to_another_one() {
     let relays = held.group.relays();
     let servers: Vec<String> = relays.into_iter().map(|(server, _)| server).collect();
     assert_eq!(servers, expected);
-    assert!(third.opener().is_held("", PORT) && second.opener().is_held("", PORT));
+    for server in [&second, &third] {
+        until("each holds it", || server.opener().is_held("", PORT));
+    }
     second.stop();
     until("the second is lost", || !at_both(&held));
     assert!(is_up(&held), "the new one is enough");
@@ -223,7 +225,9 @@ fn where_both_are_away_others_are_taken_soon_and_it_has_not_ended() {
     assert_eq!(taken.unwrap(), 2);
     assert!(held.group.wait(WAIT));
     until("both are connected", || at_both(&held));
-    assert!(third.opener().is_held("", PORT) && fourth.opener().is_held("", PORT));
+    for server in [&third, &fourth] {
+        until("each holds it", || server.opener().is_held("", PORT));
+    }
     let ended = held.group.ended().try_recv();
     assert!(ended.is_err_and(|why| why.is_empty()));
 }

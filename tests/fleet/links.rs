@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 use support::database::PASSWORD as STORE_PASSWORD;
 use support::fleet::{Fleet, TOKEN};
@@ -133,6 +134,32 @@ fn nobody_but_a_relay_of_the_fleet_links_itself() {
                 "{refused}"
             );
         }
+    }
+    // Who reads the store knows the secret, and has no relay's key.
+    let secret = fleet
+        .database()
+        .value("SELECT HEX(secret) FROM fleet.postern_fleet");
+    let secret: Vec<u8> = (0..32)
+        .map(|at| u8::from_str_radix(&secret[2 * at..2 * at + 2], 16).unwrap())
+        .collect();
+    let own = fleet.relay(0).status()["relays"][0]["id"].clone();
+    let own = own.as_str().unwrap();
+    let other = ids.iter().find(|id| *id != own).unwrap();
+    let said = format!("postern link\n{other}\n{own}");
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
+    let tag = ring::hmac::sign(&key, said.as_bytes());
+    let tag = base64::engine::general_purpose::STANDARD.encode(tag);
+    for password in [tag.clone(), format!("{tag} "), format!("{tag} AAAA.AAAA")] {
+        let mut settings = fleet
+            .relay(0)
+            .tunnel_settings(other, &password, &["R:1:localhost:1"]);
+        settings.endpoint = format!("ws://{peers}").parse().unwrap();
+        let tunnel = postern::tunnel::client::Tunnel::start(settings).unwrap();
+        let refused = refusal(&tunnel);
+        assert!(
+            refused.contains("refused the user name or password"),
+            "{refused}"
+        );
     }
     // Nor does a relay's name open anything where connectors come in.
     let tunnel = fleet

@@ -11,6 +11,11 @@
 //!
 //! asks      {"held":true}\n
 //! answers   {"NAME":[30001,…],…}     what connectors hold here, and then the end
+//!
+//! or, where a connector was turned out, as the other relay may not reach the store:
+//!
+//! asks      {"revoked":"NAME"}\n
+//! answers   ok\n                   it is out here too
 //! ```
 //!
 //! The first word comes from memory, so that a relay that is gone is told from a connector that is slow.
@@ -64,6 +69,9 @@ enum Asked {
     /// Always true.
     Held {
         held: bool,
+    },
+    Revoked {
+        revoked: String,
     },
 }
 
@@ -165,14 +173,27 @@ fn wait(ready: BorrowedFd<'_>, until: Instant) -> Result<(), HopError> {
     }
 }
 
-/// Answers what another relay asks for, until that is over.
-pub(super) fn serve(relay: TcpStream, opener: &Opener) {
+/// Tells another relay that a connector is turned out; whether it has said that it knows.
+pub(super) fn tell_revoked(stream: &mut LocalStream, name: &str, within: Duration) -> bool {
+    let (until, revoked) = (Instant::now() + within, name.to_owned());
+    say(stream, &Asked::Revoked { revoked }, until).is_ok()
+        && word(stream, until).is_ok_and(|word| word == OK)
+}
+
+/// Answers what another relay asks for, until that is over. Who is `revoked` is out when it returns.
+pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
     let Some(asked) = read_asked(&relay) else {
         return log::debug!("another relay asks for nothing that is known");
     };
     let (connector, port) = match asked {
         Asked::Stream { connector, port } => (connector, port),
         Asked::Held { .. } => return tell_held(&relay, &opener.all_held()),
+        Asked::Revoked { revoked: name } => {
+            revoked(&name);
+            // Who does not hear it asks somebody else.
+            let _ = (&relay).write_all(OK);
+            return;
+        }
     };
     let is_held = opener.is_held(&connector, port);
     // They fit into the buffer of a pair of sockets that is new.

@@ -28,7 +28,7 @@ use crate::sync::{Mutex, RwLock};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
 use crate::tunnel::remote::Remote;
 use crate::tunnel::server::{self, Grant, OpenError, Opener, Policy};
-use crate::tunnel::ssh::ServerKey;
+use crate::tunnel::ssh::{HostKey, ServerKey};
 use crate::tunnel::ws::Endpoint;
 
 /// The number that a link is held under; nothing listens there.
@@ -56,6 +56,8 @@ pub(in crate::relay) struct Links {
     id: String,
     own: Member,
     secret: hmac::Key,
+    /// Of which the first is the one whose fingerprint the others know.
+    keys: Arc<[ServerKey]>,
     roster: Arc<RwLock<Roster>>,
     /// Where other relays dial.
     server: server::Server,
@@ -68,6 +70,7 @@ pub(in crate::relay) struct Links {
     silent: Mutex<HashMap<String, Instant>>,
     /// This relay's own tunnels.
     of_connectors: Opener,
+    revoked: Arc<dyn Fn(&str) + Send + Sync>,
     is_leaving: AtomicBool,
     /// Streams that are served for other relays.
     served: Arc<AtomicUsize>,
@@ -87,6 +90,8 @@ pub(in crate::relay) struct LinkSettings {
     pub(in crate::relay) opener: Opener,
     /// Asks the store who there is, where one is not known.
     pub(in crate::relay) look: Box<dyn Fn() + Send + Sync>,
+    /// Turns a connector out, as another relay has.
+    pub(in crate::relay) revoked: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Links {
@@ -94,6 +99,7 @@ impl Links {
     pub(in crate::relay) fn start(settings: LinkSettings) -> io::Result<Self> {
         let secret = hmac::Key::new(hmac::HMAC_SHA256, &*settings.secret);
         let roster = Arc::<RwLock<Roster>>::default();
+        let keys = Arc::clone(&settings.keys);
         let mut of_server = server::Settings::new(settings.listener, settings.keys);
         of_server.policy = Box::new(LinkPolicy {
             id: settings.id.clone(),
@@ -108,11 +114,13 @@ impl Links {
             id: settings.id,
             own: settings.own,
             secret,
+            keys,
             roster,
             tunnels: Mutex::default(),
             found: Mutex::default(),
             silent: Mutex::default(),
             of_connectors: settings.opener,
+            revoked: settings.revoked,
             is_leaving: AtomicBool::new(false),
             served: Arc::default(),
             began: Instant::now(),
@@ -136,7 +144,7 @@ impl Links {
     pub(in crate::relay) fn see(&self, rows: Vec<MemberRow>) {
         let others = rows.into_iter().filter(|row| row.id != self.id);
         let read = others.filter_map(|row| {
-            let member = serde_json::from_str::<Member>(&row.body);
+            let member = serde_json::from_slice::<Member>(row.body.as_bytes());
             let known = member.map_err(|error| {
                 log::debug!(
                     "what the relay {} says of itself is not known: {error}",
@@ -189,13 +197,14 @@ impl Links {
         };
         let mut settings = Settings::new(endpoint, vec![remote]);
         settings.user.clone_from(&self.id);
-        settings.password = password(&self.secret, &self.id, id);
+        settings.password = self.password(id)?;
         settings.host_key = HostKeyCheck::Fingerprint(member.fingerprint.clone());
         settings.max_retry_interval = PAUSE;
         let (opener, served) = (self.of_connectors.clone(), Arc::clone(&self.served));
+        let revoked = Arc::clone(&self.revoked);
         settings.serve = Some(Arc::new(move |relay| {
             let _count = Counted::new(&served);
-            hop::serve(relay, &opener);
+            hop::serve(relay, &opener, &*revoked);
         }));
         let named = format!("{id} ({})", member.peer);
         let (of_up, of_down) = (named.clone(), named);
@@ -208,6 +217,16 @@ impl Links {
             }
         }));
         Tunnel::start(settings).map_err(|error| error.to_string())
+    }
+
+    /// For another relay: who gives it knows the fleet's secret, and has the key that the store names for this one. It
+    /// opens nothing at a third.
+    fn password(&self, to: &str) -> Result<Zeroizing<String>, String> {
+        let (said, key) = (signed(&self.id, to), self.keys.first());
+        let key = key.ok_or("this relay has no host key")?;
+        let proof = key.prove(&said).map_err(|error| error.to_string())?;
+        let tag = STANDARD.encode(hmac::sign(&self.secret, &said));
+        Ok(Zeroizing::new(format!("{tag} {proof}")))
     }
 
     fn is_linked(&self, id: &str) -> bool {
@@ -376,6 +395,26 @@ impl Links {
         FleetOverview(std::iter::once(own).chain(others).collect())
     }
 
+    /// Tells the other relays that a connector is turned out, as one of them may not reach the store: where those are that
+    /// have not said that they know.
+    pub(in crate::relay) fn tell_revoked(&self, name: &str) -> Vec<String> {
+        let roster = self.roster.read();
+        let others = roster.members();
+        let others: Vec<_> = others
+            .map(|(id, member)| (id.to_owned(), member.peer.clone()))
+            .collect();
+        drop(roster);
+        let until = Instant::now() + OVERVIEW;
+        let knows = |id: &str| {
+            let left = until.saturating_duration_since(Instant::now());
+            let within = left.min(hop::ANSWER);
+            let stream = self.opener.open_within(id, LINK, within);
+            stream.is_ok_and(|mut stream| hop::tell_revoked(&mut stream, name, within))
+        };
+        let untold = others.into_iter().filter(|(id, _)| !knows(id));
+        untold.map(|(_, peer)| peer).collect()
+    }
+
     /// Connectors of those that `dials_two` means which have a tunnel here and at no other relay that is linked.
     pub(in crate::relay) fn only_here(&self, dials_two: impl Fn(&str) -> bool) -> usize {
         let overview = self.overview();
@@ -449,11 +488,6 @@ impl Drop for Counted {
     }
 }
 
-/// Of one relay at another: who knows it knows the fleet's secret, or was told it by one that does.
-fn password(secret: &hmac::Key, from: &str, to: &str) -> Zeroizing<String> {
-    Zeroizing::new(STANDARD.encode(hmac::sign(secret, &signed(from, to))))
-}
-
 fn signed(from: &str, to: &str) -> Vec<u8> {
     [PURPOSE, b"\n", from.as_bytes(), b"\n", to.as_bytes()].concat()
 }
@@ -468,13 +502,19 @@ struct LinkPolicy {
 
 impl Policy for LinkPolicy {
     fn login(&self, user: &str, password: &str, _: SocketAddr) -> Option<String> {
-        let given = STANDARD.decode(password).ok()?;
-        hmac::verify(&self.secret, &signed(user, &self.id), &given).ok()?;
-        let is_known = || user != self.id && self.roster.read().get(user).is_some();
-        if !is_known() {
+        let (tag, proof) = password.split_once(' ')?;
+        let said = signed(user, &self.id);
+        hmac::verify(&self.secret, &said, &STANDARD.decode(tag).ok()?).ok()?;
+        let is_it = || {
+            let roster = self.roster.read();
+            let member = roster.get(user).filter(|_| user != self.id);
+            member.is_some_and(|it| HostKey::is_proof(proof, &it.fingerprint, &said))
+        };
+        // It may be new, or have another key than before.
+        if !is_it() {
             (self.look)();
         }
-        is_known().then(|| user.to_owned())
+        is_it().then(|| user.to_owned())
     }
 
     fn grant(&self, _: &str, remote: &Remote) -> Grant {

@@ -11,11 +11,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 
+use crate::http::auth::SIGNED_IN_FOR;
 use crate::store::random;
 
 const FORM: &str = "1";
 /// What the key is derived for.
 const PURPOSE: &[u8] = b"postern visitors' cookies";
+/// Seconds that the clocks of relays may be apart.
+const CLOCKS: u64 = 300;
 /// Bytes of a cookie's value, at most.
 const CAP: usize = 128;
 
@@ -51,7 +54,9 @@ impl CookieKey {
         let mut parts = said.split('.');
         let is_known_form = parts.next() == Some(FORM);
         let end = parts.next().and_then(|end| end.parse::<u64>().ok());
-        let is_good = end.is_some_and(|end| now.as_secs() < end);
+        // None is given for longer, whoever signs it.
+        let latest = now.saturating_add(SIGNED_IN_FOR).as_secs() + CLOCKS;
+        let is_good = end.is_some_and(|end| now.as_secs() < end && end <= latest);
         let Ok(tag) = URL_SAFE_NO_PAD.decode(tag) else {
             return false;
         };
@@ -91,6 +96,11 @@ mod tests {
         let stranger = CookieKey::derived(&[2; 32]);
         assert!(!stranger.knows(value.as_bytes(), &REALM, at(99)));
         assert_ne!(value, one.give(&REALM, 100));
+        let long = one.give(&REALM, 10 * 365 * 86_400);
+        assert!(
+            !other.knows(long.as_bytes(), &REALM, at(99)),
+            "nobody is signed in for years"
+        );
         assert!(value.len() <= CAP);
     }
 

@@ -83,6 +83,24 @@ impl HostKey {
         Fields::new(&self.blob).text().unwrap_or_default()
     }
 
+    /// Whether a proof ([`ServerKey::prove`]) of this statement was made with the key of this fingerprint.
+    pub(crate) fn is_proof(proof: &str, fingerprint: &str, statement: &[u8]) -> bool {
+        let parts = proof.split_once('.');
+        let decoded = parts.and_then(|(key, signature)| {
+            Some((BASE64.decode(key).ok()?, BASE64.decode(signature).ok()?))
+        });
+        let Some((key, signature)) = decoded else {
+            return false;
+        };
+        let key = Self::new(&key);
+        let ours = [HostKeyAlgorithm::Ed25519, HostKeyAlgorithm::EcdsaP256];
+        let mut ours = ours.into_iter();
+        let algorithm = ours.find(|algorithm| algorithm.key_name() == key.kind());
+        key.fingerprint() == fingerprint
+            && algorithm
+                .is_some_and(|algorithm| key.verify(algorithm, statement, &signature).is_ok())
+    }
+
     /// Whether `signature` over `message` was made with this key and agreed `algorithm`.
     pub(super) fn verify(
         &self,
@@ -232,6 +250,14 @@ impl ServerKey {
             Pair::Ed25519(_) => HostKeyAlgorithm::Ed25519,
             Pair::EcdsaP256(_) => HostKeyAlgorithm::EcdsaP256,
         }
+    }
+
+    /// Proves that who says this has the key: the public key and a signature, in base64. What is said is no digest, so that
+    /// no signature of a key exchange is a proof, or the other way round.
+    pub(crate) fn prove(&self, statement: &[u8]) -> Result<String, Error> {
+        let signature = self.sign(statement)?;
+        let parts = [self.public().blob(), &signature].map(|part| BASE64.encode(part));
+        Ok(parts.join("."))
     }
 
     /// The signature as on the wire (RFC 8709 §6, RFC 5656 §3.1.2).

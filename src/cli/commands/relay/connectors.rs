@@ -71,21 +71,23 @@ pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
 /// Turns a connector out, and says what becomes of the invite that it came by.
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     check("there is no connector", name, SEE_NAMES)?;
-    let (invite, enroll_token, is_saved) = match find(data)? {
+    let (invite, enroll_token, is_saved, untold) = match find(data)? {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
             let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
             let token = done.get("enroll_token").and_then(Value::as_str);
             let token = token.map(|token| Zeroizing::new(token.to_owned()));
             let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
-            (member(&done, "invite"), token, is_saved)
+            let untold = items(&done, "untold").filter_map(Value::as_str);
+            let untold: Vec<String> = untold.map(printable).collect();
+            (member(&done, "invite"), token, is_saved, untold)
         }
         None => {
             // So that none starts meanwhile and writes what it has read.
             let _instance = claim(data)?;
             let done = relay::revoke(data, name).map_err(|error| of_state(&error))?;
             let done = done.ok_or_else(|| unknown("there is no connector", name, SEE_NAMES))?;
-            (done.invite, done.enroll_token, true)
+            (done.invite, done.enroll_token, true, Vec::new())
         }
     };
     let name = printable(name);
@@ -93,6 +95,12 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
         "revoked {name}: it is out, until 'postern relay allow {name}'; its names and ports stay its own for 30 days.\n{}",
         *what_it_came_by(&invite, enroll_token.as_ref())
     ))?;
+    if !untold.is_empty() {
+        eprintln!(
+            "These relays of the fleet were not told, and learn it from the store as soon as they reach it: {}",
+            untold.join(", ")
+        );
+    }
     if !is_saved {
         return Err(not_saved(&name));
     }
