@@ -4,7 +4,7 @@
 set -eu
 
 binary=$1
-max_bytes=${2:-6750000}
+max_bytes=${2:-7100000}
 
 fail() {
 	echo "static: $*" >&2

@@ -53,7 +53,7 @@ fn main() {
 }
 
 /// Connectors and sites of each that the units are measured with.
-const UNITS: (usize, usize) = (200, 5);
+const UNITS: (usize, usize) = (600, 5);
 /// Time in which an idle fleet's statements are counted.
 const IDLE: Duration = Duration::from_secs(20);
 

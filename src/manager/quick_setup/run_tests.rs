@@ -236,6 +236,25 @@ fn retry_after_lengthens_a_pause_and_never_shortens_it() {
     scene.paused(&[3.0, 50.0, 9.0]);
 }
 
+/// As a relay answers whose store is away; without a time it is an end like others.
+#[test]
+fn a_503_that_says_when_is_asked_again_and_told_at_the_last() {
+    let busy = || Act::text(503, "the store is away").header("Retry-After: 0");
+    let scene = Scene::new([busy(), busy(), fine()]);
+    scene.run().unwrap();
+    scene.paused(&[1.0, 2.0]);
+    let scene = Scene::new([busy(), busy(), busy(), busy(), busy()]);
+    let text = scene.failure();
+    assert!(
+        text.contains("503") && text.contains("the store is away"),
+        "{text}"
+    );
+    scene.paused(&[1.0, 2.0, 3.0, 4.0]);
+    let scene = Scene::new([Act::text(503, "never")]);
+    assert!(scene.failure().contains("503"));
+    scene.paused(&[]);
+}
+
 #[test]
 fn the_end_of_the_stream_waits_the_attempt() {
     let reset = Act::Raw(b"HTTP/1.1 200".to_vec());

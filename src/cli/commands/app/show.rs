@@ -72,6 +72,7 @@ fn sheet(app: &Value) -> String {
                 .unwrap_or_default(),
         ),
         ("server", server),
+        ("relays", relays(connection)),
         ("site name", of("/site_name")),
         ("until", until(text(holds, "/expires"))),
         ("allowed from", list(holds, "allow")),
@@ -93,6 +94,16 @@ fn sheet(app: &Value) -> String {
         .map(|(name, value)| format!("{name:COLUMN$} {value}\n"))
         .chain(after_a_reconnect(app))
         .collect()
+}
+
+/// Where its tunnels are, where they are at two relays: at each is its public port, if it has one.
+fn relays(connection: &Value) -> String {
+    let relays = connection.get("relays").and_then(Value::as_array);
+    let shown = relays.into_iter().flatten().map(|relay| {
+        let of = |name| printable(text(relay, name));
+        format!("{} {}", of("/address"), of("/state"))
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// What is listed; in force, also what that comes to.
