@@ -338,6 +338,8 @@ fn each_relay_shows_its_operator_the_whole_fleet() {
         0
     );
     assert_eq!(status["metrics"]["postern_relay_peers"]["linked"], 2);
+    assert_eq!(status["metrics"]["postern_relay_shared_store_up"], 1);
+    assert_eq!(status["metrics"]["postern_relay_hops"], 0);
     let id = id.clone();
     fleet.members[1].kill();
     wait_until(TIMEOUT, "its end", || {

@@ -553,7 +553,7 @@ fn the_operator_signs_in_with_the_token_and_nobody_else_learns_anything() {
     let revoked = operator.send("DELETE", "/api/connectors/known-connector", &[], b"");
     assert_eq!(
         revoked.data(),
-        json!({"revoked": "known-connector", "invite": null, "enroll_token": null, "saved": true})
+        json!({"revoked": "known-connector", "invite": null, "enroll_token": null, "saved": true, "untold": []})
     );
     for _ in 0..4 {
         stranger.get("/auth?code=wrong");
