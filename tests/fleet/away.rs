@@ -1,6 +1,7 @@
 //! Relays that are away for long, for connectors: other relays take their place. A store that is not what it was, for
 //! relays: nothing is taken over from it.
 
+use postern::tunnel::client::Status;
 use serde_json::{Value, json};
 use support::database::PASSWORD as STORE_PASSWORD;
 use support::fleet::{Fleet, TOKEN};
@@ -163,6 +164,9 @@ fn a_store_that_was_put_back_from_a_backup_holds_and_that_is_said() {
     }
     // Its connector learns that too, or would show for ever that it is connected.
     for tunnel in &tunnels {
+        wait_until(TIMEOUT, "the end of its tunnel", || {
+            tunnel.snapshot().status != Status::Connected
+        });
         refusal(tunnel);
     }
     fleet.relay(1).assign(&call("till"));
