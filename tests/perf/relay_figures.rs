@@ -47,7 +47,8 @@ fn connect(relay: &Relay, token: &str, name: &str, target: &Target) -> [Tunnel; 
 #[test]
 fn what_it_holds() {
     let released = std::env::var_os("POSTERN_BIN").is_some();
-    let slack = if released { 1 } else { 3 };
+    // Of code that is not optimised nine tenths are pages of the file itself, 17 MB.
+    let slack = if released { 1 } else { 4 };
     let target = Target::start();
     let relay = Relay::start(&["--public-url=https://localhost", "--trust-proxy=127.0.0.1"]);
     let idle = relay.rss_kib();
