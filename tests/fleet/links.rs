@@ -121,18 +121,21 @@ fn nobody_but_a_relay_of_the_fleet_links_itself() {
         .database()
         .column("SELECT id FROM fleet.postern_relays");
     assert_eq!(ids.len(), 2);
+    let refuses = |user: &str, password: &str| {
+        let mut settings = fleet
+            .relay(0)
+            .tunnel_settings(user, password, &["R:1:localhost:1"]);
+        settings.endpoint = format!("ws://{peers}").parse().unwrap();
+        let tunnel = postern::tunnel::client::Tunnel::start(settings).unwrap();
+        let refused = refusal(&tunnel);
+        assert!(
+            refused.contains("refused the user name or password"),
+            "{refused}"
+        );
+    };
     for user in ids.iter().map(String::as_str).chain(["c", ""]) {
         for password in ["", PASSWORD, STORE_PASSWORD, TOKEN] {
-            let mut settings = fleet
-                .relay(0)
-                .tunnel_settings(user, password, &["R:1:localhost:1"]);
-            settings.endpoint = format!("ws://{peers}").parse().unwrap();
-            let tunnel = postern::tunnel::client::Tunnel::start(settings).unwrap();
-            let refused = refusal(&tunnel);
-            assert!(
-                refused.contains("refused the user name or password"),
-                "{refused}"
-            );
+            refuses(user, password);
         }
     }
     // Who reads the store knows the secret, and has no relay's key.
@@ -150,16 +153,7 @@ fn nobody_but_a_relay_of_the_fleet_links_itself() {
     let tag = ring::hmac::sign(&key, said.as_bytes());
     let tag = base64::engine::general_purpose::STANDARD.encode(tag);
     for password in [tag.clone(), format!("{tag} "), format!("{tag} AAAA.AAAA")] {
-        let mut settings = fleet
-            .relay(0)
-            .tunnel_settings(other, &password, &["R:1:localhost:1"]);
-        settings.endpoint = format!("ws://{peers}").parse().unwrap();
-        let tunnel = postern::tunnel::client::Tunnel::start(settings).unwrap();
-        let refused = refusal(&tunnel);
-        assert!(
-            refused.contains("refused the user name or password"),
-            "{refused}"
-        );
+        refuses(other, &password);
     }
     // Nor does a relay's name open anything where connectors come in.
     let tunnel = fleet

@@ -295,6 +295,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_proof_is_of_one_key_and_one_statement() {
+        for kind in [KeyKind::Ed25519, KeyKind::EcdsaP256] {
+            let (key, other) = (
+                ServerKey::generate(kind).unwrap(),
+                ServerKey::generate(kind).unwrap(),
+            );
+            let proof = key.prove(b"a to b").unwrap();
+            let (own, others) = (key.public().fingerprint(), other.public().fingerprint());
+            assert!(HostKey::is_proof(&proof, &own, b"a to b"));
+            assert!(!HostKey::is_proof(&proof, &others, b"a to b"));
+            assert!(!HostKey::is_proof(&proof, &own, b"a to c"));
+            // The right key, and a signature of another one.
+            let (public, _) = proof.split_once('.').unwrap();
+            let forged = other.prove(b"a to b").unwrap();
+            let (_, signature) = forged.split_once('.').unwrap();
+            let mixed = format!("{public}.{signature}");
+            assert!(!HostKey::is_proof(&mixed, &own, b"a to b"));
+            for nothing in ["", ".", "AAAA.AAAA", public] {
+                assert!(!HostKey::is_proof(nothing, &own, b"a to b"), "{nothing}");
+            }
+        }
+    }
+
+    #[test]
     fn a_kept_key_is_the_same_key() {
         for kind in [KeyKind::Ed25519, KeyKind::EcdsaP256] {
             let key = ServerKey::generate(kind).unwrap();
