@@ -582,3 +582,21 @@ fn a_row_that_is_none_makes_the_store_away_until_it_is_gone() {
     }
     fleet.relay(1).assign(&call("c", "till"));
 }
+
+/// As the page about fleets says, where the secret may be known to somebody.
+#[test]
+fn the_secret_of_a_fleet_may_be_another_one_after_all_have_ended() {
+    let mut fleet = Fleet::start(2, &[]);
+    let shop = fleet.relay(0).assign(&call("c", "shop"));
+    fleet.members.iter_mut().for_each(Member::kill);
+    fleet
+        .database()
+        .exec("UPDATE fleet.postern_fleet SET secret = RANDOM_BYTES(32)");
+    fleet.members.iter_mut().for_each(Member::begin);
+    fleet.wait_linked();
+    wait_until(TIMEOUT, "links with the new one", || {
+        fleet.relay(0).status()["metrics"]["postern_relay_peers"]["linked"] == 1
+    });
+    let again = fleet.relay(1).assign(&call("c", "shop"));
+    assert_eq!(again["app"]["app_id"], shop["app"]["app_id"]);
+}
