@@ -15,7 +15,7 @@ DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 # No backtraces: an executable without symbols has no names to print in them. Panics are caught and told as ever.
 DEBIAN_STD_FEATURES := panic-unwind,optimize_for_size
 
-.PHONY: all static static-rustup static-debian test soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
+.PHONY: all static static-rustup static-debian test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -61,8 +61,13 @@ $(STATIC_VENV)/installed: Makefile
 test:
 	@tests/run.sh
 
+# The long forms: further servers in full, the whole Chromium, new fuzz inputs, soak, fleet; see tests/nightly.sh.
+PARTS ?=
+nightly:
+	@tests/nightly.sh $(PARTS)
+
 # A relay, managers, visitors and a database while networks fail and processes are killed: `make soak MINUTES=10`, and
-# `SEED=N` for the faults of a run that failed. `make test` has two minutes of it.
+# `SEED=N` for the faults of a run that failed. `make test` has one minute of it.
 MINUTES ?= 2
 SEED ?=
 soak:
@@ -116,6 +121,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --quiet --no-deps --document-private-items
+	tests/lines.sh --check
 	tests/knots.py --self-test
 	tests/knots.py
 	tests/typescript.sh

@@ -1,11 +1,15 @@
 #!/bin/sh
-# Lines of product Rust, a room each: without blank lines, comments and unit tests.
-# Usage: tests/lines.sh [DIRECTORY], another checkout's perhaps.
+# Lines and files of each room of product Rust (without blank lines, comments and unit tests), then of everything else
+# that grows: pages, build, tests, OpenAPI by hand.
+# Usage: tests/lines.sh [DIRECTORY], another checkout's perhaps; tests/lines.sh --check compares with tests/budget.txt.
 set -eu
+check=''
+if [ "${1:-}" = --check ]; then check=yes && shift; fi
 cd "${1:-$(dirname "$0")/..}"
 
-# A room is a directory or a file directly below src.
-find src build.rs -name '*.rs' ! -name '*_tests.rs' ! -name tests.rs ! -path '*/tests/*' | LC_ALL=C sort | xargs awk '
+rooms() {
+    # A room is a directory or a file directly below src.
+    find src -name '*.rs' ! -name '*_tests.rs' ! -name tests.rs ! -path '*/tests/*' | LC_ALL=C sort | xargs awk '
 FNR == 1 {
     n = split(FILENAME, part, "/")
     room = n > 2 ? part[2] "/" : part[n]
@@ -35,3 +39,36 @@ END {
     }
     printf "%-16s %5d lines %4d files\n", "all", sum, all
 }'
+}
+
+# others NAME FIND_ARGUMENT...: all lines of these files.
+others() {
+    name=$1
+    shift
+    find "$@" -type f -exec cat {} + | awk -v name="$name" -v files="$(find "$@" -type f | wc -l)" \
+        'END { printf "%-16s %5d lines %4d files\n", name, NR, files }'
+}
+
+count() {
+    rooms
+    others openapi src -name openapi.json
+    others html html
+    others build build build.rs
+    others tests tests \( -name '*.rs' -o -name '*.js' -o -name '*.mjs' -o -name '*.py' -o -name '*.sh' \)
+}
+
+if [ -z "$check" ]; then
+    count
+    exit
+fi
+count | awk '
+FNR == NR { if ($0 !~ /^#/ && NF) { lines[$1] = $2; files[$1] = $4 } next }
+!($1 in lines) { print "budget: tests/budget.txt has no line for " $1; bad = 1; next }
+$2 > lines[$1] || $4 > files[$1] {
+    printf "budget: %s has %d lines in %d files; tests/budget.txt allows %d in %d\n", $1, $2, $4, lines[$1], files[$1]
+    bad = 1
+}
+END {
+    if (bad) print "budget: remove something, or raise the line in tests/budget.txt and give the reason in the commit"
+    exit bad
+}' tests/budget.txt - >&2

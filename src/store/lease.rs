@@ -114,7 +114,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    while taken.load(Ordering::SeqCst) < 4000 {
+                    while taken.load(Ordering::SeqCst) < 1000 {
                         if let Some(lease) = Lease::take(&home, "a").unwrap() {
                             assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
                             taken.fetch_add(1, Ordering::SeqCst);

@@ -107,3 +107,14 @@ fn bytes(text: &str, port: u16) -> Vec<u8> {
         .map(|c| u8::try_from(u32::from(c)).unwrap())
         .collect()
 }
+
+#[path = "../fuzz/inputs/http.rs"]
+mod fuzz_input;
+
+#[test]
+fn the_inputs_of_the_fuzz_target_are_survived() {
+    let cases: Vec<Case> = serde_json::from_str(include_str!("../data/fence.json")).unwrap();
+    for case in cases {
+        fuzz_input::run(&bytes(&case.send, 80));
+    }
+}

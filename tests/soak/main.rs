@@ -55,7 +55,7 @@ struct Signs {
 
 #[test]
 fn what_is_shared_outlives_faults_and_kills() {
-    let minutes = wish("POSTERN_SOAK_MINUTES").unwrap_or(2);
+    let minutes = wish("POSTERN_SOAK_MINUTES").unwrap_or(1);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = wish("POSTERN_SOAK_SEED").unwrap_or_else(|| now.subsec_nanos().into());
     println!("soak: {minutes} minutes, SEED={seed}");

@@ -195,3 +195,19 @@ impl Random {
         text
     }
 }
+
+#[path = "../fuzz/inputs/gate.rs"]
+mod fuzz_input;
+
+/// The fuzz target's promises, for the texts of all vectors in each dialect that it tries.
+#[test]
+fn the_inputs_of_the_fuzz_target_are_survived() {
+    let verdicts = read::<Verdict>("gate.json").into_iter();
+    let texts = verdicts.map(|vector| vector.sql);
+    let splits = read::<Split>("split.json").into_iter();
+    for sql in texts.chain(splits.map(|vector| vector.sql)) {
+        for flags in 0..32 {
+            fuzz_input::run(flags, &sql);
+        }
+    }
+}

@@ -72,6 +72,12 @@ pub fn holds_within(patience: Duration, mut condition: impl FnMut() -> bool) -> 
     }
 }
 
+/// A number of rounds: `usual`, or `whole` where `POSTERN_TEST_WHOLE` asks for the long form (`make nightly`).
+pub fn rounds(usual: usize, whole: usize) -> usize {
+    let is_whole = std::env::var_os("POSTERN_TEST_WHOLE").is_some_and(|value| !value.is_empty());
+    if is_whole { whole } else { usual }
+}
+
 /// A directory for what survives the test run (templates, screenshots), beside [`build_dir`].
 pub fn target_dir(name: &str) -> PathBuf {
     let dir = build_dir().with_file_name("tmp").join(name);

@@ -119,15 +119,23 @@ impl Browser {
     }
 }
 
-/// The program: `CHROMIUM` names it, else the first of the usual names on `PATH`.
+/// The program: `CHROMIUM` names it, else the first of the usual names on `PATH`. The headless shell is the same engine
+/// and takes less than half of the processor's time.
 fn program() -> PathBuf {
     if let Some(named) = std::env::var_os("CHROMIUM").filter(|p| !p.is_empty()) {
         return named.into();
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|dir| names.map(|name| dir.join(name)))
+    let names = [
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "chrome",
+    ];
+    names
+        .iter()
+        .flat_map(|name| std::env::split_paths(&path).map(move |dir| dir.join(name)))
         .find(|candidate| candidate.is_file())
         .unwrap_or_else(|| panic!("no Chromium on PATH; run tests/setup.sh"))
 }

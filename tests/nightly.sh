@@ -1,0 +1,41 @@
+#!/bin/sh
+# The long forms, in parts of at most 40 minutes: `make nightly` runs all, `make nightly PARTS='soak fuzz'` some. Each part
+# appends a line to tests/nightly.txt: the date, the commit, its result and how long it took. A test that passes only when
+# it is run again alone has failed here.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# != 0 ] || set -- base servers chromium fuzz soak fleet static
+export POSTERN_TEST_WHOLE=1
+further=$(tests/servers.sh | grep -v '^cannot')
+
+# on SERVER...: the programs that talk to a database, on each server.
+on() {
+    for server in "$@"; do
+        printf ' sql@%s browser@%s manager@%s' "$server" "$server" "$server"
+        case $server in mysql-*) printf ' fleet@%s' "$server" ;; esac
+    done
+}
+
+part() {
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    case $1 in
+        base) tests/run.sh cli fleet http lib manager relay sql ssh tunnel perf ;;
+        servers) tests/run.sh $(on $further) ;;
+        chromium) CHROMIUM=chromium tests/run.sh browser ;;
+        fuzz) tests/fuzz/run.sh 300 ;;
+        soak) make --no-print-directory soak MINUTES=15 ;;
+        fleet) make --no-print-directory fleet ;;
+        static) make --no-print-directory static ;;
+        *) echo "nightly: there is no part $1" >&2 && exit 2 ;;
+    esac
+}
+
+bad=''
+for name in "$@"; do
+    began=$(date +%s) log=target/nightly-$name.log result=passed
+    echo "nightly: $name"
+    part "$name" >"$log" 2>&1 || { result=FAILED bad="$bad $name" && tail -n 60 "$log"; }
+    counted=$(sed -n 's/^\([0-9]* passed, [0-9]* failed\)$/, \1/p' "$log")
+    echo "$(date +%F) $(git rev-parse --short HEAD) $name: $result$counted, $(($(date +%s) - began)) s" | tee -a tests/nightly.txt
+done
+[ -z "$bad" ]
