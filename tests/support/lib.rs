@@ -72,10 +72,14 @@ pub fn holds_within(patience: Duration, mut condition: impl FnMut() -> bool) -> 
     }
 }
 
-/// A number of rounds: `usual`, or `whole` where `POSTERN_TEST_WHOLE` asks for the long form (`make nightly`).
+/// True in the long form of the tests, which `POSTERN_TEST_WHOLE` asks for (`make nightly`).
+pub fn is_whole() -> bool {
+    std::env::var_os("POSTERN_TEST_WHOLE").is_some_and(|value| !value.is_empty())
+}
+
+/// A number of rounds: `usual`, or `whole` in the long form.
 pub fn rounds(usual: usize, whole: usize) -> usize {
-    let is_whole = std::env::var_os("POSTERN_TEST_WHOLE").is_some_and(|value| !value.is_empty());
-    if is_whole { whole } else { usual }
+    if is_whole() { whole } else { usual }
 }
 
 /// A directory for what survives the test run (templates, screenshots), beside [`build_dir`].
