@@ -118,10 +118,10 @@ demo:
 	@tests/demo/run.sh $(ARGS)
 
 lint:
+	tests/lines.sh --check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --quiet --no-deps --document-private-items
-	tests/lines.sh --check
 	tests/knots.py --self-test
 	tests/knots.py
 	tests/typescript.sh
