@@ -33,6 +33,8 @@ pub(super) enum AllocError {
     OverQuota(usize),
     /// No port, number or name is left.
     Exhausted(&'static str),
+    /// The wished name is one that people would take for the operator's.
+    ReservedName,
     /// No public port is free.
     NoPort,
     /// The state has changed since a free port was looked for: it is to be looked for again.
@@ -216,6 +218,13 @@ fn name(
         .map(|site| site.name.as_str())
         .chain(kept.filter_map(|kept| kept.site.as_deref()))
         .collect();
+    let is_its_own = |name: &str| {
+        let mut kept = state.reserved.iter();
+        kept.any(|kept| kept.connector == ours.0 && kept.site.as_deref() == Some(name))
+    };
+    if names::is_word(&wish) && !is_its_own(&wish) {
+        return Err(AllocError::ReservedName);
+    }
     let is_held = |name: &str| held.contains(name) || (around.is_own_name)(name);
     names::free(&wish, is_held).ok_or(AllocError::Exhausted("no name like this is left"))
 }

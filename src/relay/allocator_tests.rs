@@ -84,6 +84,22 @@ fn a_wish_is_followed_once_and_the_name_stays() {
 }
 
 #[test]
+fn a_reserved_word_is_given_to_nobody_and_left_to_who_has_it() {
+    let mut state = state();
+    let call = |name: &str| json!({"connector_name": "a", "client_app_id": "1", "site_name": name});
+    assigned(&mut state, call("help")).unwrap();
+    let refused = assigned(&mut state, call("support"));
+    assert_eq!(refused.unwrap_err(), AllocError::ReservedName);
+    // As it was given before the word was reserved.
+    let connector = state.connectors.get_mut("a").unwrap();
+    let had = connector.applications.first_mut().unwrap();
+    let had = had.site.as_mut().unwrap();
+    (had.name, had.wish) = ("support".into(), Some("support".into()));
+    let kept = assigned(&mut state, call("support")).unwrap();
+    assert_eq!(site(&kept), "support");
+}
+
+#[test]
 fn other_protocols_get_public_ports_that_are_free() {
     let mut state = state();
     let mut ask = |app: &str, protocol: &str| {

@@ -153,6 +153,7 @@ fn start_near(
         begins_anew: true,
         quota: Quota::default(),
         trust_proxy: Vec::new(),
+        pass_headers: Vec::new(),
         connections: None,
         answer_time: None,
         check_other_users,

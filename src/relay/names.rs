@@ -3,7 +3,7 @@
 /// Bytes of a name: a label of a host name has at most 63 (RFC 1035 §2.3.4).
 const LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
 /// Names that are the relay's own, that programs ask for by themselves and would believe, or that people
-/// take for the operator's. With a number behind they are reserved too.
+/// take for the operator's. With a number appended they are reserved too.
 const RESERVED: &[&str] = &[
     "admin",
     "api",
@@ -37,11 +37,30 @@ const RESERVED: &[&str] = &[
     "wpad",
     "www",
 ];
+/// Names that people take for the operator's, with a number or a suffix (`login-eu`) too. A site that had one before it was
+/// reserved keeps it.
+#[rustfmt::skip]
+const RESERVED_WORDS: &[&str] = &[
+    "abuse", "account", "accounts", "admin", "administrator", "auth", "billing", "console", "dashboard",
+    "helpdesk", "hostmaster", "idp", "login", "logon", "mfa", "noc", "oauth", "oauth2", "oidc", "passwd",
+    "password", "payment", "payments", "postmaster", "register", "root", "saml", "secure", "security",
+    "sign-in", "sign-on", "sign-up", "signin", "signon", "signup", "sso", "support", "verify", "vpn",
+    "webadmin", "webmail", "webmaster",
+];
 /// Numbers that are tried behind a name that is held.
 const MAX_SUFFIX: u32 = 10_000;
 
-/// What is wrong with a name that somebody wishes for.
+/// Returns the fault of a name that somebody wishes for.
 pub(crate) fn check(name: &str) -> Result<(), &'static str> {
+    check_form(name)?;
+    if is_word(name) {
+        return Err("this name is reserved");
+    }
+    Ok(())
+}
+
+/// Returns the fault of a name that nobody has at any relay: a site may have kept one of the reserved words.
+pub(crate) fn check_form(name: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !LENGTH.contains(&name.len()) || !name.bytes().all(legal) {
         return Err("3 to 63 of a-z, 0-9 and hyphens");
@@ -55,10 +74,22 @@ pub(crate) fn check(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether nobody gets this name.
+/// True if nobody gets this name, and nobody has it.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    RESERVED.contains(&stem)
+    RESERVED.contains(&stem(name))
+}
+
+/// True if the name is one of the reserved words, with a number or a suffix perhaps: only a site that has it keeps it.
+pub(crate) fn is_word(name: &str) -> bool {
+    let is_it = |word: &&str| {
+        let rest = name.strip_prefix(word);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-')) || stem(name) == *word
+    };
+    RESERVED_WORDS.iter().any(is_it)
+}
+
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
 /// What of a free text can stand in a name; it may be none all the same.
@@ -134,6 +165,9 @@ mod tests {
             "autodiscover-2",
             "nsx",
             "mailing",
+            "supporters",
+            "rooted",
+            "my-dashboard",
         ] {
             assert_eq!(check(name), Ok(()), "{name}");
         }
@@ -159,6 +193,12 @@ mod tests {
             "openpgpkey",
             "enterpriseregistration",
             "sso",
+            "support",
+            "support-2",
+            "login-eu",
+            "sign-in",
+            "vpn1",
+            "account-security",
             &"a".repeat(64),
             "abc\n",
         ] {

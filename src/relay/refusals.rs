@@ -51,6 +51,11 @@ impl From<AllocError> for ApiError {
                     .into(),
             ),
             AllocError::Exhausted(what) => (FULL, 429, format!("the relay is full: {what}")),
+            AllocError::ReservedName => {
+                let message = "site_name: this name is reserved, because visitors would take it for the operator's; \
+                    choose another";
+                return Self::new(400, message);
+            }
             AllocError::Outdated => (FULL, 429, "the relay is full: ask again".into()),
         };
         with_reason(Self::new(status, message), reason)

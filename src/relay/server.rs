@@ -87,6 +87,8 @@ pub struct Options {
     pub quota: Quota,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
+    /// Header lines that these proxies may write for applications.
+    pub pass_headers: Vec<String>,
     /// Connections to the gateway at once; the default of [`Limits::connections`] where none.
     pub connections: Option<usize>,
     /// Time that an application may take to begin its answer; the default of
@@ -223,6 +225,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let kept = (store, SiteTable::new(&options.data, fleet.is_some()));
     let rules = (options.enrolment, options.quota);
     gateway.passes_on_again = fleet.is_some();
+    gateway.pass_headers = options.pass_headers;
     gateway.cookie_key = cookie_key;
     let looks = fleet.as_ref().map(Joined::looks);
     let service = Arc::new(Service::new(kept, urls, rules, looks));

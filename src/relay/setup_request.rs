@@ -74,7 +74,7 @@ impl SetupRequest {
             client_app_id: some(fields.text("client_app_id", false, identifier)),
             enroll_token: some(fields.text("enroll_token", false, token)).map(Zeroizing::new),
             display_name: fields.text("display_name", false, display),
-            site_name: some(fields.text("site_name", false, names::check)),
+            site_name: some(fields.text("site_name", false, names::check_form)),
             invisible: fields.switch("invisible"),
             checks_code: fields.switch("checks_code"),
             code_sha256: fields.digest("code_sha256"),

@@ -699,3 +699,47 @@ fn an_unread_body_ends_the_connection() {
     assert_eq!(post(&relay, "shop", &large, "").status, 413);
     assert!(seen.lock().unwrap().is_empty());
 }
+
+#[test]
+fn an_identity_header_passes_from_a_trusted_proxy_that_is_named_for_it_alone() {
+    let lines = "Remote-User: eve\r\nRemote_User: eve\r\nRemote-Groups: admins\r\nX-WEBAUTH-USER: eve\r\n\
+        X-Postern-Link: 7\r\nX-Auth-Token: mine\r\n";
+    let got = |trusted: &[&str]| {
+        let relay = Relay::start_with(Limits::default(), |config| {
+            config.trust_proxy = trusted.iter().map(|net| net.parse().unwrap()).collect();
+            config.pass_headers = vec!["remote-user".into()];
+        });
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let noted = Arc::clone(&heads);
+        let port = application(move |mut stream| {
+            let head = read_request(&mut stream, &mut Vec::new()).unwrap_or_default();
+            noted
+                .lock()
+                .unwrap()
+                .push(String::from_utf8_lossy(&head).into_owned());
+            let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+        });
+        let _shop = relay.share("shop", port);
+        let mut visitor = relay.connect();
+        visitor.send(relay.request("GET", "shop", "/", lines).as_bytes());
+        visitor.answer(false).unwrap();
+        let head = heads.lock().unwrap().pop().unwrap();
+        [
+            "Remote-User",
+            "Remote_User",
+            "Remote-Groups",
+            "X-WEBAUTH-USER",
+            "X-Postern-Link",
+            "X-Auth-Token",
+        ]
+        .map(|name| head.contains(&format!("\r\n{name}: ")))
+    };
+    assert_eq!(
+        got(&["127.0.0.1"]),
+        [true, false, false, false, false, true]
+    );
+    assert_eq!(
+        got(&["192.0.2.0/24"]),
+        [false, false, false, false, false, true]
+    );
+}

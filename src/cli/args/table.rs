@@ -188,6 +188,8 @@ pub(crate) mod relay {
     pub(crate) const TRUST_PROXY: Flag = Flag::valued("trust-proxy", "CIDR",
         "believe X-Forwarded-* from here, as from 127.0.0.1 with a TLS server on this machine; may be \
          repeated").repeatable();
+    pub(crate) const PASS_HEADER: Flag = Flag::valued("pass-header", "NAME",
+        "pass this identity header from a trusted proxy to applications (repeatable)").repeatable();
     pub(crate) const CONNECTIONS: Flag = Flag::valued("connections", "N",
         "connections of visitors and connectors' calls at once (default 512): half of them for the sites of one \
          connector, a quarter for one visitor");
@@ -219,7 +221,7 @@ pub(crate) mod relay {
         about: "Starts the remote side: sites below a domain, tunnels that lead to applications.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
-            TRUST_PROXY, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
+            TRUST_PROXY, PASS_HEADER, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
         commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER, &FLEET, &COPY_STORE],

@@ -189,7 +189,7 @@ impl Reader<'_> {
             let why = "is reserved, as are www, admin, mail and others that programs or people \
                        would believe: choose another";
             self.wrong("site_name", why);
-        } else if names::check(&name).is_err() {
+        } else if names::check_form(&name).is_err() {
             self.wrong(
                 "site_name",
                 "must have 3 to 63 of a-z, 0-9 and -, without - at an end and without --",

@@ -3,7 +3,7 @@
 use super::host_header::Naming;
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
-use crate::relay::gateway::{cookies, end_head};
+use crate::relay::gateway::{cookies, end_head, is_ours};
 
 /// The head for the application, under the name that it is asked by and without a cookie of ours. What a server in front
 /// says of the visitor passes.
@@ -22,7 +22,7 @@ pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
     );
     for (name, value) in end_to_end(&head.headers) {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
-        if is("host") {
+        if is("host") || is_ours(name) {
             continue;
         } else if is("cookie") {
             if let Some(left) = cookies::without(value, &cookies::OURS) {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_application_is_asked_by_its_name_and_told_what_the_server_says() {
         let sent = "GET /a?b HTTP/1.1\r\nHost: shop.relay.example\r\nX-Forwarded-For: 192.0.2.1\r\n\
-            Cookie: a=1; postern-visitor=x\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\n\
+            Cookie: a=1; postern-visitor=x\r\nConnection: keep-alive, X-Mine\r\nX-Mine: 1\r\nX-Postern-Link: 7\r\n\
             Origin: http://shop.relay.example\r\nReferer: http://shop.relay.example/p?q\r\n\r\n";
         let sent = Head::parse(sent.as_bytes(), 100).unwrap();
         let written = |host_header: &str| {

@@ -21,6 +21,8 @@ pub struct GatewayConfig {
     pub listen_port: u16,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
+    /// Header lines that these proxies may write for applications, such as the name of who has signed in there.
+    pub pass_headers: Vec<String>,
     /// What names this gateway to itself in `CDN-Loop` (RFC 8586): a token that nobody else has.
     pub loop_id: String,
     /// What sign-ins are signed with, where other relays are to know them too; noted in memory where none.
@@ -42,6 +44,7 @@ impl GatewayConfig {
             port,
             listen_port: port,
             trust_proxy: Vec::new(),
+            pass_headers: Vec::new(),
             loop_id: loop_id(),
             cookie_key: None,
             passes_on_again: false,

@@ -67,7 +67,9 @@ pub(crate) use gateway_state::GatewayState;
 pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
 pub(crate) use replies::{REFUSED, answer, message, not_http, target_is_down, unanswered};
-pub(crate) use request_head::{asks_for_websocket, end as end_head, is_repeatable};
+pub(crate) use request_head::{
+    asks_for_websocket, end as end_head, is_never_kept, is_ours, is_repeatable,
+};
 pub(crate) use request_stats::{Cause, RequestStats};
 pub(crate) use site_request::{Served, SiteRequest, path};
 pub(crate) use site_rules::is_order_to_proxy;

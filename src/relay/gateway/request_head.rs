@@ -7,71 +7,56 @@ use crate::http::h1::head::{Head, Version};
 use crate::http::h1::hop_by_hop::{HOP_BY_HOP, named_by_connection, write_line};
 
 /// Header lines that only proxies may write: applications believe them about a visitor's address or
-/// name, or about what was asked for. `Host` is written afresh, `Proxy-Authorization` is for this hop,
+/// name, or about the request. `Host` is written afresh, `Proxy-Authorization` is for this hop,
 /// and `Proxy` is what some applications take for a setting of their own.
+#[rustfmt::skip]
 const DROPPED: &[&str] = &[
-    "proxy-authorization",
-    "proxy",
-    "host",
-    "forwarded",
-    "forwarded-for",
-    "x-forwarded",
-    "x-real-ip",
-    "client-ip",
-    "true-client-ip",
-    "cf-connecting-ip",
-    "cf-connecting-ipv6",
-    "cf-pseudo-ipv4",
-    "fastly-client-ip",
-    "fly-client-ip",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "x-remote-ip",
-    "x-remote-addr",
-    "remote-addr",
-    "x-originating-ip",
-    "x-original-forwarded-for",
-    "x-original-host",
-    "x-original-url",
-    "x-rewrite-url",
-    "x-azure-clientip",
-    "x-envoy-external-address",
-    "proxy-client-ip",
-    "wl-proxy-client-ip",
-    "http-client-ip",
-    "x-proxyuser-ip",
-    "x-appengine-user-ip",
-    "x-vercel-forwarded-for",
-    "do-connecting-ip",
-    "x-nf-client-connection-ip",
-    "x-forward-for",
-    "forwarded-host",
-    "x-host",
-    "x-http-host-override",
-    "x-scheme",
-    "x-url-scheme",
-    "x-proto",
-    "front-end-https",
-    "x-original-uri",
-    "base-url",
-    "remote-user",
-    "x-remote-user",
+    "proxy-authorization", "proxy", "host", "forwarded", "forwarded-for", "x-forwarded", "x-real-ip",
+    "client-ip", "true-client-ip", "cf-pseudo-ipv4", "fastly-client-ip", "fly-client-ip", "x-client-ip",
+    "x-cluster-client-ip", "x-originating-ip", "x-original-forwarded-for", "x-original-host", "x-original-url",
+    "x-rewrite-url", "x-azure-clientip", "x-envoy-external-address", "proxy-client-ip", "wl-proxy-client-ip",
+    "http-client-ip", "x-proxyuser-ip", "x-appengine-user-ip", "x-vercel-forwarded-for", "do-connecting-ip",
+    "x-nf-client-connection-ip", "x-forward-for", "forwarded-host", "x-host", "x-http-host-override",
+    "x-scheme", "x-url-scheme", "x-proto", "front-end-https", "x-original-uri", "base-url", "client-cert",
+    "client-cert-chain", "x-arr-clientcert", "x-auth-email", "x-auth-groups", "x-auth-user", "x-auth-username",
+    "x-anonymous-consumer", "x-credential-identifier", "x-sendfile-type",
 ];
-/// The same, by how their names begin.
-const DROPPED_PREFIX: &str = "x-forwarded-";
+/// Families of such lines, by how their names begin: proxies that sign people in (oauth2-proxy, Authelia, authentik,
+/// Tailscale, Cloudflare, Google, Azure, AWS, Kong, Pomerium, Kubernetes, Shibboleth, mod_auth_openidc and mod_auth_mellon)
+/// name them there, servers that end TLS the certificate of a client; nginx and Rack take orders about files; ours tell
+/// applications of this program.
+#[rustfmt::skip]
+const DROPPED_FAMILIES: &[&str] = &[
+    "x-forwarded-", "x-postern-", "cf-access-", "cf-connecting-", "mellon-", "oidc-", "remote-", "shib-",
+    "ssl-client", "tailscale-", "x-accel-", "x-amzn-mtls-", "x-amzn-oidc-", "x-auth-request-",
+    "x-authenticated-", "x-authentik-", "x-client-cert", "x-client-dn", "x-client-verify", "x-consumer-",
+    "x-goog-authenticated-", "x-goog-iap-", "x-ms-client-principal", "x-ms-token-", "x-pomerium-", "x-remote-",
+    "x-ssl-", "x-token-user-", "x-webauth-",
+];
+/// The family that this program writes.
+const OURS_FAMILY: &str = "x-postern-";
 
 /// Tells a request that comes back (RFC 8586). It passes as every intermediary left it.
 const CDN_LOOP: &str = "CDN-Loop";
 
-/// The head for the application, without a cookie of ours. `loop_id` names this gateway.
-pub(super) fn head(head: &Head, host: &[u8], origin: &Origin, loop_id: &str) -> Vec<u8> {
+/// The head for the application, without a cookie of ours. `loop_id` names this gateway; `kept` are header lines that the
+/// trusted proxy which sent the request may write.
+pub(super) fn head(
+    head: &Head,
+    host: &[u8],
+    origin: &Origin,
+    loop_id: &str,
+    kept: &[String],
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
     }
     write_line(&mut out, "Host", host);
     let named = named_by_connection(&head.headers);
-    for (name, value) in head.headers.iter().filter(|(name, _)| passes(name, &named)) {
+    let is_kept = |name: &str| kept.iter().any(|kept| name.eq_ignore_ascii_case(kept));
+    let lines = head.headers.iter();
+    for (name, value) in lines.filter(|(name, _)| passes(name, &named) || is_kept(name)) {
         if !is(name, "cookie") {
             write_line(&mut out, name, value);
         } else if let Some(left) = cookies::without(value, &OURS) {
@@ -138,12 +123,29 @@ pub(super) fn is_safe(head: &Head) -> bool {
 /// 4.1.18), so that is how names are compared here.
 fn passes(name: &str, named: &[String]) -> bool {
     let mut dropped = HOP_BY_HOP.iter().chain(DROPPED);
-    let begins = name.get(..DROPPED_PREFIX.len());
     // `Connection` cannot hide a loop.
     let is_named = named.iter().any(|named| name.eq_ignore_ascii_case(named));
     !dropped.any(|dropped| is(name, dropped))
-        && !begins.is_some_and(|begin| is(begin, DROPPED_PREFIX))
+        && !DROPPED_FAMILIES.iter().any(|family| begins(name, family))
         && (!is_named || name.eq_ignore_ascii_case(CDN_LOOP))
+}
+
+/// True if a header line is one that this program writes: nobody else's reaches an application.
+pub(crate) fn is_ours(name: &str) -> bool {
+    begins(name, OURS_FAMILY)
+}
+
+/// True if a line of this name may never be handed on for a proxy in front: it says where the request goes or how it is framed.
+pub(crate) fn is_never_kept(name: &str) -> bool {
+    let fixed = ["host", "forwarded", "cookie", "content-length"];
+    HOP_BY_HOP.iter().chain(&fixed).any(|line| is(name, line))
+        || begins(name, "x-forwarded-")
+        || is_ours(name)
+}
+
+fn begins(name: &str, family: &str) -> bool {
+    name.get(..family.len())
+        .is_some_and(|begin| is(begin, family))
 }
 
 fn is(name: &str, wanted: &str) -> bool {
@@ -200,10 +202,44 @@ mod tests {
             "Base-Url",
             "Remote-User",
             "X-Remote-User",
+            "X-WEBAUTH-USER",
+            "x_webauth_role",
+            "Remote-Groups",
+            "X-Auth-Request-Email",
+            "X-authentik-username",
+            "Tailscale-User-Login",
+            "Cf-Access-Jwt-Assertion",
+            "X-Goog-Authenticated-User-Email",
+            "X-MS-CLIENT-PRINCIPAL",
+            "X-MS-CLIENT-PRINCIPAL-NAME",
+            "X-SSL-Client-S-DN",
+            "SSL_CLIENT_VERIFY",
+            "Ssl-Client-Cert",
+            "X-Client-Cert",
+            "X-Amzn-Oidc-Identity",
+            "X-Remote-Group",
+            "OIDC_CLAIM_email",
+            "X-Consumer-Username",
+            "X-Sendfile-Type",
+            "X-Accel-Mapping",
+            "X-Postern-Link",
         ] {
             assert!(!passes(name, &named), "{name}");
         }
-        for name in ["Accept", "Cookie", "X-Forward", "X-Mine-Too", "Tea", "é"] {
+        for name in [
+            "Accept",
+            "Cookie",
+            "X-Forward",
+            "X-Mine-Too",
+            "Tea",
+            "é",
+            "Remote",
+            "X-Auth-Token",
+            "X-Amz-Date",
+            "Authorization",
+            "X-Client-Version",
+            "X-Requested-With",
+        ] {
             assert!(passes(name, &named), "{name}");
         }
     }

@@ -19,16 +19,17 @@ use crate::http::response::HSTS;
 
 /// Orders to a web server in front of the gateway: nginx would send a file of its own in place of the
 /// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
-const DROPPED: [&str; 8] = [
+const DROPPED: [&str; 7] = [
     "set-cookie2",
     "x-accel-expires",
     "x-accel-redirect",
     "x-litespeed-location",
-    "x-reproxy-url",
     "x-sendfile",
     "x-sendfile2",
     "x-lighttpd-send-file",
 ];
+/// A family of such lines, by how their names begin (Perlbal, and modules of Apache and nginx that read its orders).
+const DROPPED_FAMILY: &str = "x-reproxy-";
 
 /// An exchange with a site's application.
 pub(super) struct SiteRules<'a> {
@@ -137,5 +138,7 @@ impl<'a> SiteRules<'a> {
 /// Whether a line of an answer is an order to a web server in front.
 pub(crate) fn is_order_to_proxy(name: &str) -> bool {
     let mut dropped = DROPPED.iter();
+    let begin = name.get(..DROPPED_FAMILY.len());
     dropped.any(|dropped| name.eq_ignore_ascii_case(dropped))
+        || begin.is_some_and(|begin| begin.eq_ignore_ascii_case(DROPPED_FAMILY))
 }

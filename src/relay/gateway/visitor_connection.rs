@@ -412,7 +412,14 @@ impl VisitorConnection {
     /// The request as the application gets it, of which nothing was sent.
     pub(super) fn transfer(&self, request: &SiteRequest<'_>) -> Transfer {
         let (head, config) = (request.head, &self.gateway.config);
-        let to_app = request_head::head(head, request.host, request.origin, &config.loop_id);
+        let is_believed = is_within(self.peer, &config.trust_proxy);
+        let kept: &[String] = if is_believed {
+            &config.pass_headers
+        } else {
+            &[]
+        };
+        let (host, origin) = (request.host, request.origin);
+        let to_app = request_head::head(head, host, origin, &config.loop_id, kept);
         Transfer::new(head, RequestBody::new(head.framing, to_app))
     }
 

@@ -14,14 +14,15 @@ use super::store::{self, FleetSettings};
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, DRAIN, ENROLL_TOKEN,
-    EXTERNAL_IP, LISTEN, METRICS_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
-    SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN,
+    EXTERNAL_IP, LISTEN, METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS,
+    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
 };
 use crate::cli::failure::Failure;
 use crate::net::Cidr;
+use crate::relay::gateway::is_never_kept;
 use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain};
 use crate::store::{DataDir, RunDir};
 
@@ -62,6 +63,7 @@ pub(super) struct Settings {
     port_range: Option<RangeInclusive<u16>>,
     enroll_token: Option<Zeroizing<String>>,
     trust_proxy: Vec<Cidr>,
+    pass_headers: Vec<String>,
     connections: Option<usize>,
     answer_time: Option<Duration>,
     /// How long the end waits for what runs.
@@ -100,6 +102,7 @@ impl Settings {
             port_range: port_range(parsed)?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
+            pass_headers: pass_headers(parsed)?,
             connections: number(parsed, &CONNECTIONS, &CONNECTION_COUNTS)?,
             answer_time: answer_time(parsed)?,
             drain: drain(parsed)?,
@@ -178,6 +181,7 @@ impl Settings {
             begins_anew: false,
             quota: self.quota,
             trust_proxy: self.trust_proxy,
+            pass_headers: self.pass_headers,
             connections: self.connections,
             answer_time: self.answer_time,
             // A proxy's connections are another user's.
@@ -362,6 +366,33 @@ fn trust_proxy(parsed: &Parsed) -> Result<Vec<Cidr>, Failure> {
             .map_err(|_| COMMAND.refuse(&TRUST_PROXY, text, reason))
     };
     parsed.values(&TRUST_PROXY).iter().map(read).collect()
+}
+
+fn pass_headers(parsed: &Parsed) -> Result<Vec<String>, Failure> {
+    let names = parsed.values(&PASS_HEADER);
+    for name in &names {
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        if name.is_empty() || !name.bytes().all(is_name) {
+            return Err(COMMAND.refuse(
+                &PASS_HEADER,
+                name,
+                "give a header name, such as Remote-User",
+            ));
+        }
+        if is_never_kept(name) {
+            return Err(COMMAND.refuse(
+                &PASS_HEADER,
+                name,
+                "the relay sets or removes this header itself",
+            ));
+        }
+    }
+    if !names.is_empty() && parsed.values(&TRUST_PROXY).is_empty() {
+        return Err(
+            COMMAND.usage("--pass-header needs --trust-proxy, the proxy that may set the header")
+        );
+    }
+    Ok(names)
 }
 
 fn answer_time(parsed: &Parsed) -> Result<Option<Duration>, Failure> {

@@ -4,13 +4,13 @@ use super::settings::Settings;
 use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, DRAIN, EXTERNAL_IP, LISTEN,
-    METRICS_LISTEN, PEER_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS, QUOTA_SITES,
-    SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN,
+    METRICS_LISTEN, PASS_HEADER, PEER_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS,
+    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN,
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
-const REPEATED: [&Flag; 16] = [
+const REPEATED: [&Flag; 17] = [
     &LISTEN,
     &TUNNEL_LISTEN,
     &DOMAIN,
@@ -19,6 +19,7 @@ const REPEATED: [&Flag; 16] = [
     &PORT_LISTEN,
     &PORTS,
     &TRUST_PROXY,
+    &PASS_HEADER,
     &CONNECTIONS,
     &ANSWER_TIMEOUT,
     &DRAIN,
