@@ -98,6 +98,20 @@ fn enter_runs_with_the_parameters_and_a_press_beside_them_loses_none() {
     page.wait_for("eyes.first('#parameter-a')?.value === '5'");
     page.eval("for (const type of ['pointerdown', 'click']) document.querySelector('dialog').dispatchEvent(new PointerEvent(type, {bubbles: true}))");
     page.wait_for("!document.querySelector('dialog')");
+    // Tab goes from value to value, then to the types, where a digit belongs to the value.
+    page.press("Ctrl+Enter");
+    page.wait_for("document.activeElement.id === 'parameter-a'");
+    page.press("Tab");
+    page.wait_for("document.activeElement.id === 'parameter-b'");
+    page.press("Shift+Tab");
+    page.wait_for("document.activeElement.id === 'parameter-a'");
+    page.press("Tab");
+    page.press("Tab");
+    page.wait_for("document.activeElement.ariaLabel === 'Type of a'");
+    page.type_text("76");
+    page.wait_for("eyes.first('#parameter-a').value === '576'");
+    client.until_ended(|| page.press("Ctrl+Enter"));
+    assert_eq!(client.cells(), [["576", "x⏎y"]]);
 }
 
 fn choose(client: &Client, name: &str, kind: &str) {
