@@ -2,7 +2,7 @@ import { createText, dropSql, qualified, showCreateSql, truncateSql } from '../.
 import { readGrants, reach } from '../../html/sql/objects/privileges.js';
 import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTemplate } from '../../html/sql/objects/templates.js';
 import { parametersOf } from '../../html/sql/core/parameters.js';
-import { isSystem, lasting, ownFirst, rowsText } from '../../html/sql/core/entries.js';
+import { isSystem, lasting, listedText, ownFirst, rowsText } from '../../html/sql/core/entries.js';
 import { assert, test } from './shim.mjs';
 
 const table = { kind: 'table', db: 'my shop', name: 'or`der' };
@@ -78,4 +78,10 @@ test('own databases come before the server’s, and guesses are marked', () => {
 
 test('times of a process are told in two units', () => {
   assert.deepEqual([5, 182, 7500, 273_600].map(lasting), ['5 s', '3 min 2 s', '2 h 5 min', '3 d 4 h']);
+});
+
+test('a list that is not whole does not look so', () => {
+  const text = (found, all, awaited, drawn = 1000) => listedText({ found, all, awaited, drawn, unit: 'database' });
+  assert.deepEqual([text(0, 0, 3), text(2, 2, 1), text(1, 2, 1), text(3, 3, 0), text(1, 1, 0), text(2, 3, 0)], ['0 of 3 databases so far', '2 of 3 databases so far', '1 of 2 databases so far', '3 databases', '1 database', '2 of 3 databases']);
+  assert.equal(text(2000, 2000, 0), '2,000 databases; the first 1,000 are shown, search to find others');
 });

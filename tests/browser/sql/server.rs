@@ -271,8 +271,14 @@ fn databases_and_tables_are_listed_by_size() {
          CREATE TABLE small (id INT PRIMARY KEY)",
     );
     let page = &client.page;
+    // A list that is not whole yet says so, and compares nothing.
+    page.eval("(() => { const real = fetch; window.fetch = async (url, ...rest) => { if (/tables.*db=server_sizes&/.test(url)) await new Promise((go) => { window.letGo = go; }); return real(url, ...rest); }; })()");
     go(&client, "sizes");
+    page.wait_for("/^(\\d+) of (?!\\1 )\\d+ databases so far$/.test(eyes.first('.server-count').innerText) && eyes.all('.server-table tbody tr').length > 0");
+    page.wait_for("eyes.all('.server-table .share').every((share) => share.innerText === '')");
+    page.eval("letGo()");
     row_with(&client, "server_sizes");
+    page.wait_for("/^\\d+ databases$/.test(eyes.first('.server-count').innerText)");
     let off = "Math.max(...eyes.all('.share').map((share) => Math.abs(parseFloat(share.innerText) - 100 * share.querySelector('.share-bar span').offsetWidth / share.querySelector('.share-bar').offsetWidth)))";
     page.wait_for(&format!("{off} < 3"));
     page.click(".server-table text=server_sizes");
