@@ -57,15 +57,16 @@ function host() {
 }
 
 /**
- * Shows a toast and announces it. One with a link stays until it is dismissed, as an error does.
+ * Shows a toast and announces it. One with a link or a button stays until it is dismissed, as an error does.
  * @param {string} text
  * @param {'info'|'good'|'warn'|'bad'} [kind]
- * @param {{text: string, href: string}} [link] opens in a new tab; its scheme is the caller's to check
+ * @param {{text: string, href?: string, run?: () => void}} [link] opens in a new tab; its scheme is the caller's to check. `run`: it is a button
  */
 export function notify(text, kind = 'info', link) {
   const body = h('p', { text });
   const toast = h('div', { class: `toast ${kind}` }, body);
-  if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
+  if (link?.run) body.append(' ', h('button', { type: 'button', class: 'link', text: link.text, on: { click: () => { toast.remove(); link.run?.(); } } }));
+  else if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
   toast.append(iconButton('close', 'Dismiss', () => toast.remove()));
   const box = host();
   while (box.children.length >= TOAST_MAX) box.children[0].remove();

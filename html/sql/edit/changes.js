@@ -144,8 +144,13 @@ export class Changes {
 
   // Steps.
 
-  /** Changes cells, in one step. @param {{target: Target, column: string, value: Value}[]} cells */
-  set(cells) {
+  /**
+   * Changes cells and adds new rows, in one step.
+   * @param {{target: Target, column: string, value: Value}[]} cells
+   * @param {Map<string, Value>[]} [rows] values of the new rows by column
+   * @returns {string[]} names of the new rows
+   */
+  set(cells, rows = []) {
     /** @type {Map<string, Change|null>} */
     const next = new Map();
     for (const { target, column, value } of cells) {
@@ -153,7 +158,10 @@ export class Changes {
       if (known?.op === 'delete') continue;
       next.set(target.id, this.#with(target, known ?? null, column, value));
     }
+    const added = rows.map((set) => this.#made(`new ${(this.#serial += 1)}`, 'insert', null, set));
+    for (const change of added) next.set(change.id, change);
     this.#step(next);
+    return added.map(({ id }) => id);
   }
 
   /** @param {Target} target @param {Change|null} known @returns {Change|null} null where nothing is left to change */
@@ -174,12 +182,7 @@ export class Changes {
 
   /** Adds new rows, in one step. @param {Map<string, Value>[]} rows values by column @returns {string[]} their names */
   add(rows) {
-    const next = new Map(rows.map((set) => {
-      const id = `new ${(this.#serial += 1)}`;
-      return [id, this.#made(id, 'insert', null, set)];
-    }));
-    this.#step(next);
-    return [...next.keys()];
+    return this.set([], rows);
   }
 
   /** Marks rows to be deleted, in one step; new ones just go. @param {Target[]} targets */

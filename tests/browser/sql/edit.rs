@@ -678,6 +678,41 @@ fn a_cell_and_several_are_pasted_and_keep_what_they_were() {
 }
 
 #[test]
+fn a_column_of_a_spreadsheet_goes_down_and_rows_become_new_ones() {
+    let client = on_data("edit_paste_rows", ITEMS, "items");
+    let page = &client.page;
+    client.click_cell(0, 1);
+    paste(&client, "a\r\nb\r\nc\r\nd\r\n");
+    assert_eq!(client.column(1), ["a", "b", "c"]);
+    page.wait_for_text("3 of 4 cells were pasted");
+    page.assert_accessible("an offer of new rows");
+    page.click(".toast text=Add 1 new row");
+    page.wait_for("eyes.cells().length === 4");
+    assert_eq!(client.column(1), ["d", "a", "b", "c"]);
+    // What begins in a new row goes on in new ones.
+    page.press("Insert");
+    page.wait_for("eyes.cells().length === 5");
+    client.click_cell(1, 1);
+    paste(&client, "e\t1\r\nf\t2\r\n");
+    assert_eq!(client.column(1), ["d", "e", "f", "a", "b", "c"]);
+    page.press("Ctrl+z");
+    assert_eq!(client.cells().len(), 5);
+    page.press("Ctrl+z");
+    assert_eq!(client.column(1), ["d", "a", "b", "c"]);
+    // The menu and its key paste all of it as new rows.
+    client.click_cell(2, 1);
+    page.press("Ctrl+Shift+V");
+    paste(&client, "g\r\nh\r\n");
+    assert_eq!(client.column(1), ["d", "g", "h", "a", "b", "c"]);
+    review(&client);
+    apply(&client);
+    assert_eq!(
+        server("SELECT GROUP_CONCAT(name ORDER BY id) FROM edit_paste_rows.items"),
+        "a,b,c,d,g,h"
+    );
+}
+
+#[test]
 fn long_texts_json_and_bytes_are_edited_in_a_panel_and_come_from_files() {
     let setup = "CREATE TABLE long_values (id INT PRIMARY KEY, words TEXT, doc JSON, raw BLOB, few VARBINARY(4));
         INSERT INTO long_values VALUES (1, CONCAT('first', CHAR(13), CHAR(10), 'second'), '{\"a\": 1.50, \"a\": 12345678901234567890}', X'00FF10', X'0102'), (2, NULL, NULL, NULL, NULL);";
