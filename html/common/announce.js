@@ -1,5 +1,5 @@
 // Announcements: live regions for assistive technology, and toasts.
-import { h, iconButton } from './dom.js';
+import { h, iconButton, queryAll } from './dom.js';
 
 /** How long a toast stays, in ms. Errors stay until they are dismissed. */
 const TOAST_MS = 6000;
@@ -48,12 +48,36 @@ export function stackToasts() {
   if (!stack) return;
   const modal = [...document.querySelectorAll('dialog[open]')].pop();
   (modal ?? document.body).append(stack);
+  placeToasts();
 }
 
 function host() {
   stack ??= h('div', { class: 'toasts', role: 'region', 'aria-label': 'Notices' });
   stackToasts();
   return stack;
+}
+
+/** @type {ResizeObserver|undefined} */
+let moves;
+
+/**
+ * Keeps toasts from lying over an element as long as that is in sight.
+ * @param {HTMLElement} element it stands in its place already
+ */
+export function keepClear(element) {
+  element.dataset.clear = '';
+  if (!moves) document.addEventListener('scroll', placeToasts, { capture: true, passive: true });
+  moves ??= new ResizeObserver(placeToasts);
+  // It moves when what stands beside it grows.
+  for (const one of element.parentElement?.children ?? [element]) moves.observe(one);
+}
+
+/** Puts the toasts above what they must not cover. */
+function placeToasts() {
+  if (!stack?.childElementCount) return;
+  const tops = queryAll(document, '[data-clear]').filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().top);
+  const height = stack.parentElement === document.body ? innerHeight - Math.min(innerHeight, ...tops) : 0;
+  stack.style.setProperty('--clear', `${height}px`);
 }
 
 /**
@@ -71,6 +95,7 @@ export function notify(text, kind = 'info', link) {
   const box = host();
   while (box.children.length >= TOAST_MAX) box.children[0].remove();
   box.append(toast);
+  placeToasts();
   if (kind !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
   announce(text, kind);
 }

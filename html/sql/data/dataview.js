@@ -3,6 +3,7 @@
  * @module
  */
 
+import { keepClear } from '../../common/announce.js';
 import { fill, h, icon } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { rowHeight } from '../results/grid.js';
@@ -159,6 +160,7 @@ export class DataView {
       view: (at) => this.#viewCell?.(at),
     });
     this.#bar.foot.before(editing.element);
+    keepClear(editing.element);
     return editing;
   }
 

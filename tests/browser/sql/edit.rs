@@ -678,6 +678,34 @@ fn a_cell_and_several_are_pasted_and_keep_what_they_were() {
 }
 
 #[test]
+fn notices_never_lie_over_what_is_to_be_applied() {
+    let client = on_data("edit_notices", ITEMS, "items");
+    let page = &client.page;
+    let apart = "((bar) => eyes.all('.toast').every((toast) => toast.getBoundingClientRect().bottom <= bar.top && toast.getBoundingClientRect().top >= 0))(eyes.first('.edit-bar.pending').getBoundingClientRect())";
+    for (width, height) in [(1440, 900), (390, 740), (900, 420)] {
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}),
+        );
+        client.settle();
+        // One that was there before the changes, and several after.
+        page.eval("eyes.first('.grid-cell').focus()");
+        paste(&client, "1\tx\r\n2\ty\r\n3\tz\r\n4\tw\r\n");
+        for _ in 0..4 {
+            paste(&client, "a\tb\tc\r\n".repeat(9).as_str());
+        }
+        page.wait_for("eyes.all('.toast').length >= 3 && eyes.first('.edit-bar.pending')");
+        page.wait_for(apart);
+        page.screenshot(&format!("edit-notices-{width}"));
+        page.eval("for (const toast of document.querySelectorAll('.toast')) toast.remove()");
+        page.eval("[...document.querySelectorAll('.edit-state button')].find((one) => one.title.startsWith('Take all')).click()");
+        page.wait_for("eyes.first('dialog .danger, dialog .primary')");
+        page.eval("eyes.first('dialog .danger').click()");
+        page.wait_for("!eyes.first('.edit-bar.pending')");
+    }
+}
+
+#[test]
 fn a_column_of_a_spreadsheet_goes_down_and_rows_become_new_ones() {
     let client = on_data("edit_paste_rows", ITEMS, "items");
     let page = &client.page;
