@@ -325,8 +325,14 @@ class ResultArea {
   notRun(how) {
     if (!this.busy.hidden) return;
     this.line.former = how;
-    this.element.classList.toggle('former', this.tabs.ids.some((id) => this.#isOfRun(id)));
+    this.#frame();
     this.#showStatus();
+  }
+
+  /** Frames what is shown where that is of the statement before. */
+  #frame() {
+    const { active } = this.tabs;
+    this.element.classList.toggle('former', this.line.former !== '' && (this.#isOfRun(active) || (active === 'chart' && this.#charted !== null)));
   }
 
   #settle() {
@@ -428,6 +434,7 @@ class ResultArea {
     for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
+    this.#frame();
     if (!this.#stale) this.#showStatus();
   }
 

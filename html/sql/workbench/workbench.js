@@ -140,7 +140,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
-      importCsv: () => this.openImport({ db: this.sidebar.db || this.active.db }),
+      importCsv: () => this.openImport({ db: this.active.db || this.sidebar.db || '' }),
       save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
