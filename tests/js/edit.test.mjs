@@ -126,6 +126,8 @@ test('what stands for a value goes to the server as such', () => {
   set(changes, rows[0], 'name', new Default());
   set(changes, rows[0], 'n', new FileValue({ name: 'f', size: '1 B', base64: 'QQ==' }));
   assert.equal(JSON.stringify(changes.requests().changes[0].new), '{"name":{"default":true},"n":{"base64":"QQ=="}}');
+  const file = new FileValue({ name: 'f', size: '2 B', base64: 'AP8=' });
+  assert.deepEqual([file.content(true), file.content(false), new FileValue({ name: 'f', size: '1 B', base64: 'QQ==' }).content(false)], ['0x00FF', null, 'A']);
 });
 
 test('columns say what may be put into them', () => {

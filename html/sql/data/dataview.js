@@ -178,6 +178,7 @@ export class DataView {
     const { offset } = grid;
     grid.grew();
     if (by && !toTop) grid.offset = offset + by * grid.model.rowHeight;
+    this.#view?.refresh();
     this.#tell();
   }
 
@@ -211,6 +212,7 @@ export class DataView {
     grid.grew();
     grid.offset = place.top ?? 0;
     this.#placing = false;
+    this.#view?.refresh();
     this.#tell();
     if (focused && !same) grid.focus();
     this.#title();
@@ -257,6 +259,7 @@ export class DataView {
 
   #grew(shifted) {
     this.grid?.grew(shifted);
+    this.#view?.refresh();
     this.#tell();
   }
 

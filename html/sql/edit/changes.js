@@ -3,6 +3,8 @@
  * @module
  */
 
+import { toHex } from '../core/binary.js';
+
 /** Stands for a column's default in a row that is changed; `text`: what a cell shows of it. */
 export class Default {
   constructor(text = 'DEFAULT') {
@@ -21,6 +23,8 @@ export class Default {
 
 /** The bytes of a file in a row that is changed. */
 export class FileValue {
+  /** @type {string|undefined} */ #hex;
+
   /** @param {{name: string, size: string, base64: string}} file `size`: in words */
   constructor({ name, size, base64 }) {
     this.name = name;
@@ -30,6 +34,20 @@ export class FileValue {
 
   toString() {
     return `${this.name}, ${this.size}`;
+  }
+
+  get bytes() {
+    return Uint8Array.from(atob(this.base64), (char) => char.charCodeAt(0));
+  }
+
+  /** The value that the file becomes: bytes as hex digits, or a text; null where the bytes are none. @param {boolean} binary @returns {string|null} */
+  content(binary) {
+    if (binary) return (this.#hex ??= toHex(this.bytes));
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.bytes);
+    } catch {
+      return null;
+    }
   }
 
   /** As the API takes it. */

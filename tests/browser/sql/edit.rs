@@ -797,6 +797,23 @@ fn long_texts_json_and_bytes_are_edited_in_a_panel_and_come_from_files() {
     page.wait_for("!document.querySelector('dialog[open]')");
     client.settle();
     assert_eq!(client.cells()[1][3], "six.bin, 6 B");
+    // The panel and the viewer have the file's bytes from then on.
+    open(1, 3);
+    assert_eq!(
+        page.eval("eyes.first('.value-area').value"),
+        "0x0100FFFE275C"
+    );
+    page.wait_for("eyes.first('.value-facts')?.innerText.includes('six.bin, 6 B now · 6 B')");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog[open]')");
+    client.click_cell(1, 3);
+    page.press("Shift+Enter");
+    page.wait_for("/01 00 ff fe 27 5c/i.test(eyes.first('.viewer-body')?.innerText)");
+    page.press("Ctrl+0");
+    page.wait_for("eyes.first('.viewer-body')?.innerText.startsWith('NULL')");
+    page.press("Ctrl+z");
+    page.wait_for("/01 00 ff fe 27 5c/i.test(eyes.first('.viewer-body')?.innerText)");
+    page.press("Escape");
     // One line that becomes two on the way.
     client.click_cell(1, 1);
     page.type_text("up");
