@@ -190,7 +190,8 @@ class ResultArea {
     const id = this.#freeId();
     const view = this.#addView(id, this.#titleOf(result), run, result);
     if (this.#serial === 1) this.#chartOf(result);
-    if (this.#serial === 1 && !['chart', 'plan'].includes(this.tabs.active)) this.tabs.activate(id);
+    // A chart that is looked at follows its statement; of a script the first result is in front.
+    if (this.#serial === 1 && !(isAlone(run) && ['chart', 'plan'].includes(this.tabs.active))) this.tabs.activate(id);
     return { id, view };
   }
 
@@ -249,7 +250,7 @@ class ResultArea {
     const element = h('div', { class: 'plan', tabindex: 0, role: 'region', 'aria-label': 'Plan' });
     module.showPlan(element, nodes);
     this.tabs.add('plan', { title: 'Plan', icon: 'plan', element, rank: RANK.plan });
-    this.tabs.activate('plan');
+    if (isAlone(run)) this.tabs.activate('plan');
   }
 
   #chartOf(result) {
@@ -447,3 +448,6 @@ class ResultArea {
 }
 
 const isOfRun = (id) => /^(result|error)-\d+$/.test(id ?? '') || id === 'plan';
+
+/** Whether one statement was run by itself. @param {Run} run */
+const isAlone = (run) => run.statements?.length === 1;
