@@ -90,6 +90,15 @@ test('a list that opens by itself offers keywords and functions by their beginni
   assert.ok(labels('SELECT 1 FROM orders WHERE er_i', false).includes('customer_id'));
 });
 
+test('a condition is completed as that of its statement', () => {
+  const labels = (free) => {
+    const sql = `SELECT * FROM \`shop\`.\`orders\` WHERE ${free}`;
+    return completionItems(completionContext(sql, sql.length), catalogue, { asked: false }).items.map(({ label }) => label);
+  };
+  assert.ok(labels('cust').includes('customer_id'));
+  assert.ok(labels('1 AND coal').includes('COALESCE()'));
+});
+
 test('what is typed in full comes first, and an item tells how it matches', () => {
   const list = (sql) => completionItems(completionContext(sql, sql.length), catalogue).items;
   const [first, second] = list('SELECT 1 WHERE a or');
