@@ -3,6 +3,7 @@ import { readGrants, reach } from '../../html/sql/objects/privileges.js';
 import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTemplate } from '../../html/sql/objects/templates.js';
 import { parametersOf } from '../../html/sql/core/parameters.js';
 import { isSystem, lasting, listedText, ownFirst, rowsText } from '../../html/sql/core/entries.js';
+import { createdBy, editText, renamed } from '../../html/sql/objects/redefine.js';
 import { byConnection, idsText, metadataWaits, roots } from '../../html/sql/server/locks.js';
 import { assert, test } from './shim.mjs';
 
@@ -105,4 +106,25 @@ test('metadata locks tell who waits for whom', () => {
   assert.deepEqual(pairs(lock(1, 'SHARED_UPGRADABLE'), lock(2, 'SHARED_UPGRADABLE', 'PENDING')), ['2<1']);
   assert.deepEqual(pairs(lock(1, 'SHARED', 'GRANTED', null, 'GLOBAL'), lock(2, 'INTENTION_EXCLUSIVE', 'PENDING', null, 'GLOBAL'), lock(3, 'INTENTION_EXCLUSIVE', 'GRANTED', null, 'GLOBAL')), ['2<1']);
   assert.deepEqual(pairs(lock(1, 'EXCLUSIVE', 'PENDING'), lock(2, 'EXCLUSIVE', 'PENDING'), lock(3, 'SHARED_READ')), ['1<3', '2<3']);
+});
+
+test('what is opened to be changed replaces what there is', () => {
+  const text = (kind, create, mariadb = true) => editText({ kind }, create, mariadb);
+  assert.equal(text('procedure', 'CREATE DEFINER=`a`@`%` PROCEDURE `p`()\nSELECT 1'), 'CREATE OR REPLACE DEFINER=`a`@`%` PROCEDURE `p`()\nSELECT 1');
+  assert.equal(text('view', '/* x */ create view v as select 1', false), '/* x */ create OR REPLACE view v as select 1');
+  assert.equal(text('package body', 'CREATE OR REPLACE PACKAGE BODY b AS END'), 'CREATE OR REPLACE PACKAGE BODY b AS END');
+  for (const kind of ['procedure', 'function', 'trigger', 'event']) assert.equal(text(kind, 'CREATE X', false), 'CREATE X', kind);
+  // What holds data is not replaced.
+  for (const kind of ['table', 'sequence', 'database']) assert.equal(text(kind, 'CREATE X'), 'CREATE X', kind);
+});
+
+test('what a CREATE makes is known by its kind and name', () => {
+  const made = (sql) => { const found = createdBy(sql, 'd'); return found && [found.kind, found.db, found.name]; };
+  assert.deepEqual(made('CREATE DEFINER=`event`@`%` PROCEDURE `a``b`() SELECT 1'), ['procedure', 'd', 'a`b']);
+  assert.deepEqual(made('create definer = current_user aggregate function x . f (a int) returns int return 1'), ['function', 'x', 'f']);
+  assert.deepEqual(made('CREATE TRIGGER IF NOT EXISTS t BEFORE INSERT ON u FOR EACH ROW SET @a = 1'), ['trigger', 'd', 't']);
+  assert.deepEqual(made("-- one\nCREATE EVENT `e` ON SCHEDULE EVERY 1 DAY DO CALL p()"), ['event', 'd', 'e']);
+  for (const sql of ['DROP PROCEDURE p', 'CREATE TABLE t (a INT)', "CREATE TABLE t (a VARCHAR(9) DEFAULT 'PROCEDURE')", 'CREATE PROCEDURE', '']) assert.equal(made(sql), null, sql);
+  const sql = 'CREATE PROCEDURE p() SELECT 1';
+  assert.equal(renamed(sql, createdBy(sql, 'my db'), 'trial'), 'CREATE PROCEDURE `my db`.trial() SELECT 1');
 });

@@ -79,7 +79,7 @@ function row(name, at, { type: lastType = 'text', value: last = '' } = {}) {
   });
   const check = () => (wrong.textContent = wrongWith(value()));
   const label = h('label', { for: input.id, text: `:${name}` });
-  for (const element of [label, type, input]) element.style.gridRow = String(2 * at + 1);
-  wrong.style.gridRow = String(2 * at + 2);
-  return { name, input, type, value, check, isList, element: h('div', { class: 'parameter' }, label, input, wrong) };
+  const element = h('div', { class: 'parameter' }, label, input, wrong);
+  for (const one of [element, type]) one.style.gridRow = String(at + 1);
+  return { name, input, type, value, check, isList, element };
 }

@@ -411,6 +411,11 @@ export class Workbench {
     this.keeping.soon();
   }
 
+  /** Offers to replace what a CREATE was refused for. @param {QueryTab} tab @param {import('./runner.js').Statement} statement */
+  replace(tab, statement) {
+    return this.objects.replace(tab, statement);
+  }
+
   /** @param {import('./runner.js').Statement[]} statements */
   parameters(statements) {
     return this.fillIns.parameters(statements);

@@ -312,7 +312,7 @@ fn databases_and_tables_are_listed_by_size() {
     );
     let page = &client.page;
     // A list that is not whole yet says so, and compares nothing.
-    page.eval("(() => { const real = fetch; window.fetch = async (url, ...rest) => { if (/tables.*db=server_sizes&/.test(url)) await new Promise((go) => { window.letGo = go; }); return real(url, ...rest); }; })()");
+    page.eval("(() => { const real = fetch; const gate = new Promise((go) => { window.letGo = go; }); window.fetch = async (url, ...rest) => { if (/tables.*db=server_sizes&/.test(url)) await gate; return real(url, ...rest); }; })()");
     go(&client, "sizes");
     page.wait_for("/^(\\d+) of (?!\\1 )\\d+ databases so far$/.test(eyes.first('.server-count').innerText) && eyes.all('.server-table tbody tr').length > 0");
     page.wait_for("eyes.all('.server-table .share').every((share) => share.innerText === '')");
