@@ -93,6 +93,9 @@ export function notify(text, kind = 'info', link) {
   else if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
   toast.append(iconButton('close', 'Dismiss', () => toast.remove()));
   const box = host();
+  // An offer is of the moment: the next one takes its place.
+  if (link?.run) queryAll(box, '[data-offer]').forEach((old) => old.remove());
+  if (link?.run) toast.dataset.offer = '';
   while (box.children.length >= TOAST_MAX) box.children[0].remove();
   box.append(toast);
   placeToasts();

@@ -466,7 +466,9 @@ fn filters_of_each_kind_are_asked_of_the_server_and_shown_as_sql() {
         client.page.click(&format!(
             ".grid-header[aria-colindex=\"{nth}\"] .grid-filter"
         ));
-        client.page.wait_for("document.activeElement.matches('.panel input')");
+        client
+            .page
+            .wait_for("document.activeElement.matches('.panel input')");
         client.page.type_text(typed);
         client.page.press("Enter");
         until_loaded(&client);
