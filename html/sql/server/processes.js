@@ -28,7 +28,8 @@ export function processesPage(deps) {
   const table = new DataTable({
     label: 'Processes', unit: 'connection', sort: { key: 'seconds', down: true },
     columns: inOrder([
-      { key: 'id', title: 'Id', number: true, stays: 'start', cell: ({ id, user }) => h('span', {}, String(id), h('span', { class: 'of-narrow dim', 'aria-hidden': 'true', text: user })) },
+      { key: 'id', title: 'Id', number: true, stays: 'start', cell: ({ id, user, holds, waits }) => h('span', {}, String(id), h('span', { class: 'of-narrow dim', 'aria-hidden': 'true', text: user }),
+        (holds || waits) && h('span', { class: `of-narrow ${holds ? 'bad' : 'warn-text'}`, 'aria-hidden': 'true', text: holds ? 'blocks' : 'waits' })) },
       { key: 'user', title: 'User', cell: whose }, { key: 'db', title: 'Database' },
       { key: 'command', title: 'Command' }, { key: 'seconds', title: 'Time', number: true, cell: ({ seconds }) => (Number.isFinite(seconds) ? lasting(seconds) : '') }, { key: 'info', title: 'Query', rest: true, cell: query },
       { key: 'state', title: 'State' }, { key: 'host', title: 'Host' },
