@@ -94,8 +94,8 @@ class ResultArea {
       'aria-haspopup': name === 'copy' || name === 'download' ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
     }, icon(name), h('span', { class: 'tool-label', text: label }));
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
-      tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
       tool('columns', 'Side by side', 'lays another result beside this one', (button) => this.#split(button)),
+      tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
       tool('search', 'Find', 'F3', () => this.find()),
       tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
       tool('download', 'Export', '', () => this.#export()));
@@ -457,7 +457,7 @@ class ResultArea {
   #tabChanged() {
     for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
     const split = query(this.tools, '[data-tool="columns"]');
-    if (split instanceof HTMLButtonElement) split.disabled = !this.tabs.isSplit && !this.#others.length;
+    if (split) split.hidden = !this.tabs.isSplit && !this.#others.length;
     split?.setAttribute('aria-pressed', String(this.tabs.isSplit));
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);

@@ -470,6 +470,7 @@ fn filters_of_each_kind_are_asked_of_the_server_and_shown_as_sql() {
             .page
             .wait_for("document.activeElement.matches('.panel input')");
         client.page.type_text(typed);
+        client.page.screenshot("filter-text");
         client.page.press("Enter");
         until_loaded(&client);
         let told = client.text(".data-chip");

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::Client;
+use crate::sql::looks::look;
 
 #[test]
 fn a_query_is_saved_in_a_folder_and_found_again() {
@@ -69,6 +70,7 @@ fn parameters_are_asked_for_and_remembered() {
     assert!(client.editor().starts_with("SELECT :name AS a"));
     page.press("Ctrl+Enter");
     page.wait_for("eyes.first('#parameter-n')?.value === '-3'");
+    look(&client, "parameters");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     assert_eq!(client.sent(), 1);
