@@ -457,8 +457,11 @@ class ResultArea {
   #tabChanged() {
     for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
     const split = query(this.tools, '[data-tool="columns"]');
-    if (split) split.hidden = !this.tabs.isSplit && !this.#others.length;
-    split?.setAttribute('aria-pressed', String(this.tabs.isSplit));
+    if (split instanceof HTMLButtonElement) {
+      split.disabled = false;
+      split.hidden = !this.tabs.isSplit && !this.#others.length;
+      split.setAttribute('aria-pressed', String(this.tabs.isSplit));
+    }
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
     this.#frame();
