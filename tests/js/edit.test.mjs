@@ -228,7 +228,7 @@ test('pasted rows become new ones where they begin in one, or where that is aske
   assert.deepEqual(behind.beyond.map((one) => [...one]), [[['name', 'y']], [['name', 'z']]]);
   const asked = sheet.pasted([{ place: 0, column: 0, value: '7' }], { typed: true, asNew: true });
   assert.deepEqual(asked.rows.map((one) => [...one]), [[['name', 'asked'], ['id', '7']]]);
-  // What the grid itself copied brings no number that the server counts.
+  // A copy from the grid itself brings no number that the server counts.
   assert.deepEqual(sheet.pasted([{ place: 0, column: 0, value: 7 }], { typed: false, asNew: true }), { cells: [], rows: [], beyond: [], left: 1 });
   changes.add([new Map()]);
   const begun = sheet.pasted(spots(0, 'x', 'y'), { typed: true, asNew: false });

@@ -114,7 +114,7 @@ test('what is opened to be changed replaces what there is', () => {
   assert.equal(text('view', '/* x */ create view v as select 1', false), '/* x */ create OR REPLACE view v as select 1');
   assert.equal(text('package body', 'CREATE OR REPLACE PACKAGE BODY b AS END'), 'CREATE OR REPLACE PACKAGE BODY b AS END');
   for (const kind of ['procedure', 'function', 'trigger', 'event']) assert.equal(text(kind, 'CREATE X', false), 'CREATE X', kind);
-  // What holds data is not replaced.
+  // Objects with data are not replaced.
   for (const kind of ['table', 'sequence', 'database']) assert.equal(text(kind, 'CREATE X'), 'CREATE X', kind);
 });
 

@@ -33,7 +33,7 @@ const COMMENTS = /^(?:\s|--\s[^\n]*\n|#[^\n]*\n|\/\*[^]*?\*\/)*/;
 /** The rest of a line: comments alone. */
 const LINE_END = /^[ \t]*(?:\/\*[^\n]*?\*\/[ \t]*)*(?:(?:--[ \t]|#)[^\n]*)?\r?\n/;
 
-/** What stands between two statements, with a line end behind the delimiter. @param {string} between @param {string} delimiter */
+/** The text between two statements, with a line end behind the delimiter. @param {string} between @param {string} delimiter */
 function apart(between, delimiter) {
   let at = COMMENTS.exec(between)?.[0].length ?? 0;
   if (!between.startsWith(delimiter, at)) return between;

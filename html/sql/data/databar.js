@@ -40,7 +40,7 @@ export class DataBar {
         iconButton('refresh', 'Load the rows again', on.refresh)),
       this.error, this.chips);
     completeIn(this.field, this.condition, () => beforeCondition(this.#place), source);
-    // What the list takes is no press of Enter.
+    // Behind the list, which may take Enter.
     this.field.addEventListener('keydown', (event) => this.#onKey(event));
     this.figures = h('span', { class: 'data-figures' });
     this.counting = h('button', { type: 'button', class: 'link', text: 'Count all', on: { click: on.count } });

@@ -42,7 +42,7 @@ export class Editing {
   /** @type {CellEditor|null} */ #editor = null;
   /** Grids whose clipboard is heard. @type {WeakSet<object>} */ #heard = new WeakSet();
   #copied = new Copied();
-  /** Whether the key pressed last asks for new rows of what is pasted. */
+  /** True if the key pressed last asks for new rows of what is pasted. */
   #asNew = false;
   #applying = '';
   #bar;

@@ -87,7 +87,7 @@ export class Sheet {
   }
 
   /**
-   * What pasted cells become: changes of rows that are there, and new rows. What begins in a new row goes on in new ones, not
+   * Turns pasted cells into changes of rows and into new rows. A block that begins in a new row goes on in new ones, not
    * in the rows of the table, which stand below it by chance.
    * @param {{place: number, column: number, value: any}[]} spots
    * @param {{typed: boolean, asNew: boolean}} how `typed`: values are texts to be read; `asNew`: all become new rows
@@ -105,7 +105,7 @@ export class Sheet {
       const field = this.table.fields[column];
       const fresh = asNew || (intoNew && !isInsert(place)) ? rows : place >= shown.length && shown.pager.ended ? beyond : null;
       const target = fresh ? null : this.target(place);
-      // What the server counts is not copied from one row to another.
+      // A number that the server counts is not copied from one row to another.
       if (!field || refusal(field, value) || (fresh ? !typed && field.auto : !target)) continue;
       const put = typed && typeof value === 'string' ? read(field, value).value : value;
       if (target) cells.push({ target, column: field.name, value: put });
@@ -116,7 +116,7 @@ export class Sheet {
     return { cells, rows: whole(rows), beyond: whole(beyond), left: spots.length - taken };
   }
 
-  /** What a new row has from the start: what the filters ask for. @returns {Map<string, any>} */
+  /** Values of a new row from the start: those that the filters ask for. @returns {Map<string, any>} */
   initial() {
     const { filters } = /** @type {Shown} */ (this.shown).place;
     return new Map(filters.filter(({ op, column }) => op === '=' && this.table.changes.isGiven(column)).map(({ column, value }) => [column, value]));

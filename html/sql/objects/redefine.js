@@ -1,5 +1,5 @@
 /**
- * What makes an object anew where there is one of its name. No DOM.
+ * Statements that define an existing object again. No DOM.
  * @module
  */
 
@@ -23,7 +23,7 @@ export function editText({ kind }, create, mariadb) {
 }
 
 /**
- * What a statement creates; null where it is no routine, trigger or event.
+ * The object that a statement creates; null where it is no routine, trigger or event.
  * @param {string} sql @param {string} db where it runs
  * @returns {Created|null}
  */
@@ -39,5 +39,5 @@ export function createdBy(sql, db) {
   return { kind, db: isQualified ? unquoteIdentifier(first.text) : db, name: unquoteIdentifier(last.text), start: first.start, end: last.end };
 }
 
-/** The same statement for an object of another name. @param {string} sql @param {Created} created @param {string} name */
+/** The statement for an object of another name. @param {string} sql @param {Created} created @param {string} name */
 export const renamed = (sql, { start, end, db }, name) => `${sql.slice(0, start)}${quoteIdentifier(db)}.${quoteIdentifier(name)}${sql.slice(end)}`;

@@ -1,5 +1,5 @@
 /**
- * Which two tabs of results are laid side by side. No DOM.
+ * Two tabs of results side by side. No DOM.
  * @module
  */
 

@@ -478,5 +478,5 @@ class ResultArea {
 
 const isOfRun = (id) => /^(result|error)-\d+$/.test(id ?? '') || id === 'plan';
 
-/** Whether one statement was run by itself. @param {Run} run */
+/** True if one statement was run by itself. @param {Run} run */
 const isAlone = (run) => run.statements?.length === 1;

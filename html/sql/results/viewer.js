@@ -77,7 +77,7 @@ export class Viewer {
     fill(this.body);
   }
 
-  /** Whether what is shown is a value. @param {any} value */
+  /** True if the value is the one that is shown. @param {any} value */
   shows(value) {
     return this.#source === value;
   }

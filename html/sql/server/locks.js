@@ -1,5 +1,5 @@
 /**
- * Which connection waits for which, as the server tells it. No DOM.
+ * Waits of connections for each other's locks. No DOM.
  * @module
  */
 
@@ -23,13 +23,13 @@ export const METADATA_LOCKS = 'SELECT l.OBJECT_TYPE AS type, l.OBJECT_SCHEMA AS 
 /** Modes that statements on rows ask for, which agree with each other. */
 const SHARED = new Set(['SHARED', 'SHARED_HIGH_PRIO', 'SHARED_READ', 'SHARED_WRITE', 'SHARED_WRITE_LOW_PRIO', 'SHARED_UPGRADABLE']);
 
-/** Whether one cannot have its lock beside that of another. @param {string} a @param {string} b */
+/** True if one cannot have its lock beside that of another. @param {string} a @param {string} b */
 function conflict(a, b) {
   if (a === 'INTENTION_EXCLUSIVE' || b === 'INTENTION_EXCLUSIVE') return a !== b;
   return !(SHARED.has(a) && SHARED.has(b)) || (a === 'SHARED_UPGRADABLE' && b === a);
 }
 
-/** Who waits for whom: one waits for those that hold what it cannot have beside them, and behind those that ask for the whole. @param {Lock[]} locks @returns {Wait[]} */
+/** Pairs of waits: a connection waits for those whose lock conflicts with its own, and behind those that ask for an exclusive one. @param {Lock[]} locks @returns {Wait[]} */
 export function metadataWaits(locks) {
   const same = (a, b) => a.type === b.type && a.db === b.db && a.name === b.name && String(a.id) !== String(b.id);
   return locks.filter(({ status }) => status === 'PENDING').flatMap((one) => locks

@@ -111,7 +111,7 @@ class Waits {
   }
 }
 
-/** Who holds up others and waits for nobody. @param {ReturnType<typeof byConnection>} waits @param {any[]} list */
+/** Tells of connections that hold up others and wait for nobody. @param {ReturnType<typeof byConnection>} waits @param {any[]} list */
 function holdersText(waits, list) {
   const told = roots(waits).map(({ id, held }) => {
     const row = list.find((one) => one.id === id);

@@ -56,7 +56,7 @@ function databases(deps, open) {
       { key: 'rows', title: 'Rows', number: true, cell: ({ rows, failed }) => failed ?? `≈ ${rows.toLocaleString('en')}` }, ...figureColumns(),
     ],
   });
-  /** What is known by name; a new look keeps it until it knows better. @type {Map<string, any>} */
+  /** Figures by name; a new look keeps them until it has newer ones. @type {Map<string, any>} */
   let known = new Map();
   const load = async (signal) => {
     const names = await deps.api.databases();

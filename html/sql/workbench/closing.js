@@ -28,7 +28,7 @@ async function tablesOf(tab) {
   }) ?? '';
 }
 
-/** Whether what a tab runs, or its transaction, may end. */
+/** True if the statement that runs in a tab, or its transaction, may end. */
 async function mayEnd(tab, commit) {
   const { name, inTransaction } = tab;
   if (!tab.run) return !inTransaction || closeTransaction(tab, commit);

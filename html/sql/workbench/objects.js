@@ -72,7 +72,7 @@ export class Objects {
   async replace(tab, statement) {
     const bench = this.#bench;
     const module = await later(import('../objects/replacing.js'));
-    // What is dropped first is not in the editor.
+    // The DROP is not in the editor.
     const shown = (sql) => (sql === statement.sql ? statement : { start: statement.start, end: statement.start, sql });
     await module?.replaceExisting(statement.sql, {
       api: bench.api, db: tab.db, session: tab.session, newId: randomId,

@@ -718,7 +718,7 @@ fn a_column_of_a_spreadsheet_goes_down_and_rows_become_new_ones() {
     page.click(".toast text=Add 1 new row");
     page.wait_for("eyes.cells().length === 4");
     assert_eq!(client.column(1), ["d", "a", "b", "c"]);
-    // What begins in a new row goes on in new ones.
+    // A block that begins in a new row goes on in new ones.
     page.press("Insert");
     page.wait_for("eyes.cells().length === 5");
     client.click_cell(1, 1);
