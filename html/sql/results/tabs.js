@@ -135,7 +135,8 @@ export class Tabs {
   }
 
   #draw() {
-    const pair = this.#ordered().map(({ id }) => id).filter((id) => this.#panes.ids.includes(id));
+    const { ids } = this.#panes;
+    const pair = ids.length ? this.#ordered().map(({ id }) => id).filter((id) => ids.includes(id)) : [];
     const isSplit = pair.length === 2 && pair.includes(this.active ?? '');
     this.panels.classList.toggle('split', isSplit);
     for (const { id, button, panel } of this.#tabs.values()) {

@@ -46,7 +46,7 @@ fn a_pinned_result_stands_beside_the_next_ones() {
     let page = &client.page;
     client.run("SELECT 1 AS one");
     assert_eq!(
-        page.eval("eyes.first('[data-tool=columns]').disabled"),
+        page.eval("eyes.first('[data-tool=columns]') === null"),
         true
     );
     page.click("[data-tool=pin]");
