@@ -3,7 +3,7 @@ import { readGrants, reach } from '../../html/sql/objects/privileges.js';
 import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTemplate } from '../../html/sql/objects/templates.js';
 import { parametersOf } from '../../html/sql/core/parameters.js';
 import { isSystem, lasting, listedText, ownFirst, rowsText } from '../../html/sql/core/entries.js';
-import { createdBy, editText, renamed } from '../../html/sql/objects/redefine.js';
+import { createdBy, editText, grantsSql, renamed } from '../../html/sql/objects/redefine.js';
 import { byConnection, idsText, metadataWaits, roots } from '../../html/sql/server/locks.js';
 import { assert, test } from './shim.mjs';
 
@@ -126,5 +126,7 @@ test('what a CREATE makes is known by its kind and name', () => {
   assert.deepEqual(made("-- one\nCREATE EVENT `e` ON SCHEDULE EVERY 1 DAY DO CALL p()"), ['event', 'd', 'e']);
   for (const sql of ['DROP PROCEDURE p', 'CREATE TABLE t (a INT)', "CREATE TABLE t (a VARCHAR(9) DEFAULT 'PROCEDURE')", 'CREATE PROCEDURE', '']) assert.equal(made(sql), null, sql);
   const sql = 'CREATE PROCEDURE p() SELECT 1';
-  assert.equal(renamed(sql, createdBy(sql, 'my db'), 'trial'), 'CREATE PROCEDURE `my db`.trial() SELECT 1');
+  assert.equal(renamed(sql, createdBy(sql, 'my db'), 'trial'), 'CREATE PROCEDURE `my db`.`trial`() SELECT 1');
+  const grants = grantsSql(createdBy(sql, 'd'), [{ user: 'a', host: '%', privileges: 'Execute,Alter Routine,Grant' }, { user: '', host: 'h`', privileges: 'Grant' }]);
+  assert.deepEqual(grants, ['GRANT EXECUTE, ALTER ROUTINE ON PROCEDURE `d`.`p` TO `a`@`%` WITH GRANT OPTION', 'GRANT USAGE ON PROCEDURE `d`.`p` TO ``@`h``` WITH GRANT OPTION']);
 });

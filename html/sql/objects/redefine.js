@@ -3,7 +3,8 @@
  * @module
  */
 
-import { quoteIdentifier, unquoteIdentifier } from '../core/identifiers.js';
+import { unquoteIdentifier } from '../core/identifiers.js';
+import { quoteName } from '../core/format.js';
 import { isWord, significant } from '../core/scope.js';
 
 /** @typedef {{kind: 'procedure'|'function'|'trigger'|'event', db: string, name: string, start: number, end: number}} Created `start`, `end`: where its name stands */
@@ -40,4 +41,16 @@ export function createdBy(sql, db) {
 }
 
 /** The statement for an object of another name. @param {string} sql @param {Created} created @param {string} name */
-export const renamed = (sql, { start, end, db }, name) => `${sql.slice(0, start)}${quoteIdentifier(db)}.${quoteIdentifier(name)}${sql.slice(end)}`;
+export const renamed = (sql, { start, end, db }, name) => `${sql.slice(0, start)}${quoteName(db)}.${quoteName(name)}${sql.slice(end)}`;
+
+/**
+ * The statements that grant again what was granted on a routine alone, which its DROP takes away.
+ * @param {Created} object @param {Record<string, any>[]} rows `user`, `host` and `privileges` as mysql.procs_priv has them
+ */
+export function grantsSql({ kind, db, name }, rows) {
+  return rows.map(({ user, host, privileges }) => {
+    const list = String(privileges).toUpperCase().split(',').filter(Boolean);
+    const granted = list.filter((one) => one !== 'GRANT').join(', ') || 'USAGE';
+    return `GRANT ${granted} ON ${kind.toUpperCase()} ${quoteName(db)}.${quoteName(name)} TO ${quoteName(String(user))}@${quoteName(String(host))}${list.includes('GRANT') ? ' WITH GRANT OPTION' : ''}`;
+  });
+}

@@ -75,7 +75,7 @@ export class Objects {
     // The DROP is not in the editor.
     const shown = (sql) => (sql === statement.sql ? statement : { start: statement.start, end: statement.start, sql });
     await module?.replaceExisting(statement.sql, {
-      api: bench.api, db: tab.db, session: tab.session, newId: randomId,
+      api: bench.api, db: tab.db, session: tab.session, mariadb: this.#mariadb, newId: randomId,
       run: (list) => bench.execution.run(tab, list.map(shown), { confirmed: true }),
       say: (text, kind = 'bad') => { tab.showMessage({ text, kind, at: statement.start }); announce(text, 'bad'); },
       keep: (db, sql, name) => bench.fillInNew(db, sql, name),
