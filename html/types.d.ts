@@ -3,7 +3,7 @@
 
 type Spoken = 'info' | 'good' | 'warn' | 'bad';
 type Announce = (text: string, kind?: Spoken) => void;
-type Notify = (text: string, kind?: Spoken, link?: { text: string; href: string }) => void;
+type Notify = (text: string, kind?: Spoken, link?: { text: string; href?: string; run?: () => void }) => void;
 
 /** What a statement's error carries of the database's own. */
 interface DbError {

@@ -1,5 +1,5 @@
 // Announcements: live regions for assistive technology, and toasts.
-import { h, iconButton } from './dom.js';
+import { h, iconButton, queryAll } from './dom.js';
 
 /** How long a toast stays, in ms. Errors stay until they are dismissed. */
 const TOAST_MS = 6000;
@@ -48,6 +48,7 @@ export function stackToasts() {
   if (!stack) return;
   const modal = [...document.querySelectorAll('dialog[open]')].pop();
   (modal ?? document.body).append(stack);
+  placeToasts();
 }
 
 function host() {
@@ -56,20 +57,48 @@ function host() {
   return stack;
 }
 
+/** @type {ResizeObserver|undefined} */
+let moves;
+
 /**
- * Shows a toast and announces it. One with a link stays until it is dismissed, as an error does.
+ * Keeps toasts from lying over an element as long as that is in sight.
+ * @param {HTMLElement} element it stands in its place already
+ */
+export function keepClear(element) {
+  element.dataset.clear = '';
+  if (!moves) document.addEventListener('scroll', placeToasts, { capture: true, passive: true });
+  moves ??= new ResizeObserver(placeToasts);
+  // It moves when what stands beside it grows.
+  for (const one of element.parentElement?.children ?? [element]) moves.observe(one);
+}
+
+/** Puts the toasts above what they must not cover. */
+function placeToasts() {
+  if (!stack?.childElementCount) return;
+  const tops = queryAll(document, '[data-clear]').filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().top);
+  const height = stack.parentElement === document.body ? innerHeight - Math.min(innerHeight, ...tops) : 0;
+  stack.style.setProperty('--clear', `${height}px`);
+}
+
+/**
+ * Shows a toast and announces it. One with a link or a button stays until it is dismissed, as an error does.
  * @param {string} text
  * @param {'info'|'good'|'warn'|'bad'} [kind]
- * @param {{text: string, href: string}} [link] opens in a new tab; its scheme is the caller's to check
+ * @param {{text: string, href?: string, run?: () => void}} [link] opens in a new tab; its scheme is the caller's to check. `run`: it is a button
  */
 export function notify(text, kind = 'info', link) {
   const body = h('p', { text });
   const toast = h('div', { class: `toast ${kind}` }, body);
-  if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
+  if (link?.run) body.append(' ', h('button', { type: 'button', class: 'link', text: link.text, on: { click: () => { toast.remove(); link.run?.(); } } }));
+  else if (link) body.append(' ', h('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer', text: link.text, on: { click: () => toast.remove() } }));
   toast.append(iconButton('close', 'Dismiss', () => toast.remove()));
   const box = host();
+  // An offer is of the moment: the next one takes its place.
+  if (link?.run) queryAll(box, '[data-offer]').forEach((old) => old.remove());
+  if (link?.run) toast.dataset.offer = '';
   while (box.children.length >= TOAST_MAX) box.children[0].remove();
   box.append(toast);
+  placeToasts();
   if (kind !== 'bad' && !link) setTimeout(() => toast.remove(), TOAST_MS);
   announce(text, kind);
 }

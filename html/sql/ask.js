@@ -18,11 +18,11 @@ export class AskError extends Error {
 /**
  * Runs a statement; throws an error with what the server said.
  * @param {ReturnType<typeof import('./api.js').createApi>} api
- * @param {{sql: string, db?: string, limit?: number, timeZone?: string, queryId?: string, signal?: AbortSignal}} query
+ * @param {{sql: string, db?: string, session?: string, limit?: number, timeZone?: string, queryId?: string, signal?: AbortSignal}} query
  * @returns {Promise<ResultSet>}
  */
-export async function ask(api, { sql, db, limit, timeZone, queryId, signal }) {
-  const answer = await readQuery(await api.query({ sql, db, limit, timeZone, queryId, signal }), { sql, db, signal });
+export async function ask(api, { sql, db, session, limit, timeZone, queryId, signal }) {
+  const answer = await readQuery(await api.query({ sql, db, session, limit, timeZone, queryId, signal }), { sql, db, signal });
   signal?.throwIfAborted();
   if (answer.code !== 200) throw new AskError(answer.message, answer.error?.errno);
   return answer.results[0] ?? new ResultSet();

@@ -1,5 +1,5 @@
 import { behind, countSql, keyOf, orderOf, pageSql, wholeSql } from '../../html/sql/data/browse.js';
-import { filterSql, filterText, listOf, operatorsOf, whereSql } from '../../html/sql/data/filters.js';
+import { filterSql, filterText, listOf, operatorFor, operatorsOf, whereSql } from '../../html/sql/data/filters.js';
 import { linkBack, linksOf } from '../../html/sql/data/links.js';
 import { Pager } from '../../html/sql/data/pager.js';
 import { classOf, literal, wayOf } from '../../html/sql/data/values.js';
@@ -110,6 +110,30 @@ test('filters of each kind are conditions by the type of their column', () => {
   assert.deepEqual(listOf('a,, b'), ['a', 'b']);
   assert.deepEqual(operatorsOf('point'), ['NULL', 'NOT NULL']);
   assert.equal(filterText({ column: 'c', op: '=', value: '' }), "= ''");
+});
+
+test('texts are looked into, and a pattern is one', () => {
+  const sql = (op, value, type = 'varchar(9)') => filterSql({ column: 'c', op, value }, type);
+  assert.equal(sql('contains', 'an'), "`c` LIKE '%an%'");
+  assert.equal(sql('starts with', "it's"), "`c` LIKE 'it''s%'");
+  assert.equal(sql('not contains', '!'), "`c` NOT LIKE '%!%'");
+  assert.equal(sql('contains', '50%_!'), "`c` LIKE '%50!%!_!!%' ESCAPE '!'");
+  assert.equal(sql('contains', 'a\\b'), "`c` LIKE _utf8mb4 X'25615c6225' ESCAPE '!'");
+  assert.equal(sql('contains', 'x', 'json'), "CAST(`c` AS CHAR) LIKE '%x%'");
+  assert.equal(sql('contains', 'ff', 'uuid'), "CAST(`c` AS CHAR) LIKE '%ff%'");
+  assert.equal(sql('between', '1, 5', 'int'), '`c` BETWEEN 1 AND 5');
+  assert.equal(sql('between', '2024-01-01 and 2024-02-01', 'date'), "`c` BETWEEN '2024-01-01' AND '2024-02-01'");
+  assert.equal(sql('between', "'a, b', c"), "`c` BETWEEN 'a, b' AND 'c'");
+  assert.equal(sql('NOT IN', '1, NULL', 'int'), '`c` NOT IN (1) AND `c` IS NOT NULL');
+  for (const value of ['', '1', '1, 2, 3', 'NULL, 1', '1 and ']) fails(() => sql('between', value, 'int'), /two values/);
+  fails(() => sql('between', '1, x', 'int'), /numbers/);
+  fails(() => sql('NOT IN', ''), /NOT IN takes values/);
+  for (const type of ['varchar(9)', 'longtext', "char(3)", 'json']) assert.equal(operatorsOf(type)[0], 'contains', type);
+  for (const type of ['int', 'decimal(8,2)', 'datetime', 'year', 'bit(3)', "enum('a')", 'uuid', 'blob', 'double']) assert.equal(operatorsOf(type)[0], '=', type);
+  assert.ok(!operatorsOf('int').includes('contains') && operatorsOf("enum('a')").includes('contains'));
+  assert.deepEqual(['%x%', 'x%', 'x'].map((value) => operatorFor('text', value)), ['LIKE', 'LIKE', 'contains']);
+  assert.deepEqual(['2024%', '5'].map((value) => operatorFor('date', value)), ['LIKE', '=']);
+  assert.equal(operatorFor('point', '%'), 'NULL');
 });
 
 test('a condition written by hand stays inside its parentheses', () => {

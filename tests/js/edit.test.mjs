@@ -1,5 +1,5 @@
 import { Changes, Default, FileValue } from '../../html/sql/edit/changes.js';
-import { Copied, cellsOf, spotsOf } from '../../html/sql/edit/clipboard.js';
+import { Copied, cellsOf, newSpots, pastedCells, spotsOf } from '../../html/sql/edit/clipboard.js';
 import { bitsOf, dateIn, fieldOf, needsPanel, read, refusal, textOf, withDate } from '../../html/sql/edit/fields.js';
 import { Sheet } from '../../html/sql/edit/sheet.js';
 import { reviewAndApply } from '../../html/sql/edit/applying.js';
@@ -126,6 +126,8 @@ test('what stands for a value goes to the server as such', () => {
   set(changes, rows[0], 'name', new Default());
   set(changes, rows[0], 'n', new FileValue({ name: 'f', size: '1 B', base64: 'QQ==' }));
   assert.equal(JSON.stringify(changes.requests().changes[0].new), '{"name":{"default":true},"n":{"base64":"QQ=="}}');
+  const file = new FileValue({ name: 'f', size: '2 B', base64: 'AP8=' });
+  assert.deepEqual([file.content(true), file.content(false), new FileValue({ name: 'f', size: '1 B', base64: 'QQ==' }).content(false)], ['0x00FF', null, 'A']);
 });
 
 test('columns say what may be put into them', () => {
@@ -195,6 +197,48 @@ test('cells come from the clipboard as they went into it', () => {
   assert.deepEqual(spotsOf('a\nb\n', null, one), [{ place: 4, column: 2, value: 'a\nb' }]);
   assert.deepEqual(spotsOf('a\tb', null, one).map(({ column }) => column), [2, 3]);
   assert.equal(spotsOf('x', null, { places: [1, 2], columns: [0, 1] }).length, 4);
+});
+
+test('a column of a spreadsheet goes down, and a text of several lines stays one', () => {
+  const one = { places: [4], columns: [2] };
+  const down = (text, of) => spotsOf(text, null, one, of).map(({ place, column, value }) => [place, column, value]);
+  assert.deepEqual(down('a\r\nb\r\nc\r\n'), [[4, 2, 'a'], [5, 2, 'b'], [6, 2, 'c']]);
+  assert.deepEqual(down('a\rb'), [[4, 2, 'a'], [5, 2, 'b']]);
+  assert.deepEqual(down('a\n"b\nc"\n', { html: '<meta><TABLE border=0><td>a' }), [[4, 2, 'a'], [5, 2, 'b\nc']]);
+  assert.deepEqual(down('1\n2', { takesLines: false }), [[4, 2, '1'], [5, 2, '2']]);
+  assert.deepEqual(down('a\n\nb'), [[4, 2, 'a\n\nb']]);
+  // Of a page that is no table, in which lines end as Windows has them.
+  assert.deepEqual(pastedCells('a\r\nb\r\n', { html: '<p>a<br>b' }), [['a\nb']]);
+  assert.deepEqual(newSpots([['a', 'b'], ['c', 'd']], 1, 3).map(({ place, column }) => [place, column]), [[0, 1], [0, 2], [1, 1], [1, 2]]);
+  assert.deepEqual(newSpots([['a', 'b', 'c']], 1, 3).map(({ column }) => column), [0, 1, 2]);
+});
+
+test('pasted rows become new ones where they begin in one, or where that is asked for', () => {
+  const columns = [{ name: 'id', type: 'int', nullable: false, extra: 'auto_increment', default: null }, { name: 'name', type: 'varchar(9)', nullable: false, default: null }];
+  const schema = { columns, indexes: [{ name: 'PRIMARY', unique: true, columns: ['id'] }] };
+  const sheet = new Sheet();
+  const changes = sheet.changesOf({ db: 'd', table: 't' }, schema);
+  const read = [[1, 'a'], [2, 'b']];
+  const rows = /** @type {any} */ ({ get extra() { return changes.extraCount; }, get length() { return changes.extraCount + 2; }, pager: { ended: true, row: (at) => read[at] } });
+  sheet.show(/** @type {any} */ ({ rows, schema, place: { db: 'd', table: 't', filters: [{ column: 'name', op: '=', value: 'asked' }] } }));
+  const spots = (place, ...values) => values.map((value, at) => ({ place: place + at, column: 1, value }));
+  // Behind the last row they are offered.
+  const behind = sheet.pasted(spots(1, 'x', 'y', 'z'), { typed: true, asNew: false });
+  assert.deepEqual([behind.cells.map(({ value }) => value), behind.rows, behind.left], [['x'], [], 2]);
+  assert.deepEqual(behind.beyond.map((one) => [...one]), [[['name', 'y']], [['name', 'z']]]);
+  const asked = sheet.pasted([{ place: 0, column: 0, value: '7' }], { typed: true, asNew: true });
+  assert.deepEqual(asked.rows.map((one) => [...one]), [[['name', 'asked'], ['id', '7']]]);
+  // A copy from the grid itself brings no number that the server counts.
+  assert.deepEqual(sheet.pasted([{ place: 0, column: 0, value: 7 }], { typed: false, asNew: true }), { cells: [], rows: [], beyond: [], left: 1 });
+  changes.add([new Map()]);
+  const begun = sheet.pasted(spots(0, 'x', 'y'), { typed: true, asNew: false });
+  assert.deepEqual([begun.cells.map(({ target }) => target.id), begun.rows.length, begun.left], [['new 1'], 1, 0]);
+  changes.set(begun.cells, begun.rows);
+  assert.deepEqual([changes.size, changes.extra(0)?.[1], changes.extra(1)?.[1]], [2, 'x', 'y']);
+  changes.undo();
+  assert.deepEqual([changes.size, changes.get('new 1')?.set.size], [1, 0]);
+  // NULL is refused by a column that is NOT NULL.
+  assert.equal(sheet.pasted(spots(1, null), { typed: false, asNew: false }).left, 1);
 });
 
 test('rows say why they cannot be changed', () => {

@@ -1,5 +1,6 @@
 import { ResultSet } from '../../html/sql/core/resultset.js';
 import { layOutJson } from '../../html/sql/core/json.js';
+import { Panes } from '../../html/sql/results/panes.js';
 import { GridModel } from '../../html/sql/results/gridmodel.js';
 import { assert, test } from './shim.mjs';
 
@@ -113,4 +114,32 @@ test('numbers and keys that come later are shown whole, what a person sized and 
   const wide = [...model.widths];
   model.grew();
   assert.deepEqual(model.widths, wide, 'none becomes narrower');
+});
+
+test('two results stand side by side until one of them goes', () => {
+  const panes = new Panes();
+  panes.show('b', 'a');
+  assert.deepEqual(panes.ids, []);
+  panes.lay('new', 'pinned');
+  assert.deepEqual(panes.ids, ['new', 'pinned']);
+  // The next run: its result takes the place of the one before.
+  panes.show('home', 'new');
+  panes.gone('new', 'home');
+  assert.deepEqual(panes.ids, ['home', 'pinned']);
+  panes.gone('home', 'home');
+  assert.ok(!panes.isSplit);
+  panes.show('pinned', null);
+  panes.show('next', 'pinned');
+  assert.deepEqual(panes.ids, ['next', 'pinned']);
+  // Another tab is shown in the place of the active one, and the one that is not active goes.
+  panes.show('messages', 'pinned');
+  assert.deepEqual(panes.ids, ['next', 'messages']);
+  panes.gone('next', 'messages');
+  panes.show('x', 'messages');
+  assert.deepEqual(panes.ids, []);
+  panes.lay('a', 'a');
+  assert.ok(!panes.isSplit);
+  panes.lay('a', 'b');
+  panes.end();
+  assert.deepEqual(panes.ids, []);
 });

@@ -90,6 +90,15 @@ test('a list that opens by itself offers keywords and functions by their beginni
   assert.ok(labels('SELECT 1 FROM orders WHERE er_i', false).includes('customer_id'));
 });
 
+test('a condition is completed as that of its statement', () => {
+  const labels = (free) => {
+    const sql = `SELECT * FROM \`shop\`.\`orders\` WHERE ${free}`;
+    return completionItems(completionContext(sql, sql.length), catalogue, { asked: false }).items.map(({ label }) => label);
+  };
+  assert.ok(labels('cust').includes('customer_id'));
+  assert.ok(labels('1 AND coal').includes('COALESCE()'));
+});
+
 test('what is typed in full comes first, and an item tells how it matches', () => {
   const list = (sql) => completionItems(completionContext(sql, sql.length), catalogue).items;
   const [first, second] = list('SELECT 1 WHERE a or');
@@ -117,6 +126,17 @@ test('statements that lose data are named', () => {
     ['WITH x AS (SELECT 1 WHERE 1) DELETE FROM t', 'DELETE without WHERE'], ['CREATE OR REPLACE TABLE t (a INT)', 'CREATE OR REPLACE TABLE'], ['CREATE OR REPLACE VIEW v AS SELECT 1', null],
     ['ANALYZE DELETE FROM t', 'DELETE without WHERE'], ['SET STATEMENT max_statement_time=1 FOR UPDATE t SET a = 1', 'UPDATE without WHERE'],
     ['/*!50000 DROP TABLE t */', 'DROP TABLE'], ['', null],
+    ['ALTER TABLE t DROP COLUMN c', 'ALTER TABLE … DROP COLUMN'], ['alter table t add d int, drop c', 'ALTER TABLE … DROP COLUMN'], ['ALTER TABLE t DROP IF EXISTS c', 'ALTER TABLE … DROP COLUMN'],
+    ['ALTER ONLINE TABLE t DROP `index`', 'ALTER TABLE … DROP COLUMN'], ['ALTER TABLE t DROP period', 'ALTER TABLE … DROP COLUMN'], ['ALTER TABLE t DROP PERIOD FOR SYSTEM_TIME', null],
+    ['ALTER TABLE t ADD d INT /*!50001 , DROP COLUMN c */', 'ALTER TABLE … DROP COLUMN'], ['SET STATEMENT lock_wait_timeout=1 FOR ALTER TABLE t DROP c', 'ALTER TABLE … DROP COLUMN'],
+    ['ALTER TABLE t DROP PARTITION p0, p1', 'ALTER TABLE … DROP PARTITION'], ['ALTER TABLE t DROP PARTITION IF EXISTS p0', 'ALTER TABLE … DROP PARTITION'],
+    ['ALTER TABLE t TRUNCATE PARTITION ALL', 'ALTER TABLE … TRUNCATE PARTITION'], ['ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u', 'ALTER TABLE … EXCHANGE PARTITION'],
+    ['ALTER TABLE t DISCARD TABLESPACE', 'ALTER TABLE … DISCARD TABLESPACE'], ['ALTER TABLE t DISCARD PARTITION p TABLESPACE', 'ALTER TABLE … DISCARD TABLESPACE'], ['ALTER TABLE t IMPORT TABLESPACE', null],
+    ['ALTER TABLE t DROP SYSTEM VERSIONING', 'ALTER TABLE … DROP SYSTEM VERSIONING'], ['ALTER TABLE t ENGINE=BLACKHOLE', 'ALTER TABLE … ENGINE = BLACKHOLE'], ['ALTER IGNORE TABLE t ADD UNIQUE (a)', 'ALTER IGNORE TABLE'],
+    ['ALTER TABLE t DROP INDEX i, DROP KEY j, DROP PRIMARY KEY, DROP FOREIGN KEY f, DROP CHECK c, DROP CONSTRAINT d', null], ['ALTER TABLE t ALTER c DROP DEFAULT', null],
+    ['ALTER TABLE t ADD truncate INT, ADD discard INT', null], ["ALTER TABLE t COMMENT 'DROP COLUMN c'", null], ['ALTER TABLE t REMOVE PARTITIONING', null], ['DROP INDEX i ON t', null],
+    ['DROP PREPARE s', null], ['DROP SCHEMA s', 'DROP SCHEMA'], ['CREATE OR REPLACE DATABASE d', 'CREATE OR REPLACE DATABASE'], ['CREATE OR REPLACE TEMPORARY TABLE t (a INT)', 'CREATE OR REPLACE TABLE'],
+    ['ALTER TABLESPACE s DROP DATAFILE \'f\'', 'ALTER TABLESPACE … DROP DATAFILE'], ['SET STATEMENT lock_wait_timeout=1 FOR DROP TABLE t', 'DROP TABLE'], ['ALTER USER u IDENTIFIED BY \'drop\'', null],
   ];
   for (const [sql, expected] of cases) assert.equal(dangerOf(sql)?.statement ?? null, expected, sql);
 });

@@ -37,6 +37,14 @@ test('formatting puts clauses on lines and keeps short ones together', () => {
   for (const sql of ['CREATE PROCEDURE p() BEGIN SELECT 1;  SELECT 2; END', 'SELECT /*!40001 SQL_NO_CACHE */ 1  FROM t']) assert.equal(formatStatement(sql), sql);
   assert.equal(formatScript('DELIMITER $$\nselect 1  from t$$\nDELIMITER ;\n-- end  \n'), 'DELIMITER $$\nselect 1\nfrom t$$\nDELIMITER ;\n-- end  \n');
   assert.equal(samePlace('select a,b', 9, 'select a, b'), 9);
+  for (const [text, done] of [
+    ['select 1;select 2; select 3;', 'select 1;\nselect 2;\nselect 3;'], ['DELIMITER //\nselect 1//select 2//\nDELIMITER ;\nselect 3;select 4', 'DELIMITER //\nselect 1//\nselect 2//\nDELIMITER ;\nselect 3;\nselect 4'],
+    ['drop table a;create table a (b int);;select 1', 'drop table a;\ncreate table a (b int);;\nselect 1'], ['select 1;/* two */ select 2', 'select 1;\n/* two */ select 2'],
+    ['select 1; /* one */ -- of\nselect 2 # ;\n;select 3', 'select 1; /* one */ -- of\nselect 2 # ;\n;\nselect 3'], ['select 1;\r\n\r\n  select 2', 'select 1;\r\n\r\n  select 2'], ['select 1;/* a\nb */select 2', 'select 1;\n/* a\nb */select 2'],
+  ]) {
+    assert.equal(formatScript(text), done);
+    assert.equal(formatScript(done), done);
+  }
 });
 
 test('formatting keeps signs of several characters whole', () => {

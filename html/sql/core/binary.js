@@ -24,6 +24,16 @@ export function hexBytes(hex, limit = Infinity) {
   return bytes;
 }
 
+/** Bytes of which the digits are put together at once. */
+const SLICE = 1 << 14;
+
+/** Bytes as the API gives them. @param {Uint8Array} bytes */
+export function toHex(bytes) {
+  const parts = ['0x'];
+  for (let at = 0; at < bytes.length; at += SLICE) parts.push(Array.from(bytes.subarray(at, at + SLICE), (byte) => byte.toString(16).toUpperCase().padStart(2, '0')).join(''));
+  return parts.join('');
+}
+
 const digit = (code) => (code <= 57 ? code - 48 : (code | 32) - 87);
 
 /**

@@ -24,3 +24,16 @@ export function lasting(seconds) {
   if (hours) return `${hours} h ${min} min`;
   return min ? `${min} min ${s} s` : `${s} s`;
 }
+
+/**
+ * How many entries a list has, and of how many; a list that is not whole yet says so.
+ * @param {{found: number, all: number, awaited?: number, drawn: number, unit: string}} list `all`: that have come; `drawn`: at most
+ */
+export function listedText({ found, all, awaited = 0, drawn, unit }) {
+  const number = (count) => count.toLocaleString('en');
+  const whole = all + awaited;
+  const come = awaited ? `${number(all)} of ${number(whole)}` : number(all);
+  const units = `${unit}${whole === 1 ? '' : 's'}${awaited ? ' so far' : ''}`;
+  const cut = found > drawn ? `; the first ${number(drawn)} are shown, search to find others` : '';
+  return `${found === all ? come : `${number(found)} of ${number(all)}`} ${units}${cut}`;
+}

@@ -16,15 +16,30 @@ const SPACED = new Set(['=', '<', '>', '<=', '>=', '<>', '!=', '<=>', ':=']);
  *   `gap`: the space before it; `close`: of an opening bracket, the index of its closing one; `flat`: characters up to its end on one line
  */
 
-/** Every statement of a script laid out; what is between them stays. @param {string} text */
+/** Every statement of a script laid out on lines of its own; what else is between them stays. @param {string} text */
 export function formatScript(text) {
   const pieces = [];
   let at = 0;
-  for (const { start, end, sql } of statements(text)) {
-    pieces.push(text.slice(at, start), formatStatement(sql));
+  let before = '';
+  for (const { start, end, sql, delimiter } of statements(text)) {
+    pieces.push(before ? apart(text.slice(at, start), before) : text.slice(at, start), formatStatement(sql));
     at = end;
+    before = delimiter;
   }
   return pieces.join('') + text.slice(at);
+}
+
+const COMMENTS = /^(?:\s|--\s[^\n]*\n|#[^\n]*\n|\/\*[^]*?\*\/)*/;
+/** The rest of a line: comments alone. */
+const LINE_END = /^[ \t]*(?:\/\*[^\n]*?\*\/[ \t]*)*(?:(?:--[ \t]|#)[^\n]*)?\r?\n/;
+
+/** The text between two statements, with a line end behind the delimiter. @param {string} between @param {string} delimiter */
+function apart(between, delimiter) {
+  let at = COMMENTS.exec(between)?.[0].length ?? 0;
+  if (!between.startsWith(delimiter, at)) return between;
+  while (between.startsWith(delimiter, at)) at += delimiter.length;
+  const rest = between.slice(at);
+  return LINE_END.test(rest) ? between : `${between.slice(0, at)}\n${rest.trimStart()}`;
 }
 
 /** One statement laid out, or as it is. @param {string} sql */

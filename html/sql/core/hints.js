@@ -29,3 +29,9 @@ export function noPlan(sql) {
   const word = /^\w+/.exec(statement)?.[0].toUpperCase();
   return word ? `${word} has no plan: servers explain SELECT, INSERT, REPLACE, UPDATE and DELETE.` : '';
 }
+
+/** ER_SP_ALREADY_EXISTS, ER_TRG_ALREADY_EXISTS, ER_EVENT_ALREADY_EXISTS. */
+const EXISTS = new Set([1304, 1359, 1537]);
+
+/** True if a CREATE was refused for what is there already, which can be dropped first. @param {number} errno */
+export const isThere = (errno) => EXISTS.has(errno);

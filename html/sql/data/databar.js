@@ -5,35 +5,43 @@
 
 import { copyText, fill, h, icon, iconButton } from '../../common/dom.js';
 import { filterText } from './filters.js';
+import { quoteName } from './values.js';
+import { completeIn } from './whereeditor.js';
 
 /**
  * @typedef {{back: (steps: number) => void, apply: (free: string) => void, drop: (filter: import('./filters.js').Filter) => void,
  *   clear: () => void, refresh: () => void, count: () => void, fill: () => void, toEnd: () => void}} Actions
  */
 
+let serial = 0;
+
 /** The two lines. */
 export class DataBar {
   #on;
   #total = '';
+  /** @type {{db: string, table: string}} */ #place = { db: '', table: '' };
   /** @type {import('./source.js').TableRows|null} */ #rows = null;
 
-  /** @param {Actions} on */
-  constructor(on) {
+  /** @param {Actions} on @param {import('./whereeditor.js').Source} source of what completes the condition */
+  constructor(on, source) {
     this.#on = on;
     this.trail = h('nav', { class: 'data-trail', 'aria-label': 'Tables on the way here' });
     this.field = h('input', {
-      class: 'field data-where', 'aria-label': 'Condition of the rows (WHERE)', placeholder: "such as price > 5 AND name LIKE 'A%'",
-      autocomplete: 'off', spellcheck: 'false', on: { keydown: (event) => this.#onKey(event) },
+      class: 'field data-where', id: `data-where-${(serial += 1)}`, 'aria-label': 'Condition of the rows (WHERE)', placeholder: "such as price > 5 AND name LIKE 'A%'",
+      autocomplete: 'off', spellcheck: 'false',
     });
     const apply = h('button', { type: 'button', class: 'button small', text: 'Filter', title: 'Show only the rows that satisfy the condition (Enter)', on: { click: () => on.apply(this.field.value) } });
     this.chips = h('div', { class: 'data-chips', hidden: true });
     this.error = h('div', { class: 'data-error', role: 'alert', hidden: true });
     this.element = h('div', { class: 'data-bar' },
       h('div', { class: 'data-line' }, this.trail,
-        h('div', { class: 'data-condition' }, h('span', { class: 'dim', 'aria-hidden': 'true', text: 'WHERE' }), this.field, apply),
+        this.condition = h('div', { class: 'data-condition' }, h('span', { class: 'dim', 'aria-hidden': 'true', text: 'WHERE' }), this.field, apply),
         this.filling = iconButton('upload', 'Import a CSV file into this table', on.fill),
         iconButton('refresh', 'Load the rows again', on.refresh)),
       this.error, this.chips);
+    completeIn(this.field, this.condition, () => beforeCondition(this.#place), source);
+    // Behind the list, which may take Enter.
+    this.field.addEventListener('keydown', (event) => this.#onKey(event));
     this.figures = h('span', { class: 'data-figures' });
     this.counting = h('button', { type: 'button', class: 'link', text: 'Count all', on: { click: on.count } });
     this.ending = h('button', { type: 'button', class: 'link', text: 'Last row', title: 'Go to the last row (Ctrl+End)', on: { click: on.toEnd } });
@@ -68,6 +76,7 @@ export class DataBar {
    */
   show(place, trail, rows) {
     const isOther = rows !== this.#rows;
+    this.#place = place;
     this.#rows = rows;
     this.#figures();
     if (!isOther) return;
@@ -141,6 +150,9 @@ export class DataBar {
     this.error.hidden = false;
   }
 }
+
+/** The statement up to its condition. @param {{db: string, table: string}} place */
+const beforeCondition = ({ db, table }) => `SELECT * FROM ${quoteName(db)}.${quoteName(table)} WHERE `;
 
 const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;
 

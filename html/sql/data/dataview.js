@@ -3,6 +3,7 @@
  * @module
  */
 
+import { keepClear } from '../../common/announce.js';
 import { fill, h, icon } from '../../common/dom.js';
 import { openMenu } from '../../common/menu.js';
 import { rowHeight } from '../results/grid.js';
@@ -26,7 +27,7 @@ const LOW = '(max-height: 420px)';
  * @typedef {import('./source.js').Place} Place
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
- *   announce: Announce, onTitle: (title: string) => void, readOnly: () => boolean,
+ *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean,
  *   fill: (db: string, table: string) => Promise<boolean>, transactions: () => string[]}} Deps `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
  */
 
@@ -61,7 +62,7 @@ export class DataView {
       count: () => this.#count(),
       fill: () => this.#fill(),
       toEnd: () => this.#toEnd(),
-    });
+    }, { ...deps.completing, db: () => this.#place.db, announce: deps.announce });
     this.#bar.filling.hidden = deps.readOnly();
     this.#bar.free = this.#place.free;
     this.host = h('div', { class: 'data-host' });
@@ -159,6 +160,7 @@ export class DataView {
       view: (at) => this.#viewCell?.(at),
     });
     this.#bar.foot.before(editing.element);
+    keepClear(editing.element);
     return editing;
   }
 
@@ -176,6 +178,7 @@ export class DataView {
     const { offset } = grid;
     grid.grew();
     if (by && !toTop) grid.offset = offset + by * grid.model.rowHeight;
+    this.#view?.refresh();
     this.#tell();
   }
 
@@ -209,6 +212,7 @@ export class DataView {
     grid.grew();
     grid.offset = place.top ?? 0;
     this.#placing = false;
+    this.#view?.refresh();
     this.#tell();
     if (focused && !same) grid.focus();
     this.#title();
@@ -255,6 +259,7 @@ export class DataView {
 
   #grew(shifted) {
     this.grid?.grew(shifted);
+    this.#view?.refresh();
     this.#tell();
   }
 

@@ -5,13 +5,15 @@
 
 import { h } from '../../common/dom.js';
 import { openPanel } from '../../common/popup.js';
-import { filterSql, operatorsOf, takesValue } from './filters.js';
+import { filterSql, operatorFor, operatorsOf, takesValue } from './filters.js';
 import { choicesOf } from './values.js';
 
 const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
 
 /** What is typed for an operator. */
-const HINTS = { LIKE: '% and _ stand for any', IN: "a, 'b, c', NULL" };
+const HINTS = { LIKE: '% and _ stand for any', IN: "a, 'b, c', NULL", 'NOT IN': "a, 'b, c', NULL", between: 'from, to' };
+/** Those that take several values. */
+const LISTS = new Set(['IN', 'NOT IN', 'between']);
 
 /**
  * Opens the panel under the button of a column.
@@ -35,7 +37,7 @@ function panel(column, filter, done) {
   const pick = h('select', { class: 'field filter-values', 'aria-label': 'One of its values' }, h('option', { value: '\n', text: 'Values …' }), choices);
   const picked = () => {
     if (pick.value === '\n') return;
-    value.value = op.value === 'IN' ? [value.value.trim(), `'${pick.value.replaceAll("'", "''")}'`].filter(Boolean).join(', ') : op.value === 'LIKE' ? `%${pick.value}%` : pick.value;
+    value.value = LISTS.has(op.value) ? [value.value.trim(), `'${pick.value.replaceAll("'", "''")}'`].filter(Boolean).join(', ') : op.value === 'LIKE' ? `%${pick.value}%` : pick.value;
     pick.value = '\n';
     adapt();
   };
@@ -56,6 +58,10 @@ function panel(column, filter, done) {
     error.hidden = problem === '';
     if (!problem) done(chosen());
   };
+  // A pattern that is typed is one, unless how it is compared was chosen.
+  let isChosen = filter !== undefined && filter.op !== operatorFor(column.type, filter.value);
+  op.addEventListener('input', () => { isChosen = true; });
+  value.addEventListener('input', () => { if (!isChosen) op.value = operatorFor(column.type, value.value); });
   for (const field of [op, value]) field.addEventListener('input', adapt);
   const onKey = (event) => {
     if (event.key !== 'Enter' || event.isComposing) return;

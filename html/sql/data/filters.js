@@ -6,18 +6,35 @@
 import { Lexer } from '../core/lexer.js';
 import { classOf, isNumber, literal, quoteName, quoteText } from './values.js';
 
-/** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'LIKE'|'IN'|'NULL'|'NOT NULL'} Operator */
+/** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'not contains'|'LIKE'|'IN'|'NOT IN'|'NULL'|'NOT NULL'} Operator */
 /** @typedef {{column: string, op: Operator, value: string}} Filter */
 
-/** The operators in the order they are offered. @type {Operator[]} */
-export const OPERATORS = ['=', '!=', '<', '<=', '>', '>=', 'LIKE', 'IN', 'NULL', 'NOT NULL'];
+/** Those that look into a text. @type {Operator[]} */
+const WITHIN = ['contains', 'starts with', 'not contains'];
+/** Those that compare whole values. @type {Operator[]} */
+const COMPARING = ['=', '!=', '<', '<=', '>', '>=', 'between', 'LIKE', 'IN', 'NOT IN', 'NULL', 'NOT NULL'];
 
-/** Whether the operator takes a value. @param {Operator} op */
+/** All operators. @type {Operator[]} */
+export const OPERATORS = [...WITHIN, ...COMPARING];
+
+/** True if the operator takes a value. @param {Operator} op */
 export const takesValue = (op) => op !== 'NULL' && op !== 'NOT NULL';
 
-/** The operators for a column of the type. @param {string} type @returns {Operator[]} */
+/** The operators for a column of the type, the usual one first: texts are looked into, other values compared. @param {string} type @returns {Operator[]} */
 export function operatorsOf(type) {
-  return classOf(type) === 'shape' ? ['NULL', 'NOT NULL'] : OPERATORS;
+  const kind = classOf(type);
+  if (kind === 'shape') return ['NULL', 'NOT NULL'];
+  if (kind === 'json' || (kind === 'text' && !IDENTITIES.test(type))) return OPERATORS;
+  return kind === 'text' || kind === 'choice' ? [...COMPARING, ...WITHIN] : COMPARING;
+}
+
+/** Types whose values are written as texts and are none. */
+const IDENTITIES = /^(?:uuid|inet[46])\b/i;
+
+/** The operator that a value asks for where a person chose none: a pattern is one. @param {string} type @param {string} value @returns {Operator} */
+export function operatorFor(type, value) {
+  const [usual, ...others] = operatorsOf(type);
+  return value.includes('%') && others.includes('LIKE') ? 'LIKE' : usual;
 }
 
 /**
@@ -27,15 +44,35 @@ export function operatorsOf(type) {
  */
 export function filterSql({ column, op, value }, type) {
   const name = quoteName(column);
-  if (op === 'NULL') return `${name} IS NULL`;
-  if (op === 'NOT NULL') return `${name} IS NOT NULL`;
-  const compared = asText(type) ? `CAST(${name} AS CHAR)` : name;
-  if (op === 'IN') return listSql(name, compared, value, type);
-  return `${compared} ${op === '!=' ? '<>' : op} ${op === 'LIKE' ? quoteText(value) : operand(value, column, type)}`;
+  const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
+  switch (op) {
+    case 'NULL': return `${name} IS NULL`;
+    case 'NOT NULL': return `${name} IS NOT NULL`;
+    case 'IN': case 'NOT IN': return listSql(name, compared, op, value, type);
+    case 'between': return betweenSql(column, compared, value, type);
+    case 'contains': return `${compared} LIKE ${patternOf(value, '%')}`;
+    case 'not contains': return `${compared} NOT LIKE ${patternOf(value, '%')}`;
+    case 'starts with': return `${compared} LIKE ${patternOf(value, '')}`;
+    case 'LIKE': return `${compared} LIKE ${quoteText(value)}`;
+    default: return `${compared} ${op === '!=' ? '<>' : op} ${operand(value, column, type)}`;
+  }
 }
 
-/** A JSON value is no text. */
-const asText = (type) => classOf(type) === 'json';
+/** A JSON value is no text, nor is an address where a pattern is looked for. */
+const asText = (type, op) => classOf(type) === 'json' || (IDENTITIES.test(type) && (op === 'LIKE' || WITHIN.includes(op)));
+
+/** The pattern of what holds a text, or begins with it: signs of patterns in it stand for themselves in any SQL mode. @param {string} value @param {string} before */
+function patternOf(value, before) {
+  const special = /[%_\\]/.test(value);
+  return `${quoteText(`${before}${special ? value.replace(/[!%_]/g, '!$&') : value}%`)}${special ? " ESCAPE '!'" : ''}`;
+}
+
+function betweenSql(column, compared, text, type) {
+  const values = listOf(text);
+  const [least, most] = values.length === 1 ? text.trim().split(/\s+and\s+/i) : values;
+  if (!least || !most || values.length > 2) throw new Error('between takes two values with a comma between them, such as 1, 5');
+  return `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
+}
 
 /** The number of 32 bits that digits stand for, as the server compares it. */
 function exactFloat(digits) {
@@ -53,13 +90,13 @@ function operand(value, column, type) {
   return literal(kind === 'text' || kind === 'binary' ? value : value.trim(), type);
 }
 
-function listSql(name, compared, text, type) {
+function listSql(name, compared, op, text, type) {
   const items = listOf(text);
   const values = items.filter((item) => item !== null);
-  const some = values.length ? `${compared} IN (${values.map((item) => operand(item, name, type)).join(', ')})` : '';
-  const none = items.length > values.length ? `${name} IS NULL` : '';
-  if (!some && !none) throw new Error('IN takes values with commas between them, such as 1, 2, 3');
-  return [some, none].filter(Boolean).join(' OR ');
+  const some = values.length ? `${compared} ${op} (${values.map((item) => operand(item, name, type)).join(', ')})` : '';
+  const none = items.length > values.length ? `${name} IS ${op === 'IN' ? '' : 'NOT '}NULL` : '';
+  if (!some && !none) throw new Error(`${op} takes values with commas between them, such as 1, 2, 3`);
+  return [some, none].filter(Boolean).join(op === 'IN' ? ' OR ' : ' AND ');
 }
 
 /**

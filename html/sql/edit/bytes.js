@@ -10,9 +10,6 @@ import { FileValue } from './changes.js';
 /** Bytes of a file at most: the changes are sent together, in 32 MiB, and base64 takes a third more. */
 const MOST = 22 << 20;
 
-/** @param {Uint8Array} bytes */
-export const toHex = (bytes) => `0x${Array.from(bytes, (byte) => byte.toString(16).toUpperCase().padStart(2, '0')).join('')}`;
-
 /** A file that a person chooses, as a value; null where none is. @returns {Promise<FileValue|null>} */
 export function chooseValue() {
   return new Promise((resolve, reject) => {

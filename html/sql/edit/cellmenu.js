@@ -8,7 +8,7 @@ import { Default } from './changes.js';
 /**
  * @param {{field: import('./fields.js').Field, change: import('./changes.js').Change|null|undefined, rows: number}} cell `rows`: that are selected
  * @param {{edit: () => void, set: (value: import('./changes.js').Value) => void, panel: () => void, revert: (id: string) => void, add: () => void,
- *   duplicate: () => void, remove: () => void}} on
+ *   duplicate: () => void, paste: () => void, remove: () => void}} on
  * @returns {import('../../common/menu.js').MenuItem[]}
  */
 export function entriesOf({ field, change, rows }, on) {
@@ -27,6 +27,7 @@ export function entriesOf({ field, change, rows }, on) {
     Boolean(change) && { label: change?.op === 'delete' ? 'Do not delete the row' : 'Undo the changes of the row', icon: 'undo', run: () => on.revert(change?.id ?? '') },
     { label: 'New row', icon: 'plus', key: 'Insert', run: on.add },
     { label: `Duplicate ${what}`, icon: 'duplicate', key: 'Ctrl+D', run: on.duplicate },
+    { label: 'Paste as new rows', icon: 'plus', key: 'Ctrl+Shift+V', run: on.paste },
     open && { label: `Delete ${what}`, icon: 'trash', key: 'Ctrl+Delete', run: on.remove },
     null,
   ];

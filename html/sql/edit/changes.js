@@ -3,6 +3,8 @@
  * @module
  */
 
+import { toHex } from '../core/binary.js';
+
 /** Stands for a column's default in a row that is changed; `text`: what a cell shows of it. */
 export class Default {
   constructor(text = 'DEFAULT') {
@@ -21,6 +23,8 @@ export class Default {
 
 /** The bytes of a file in a row that is changed. */
 export class FileValue {
+  /** @type {string|undefined} */ #hex;
+
   /** @param {{name: string, size: string, base64: string}} file `size`: in words */
   constructor({ name, size, base64 }) {
     this.name = name;
@@ -30,6 +34,20 @@ export class FileValue {
 
   toString() {
     return `${this.name}, ${this.size}`;
+  }
+
+  get bytes() {
+    return Uint8Array.from(atob(this.base64), (char) => char.charCodeAt(0));
+  }
+
+  /** The value that the file becomes: bytes as hex digits, or a text; null where the bytes are none. @param {boolean} binary @returns {string|null} */
+  content(binary) {
+    if (binary) return (this.#hex ??= toHex(this.bytes));
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.bytes);
+    } catch {
+      return null;
+    }
   }
 
   /** As the API takes it. */
@@ -144,8 +162,13 @@ export class Changes {
 
   // Steps.
 
-  /** Changes cells, in one step. @param {{target: Target, column: string, value: Value}[]} cells */
-  set(cells) {
+  /**
+   * Changes cells and adds new rows, in one step.
+   * @param {{target: Target, column: string, value: Value}[]} cells
+   * @param {Map<string, Value>[]} [rows] values of the new rows by column
+   * @returns {string[]} names of the new rows
+   */
+  set(cells, rows = []) {
     /** @type {Map<string, Change|null>} */
     const next = new Map();
     for (const { target, column, value } of cells) {
@@ -153,7 +176,10 @@ export class Changes {
       if (known?.op === 'delete') continue;
       next.set(target.id, this.#with(target, known ?? null, column, value));
     }
+    const added = rows.map((set) => this.#made(`new ${(this.#serial += 1)}`, 'insert', null, set));
+    for (const change of added) next.set(change.id, change);
     this.#step(next);
+    return added.map(({ id }) => id);
   }
 
   /** @param {Target} target @param {Change|null} known @returns {Change|null} null where nothing is left to change */
@@ -174,12 +200,7 @@ export class Changes {
 
   /** Adds new rows, in one step. @param {Map<string, Value>[]} rows values by column @returns {string[]} their names */
   add(rows) {
-    const next = new Map(rows.map((set) => {
-      const id = `new ${(this.#serial += 1)}`;
-      return [id, this.#made(id, 'insert', null, set)];
-    }));
-    this.#step(next);
-    return [...next.keys()];
+    return this.set([], rows);
   }
 
   /** Marks rows to be deleted, in one step; new ones just go. @param {Target[]} targets */

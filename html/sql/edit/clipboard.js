@@ -6,7 +6,7 @@
 /** @param {string} text @returns {string[][]} */
 export function cellsOf(text) {
   const rows = [['']];
-  const end = /\r?\n$/.exec(text)?.index ?? text.length;
+  const end = /(?:\r?\n|\r)$/.exec(text)?.index ?? text.length;
   let quoted = false;
   for (let i = 0; i < end; i += 1) {
     const row = rows[rows.length - 1];
@@ -17,24 +17,46 @@ export function cellsOf(text) {
       else quoted = false;
     } else if (char === '"' && row[row.length - 1] === '') quoted = true;
     else if (char === '\t') row.push('');
-    else if (char === '\n') rows.push(['']);
-    else if (char !== '\r' || text[i + 1] !== '\n') row[row.length - 1] += char;
+    else if (char === '\n' || (char === '\r' && text[i + 1] !== '\n')) rows.push(['']);
+    else if (char !== '\r') row[row.length - 1] += char;
   }
   return rows;
 }
 
 /**
- * Where the cells of a text go: one text into one cell as it is, or into all that are selected; several beside each other.
+ * The cells of a text: lines go down, as in a spreadsheet, but a text of several lines that is no table stays whole where
+ * the column takes one.
+ * @param {string} text
+ * @param {{html?: string, takesLines?: boolean}} [of] `html`: the same as the clipboard has it for pages
+ * @returns {string[][]}
+ */
+export function pastedCells(text, { html = '', takesLines = true } = {}) {
+  const isTable = /<(?:table|td)\b/i.test(html) || text.includes('\t') || (!html && text.includes('\r'));
+  return isTable || !takesLines ? cellsOf(text) : [[text.replace(/\r\n?/g, '\n').replace(/\n$/, '')]];
+}
+
+/**
+ * Where the cells of a text go: one text into all cells that are selected, several beside each other.
  * @param {string} text
  * @param {any[][]|null} known the values that the text was copied from
  * @param {{places: number[], columns: number[]}} selection
+ * @param {Parameters<typeof pastedCells>[1]} [of]
  * @returns {{place: number, column: number, value: any}[]}
  */
-export function spotsOf(text, known, { places, columns }) {
+export function spotsOf(text, known, { places, columns }, of) {
   const single = places.length * columns.length === 1;
-  const cells = known ?? (single && !text.includes('\t') ? [[text.replace(/\r?\n$/, '')]] : cellsOf(text));
+  const cells = known ?? (single ? pastedCells(text, of) : cellsOf(text));
   if (cells.length === 1 && cells[0].length === 1) return places.flatMap((place) => columns.map((column) => ({ place, column, value: cells[0][0] })));
   return cells.flatMap((row, y) => row.map((value, x) => ({ place: places[0] + y, column: columns[0] + x, value })));
+}
+
+/**
+ * Where cells go that become new rows: from a column on, or from the first where they would not fit.
+ * @param {any[][]} cells @param {number} column @param {number} width of the table
+ */
+export function newSpots(cells, column, width) {
+  const from = column < 0 || cells.some((row) => column + row.length > width) ? 0 : column;
+  return cells.flatMap((row, place) => row.map((value, x) => ({ place, column: from + x, value })));
 }
 
 /** What was copied from a grid as values, by the text that it became. */

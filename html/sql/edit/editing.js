@@ -10,7 +10,7 @@ import { CellEditor } from './celleditor.js';
 import { Default, standsFor } from './changes.js';
 import { openChoices, openSet } from './choices.js';
 import { entriesOf } from './cellmenu.js';
-import { Copied, spotsOf } from './clipboard.js';
+import { Copied, cellsOf, newSpots, spotsOf } from './clipboard.js';
 import { EditBar, countText } from './editbar.js';
 import { followsOf } from './follows.js';
 import { bitsOf, needsPanel, read, refusal, textOf } from './fields.js';
@@ -42,6 +42,8 @@ export class Editing {
   /** @type {CellEditor|null} */ #editor = null;
   /** Grids whose clipboard is heard. @type {WeakSet<object>} */ #heard = new WeakSet();
   #copied = new Copied();
+  /** True if the key pressed last asks for new rows of what is pasted. */
+  #asNew = false;
   #applying = '';
   #bar;
 
@@ -214,6 +216,7 @@ export class Editing {
   onKey(event, at) {
     if (!this.#sheet.shown || this.#editor) return false;
     const { key, altKey, shiftKey } = event;
+    this.#asNew = (event.ctrlKey || event.metaKey) && shiftKey && key.toLowerCase() === 'v';
     const ctrl = (event.ctrlKey || event.metaKey) && !altKey;
     const act = ctrl ? this.#withCtrl(key.toLowerCase(), shiftKey) : altKey ? null : this.#plain(event, at);
     if (act) act();
@@ -268,9 +271,7 @@ export class Editing {
   add() {
     if (!this.#sheet.shown || this.#isBusy()) return;
     this.commit();
-    const { filters } = this.#sheet.shown.place;
-    const set = filters.filter(({ op, column }) => op === '=' && this.#sheet.table.changes.isGiven(column)).map(({ column, value }) => /** @type {[string, Value]} */ ([column, value]));
-    this.#added([new Map(set)]);
+    this.#added([this.#sheet.initial()]);
   }
 
   /** New rows with what the selected ones have, but for what the server counts or computes. */
@@ -288,13 +289,17 @@ export class Editing {
 
   /** @param {Map<string, Value>[]} rows */
   #added(rows) {
-    if (!rows.length || !this.#sheet.shown) return;
-    const { grid } = this.#sheet.shown;
-    const [first] = this.#sheet.table.changes.add(rows);
+    if (rows.length) this.#showAdded(this.#sheet.table.changes.add(rows));
+  }
+
+  /** Goes to the first of new rows. @param {string[]} ids */
+  #showAdded(ids) {
+    const { grid } = /** @type {Shown} */ (this.#sheet.shown);
+    const [first] = ids;
     const column = Math.max(0, this.#sheet.table.fields.findIndex((field) => !field.fixed && !field.auto));
     this.#changed(true);
     grid.moveTo({ row: Math.max(0, this.#sheet.placeOf(first)), column }, { focus: true });
-    this.#host.announce(`${rows.length} new ${rows.length === 1 ? 'row' : 'rows'} above the others`);
+    this.#host.announce(`${rowsText(ids.length)} above the others`);
   }
 
   /** Marks the selected rows to be deleted. */
@@ -351,13 +356,21 @@ export class Editing {
 
   #onPaste(event) {
     if (!this.#sheet.shown || event.target instanceof HTMLInputElement || this.#isBusy()) return;
-    const { active } = this.#sheet.shown.grid.model;
+    const { active, rowCount } = this.#sheet.shown.grid.model;
     const text = event.clipboardData?.getData('text/plain') ?? '';
     const [file] = event.clipboardData?.files ?? [];
-    if (active.row < 0 || (!text && !file)) return;
+    if ((active.row < 0 && rowCount > 0) || (!text && !file)) return;
     event.preventDefault();
-    if (text) this.#paste(text);
-    else this.#pasteFile(active, file);
+    if (text) this.#paste(text, this.#asNew || rowCount === 0, event.clipboardData.getData('text/html'));
+    else if (rowCount > 0) this.#pasteFile(active, file);
+    this.#asNew = false;
+  }
+
+  /** Pastes what is in the clipboard, where the browser lets the page read it. */
+  async #pasteNew() {
+    const text = await navigator.clipboard?.readText?.().catch(() => null);
+    if (typeof text !== 'string') this.#host.notify('The browser does not let the page read the clipboard: press Ctrl+Shift+V in the rows', 'info');
+    else if (text && this.#sheet.shown && !this.#isBusy()) this.#paste(text, true);
   }
 
   async #pasteFile(at, file) {
@@ -371,21 +384,23 @@ export class Editing {
     }
   }
 
-  #paste(text) {
+  /** @param {string} text @param {boolean} asNew whether all of it becomes new rows @param {string} [html] */
+  #paste(text, asNew, html = '') {
     const { grid } = /** @type {Shown} */ (this.#sheet.shown);
+    const { changes, fields } = this.#sheet.table;
     const known = this.#copied.of(text);
-    const spots = spotsOf(text, known, this.#sheet.selection(MOST_CELLS));
-    const cells = spots.slice(0, MOST_CELLS).flatMap(({ place, column, value }) => {
-      const field = this.#sheet.table.fields[column];
-      const target = place < grid.model.rowCount ? this.#sheet.target(place) : null;
-      if (!field || !target || refusal(field, value)) return [];
-      return [{ target, column: field.name, value: typeof value === 'string' && !known ? read(field, value).value : value }];
-    });
-    this.#sheet.table.changes.set(cells);
-    this.#changed();
-    const left = spots.length - cells.length;
-    if (left) this.#host.notify(`${cells.length} of ${spots.length} cells were pasted; the others are not there, or take no such value`, 'warn');
-    else this.#host.announce(`${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} pasted`);
+    const selection = this.#sheet.selection(MOST_CELLS);
+    const { kind } = fields[selection.columns[0]] ?? {};
+    const spots = asNew ? newSpots(known ?? cellsOf(text), grid.model.active.column, fields.length) : spotsOf(text, known, selection, { html, takesLines: kind === 'text' || kind === 'json' });
+    const { cells, rows, beyond, left } = this.#sheet.pasted(spots.slice(0, MOST_CELLS), { typed: !known, asNew });
+    const ids = changes.set(cells, rows);
+    if (ids.length && !cells.length) this.#showAdded(ids);
+    else this.#changed();
+    const missing = left + Math.max(0, spots.length - MOST_CELLS);
+    const add = { text: `Add ${rowsText(beyond.length)}`, run: () => { if (this.#sheet.shown && changes === this.#sheet.table.changes && !this.#isBusy()) this.#added(beyond); } };
+    if (missing) this.#host.notify(`${(spots.length - missing).toLocaleString('en')} of ${spots.length.toLocaleString('en')} cells were pasted; the others are not there, or take no such value`, 'warn', beyond.length ? add : undefined);
+    else if (ids.length && cells.length) this.#host.notify(`${rowsText(ids.length)} added for what was pasted`, 'info');
+    else if (!ids.length) this.#host.announce(`${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} pasted`);
   }
 
   /** The entries of a cell's menu. @param {Position} at @returns {import('../../common/menu.js').MenuItem[]} */
@@ -395,7 +410,7 @@ export class Editing {
     const field = this.#sheet.table.fields[at.column];
     return entriesOf({ field, change: this.#sheet.change(at.row), rows: this.#sheet.selection(MOST_CELLS).places.length }, {
       edit: () => this.begin(at), set: (value) => this.setAll(value), panel: () => this.#panel(at, field, target), revert: (id) => this.#revert([id]),
-      add: () => this.add(), duplicate: () => this.duplicate(), remove: () => this.remove(),
+      add: () => this.add(), duplicate: () => this.duplicate(), paste: () => this.#pasteNew(), remove: () => this.remove(),
     });
   }
 
@@ -461,6 +476,8 @@ export class Editing {
     this.#host.failed(outcome ? `${message} (${outcome.applied.toLocaleString('en')} before it were made and stay)` : message);
   }
 }
+
+const rowsText = (count) => `${count.toLocaleString('en')} new ${count === 1 ? 'row' : 'rows'}`;
 
 /** Whether a key writes something. */
 function isTyped(event) {

@@ -6,11 +6,11 @@
 import { fill, h } from '../../common/dom.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
 import { formatBytes } from '../../common/figures.js';
-import { extensionOf, hexBytes, hexSize, imageType } from '../core/binary.js';
+import { extensionOf, hexBytes, hexSize, imageType, toHex } from '../core/binary.js';
 import { layOutJson } from '../core/json.js';
 import { isHex } from '../core/types.js';
 import { fileName, hexBlob, saveBlob } from '../results/download.js';
-import { chooseValue, toHex } from './bytes.js';
+import { chooseValue } from './bytes.js';
 import { Default, FileValue } from './changes.js';
 import { read } from './fields.js';
 
@@ -77,6 +77,7 @@ class ValuePanel {
   // Bytes as hex digits or as text.
 
   get #hex() {
+    if (this.#before instanceof FileValue) return this.#before.content(true) ?? '0x';
     return isHex(this.#before) ? String(this.#before) : this.#before === null || typeof this.#before === 'object' ? '0x' : toHex(new TextEncoder().encode(String(this.#before)));
   }
 
@@ -102,6 +103,7 @@ class ValuePanel {
   }
 
   #text() {
+    if (this.#before instanceof FileValue) return this.#before.content(false) ?? '';
     return this.#before === null || typeof this.#before === 'object' ? '' : String(this.#before);
   }
 
@@ -169,7 +171,7 @@ class ValuePanel {
 
   /** JSON is checked as if it were typed. */
   #jsonOf(file) {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(atob(file.base64), (char) => char.charCodeAt(0)));
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(file.bytes);
     const { problem } = read(this.#field, text);
     if (problem) throw new Error(problem);
     return text;
@@ -184,7 +186,7 @@ class ValuePanel {
   }
 
   #set() {
-    if (this.#as === 'bytes' || (!this.#changed && !(this.#before === null || this.#before instanceof FileValue || this.#before instanceof Default))) return this.#close();
+    if (this.#as === 'bytes' || (!this.#changed && !(this.#before === null || this.#before instanceof Default))) return this.#close();
     if (!this.#check(true)) return this.area.focus();
     return this.#close({ value: this.#read().value });
   }

@@ -5,7 +5,7 @@
 
 import { keyOf } from '../data/browse.js';
 import { Changes, Default } from './changes.js';
-import { fieldOf, initialOf, read } from './fields.js';
+import { fieldOf, initialOf, read, refusal } from './fields.js';
 
 /** Characters of a value told as what it was. */
 const TOLD = 60;
@@ -84,6 +84,42 @@ export class Sheet {
     const places = [];
     for (let place = top; place <= bottom && places.length * columns.length < most; place += 1) if (this.target(place)) places.push(place);
     return { places, columns, missing: bottom - top + 1 - places.length };
+  }
+
+  /**
+   * Turns pasted cells into changes of rows and into new rows. A block that begins in a new row goes on in new ones, not
+   * in the rows of the table, which stand below it by chance.
+   * @param {{place: number, column: number, value: any}[]} spots
+   * @param {{typed: boolean, asNew: boolean}} how `typed`: values are texts to be read; `asNew`: all become new rows
+   * @returns {{cells: {target: Target, column: string, value: any}[], rows: Map<string, any>[], beyond: Map<string, any>[], left: number}}
+   *   `beyond`: rows behind the last one, which could become new ones; `left`: cells that are in neither `cells` nor `rows`
+   */
+  pasted(spots, { typed, asNew }) {
+    const { rows: shown } = /** @type {Shown} */ (this.shown);
+    const isInsert = (place) => this.change(place)?.op === 'insert';
+    const intoNew = !asNew && spots.length > 0 && isInsert(spots[0].place);
+    const rows = new Map();
+    const beyond = new Map();
+    const cells = [];
+    for (const { place, column, value } of spots) {
+      const field = this.table.fields[column];
+      const fresh = asNew || (intoNew && !isInsert(place)) ? rows : place >= shown.length && shown.pager.ended ? beyond : null;
+      const target = fresh ? null : this.target(place);
+      // A number that the server counts is not copied from one row to another.
+      if (!field || refusal(field, value) || (fresh ? !typed && field.auto : !target)) continue;
+      const put = typed && typeof value === 'string' ? read(field, value).value : value;
+      if (target) cells.push({ target, column: field.name, value: put });
+      else fresh?.set(place, (fresh.get(place) ?? new Map()).set(field.name, put));
+    }
+    const taken = [...rows.values()].reduce((sum, { size }) => sum + size, cells.length);
+    const whole = (list) => [...list.values()].map((set) => new Map([...this.initial(), ...set]));
+    return { cells, rows: whole(rows), beyond: whole(beyond), left: spots.length - taken };
+  }
+
+  /** Values of a new row from the start: those that the filters ask for. @returns {Map<string, any>} */
+  initial() {
+    const { filters } = /** @type {Shown} */ (this.shown).place;
+    return new Map(filters.filter(({ op, column }) => op === '=' && this.table.changes.isGiven(column)).map(({ column, value }) => [column, value]));
   }
 
   /** The place of a row that is held; -1 where it is not. @param {string} id */

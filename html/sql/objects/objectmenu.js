@@ -11,6 +11,7 @@ import { destroy } from './destroy.js';
 import { countSql, createDenied, createText, dropSql, qualified, showCreateSql, truncateSql } from './kinds.js';
 import { isRoutine, parametersOf } from './objectview.js';
 import { copied, note, sqlText } from './parts.js';
+import { editText } from './redefine.js';
 import { callTemplate, deleteTemplate, insertTemplate, selectTemplate, updateTemplate } from './templates.js';
 
 /** @typedef {import('./kinds.js').Named} Named */
@@ -114,6 +115,6 @@ function showCreate(object, host) {
     const body = h('div', { class: 'schema-in-dialog' }, sqlText('CREATE statement', sql, host.notify), sql ? null : note(createDenied(object.kind), 'warn'));
     const edit = sql ? [{ label: 'Open in a new tab', value: 'edit' }] : [];
     const chosen = await openDialog({ title: `${object.kind} ${object.name}`, wide: true, body, actions: [...edit, { label: 'Close', value: '', kind: 'primary' }] });
-    if (chosen === 'edit' && sql) host.fillIn(object.db, sql, object.name);
+    if (chosen === 'edit' && sql) host.fillIn(object.db, editText(object, sql, host.mariadb), object.name);
   });
 }

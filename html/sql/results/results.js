@@ -5,6 +5,7 @@
 
 import { h, icon, query } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
+import { openMenu } from '../../common/menu.js';
 import { errorPanel } from './errorpanel.js';
 import { Messages, rowsText } from './messages.js';
 import { NAME_SOURCE, resultTitle } from './resultnames.js';
@@ -93,6 +94,7 @@ class ResultArea {
       'aria-haspopup': name === 'copy' || name === 'download' ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
     }, icon(name), h('span', { class: 'tool-label', text: label }));
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
+      tool('columns', 'Side by side', 'lays another result beside this one', (button) => this.#split(button)),
       tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
       tool('search', 'Find', 'F3', () => this.find()),
       tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
@@ -190,7 +192,8 @@ class ResultArea {
     const id = this.#freeId();
     const view = this.#addView(id, this.#titleOf(result), run, result);
     if (this.#serial === 1) this.#chartOf(result);
-    if (this.#serial === 1 && !['chart', 'plan'].includes(this.tabs.active)) this.tabs.activate(id);
+    // A chart that is looked at follows its statement; of a script the first result is in front.
+    if (this.#serial === 1 && !(isAlone(run) && ['chart', 'plan'].includes(this.tabs.active))) this.tabs.activate(id);
     return { id, view };
   }
 
@@ -218,6 +221,24 @@ class ResultArea {
     this.tabs.setPinned(this.tabs.active, view.pinned);
     this.#tabChanged();
     this.#deps.announce?.(view.pinned ? `${view.title} is kept when the next statement runs` : `${view.title} goes when the next statement runs`);
+  }
+
+  /** Results that can be laid beside the one that is shown, pinned ones first. @returns {string[]} */
+  get #others() {
+    const ids = this.tabs.ids.filter((id) => id !== this.tabs.active && /^result-/.test(id));
+    return this.#view ? ids.sort((a, b) => Number(this.#views.get(b).pinned) - Number(this.#views.get(a).pinned)) : [];
+  }
+
+  /** Lays another result beside the one that is shown, or that one alone again. */
+  #split(button) {
+    const others = this.#others;
+    if (this.tabs.isSplit || others.length < 2) this.#lay(this.tabs.isSplit ? null : others[0] ?? null);
+    else openMenu(button, others.map((id) => ({ label: this.#views.get(id).title, icon: this.#views.get(id).pinned ? 'pin' : 'rows', run: () => this.#lay(id) })));
+  }
+
+  #lay(id) {
+    this.tabs.lay(id);
+    this.#deps.announce?.(id === null ? 'One result is shown' : `${this.#views.get(id).title} stands beside ${this.#view?.title ?? 'it'}`);
   }
 
   /** Whether a tab goes with the next run. */
@@ -249,7 +270,7 @@ class ResultArea {
     const element = h('div', { class: 'plan', tabindex: 0, role: 'region', 'aria-label': 'Plan' });
     module.showPlan(element, nodes);
     this.tabs.add('plan', { title: 'Plan', icon: 'plan', element, rank: RANK.plan });
-    this.tabs.activate('plan');
+    if (isAlone(run)) this.tabs.activate('plan');
   }
 
   #chartOf(result) {
@@ -325,8 +346,14 @@ class ResultArea {
   notRun(how) {
     if (!this.busy.hidden) return;
     this.line.former = how;
-    this.element.classList.toggle('former', this.tabs.ids.some((id) => this.#isOfRun(id)));
+    this.#frame();
     this.#showStatus();
+  }
+
+  /** Frames what is shown where that is of the statement before. */
+  #frame() {
+    const { active } = this.tabs;
+    this.element.classList.toggle('former', this.line.former !== '' && (this.#isOfRun(active) || (active === 'chart' && this.#charted !== null)));
   }
 
   #settle() {
@@ -346,6 +373,9 @@ class ResultArea {
     if (!this.#stale) return;
     this.#stale = false;
     this.element.classList.remove('stale');
+    // Of two results side by side the one that is not pinned makes room.
+    const replaced = this.tabs.pair.find((id) => this.#isOfRun(id));
+    if (replaced) this.tabs.activate(replaced);
     const kept = this.tabs.active;
     this.tabs.add('home', { title: 'Results', element: this.#deps.welcome(), rank: RANK.result });
     if (isOfRun(kept)) this.tabs.activate('home');
@@ -426,8 +456,15 @@ class ResultArea {
 
   #tabChanged() {
     for (const button of this.tools.querySelectorAll('button')) button.disabled = !this.#view;
+    const split = query(this.tools, '[data-tool="columns"]');
+    if (split instanceof HTMLButtonElement) {
+      split.disabled = false;
+      split.hidden = !this.tabs.isSplit && !this.#others.length;
+      split.setAttribute('aria-pressed', String(this.tabs.isSplit));
+    }
     query(this.tools, '[data-tool="pin"]')?.setAttribute('aria-pressed', String(Boolean(this.#view?.pinned)));
     this.element.classList.toggle('looking', this.tabs.active?.startsWith('other-') ?? false);
+    this.#frame();
     if (!this.#stale) this.#showStatus();
   }
 
@@ -440,3 +477,6 @@ class ResultArea {
 }
 
 const isOfRun = (id) => /^(result|error)-\d+$/.test(id ?? '') || id === 'plan';
+
+/** True if one statement was run by itself. @param {Run} run */
+const isAlone = (run) => run.statements?.length === 1;

@@ -60,6 +60,12 @@ export class ResultView {
     this.grid.grow();
   }
 
+  /** Values were changed: the viewer shows the one that there is now. */
+  refresh() {
+    const { model } = this.grid;
+    if (this.viewer.isOpen && !this.viewer.shows(model.value(model.active))) this.#show(model.active);
+  }
+
   /** Widths and order as a person chose them. */
   get arrangement() {
     return this.grid.arrangement;

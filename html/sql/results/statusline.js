@@ -17,6 +17,7 @@ export class StatusLine {
   #warned = []; // the warnings of the last statement
   #took = 0; // what the server took for it, in ms
   #last = ''; // what the last statement said, where no result is shown
+  #failed = false; // whether that was a failure
   /** From key to grid, where one statement was run, in ms. */
   elapsed = 0;
   /** How the last statement ended, where what is shown is of the one before. */
@@ -52,6 +53,7 @@ export class StatusLine {
   /** A statement is sent. */
   begin() {
     [this.#last, this.#warned, this.elapsed, this.former] = ['', [], 0, ''];
+    this.#failed = false;
     this.tell('Running…');
   }
 
@@ -62,11 +64,13 @@ export class StatusLine {
 
   /** @param {import('../core/resultset.js').ResultSet} result */
   ended(result) {
+    this.#failed = false;
     this.#last = summary(result, false);
     [this.#warned, this.#took] = [result.warnings, parseFloat(result.duration) || 0];
   }
 
   failed() {
+    this.#failed = true;
     this.#last = 'Failed';
   }
 
@@ -79,14 +83,15 @@ export class StatusLine {
     if (this.former) return this.#showFormer(ofRun);
     const took = result ? parseFloat(result.duration) || 0 : this.#took;
     const late = this.elapsed - took >= MIN_LATE_MS ? `, shown after ${formatMs(this.elapsed)}` : '';
-    const said = result ? summary(result, false) : this.#last;
+    // Of the data of a table a failure says nothing.
+    const said = result ? summary(result, false) : this.isElsewhere && this.#failed ? '' : this.#last;
     const text = [lead, ...(result?.notes ?? []), said && `${this.isElsewhere ? 'last statement: ' : ''}${said}${late}`].filter(Boolean).join(' · ');
     const count = (result ? result.warnings : this.#warned).filter(({ code }) => code !== null).length;
     fill(this.main, text, ...(count ? [text && ' · ', this.#warningsButton(count)] : []), ...(result?.truncated ? this.#truncated(result) : []), this.#server && (text || count) ? ` · ${this.#server}` : this.#server);
   }
 
   #showFormer(ofRun) {
-    fill(this.main, [this.former, ofRun && 'shown is the result of the statement before', this.#server].filter(Boolean).join(' · '));
+    fill(this.main, [!this.isElsewhere && this.former, ofRun && 'shown is the result of the statement before', this.#server].filter(Boolean).join(' · '));
   }
 
   #warningsButton(count) {

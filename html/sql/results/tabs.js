@@ -4,6 +4,7 @@
  */
 
 import { h, icon as iconOf } from '../../common/dom.js';
+import { Panes } from './panes.js';
 
 let serial = 0;
 
@@ -26,13 +27,14 @@ export class Tabs {
   #onChange;
   #serial = 0;
   #prefix = `results-${(serial += 1)}`;
+  #panes = new Panes();
 
   /** @param {(id: string|null) => void} onChange gets the id of the tab shown */
   constructor(onChange) {
     this.#onChange = onChange;
     this.active = null;
     this.list = h('div', { class: 'results-tabs', role: 'tablist', 'aria-label': 'Results', on: { keydown: (event) => this.#onKey(event) } });
-    this.panels = h('div', { class: 'results-panels' });
+    this.panels = h('div', { class: 'results-panels', on: { focusin: (event) => this.#onFocus(event) } });
   }
 
   has(id) {
@@ -63,7 +65,7 @@ export class Tabs {
       class: kind, title: hint || null, 'aria-keyshortcuts': closable ? 'Delete' : null, on: { click: () => this.activate(id) },
     }, icon && iconOf(icon), h('span', { class: 'tab-title', text: title }), count && h('span', { class: 'tab-count', text: count }));
     const holder = h('div', { class: 'results-tab', role: 'presentation' }, button, closable && this.#closer(id, title));
-    const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true }, element);
+    const panel = h('div', { class: 'results-panel', role: 'tabpanel', id: names.panel, 'aria-labelledby': names.tab, hidden: true, data: { title } }, element);
     this.list.insertBefore(holder, successor?.holder ?? null);
     this.panels.append(panel);
     this.#tabs.set(id, { id, button, panel, holder, rank, closable, onShow, onClose, mayClose });
@@ -90,6 +92,7 @@ export class Tabs {
     const tab = this.#tabs.get(id);
     if (!tab) return null;
     this.#tabs.delete(id);
+    this.#panes.gone(id, this.active);
     tab.holder.remove();
     tab.panel.remove();
     tab.onClose?.();
@@ -108,7 +111,10 @@ export class Tabs {
     const at = order.findIndex((tab) => tab.id === id);
     const hadFocus = order[at]?.holder.contains(document.activeElement) || order[at]?.panel.contains(document.activeElement);
     if (!this.#discard(id)) return;
-    if (this.active !== id) return;
+    if (this.active !== id) {
+      this.#draw();
+      return this.#onChange(this.active);
+    }
     const next = order[at - 1] ?? order[at + 1];
     this.active = null;
     if (next) this.activate(next.id);
@@ -120,16 +126,53 @@ export class Tabs {
   activate(id) {
     const chosen = this.#tabs.get(id);
     if (!chosen) return;
+    this.#panes.show(id, this.active);
     this.active = id;
-    for (const tab of this.#tabs.values()) {
-      const shown = tab === chosen;
-      tab.button.setAttribute('aria-selected', String(shown));
-      tab.button.tabIndex = shown ? 0 : -1;
-      tab.panel.hidden = !shown;
-    }
+    this.#draw();
     chosen.holder.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     chosen.onShow?.();
     this.#onChange(id);
+  }
+
+  #draw() {
+    const { ids } = this.#panes;
+    const pair = ids.length ? this.#ordered().map(({ id }) => id).filter((id) => ids.includes(id)) : [];
+    const isSplit = pair.length === 2 && pair.includes(this.active ?? '');
+    this.panels.classList.toggle('split', isSplit);
+    for (const { id, button, panel } of this.#tabs.values()) {
+      const shown = id === this.active;
+      button.setAttribute('aria-selected', String(shown));
+      button.tabIndex = shown ? 0 : -1;
+      panel.hidden = !(shown || (isSplit && pair.includes(id)));
+      panel.classList.toggle('second', isSplit && id === pair[1]);
+      panel.classList.toggle('current', isSplit && shown);
+    }
+  }
+
+  // Two of them side by side.
+
+  get isSplit() {
+    return this.panels.classList.contains('split');
+  }
+
+  /** The tabs that stand side by side. */
+  get pair() {
+    return this.#panes.ids;
+  }
+
+  /** Lays a tab beside the one that is shown; null lays none. @param {string|null} id */
+  lay(id) {
+    if (id === null || !this.active) this.#panes.end();
+    else this.#panes.lay(this.active, id);
+    this.#draw();
+    if (id !== null) this.#tabs.get(id)?.onShow?.();
+    if (this.active) this.activate(this.active);
+  }
+
+  /** The one with the focus is the one that the tools are for. */
+  #onFocus({ target }) {
+    const tab = this.isSplit && [...this.#tabs.values()].find(({ panel }) => panel.contains(target));
+    if (tab && tab.id !== this.active) this.activate(tab.id);
   }
 
   /** Changes the title of a tab. @param {string} id @param {string} title */
@@ -137,6 +180,7 @@ export class Tabs {
     const tab = this.#tabs.get(id);
     const text = tab?.button.querySelector('span');
     if (text) text.textContent = title;
+    if (tab) tab.panel.dataset.title = title;
     tab?.holder.querySelector('.tab-close')?.setAttribute('title', `Close ${title} (Delete)`);
   }
 

@@ -30,6 +30,8 @@ export class Viewer {
   #notify;
   /** @type {Cell|null} */
   #cell = null;
+  /** @type {any} the value as it was given */
+  #source;
   #choice = ''; // the mode chosen last
   #wrap = true;
   #imageUrl = '';
@@ -75,8 +77,15 @@ export class Viewer {
     fill(this.body);
   }
 
-  /** @param {Cell} cell */
-  show(cell) {
+  /** True if the value is the one that is shown. @param {any} value */
+  shows(value) {
+    return this.#source === value;
+  }
+
+  /** @param {Cell} cell its value may be the content of a file that is not applied yet */
+  show({ value, ...rest }) {
+    this.#source = value;
+    const cell = { ...rest, value: typeof value?.content === 'function' ? value.content(isBinaryKind(rest.kind)) ?? String(value) : value };
     this.#cell = cell;
     this.element.hidden = false;
     this.title.textContent = cell.column;
@@ -156,6 +165,7 @@ export class Viewer {
 
 function sizeOf({ value, kind }) {
   if (value === null) return 'NULL';
+  if (typeof value === 'object') return '';
   if (isBinaryKind(kind) && isHex(value)) return formatBytes(hexSize(value));
   const length = String(value).length;
   return `${length.toLocaleString('en')} ${length === 1 ? 'character' : 'characters'}`;

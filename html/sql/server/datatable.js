@@ -4,6 +4,7 @@
  */
 
 import { fill, h, icon, queryAll } from '../../common/dom.js';
+import { listedText } from '../core/entries.js';
 
 /** Rows that are drawn; the search finds the others. */
 const DRAWN = 1000;
@@ -23,6 +24,8 @@ const DRAWN = 1000;
 /** A table. A row's `id` tells it from others, its `text` is what is searched, `look` a class, `changed` the keys of the cells to be marked. */
 export class DataTable {
   /** @type {any[]} */ #rows = [];
+  /** Rows that are still to come. */
+  #awaited = 0;
   #columns;
   #words = [];
   /** @type {(row: any) => boolean} */ #only = () => true;
@@ -53,9 +56,11 @@ export class DataTable {
     });
   }
 
-  /** @param {any[]} rows */
-  set(rows) {
+  /** @param {any[]} rows @param {number} [awaited] how many more are to come */
+  set(rows, awaited = 0) {
     this.#rows = rows;
+    this.#awaited = awaited;
+    this.element.setAttribute('aria-busy', String(awaited > 0));
     if (this.#pressed) this.#due = true;
     else this.#draw();
   }
@@ -112,9 +117,7 @@ export class DataTable {
     const { row, act } = focused?.dataset ?? {};
     const found = this.#shown();
     fill(this.body, found.slice(0, DRAWN).map((one) => this.#row(one)));
-    const all = this.#rows.length.toLocaleString('en');
-    const cut = found.length > DRAWN ? `; the first ${DRAWN.toLocaleString('en')} are shown, search to find others` : '';
-    const text = `${found.length === this.#rows.length ? all : `${found.length.toLocaleString('en')} of ${all}`} ${this.#unit}${this.#rows.length === 1 ? '' : 's'}${cut}`;
+    const text = listedText({ found: found.length, all: this.#rows.length, awaited: this.#awaited, drawn: DRAWN, unit: this.#unit });
     if (this.count.textContent !== text) this.count.textContent = text;
     if (!focused) return;
     const same = queryAll(this.body, 'button').find(({ dataset }) => dataset.row === row && dataset.act === act);

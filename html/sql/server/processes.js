@@ -10,6 +10,7 @@ import { ask, askRows } from '../ask.js';
 import { copied, facts, highlighted } from '../objects/parts.js';
 import { ownGrants, reach } from '../objects/privileges.js';
 import { DataTable, rowButton } from './datatable.js';
+import { byConnection, idsText, METADATA_LOCKS, metadataWaits, roots, ROW_WAITS } from './locks.js';
 import { frame, textOfRow } from './parts.js';
 
 const LIST = (from) => `SELECT ID AS id, USER AS user, HOST AS host, DB AS db, COMMAND AS command, TIME AS time, STATE AS state, INFO AS info, ID = CONNECTION_ID() AS own FROM ${from}`;
@@ -27,7 +28,8 @@ export function processesPage(deps) {
   const table = new DataTable({
     label: 'Processes', unit: 'connection', sort: { key: 'seconds', down: true },
     columns: inOrder([
-      { key: 'id', title: 'Id', number: true, stays: 'start', cell: ({ id, user }) => h('span', {}, String(id), h('span', { class: 'of-narrow dim', 'aria-hidden': 'true', text: user })) },
+      { key: 'id', title: 'Id', number: true, stays: 'start', cell: ({ id, user, holds, waits }) => h('span', {}, String(id), h('span', { class: 'of-narrow dim', 'aria-hidden': 'true', text: user }),
+        (holds || waits) && h('span', { class: `of-narrow ${holds ? 'bad' : 'warn-text'}`, 'aria-hidden': 'true', text: holds ? 'blocks' : 'waits' })) },
       { key: 'user', title: 'User', cell: whose }, { key: 'db', title: 'Database' },
       { key: 'command', title: 'Command' }, { key: 'seconds', title: 'Time', number: true, cell: ({ seconds }) => (Number.isFinite(seconds) ? lasting(seconds) : '') }, { key: 'info', title: 'Query', rest: true, cell: query },
       { key: 'state', title: 'State' }, { key: 'host', title: 'Host' },
@@ -42,11 +44,14 @@ export function processesPage(deps) {
       return askRows(api, { sql: LIST(from), limit: 10_000, signal });
     });
     const open = await transactions(api, signal);
-    table.set(rows.map((row) => toRow(row, deps.user(), open.get(Number(row.id)))));
     const grants = await ownGrants(api);
-    page.say(grants.length > 0 && reach(grants, 'PROCESS') !== 'all' && 'Only connections of this account are shown: to see those of others it needs the PROCESS privilege.',
+    const waits = reach(grants, 'PROCESS') === 'all' ? await asked.waits(signal, reach(grants, 'SELECT', 'performance_schema') !== 'none') : new Map();
+    const list = rows.map((row) => toRow(row, deps.user(), open.get(Number(row.id)), waits.get(Number(row.id))));
+    table.set(list);
+    page.say(holdersText(waits, list), grants.length > 0 && reach(grants, 'PROCESS') !== 'all' && 'Only connections of this account are shown: to see those of others it needs the PROCESS privilege.',
       deps.readOnly() && 'Read-only mode: nothing can be killed from here.');
   };
+  const asked = new Waits(api, deps.mariadb());
   const page = frame({ label: 'Processes', table, again: 5, load });
   return page;
 }
@@ -64,16 +69,71 @@ async function transactions(api, signal) {
   return new Map(rows.map(({ id, seconds }) => [Number(id), Number(seconds)]));
 }
 
-function toRow(row, user, open) {
+/** Asks who waits for whom; what the server refuses once is not asked again. */
+class Waits {
+  #api;
+  #rows;
+  #metadata = METADATA_LOCKS;
+
+  constructor(api, mariadb) {
+    this.#api = api;
+    this.#rows = mariadb ? [ROW_WAITS.information] : [ROW_WAITS.performance, ROW_WAITS.information];
+  }
+
+  /** @param {AbortSignal} signal @param {boolean} performance whether the account may read the performance schema */
+  async waits(signal, performance) {
+    if (!performance) [this.#rows, this.#metadata] = [this.#rows.filter((sql) => sql !== ROW_WAITS.performance), ''];
+    const [rows, locks] = [await this.#rowWaits(signal), await this.#locks(signal)];
+    return byConnection([...rows.map(({ waiting, blocking }) => ({ waiting: Number(waiting), blocking: Number(blocking) })), ...metadataWaits(locks)]);
+  }
+
+  async #rowWaits(signal) {
+    while (this.#rows.length) {
+      const rows = await this.#ask(this.#rows[0], signal);
+      if (rows) return rows;
+      this.#rows.shift();
+    }
+    return [];
+  }
+
+  async #locks(signal) {
+    const locks = this.#metadata ? await this.#ask(this.#metadata, signal) : [];
+    if (!locks) this.#metadata = '';
+    return /** @type {import('./locks.js').Lock[]} */ (locks ?? []);
+  }
+
+  /** Null where it is refused. */
+  #ask(sql, signal) {
+    return askRows(this.#api, { sql, limit: 10_000, signal }).catch((error) => {
+      if (signal.aborted || !error.errno) throw error;
+      return null;
+    });
+  }
+}
+
+/** Tells of connections that hold up others and wait for nobody. @param {ReturnType<typeof byConnection>} waits @param {any[]} list */
+function holdersText(waits, list) {
+  const told = roots(waits).map(({ id, held }) => {
+    const row = list.find((one) => one.id === id);
+    const does = row?.info ? 'runs a statement' : 'runs nothing';
+    return `${id}${row ? ` of ${row.user}, which ${does},` : ''} holds up ${held} ${held === 1 ? 'connection' : 'connections'}`;
+  });
+  return told.length > 0 && `Waits for locks: ${told.slice(0, 3).join('; ')}${told.length > 3 ? `; and ${told.length - 3} more` : ''}.`;
+}
+
+function toRow(row, user, open, { waitsFor, blocks } = { waitsFor: /** @type {number[]} */ ([]), blocks: /** @type {number[]} */ ([]) }) {
   const seconds = row.time === null || row.command === 'Daemon' ? NaN : Number(row.time);
   const own = Number(row.own) === 1 ? 'this page' : row.user === user ? 'your account' : '';
   // One of a statement that runs is no news; one that waits holds its locks.
   const held = open !== undefined && row.command === 'Sleep' ? `transaction open ${lasting(Math.max(0, open))}` : '';
-  return { ...row, id: Number(row.id), seconds, own, held, look: row.command === 'Sleep' ? 'resting' : null, text: textOfRow(row.id, row.user, row.host, row.db, row.command, row.state, row.info, own, held) };
+  const waits = waitsFor.length ? `waits for ${idsText(waitsFor)}` : '';
+  const holds = blocks.length ? `blocks ${idsText(blocks)}` : '';
+  return { ...row, id: Number(row.id), seconds, own, held, waits, holds, waitsFor, blocks, look: row.command === 'Sleep' ? 'resting' : null, text: textOfRow(row.id, row.user, row.host, row.db, row.command, row.state, row.info, own, held, waits, holds) };
 }
 
-function whose({ user, own, held }) {
-  return h('span', {}, user, own && [' ', h('span', { class: 'tag', text: own })], held && [' ', h('span', { class: 'tag warn-text', title: 'It may hold locks that others wait for', text: held })]);
+function whose({ user, own, held, waits, holds }) {
+  const tag = (text, kind, title) => text && [' ', h('span', { class: `tag ${kind}`.trim(), title, text })];
+  return h('span', {}, user, tag(own, ''), tag(holds, 'bad', 'They wait for locks that it holds'), tag(waits, 'warn-text', 'It waits for locks that they hold'), tag(held, 'warn-text', holds ? 'As long as it is open, its locks stay' : 'It may hold locks that others wait for'));
 }
 
 /** Threads of the server's own cannot be killed. */
@@ -99,7 +159,7 @@ function kills(row, deps, refresh) {
 }
 
 async function details(row, deps) {
-  const body = [facts([['User', row.user], ['Host', row.host], ['Database', row.db], ['Command', row.command], ['Time', Number.isFinite(row.seconds) ? lasting(row.seconds) : null], ['State', row.state]]),
+  const body = [facts([['User', row.user], ['Host', row.host], ['Database', row.db], ['Command', row.command], ['Time', Number.isFinite(row.seconds) ? lasting(row.seconds) : null], ['State', row.state], ['Waits for', row.waitsFor.join(', ')], ['Blocks', row.blocks.join(', ')]]),
     h('pre', { class: 'quote', tabindex: '0', role: 'group', 'aria-label': 'Query' }, highlighted(row.info))];
   const chosen = await openDialog({ title: `Connection ${row.id}`, wide: true, body, actions: [{ label: 'Copy', value: 'copy' }, { label: 'Open in a new tab', value: 'open' }, { label: 'Close', value: '', kind: 'primary' }] });
   if (chosen === 'copy') copied(row.info, 'Query', deps.notify);

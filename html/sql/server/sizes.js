@@ -11,6 +11,7 @@ import { frame, textOfRow } from './parts.js';
 
 /** Databases that are asked about at once. */
 const AT_ONCE = 4;
+const ESTIMATES = 'Figures are the server’s own estimates, of what this account may see.';
 
 /** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
 export function sizesPage(deps) {
@@ -39,9 +40,9 @@ function bar({ total, whole }) {
   return h('span', { class: 'share' }, h('span', { class: 'share-bar', 'aria-hidden': 'true' }, inner), whole ? `${percent.toFixed(1)} %` : '');
 }
 
-/** With what a bar is a share of. */
-function compared(rows) {
-  const whole = sum(rows, 'total');
+/** With what a bar is a share of; of a list that is not whole there is no share. */
+function compared(rows, awaited = 0) {
+  const whole = awaited ? 0 : sum(rows, 'total');
   return rows.map((row) => ({ ...row, whole }));
 }
 
@@ -55,20 +56,26 @@ function databases(deps, open) {
       { key: 'rows', title: 'Rows', number: true, cell: ({ rows, failed }) => failed ?? `≈ ${rows.toLocaleString('en')}` }, ...figureColumns(),
     ],
   });
+  /** Figures by name; a new look keeps them until it has newer ones. @type {Map<string, any>} */
+  let known = new Map();
   const load = async (signal) => {
     const names = await deps.api.databases();
-    const found = [];
+    known = new Map(names.flatMap((name) => (known.has(name) ? [[name, known.get(name)]] : [])));
+    const draw = () => table.set(compared([...known.values()], names.length - known.size), names.length - known.size);
+    draw();
     const left = [...names];
     const worker = async () => {
       for (let name = left.shift(); name !== undefined && !signal.aborted; name = left.shift()) {
-        found.push(await ofDatabase(deps.api, name));
-        if (!signal.aborted) table.set(compared(found));
+        known.set(name, await ofDatabase(deps.api, name));
+        if (!signal.aborted) draw();
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    const failed = [...known.values()].filter((one) => one.failed).length;
+    page.say(ESTIMATES, failed > 0 && `${failed.toLocaleString('en')} of ${names.length.toLocaleString('en')} databases could not be read: shares are of the others.`);
   };
   const page = frame({ label: 'Sizes', table, load });
-  page.say('Figures are the server’s own estimates, of what this account may see.');
+  page.say(ESTIMATES);
   return page;
 }
 

@@ -7,10 +7,30 @@ import { mayLose } from './panels.js';
  * Whether a tab may be closed.
  * @param {import('./querytab.js').QueryTab} tab
  * @param {() => Promise<import('./execution.js').RunEnd|void>} commit ends its transaction
+ * @param {() => void} keep the tables that it shows
  */
-export async function mayClose(tab, commit) {
+export async function mayClose(tab, commit, keep) {
+  const { unsaved } = tab.results;
+  const tables = unsaved ? 'close' : await tablesOf(tab);
+  if (!tables || !await mayLose(unsaved) || !await mayEnd(tab, commit)) return false;
+  if (tables === 'keep') keep();
+  return true;
+}
+
+/** Asks what becomes of the tables whose data a tab shows. @returns {Promise<''|'keep'|'close'>} */
+async function tablesOf(tab) {
+  const tables = tab.results.places().map(({ table }) => table);
+  if (!tables.length) return 'close';
+  const listed = tables.length > 5 ? `${tables.slice(0, 5).join(', ')} and ${tables.length - 5} more` : tables.join(', ');
+  return await openDialog({
+    title: 'Close tab', body: h('p', { text: `“${tab.name}” also shows the data of ${listed}. Keep them in the next tab?` }), harmless: true,
+    actions: [{ label: 'Cancel', value: '' }, { label: 'Close all', value: 'close' }, { label: 'Keep the tables', value: 'keep', kind: 'primary' }],
+  }) ?? '';
+}
+
+/** True if the statement that runs in a tab, or its transaction, may end. */
+async function mayEnd(tab, commit) {
   const { name, inTransaction } = tab;
-  if (!await mayLose(tab.results.unsaved)) return false;
   if (!tab.run) return !inTransaction || closeTransaction(tab, commit);
   const lost = inTransaction ? ' and rolls its open transaction back' : '';
   return confirmDialog({ title: 'Close tab', text: `“${name}” is running. Closing it cancels the statement${lost}.`, action: 'Cancel and close' });

@@ -14,7 +14,7 @@ export class DataTabs {
   #bench;
 
   /**
-   * @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, readOnly: boolean,
+   * @param {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, settings: Settings, readOnly: boolean,
    *   tabs: import('./querytab.js').QueryTab[], openImport: (place: {db: string, table: string}) => Promise<boolean>}} bench
    */
   constructor(bench) {
@@ -35,6 +35,7 @@ export class DataTabs {
     const view = new module.DataView(db, table, {
       api: bench.api, notify, announce, schema: (ofDb, ofTable, fresh) => bench.catalogue.schema(ofDb, ofTable, fresh), onTitle: (title) => results.renameTab(id, title),
       readOnly: () => bench.readOnly,
+      completing: { catalogue: bench.catalogue, version: () => bench.info.version, enabled: () => bench.settings.autoComplete },
       transactions: () => bench.tabs.filter((tab) => tab.inTransaction).map((tab) => (tab.results === results ? `This tab (${tab.name})` : `The tab ${tab.name}`)),
       fill: (ofDb, ofTable) => bench.openImport({ db: ofDb, table: ofTable }),
     }, kept);

@@ -9,7 +9,7 @@ import { leftOutAt } from '../core/secrets.js';
 import { Slicer } from '../core/slices.js';
 import { formatMs } from '../../common/figures.js';
 import { Run } from './runner.js';
-import { consoleHint, noPlan } from '../core/hints.js';
+import { consoleHint, isThere, noPlan } from '../core/hints.js';
 
 /**
  * @typedef {import('./querytab.js').QueryTab} QueryTab
@@ -20,6 +20,7 @@ import { consoleHint, noPlan } from '../core/hints.js';
  * What an Execution needs of the page.
  * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
  *   parameters: (statements: import('./runner.js').Statement[]) => Promise<import('./runner.js').Statement[]|null>,
+ *   replace: (tab: QueryTab, statement: import('./runner.js').Statement) => Promise<void>,
  *   remember: (tab: QueryTab, outcome: import('./runner.js').Outcome) => void}} RunHost
  */
 
@@ -63,10 +64,10 @@ export class Execution {
    * Runs statements after the checks of the page: a refusal in read-only mode, a question before data is lost.
    * @param {QueryTab} tab
    * @param {import('./runner.js').Statement[]} statements
-   * @param {{plan?: boolean}} [options]
+   * @param {{plan?: boolean, confirmed?: boolean}} [options] `confirmed`: they were shown and agreed to
    * @returns {Promise<RunEnd|void>} undefined where nothing was sent
    */
-  async run(tab, statements, { plan = false } = {}) {
+  async run(tab, statements, { plan = false, confirmed = false } = {}) {
     if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
     if (!statements.length) return this.#nothingToRun(tab);
     tab.showMessage(null);
@@ -80,9 +81,11 @@ export class Execution {
     if (!filled) return undefined;
     statements = filled;
     if (statements.length === 1 && this.#host.readOnly && this.#refuse(tab, statements[0])) return undefined;
-    if (!await this.#confirmed(statements)) return undefined;
+    if (!confirmed && !await this.#confirmed(statements)) return undefined;
     if (tab.run || !this.#host.tabs.includes(tab)) return undefined;
-    return this.#start(tab, statements, plan);
+    const end = await this.#start(tab, statements, plan);
+    if (statements.length === 1 && end.errno && isThere(end.errno) && !this.#host.readOnly) await this.#host.replace(tab, statements[0]);
+    return end;
   }
 
   #nothingToRun(tab) {

@@ -56,6 +56,7 @@ export const KEYS = [
   { group: 'Editing rows', keys: [MOD, '0'], what: 'Set NULL' },
   { group: 'Editing rows', keys: [MOD, 'Backspace'], what: 'Set the column’s default' },
   { group: 'Editing rows', keys: ['Insert'], what: `New row; ${MOD} D duplicates, ${MOD} Delete deletes rows` },
+  { group: 'Editing rows', keys: [MOD, 'V'], what: 'Paste cells; with Shift as new rows' },
   { group: 'Editing rows', keys: [MOD, 'Z'], what: 'Undo the last change' },
   { group: 'Editing rows', keys: [MOD, 'S'], what: 'Review the changes as SQL, and apply them' },
   { group: 'Column header', keys: ['Enter'], what: 'Sort: ascending, descending, as it came; with Shift by this column too' },

@@ -10,7 +10,7 @@ import { randomId } from './store.js';
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, readOnly: boolean,
  *   active: import('./querytab.js').QueryTab, tabs: import('./querytab.js').QueryTab[], layout: import('./layout.js').Layout, sidebar: import('./sidebar.js').Sidebar,
  *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, openImport: (place: {db: string, table?: string}) => Promise<boolean>,
- *   openDump: (what: {db: string, tables?: string[]}) => void, browse: (db: string) => void,
+ *   execution: import('./execution.js').Execution, openDump: (what: {db: string, tables?: string[]}) => void, browse: (db: string) => void,
  *   useDatabase: (db: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void, dictionaryChanged: () => void,
  *   remember: (tab: import('./querytab.js').QueryTab, outcome: import('./runner.js').Outcome) => void}} Bench
  */
@@ -59,13 +59,28 @@ export class Objects {
     const module = await later(import('../objects/objectview.js'));
     if (!module) return undefined;
     const view = module.objectView(object, {
-      api: bench.api, notify,
+      api: bench.api, notify, mariadb: this.#mariadb,
       menu: (button) => this.menu(button, object),
       call: async () => (await this.#menuModule())?.call(object, this.#host(), !(kind === 'procedure' && bench.readOnly)),
       edit: (sql) => bench.fillInNew(db, sql, name),
       jump: (table) => bench.openSchema(db, table),
     });
     return this.#show(`${kind}:${db}.${name}`, name, view, kind === 'procedure' || kind === 'function' ? 'function' : kind);
+  }
+
+  /** Offers to replace what a CREATE was refused for. @param {import('./querytab.js').QueryTab} tab @param {import('./runner.js').Statement} statement */
+  async replace(tab, statement) {
+    const bench = this.#bench;
+    const module = await later(import('../objects/replacing.js'));
+    // The DROP is not in the editor.
+    const shown = (sql) => (sql === statement.sql ? statement : { start: statement.start, end: statement.start, sql });
+    await module?.replaceExisting(statement.sql, {
+      api: bench.api, db: tab.db, session: tab.session, mariadb: this.#mariadb, newId: randomId,
+      run: (list) => bench.execution.run(tab, list.map(shown), { confirmed: true }),
+      say: (text, kind = 'bad') => { tab.showMessage({ text, kind, at: statement.start }); announce(text, 'bad'); },
+      keep: (db, sql, name) => bench.fillInNew(db, sql, name),
+    });
+    this.#bench.catalogue.forget();
   }
 
   #show(id, title, view, icon, onShow = () => {}) {

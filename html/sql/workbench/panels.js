@@ -75,7 +75,7 @@ export function showSettings(settings, change) {
     title: 'Settings',
     body: [
       check('stopOnError', 'Stop a script at the first error', 'Otherwise the statements after it are sent too.'),
-      check('confirmDanger', 'Ask before data is lost', 'Before DROP, TRUNCATE, and DELETE or UPDATE without WHERE, in read-write mode.'),
+      check('confirmDanger', 'Ask before data is lost', 'Before DROP, TRUNCATE, ALTER TABLE that drops columns or partitions, and DELETE or UPDATE without WHERE, in read-write mode.'),
       check('autoComplete', 'Complete while typing', 'Otherwise Ctrl+Space opens the list.'),
     ],
     actions: [{ label: 'Close', value: undefined, kind: 'primary' }],

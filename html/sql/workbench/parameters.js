@@ -19,10 +19,10 @@ export async function fillParameters(statements, store) {
   const names = [...new Set(statements.flatMap(({ sql }) => parametersOf(sql).map(({ name }) => name)))];
   if (!names.length) return statements;
   const before = store.read();
-  const rows = names.map((name) => row(name, before[name]));
+  const rows = names.map((name, at) => row(name, at, before[name]));
   const values = await openDialog({
     title: names.length === 1 ? 'Parameter' : 'Parameters',
-    body: [h('p', { class: 'dim', text: 'Texts are put in quotes. A list is written with commas or on lines of its own, for IN. Enter goes on and runs after the last, Shift+Enter breaks a line, Ctrl+Enter runs.' }), h('div', { class: 'parameters' }, rows.map(({ element }) => element))],
+    body: [h('p', { class: 'dim', text: 'Texts are put in quotes. A list is written with commas or on lines of its own, for IN. Enter goes on and runs after the last, Shift+Enter breaks a line, Ctrl+Enter runs.' }), h('div', { class: 'parameters' }, rows.map(({ element }) => element), rows.map(({ type }) => type))],
     actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
       const done = () => {
@@ -53,7 +53,8 @@ export async function fillParameters(statements, store) {
   return filled;
 }
 
-function row(name, { type: lastType = 'text', value: last = '' } = {}) {
+/** One parameter in the line `at` of the grid; its type stands behind all values, so that Tab goes from value to value. */
+function row(name, at, { type: lastType = 'text', value: last = '' } = {}) {
   const input = h('textarea', { class: 'field', rows: 1, id: `parameter-${name}`, 'aria-describedby': `parameter-${name}-wrong`, spellcheck: 'false', autocomplete: 'off' });
   const type = h('select', { class: 'field', 'aria-label': `Type of ${name}` }, Object.entries(TYPES).map(([value, text]) => h('option', { value, text })));
   const wrong = h('span', { class: 'parameter-wrong bad', id: `parameter-${name}-wrong`, role: 'status' });
@@ -70,6 +71,15 @@ function row(name, { type: lastType = 'text', value: last = '' } = {}) {
   type.addEventListener('change', adapt);
   input.addEventListener('input', fit);
   adapt();
+  // A digit is no type: it goes on in the value.
+  type.addEventListener('keydown', (event) => {
+    if (!/^[\d.+-]$/.test(event.key) || event.ctrlKey || event.metaKey || event.altKey || input.disabled) return;
+    input.focus();
+    input.setSelectionRange(input.value.length, input.value.length);
+  });
   const check = () => (wrong.textContent = wrongWith(value()));
-  return { name, input, type, value, check, isList, element: h('div', { class: 'parameter' }, h('label', { for: input.id, text: `:${name}` }), type, input, wrong) };
+  const label = h('label', { for: input.id, text: `:${name}` });
+  const element = h('div', { class: 'parameter' }, label, input, wrong);
+  for (const one of [element, type]) one.style.gridRow = String(at + 1);
+  return { name, input, type, value, check, isList, element };
 }

@@ -140,7 +140,7 @@ export class Workbench {
       explain: () => this.run('explain'),
       cancel: () => this.active.run?.cancel(),
       open: async () => this.openFile(await chooseFile()),
-      importCsv: () => this.openImport({ db: this.sidebar.db || this.active.db }),
+      importCsv: () => this.openImport({ db: this.active.db || this.sidebar.db || '' }),
       save: () => saveScript(this.active.name, this.active.script?.file ?? this.active.editor.text),
       findResults: () => this.active.results.find(),
       replace: () => this.active.find(true),
@@ -267,10 +267,13 @@ export class Workbench {
 
   /** Closes a tab; asks when it is running or has an open transaction. @param {QueryTab} tab */
   async closeTab(tab) {
-    if (!await mayClose(tab, () => this.endTransaction(tab, 'COMMIT'))) return;
+    /** @type {any[]|null} */
+    let tables = null;
+    if (!await mayClose(tab, () => this.endTransaction(tab, 'COMMIT'), () => { tables = tab.results.places(); })) return;
     const at = this.tabs.indexOf(tab);
     if (at < 0) return;
-    if (!tab.isEmpty) this.#closed = [...this.#closed, tab.stored()].slice(-MAX_CLOSED);
+    const stored = tab.stored();
+    if (!tab.isEmpty || (stored.data.length && !tables)) this.#closed = [...this.#closed, tables ? { ...stored, data: [] } : stored].slice(-MAX_CLOSED);
     tab.run?.cancel();
     tab.close();
     this.tabs.splice(at, 1);
@@ -280,7 +283,16 @@ export class Workbench {
       this.activate(this.tabs[Math.min(at, this.tabs.length - 1)]);
       this.active.editor.area.focus();
     } else this.drawTabs();
+    if (tables) this.#takeTables(tables);
     this.keeping.soon();
+  }
+
+  /** Goes on with tables of a tab that was closed in the active one. @param {any[]} tables */
+  #takeTables(tables) {
+    const { results } = this.active;
+    const known = results.places();
+    this.data.restore(results, tables.filter((one) => !known.some(({ db, table }) => db === one.db && table === one.table)));
+    this.#browse();
   }
 
   /** Ends the transaction of a tab in its session; resolves with how that ended. @param {QueryTab} tab @param {string} sql COMMIT or ROLLBACK */
@@ -397,6 +409,11 @@ export class Workbench {
   remember(tab, outcome) {
     this.fillIns.remember(tab, outcome);
     this.keeping.soon();
+  }
+
+  /** Offers to replace what a CREATE was refused for. @param {QueryTab} tab @param {import('./runner.js').Statement} statement */
+  replace(tab, statement) {
+    return this.objects.replace(tab, statement);
   }
 
   /** @param {import('./runner.js').Statement[]} statements */

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::Client;
+use crate::sql::edit::open_data;
 
 const SHOP: &str = "CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(40), vip ENUM('yes', 'no')); \
     CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT, status ENUM('open', 'paid'), FOREIGN KEY (customer_id) REFERENCES customers (id)); \
@@ -105,4 +106,34 @@ fn call_offers_routines_and_show_its_own_words() {
         page.eval("eyes.first('.completion .icon').getBoundingClientRect().width > 10"),
         json!(true)
     );
+}
+
+#[test]
+fn the_condition_of_a_tables_data_is_completed_too() {
+    let client = Client::open(
+        "completing_where",
+        "CREATE TABLE people (id INT PRIMARY KEY, surname VARCHAR(20), kind ENUM('big','small')); INSERT INTO people VALUES (1, 'Alice', 'big'), (2, 'Bob', 'small')",
+    );
+    client.show_tables();
+    open_data(&client, "people");
+    let page = &client.page;
+    page.click(".data-condition input");
+    page.type_text("sur");
+    page.wait_for("eyes.first('.data-condition .completion [aria-selected=true]')?.innerText.includes('surname')");
+    page.assert_accessible("completion of a condition");
+    page.screenshot("completing-where");
+    page.press("Tab");
+    page.wait_for("eyes.first('.data-condition input').value === 'surname'");
+    page.type_text(" = UPP");
+    page.wait_for("eyes.first('.data-condition .completion')?.innerText.includes('UPPER()')");
+    page.press("Escape");
+    page.wait_for("!eyes.first('.data-condition .completion')");
+    page.fill(".data-condition input", "");
+    page.type_text("kind = ");
+    page.wait_for("eyes.first('.data-condition .completion')?.innerText.includes('small')");
+    page.type_text("'small'");
+    // Enter filters, unless an entry was chosen.
+    page.press("Enter");
+    page.wait_for("eyes.rows().length === 1");
+    assert_eq!(client.column(1), ["Bob"]);
 }

@@ -439,6 +439,16 @@ fn filters_of_each_kind_are_asked_of_the_server_and_shown_as_sql() {
         ("raw", "=", "A", "4 5"),
         ("kind", "=", "b", "2 5"),
         ("doc", "=", "[1]", "3"),
+        ("name", "contains", "\\b", "2"),
+        ("name", "contains", "b%", "2"),
+        ("name", "starts with", "A", "2 5"),
+        ("name", "not contains", ",", "1 2 4"),
+        ("name", "NOT IN", "'a,b', ''", "1 2"),
+        ("price", "between", "1.5, 3", "1 5"),
+        ("at", "between", "2024-01-02, 2024-02-01", "2 5"),
+        ("price", "NOT IN", "3, 10", "1 2"),
+        ("doc", "contains", "1", "3"),
+        ("kind", "contains", "B", "2 5"),
     ] {
         if ids.is_empty() {
             continue;
@@ -453,6 +463,26 @@ fn filters_of_each_kind_are_asked_of_the_server_and_shown_as_sql() {
         until_loaded(&client);
     }
     assert_eq!(client.cells().len(), 5);
+    // A text is looked into, and a pattern that is typed is one.
+    for (typed, chip, ids) in [("A,", "contains A,", "5"), ("%B_", "LIKE %B_", "2")] {
+        let nth = client.headers().iter().position(|h| h == "name").unwrap() + 2;
+        client.page.click(&format!(
+            ".grid-header[aria-colindex=\"{nth}\"] .grid-filter"
+        ));
+        client
+            .page
+            .wait_for("document.activeElement.matches('.panel input')");
+        client.page.type_text(typed);
+        client.page.screenshot("filter-text");
+        client.page.press("Enter");
+        until_loaded(&client);
+        let told = client.text(".data-chip");
+        let told: Vec<&str> = told.split_whitespace().collect();
+        assert_eq!(told.join(" "), format!("name {chip}"));
+        assert_eq!(client.column(0).join(" "), ids, "{typed}");
+        client.page.click(".data-chip .button");
+        until_loaded(&client);
+    }
     // Two at once, and a value that is none of the column's.
     filter(&client, "kind", "=", "a");
     filter(&client, "price", ">", "2");

@@ -678,6 +678,70 @@ fn a_cell_and_several_are_pasted_and_keep_what_they_were() {
 }
 
 #[test]
+fn notices_never_lie_over_what_is_to_be_applied() {
+    let client = on_data("edit_notices", ITEMS, "items");
+    let page = &client.page;
+    let apart = "((bar) => eyes.all('.toast').every((toast) => toast.getBoundingClientRect().bottom <= bar.top && toast.getBoundingClientRect().top >= 0))(eyes.first('.edit-bar.pending').getBoundingClientRect())";
+    for (width, height) in [(1440, 900), (390, 740), (900, 420)] {
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}),
+        );
+        client.settle();
+        // One that was there before the changes, and several after.
+        page.eval("eyes.first('.grid-cell').focus()");
+        paste(&client, "1\tx\r\n2\ty\r\n3\tz\r\n4\tw\r\n");
+        for _ in 0..3 {
+            page.eval("document.activeElement.dispatchEvent(new ClipboardEvent('copy', { clipboardData: new DataTransfer(), bubbles: true, cancelable: true }))");
+        }
+        page.wait_for("eyes.all('.toast').length >= 3 && eyes.first('.edit-bar.pending')");
+        page.wait_for(apart);
+        page.wait_for("eyes.all('.edit-state button').every((button) => button.getBoundingClientRect().right <= innerWidth)");
+        page.screenshot(&format!("edit-notices-{width}"));
+        page.eval("for (const toast of document.querySelectorAll('.toast')) toast.remove()");
+        page.eval("[...document.querySelectorAll('.edit-state button')].find((one) => one.title.startsWith('Take all')).click()");
+        page.wait_for("eyes.first('dialog .danger, dialog .primary')");
+        page.eval("eyes.first('dialog .danger').click()");
+        page.wait_for("!eyes.first('.edit-bar.pending')");
+    }
+}
+
+#[test]
+fn a_column_of_a_spreadsheet_goes_down_and_rows_become_new_ones() {
+    let client = on_data("edit_paste_rows", ITEMS, "items");
+    let page = &client.page;
+    client.click_cell(0, 1);
+    paste(&client, "a\r\nb\r\nc\r\nd\r\n");
+    assert_eq!(client.column(1), ["a", "b", "c"]);
+    page.wait_for_text("3 of 4 cells were pasted");
+    page.assert_accessible("an offer of new rows");
+    page.click(".toast text=Add 1 new row");
+    page.wait_for("eyes.cells().length === 4");
+    assert_eq!(client.column(1), ["d", "a", "b", "c"]);
+    // A block that begins in a new row goes on in new ones.
+    page.press("Insert");
+    page.wait_for("eyes.cells().length === 5");
+    client.click_cell(1, 1);
+    paste(&client, "e\t1\r\nf\t2\r\n");
+    assert_eq!(client.column(1), ["d", "e", "f", "a", "b", "c"]);
+    page.press("Ctrl+z");
+    assert_eq!(client.cells().len(), 5);
+    page.press("Ctrl+z");
+    assert_eq!(client.column(1), ["d", "a", "b", "c"]);
+    // The menu and its key paste all of it as new rows.
+    client.click_cell(2, 1);
+    page.press("Ctrl+Shift+V");
+    paste(&client, "g\r\nh\r\n");
+    assert_eq!(client.column(1), ["d", "g", "h", "a", "b", "c"]);
+    review(&client);
+    apply(&client);
+    assert_eq!(
+        server("SELECT GROUP_CONCAT(name ORDER BY id) FROM edit_paste_rows.items"),
+        "a,b,c,d,g,h"
+    );
+}
+
+#[test]
 fn long_texts_json_and_bytes_are_edited_in_a_panel_and_come_from_files() {
     let setup = "CREATE TABLE long_values (id INT PRIMARY KEY, words TEXT, doc JSON, raw BLOB, few VARBINARY(4));
         INSERT INTO long_values VALUES (1, CONCAT('first', CHAR(13), CHAR(10), 'second'), '{\"a\": 1.50, \"a\": 12345678901234567890}', X'00FF10', X'0102'), (2, NULL, NULL, NULL, NULL);";
@@ -734,6 +798,23 @@ fn long_texts_json_and_bytes_are_edited_in_a_panel_and_come_from_files() {
     page.wait_for("!document.querySelector('dialog[open]')");
     client.settle();
     assert_eq!(client.cells()[1][3], "six.bin, 6 B");
+    // The panel and the viewer have the file's bytes from then on.
+    open(1, 3);
+    assert_eq!(
+        page.eval("eyes.first('.value-area').value"),
+        "0x0100FFFE275C"
+    );
+    page.wait_for("eyes.first('.value-facts')?.innerText.includes('six.bin, 6 B now · 6 B')");
+    page.press("Escape");
+    page.wait_for("!document.querySelector('dialog[open]')");
+    client.click_cell(1, 3);
+    page.press("Shift+Enter");
+    page.wait_for("/01 00 ff fe 27 5c/i.test(eyes.first('.viewer-body')?.innerText)");
+    page.press("Ctrl+0");
+    page.wait_for("eyes.first('.viewer-body')?.innerText.startsWith('NULL')");
+    page.press("Ctrl+z");
+    page.wait_for("/01 00 ff fe 27 5c/i.test(eyes.first('.viewer-body')?.innerText)");
+    page.press("Escape");
     // One line that becomes two on the way.
     client.click_cell(1, 1);
     page.type_text("up");

@@ -439,6 +439,19 @@ fn a_table_is_filled_from_its_schema_by_the_keyboard_alone() {
 }
 
 #[test]
+fn the_database_of_the_tab_is_proposed_wherever_the_sidebar_is() {
+    let client = Client::open("import_place", "CREATE TABLE t (id INT PRIMARY KEY)");
+    client.show_tables();
+    let page = &client.page;
+    page.eval("(() => { const db = document.querySelector('#db'); db.value = 'mysql'; db.dispatchEvent(new Event('change', { bubbles: true })); })()");
+    page.click("#more");
+    page.click(".menu text=Import CSV …");
+    page.wait_for("document.querySelector('.import select option')");
+    client.settle();
+    page.wait_for("[...document.querySelectorAll('.import label')].find((label) => label.textContent.startsWith('Database')).querySelector('select').value === 'mysql'");
+}
+
+#[test]
 fn a_hundred_thousand_rows_take_seconds() {
     let client = Client::open(
         "imp_speed",

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::{Client, make_database, row, strings};
+use crate::sql::edit::server;
 use crate::sql::looks::look;
 use support::database::{Kind, Options, PASSWORD};
 use support::{Browser, Database, Postern};
@@ -300,6 +301,85 @@ fn a_routine_is_called_with_what_it_asks_for() {
     page.fill("dialog .parameter textarea", "10");
     client.until_ended(|| page.click("dialog .button.primary"));
     assert_eq!(client.cells(), [["2.00"]]);
+}
+
+/// Runs what is in the editor; agrees where it is asked whether that replaces something.
+#[track_caller]
+fn run_and_replace(client: &Client) {
+    let page = &client.page;
+    page.eval("document.querySelector('#progress-text').textContent = ''");
+    page.press("Ctrl+Enter");
+    page.wait_for(
+        "document.querySelector('dialog') || /^Done/.test(document.querySelector('#progress-text').textContent)",
+    );
+    if page.eval("document.querySelector('dialog') !== null") == true {
+        let shown = client.text("dialog .quote");
+        assert!(
+            shown.starts_with("DROP ") || shown.starts_with("CREATE OR REPLACE "),
+            "{shown}"
+        );
+        page.assert_accessible("the question before a routine is replaced");
+        page.eval("document.querySelector('#progress-text').textContent = ''");
+        page.click("dialog .primary");
+        page.wait_for(
+            "/^(Done|Failed|\\d+ failed)/.test(document.querySelector('#progress-text').textContent)",
+        );
+    }
+}
+
+#[test]
+fn what_is_opened_can_be_run_and_is_not_lost_when_that_fails() {
+    let setup = format!(
+        "{SHOP}; CREATE FUNCTION twice(n INT) RETURNS INT DETERMINISTIC RETURN n * 2; \
+         CREATE TRIGGER looked BEFORE INSERT ON customers FOR EACH ROW SET @looked = 1"
+    );
+    let client = Client::open("objects_change", &setup);
+    let page = &client.page;
+    page.expect_error("400");
+    Database::shared().exec(
+        "CREATE USER IF NOT EXISTS objects_caller; GRANT EXECUTE ON FUNCTION objects_change.twice TO objects_caller",
+    );
+    client.show_tables();
+    open_group(&client, "routines");
+    page.click(&row("twice"));
+    pane(&client, "twice");
+    page.click(".schema text=Open in a new tab");
+    page.wait_for("eyes.editor()?.includes('n * 2')");
+    client.write(&client.editor().replace("n * 2", "n * 3"));
+    run_and_replace(&client);
+    client.run("SELECT twice(2) AS a");
+    assert_eq!(client.cells(), [["6"]]);
+    assert_eq!(
+        server(
+            "SELECT User FROM mysql.procs_priv WHERE Db = 'objects_change' AND Routine_name = 'twice' AND User = 'objects_caller'"
+        ),
+        "objects_caller"
+    );
+    // A view is changed likewise.
+    open_menu(&client, "totals");
+    choose(&client, "Show CREATE");
+    page.click("dialog text=Open in a new tab");
+    page.wait_for("eyes.editor()?.startsWith('CREATE OR REPLACE')");
+    run_and_replace(&client);
+    // One that is written by hand, and that the server refuses when the old one is dropped already.
+    page.eval("(() => { const real = fetch; window.fetch = async (url, init) => { const body = init?.body instanceof Blob ? await init.body.text() : String(init?.body ?? ''); const spoilt = /DROP TRIGGER|OR REPLACE/.test(body) && body.includes('@looked = 2'); return real(url, spoilt ? { ...init, body: body.replace('SET @looked = 2', 'SET') } : init); }; })()");
+    client.write("CREATE TRIGGER looked BEFORE INSERT ON customers FOR EACH ROW SET @looked = 2");
+    run_and_replace(&client);
+    page.wait_for("eyes.first('.editor-message')?.innerText.includes('looked is as it was')");
+    assert_eq!(
+        server(
+            "SELECT ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = 'objects_change' AND TRIGGER_NAME = 'looked'"
+        ),
+        "SET @looked = 1"
+    );
+    client.write("CREATE TRIGGER looked BEFORE INSERT ON customers FOR EACH ROW SET @looked = 3");
+    run_and_replace(&client);
+    assert_eq!(
+        server(
+            "SELECT ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = 'objects_change' AND TRIGGER_NAME = 'looked'"
+        ),
+        "SET @looked = 3"
+    );
 }
 
 #[test]

@@ -3,10 +3,12 @@
 use serde_json::json;
 
 use crate::sql::client::Client;
+use crate::sql::edit::open_data;
 
 #[test]
 fn a_failure_is_told_once_and_the_result_before_it_stays() {
-    let client = Client::open("outcomes_failure", "");
+    let client = Client::open("outcomes_failure", "CREATE TABLE t (n INT PRIMARY KEY)");
+    client.show_tables();
     let page = &client.page;
     page.expect_error("400");
     client.run("SELECT 'before' AS a");
@@ -22,6 +24,22 @@ fn a_failure_is_told_once_and_the_result_before_it_stays() {
     assert_eq!(client.text("#progress-text"), "Failed");
     page.screenshot("outcome-failure");
     page.assert_accessible("a failure with the result before it");
+    // The data of a table are neither of the statement nor old.
+    assert_ne!(page.eval("eyes.first('.results.former')"), json!(null));
+    open_data(&client, "t");
+    assert_eq!(page.eval("eyes.first('.results.former')"), json!(null));
+    let status = client.text(".results-status-main");
+    assert!(
+        !status.contains("Failed") && !status.contains("before"),
+        "{status}"
+    );
+    page.click(".results-tab [role=tab]");
+    page.wait_for("eyes.first('.results.former')");
+    client.run_script("SELECT 1; SELECT nonsense");
+    page.wait_for("eyes.first('.error-panel')");
+    open_data(&client, "t");
+    let status = client.text(".results-status-main");
+    assert!(!status.contains("Failed"), "{status}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::sql::client::Client;
+use crate::sql::looks::look;
 
 #[test]
 fn a_query_is_saved_in_a_folder_and_found_again() {
@@ -69,6 +70,7 @@ fn parameters_are_asked_for_and_remembered() {
     assert!(client.editor().starts_with("SELECT :name AS a"));
     page.press("Ctrl+Enter");
     page.wait_for("eyes.first('#parameter-n')?.value === '-3'");
+    look(&client, "parameters");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     assert_eq!(client.sent(), 1);
@@ -98,6 +100,20 @@ fn enter_runs_with_the_parameters_and_a_press_beside_them_loses_none() {
     page.wait_for("eyes.first('#parameter-a')?.value === '5'");
     page.eval("for (const type of ['pointerdown', 'click']) document.querySelector('dialog').dispatchEvent(new PointerEvent(type, {bubbles: true}))");
     page.wait_for("!document.querySelector('dialog')");
+    // Tab goes from value to value, then to the types, where a digit belongs to the value.
+    page.press("Ctrl+Enter");
+    page.wait_for("document.activeElement.id === 'parameter-a'");
+    page.press("Tab");
+    page.wait_for("document.activeElement.id === 'parameter-b'");
+    page.press("Shift+Tab");
+    page.wait_for("document.activeElement.id === 'parameter-a'");
+    page.press("Tab");
+    page.press("Tab");
+    page.wait_for("document.activeElement.ariaLabel === 'Type of a'");
+    page.type_text("76");
+    page.wait_for("eyes.first('#parameter-a').value === '576'");
+    client.until_ended(|| page.press("Ctrl+Enter"));
+    assert_eq!(client.cells(), [["576", "x⏎y"]]);
 }
 
 fn choose(client: &Client, name: &str, kind: &str) {

@@ -144,6 +144,63 @@ fn a_query_that_runs_is_seen_and_killed() {
 }
 
 #[test]
+fn who_waits_for_whom_is_told_also_of_a_blocker_that_runs_something() {
+    let client = Client::open(
+        "server_waits",
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT); INSERT INTO t VALUES (1, 0)",
+    );
+    let page = &client.page;
+    let mut holder = Database::shared().conn();
+    let mut waiter = Database::shared().conn();
+    let id = |conn: &mut mysql::Conn| -> u64 {
+        conn.query_first("SELECT CONNECTION_ID()").unwrap().unwrap()
+    };
+    let (held_by, waits) = (id(&mut holder), id(&mut waiter));
+    holder.query_drop("BEGIN").unwrap();
+    holder
+        .query_drop("UPDATE server_waits.t SET v = 1 WHERE id = 1")
+        .unwrap();
+    let busy = thread::spawn(move || {
+        let _ = holder.query_drop("SELECT /* the blocker */ SLEEP(600)");
+        holder
+    });
+    let waiting = thread::spawn(move || {
+        let _ = waiter.query_drop("UPDATE /* the waiter */ server_waits.t SET v = 2 WHERE id = 1");
+    });
+    go(&client, "processes");
+    page.eval("(() => { const pause = document.querySelector('.server-pause select'); pause.value = '2'; pause.dispatchEvent(new Event('change')); })()");
+    page.wait_for(&format!(
+        "eyes.all('.server-table tbody tr').some((row) => row.innerText.includes('/* the waiter */') && row.innerText.includes('waits for {held_by}'))"
+    ));
+    let row = row_with(&client, "/* the blocker */");
+    assert!(row.contains(&format!("blocks {waits}")), "{row}");
+    page.wait_for(&format!("eyes.first('.server-notes').innerText.includes(', which runs a statement, holds up 1 connection') && eyes.first('.server-notes').innerText.includes('{held_by} of ')"));
+    look(&client, "server-waits");
+    Database::shared().exec(&format!("KILL QUERY {held_by}"));
+    let mut holder = busy.join().unwrap();
+    holder.query_drop("ROLLBACK").unwrap();
+    waiting.join().unwrap();
+    let free = "!/blocks|waits for/.test(eyes.first('.server-table').innerText)";
+    page.wait_for(free);
+    // Metadata locks, where the server records them.
+    if Database::shared().value("SELECT @@performance_schema") != "1" {
+        return;
+    }
+    holder.query_drop("BEGIN").unwrap();
+    let _: Vec<u64> = holder.query("SELECT id FROM server_waits.t").unwrap();
+    let waiting = thread::spawn(|| {
+        let mut waiter = Database::shared().conn();
+        let _ = waiter.query_drop("ALTER TABLE /* the waiter */ server_waits.t ADD c INT");
+    });
+    page.wait_for(&format!(
+        "eyes.all('.server-table tbody tr').some((row) => row.innerText.includes('/* the waiter */') && row.innerText.includes('waits for {held_by}'))"
+    ));
+    holder.query_drop("ROLLBACK").unwrap();
+    waiting.join().unwrap();
+    page.wait_for(free);
+}
+
+#[test]
 fn processes_are_looked_at_again_until_that_is_paused() {
     let client = Client::open("server_again", "");
     let page = &client.page;
@@ -271,8 +328,14 @@ fn databases_and_tables_are_listed_by_size() {
          CREATE TABLE small (id INT PRIMARY KEY)",
     );
     let page = &client.page;
+    // A list that is not whole yet says so, and compares nothing.
+    page.eval("(() => { const real = fetch; const gate = new Promise((go) => { window.letGo = go; }); window.fetch = async (url, ...rest) => { if (/tables.*db=server_sizes&/.test(url)) await gate; return real(url, ...rest); }; })()");
     go(&client, "sizes");
+    page.wait_for("/^(\\d+) of (?!\\1 )\\d+ databases so far$/.test(eyes.first('.server-count').innerText) && eyes.all('.server-table tbody tr').length > 0");
+    page.wait_for("eyes.all('.server-table .share').every((share) => share.innerText === '')");
+    page.eval("letGo()");
     row_with(&client, "server_sizes");
+    page.wait_for("/^\\d+ databases$/.test(eyes.first('.server-count').innerText)");
     let off = "Math.max(...eyes.all('.share').map((share) => Math.abs(parseFloat(share.innerText) - 100 * share.querySelector('.share-bar span').offsetWidth / share.querySelector('.share-bar').offsetWidth)))";
     page.wait_for(&format!("{off} < 3"));
     page.click(".server-table text=server_sizes");

@@ -167,7 +167,7 @@ fn sql_is_laid_out_and_the_step_can_be_undone() {
     client.write("select a,b from t where x='a  b'; select 2 from dual");
     page.press("Alt+Shift+f");
     page.wait_for(
-        "eyes.editor() === \"select a, b\\nfrom t\\nwhere x = 'a  b'; select 2\\nfrom dual\"",
+        "eyes.editor() === \"select a, b\\nfrom t\\nwhere x = 'a  b';\\nselect 2\\nfrom dual\"",
     );
     page.press("Ctrl+z");
     assert_eq!(
