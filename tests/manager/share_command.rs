@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
@@ -95,10 +96,29 @@ fn what_the_page_removes_ends_the_command_and_so_does_the_start_that_ends() {
     manager.kill();
     assert_eq!(sharing.code(), Some(1), "{}", sharing.stderr());
     assert!(
-        sharing.stderr().contains("has ended\nrun the same again"),
+        sharing
+            .stderr()
+            .contains("has ended\nrun the command again"),
         "{}",
         sharing.stderr()
     );
+}
+
+#[test]
+fn a_start_that_does_not_answer_for_a_while_ends_no_share() {
+    let (manager, target) = (Manager::start(&[]), Target::start());
+    let args = ["http", &target.port().to_string(), "-v"];
+    let mut sharing = Sharing::start(manager.home(), &args);
+    sharing.link();
+    let pid = Pid::from_raw(manager.pid().try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    sharing.wait_said("trying again: ");
+    kill_process(pid, Signal::CONT).unwrap();
+    let remove = format!("http {}", target.port());
+    let removed = manager.home().run(&["app", "remove", &remove]);
+    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    assert_eq!(sharing.code(), Some(0), "{}", sharing.stderr());
+    assert!(sharing.stderr().contains("It was removed. Shared for "));
 }
 
 #[test]

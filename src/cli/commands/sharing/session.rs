@@ -26,6 +26,7 @@ const MAX_ALIKE: u32 = 100;
 
 /// A share at work; its application goes with the lease, however this process ends.
 pub(in crate::cli::commands) struct Session {
+    home: DataDir,
     manager: Manager,
     id: String,
     _lease: Lease,
@@ -43,6 +44,7 @@ impl Session {
         fields.insert("lease".to_owned(), json!(id));
         manager.call("POST", "/api/shares", Some(&Value::Object(fields)))?;
         let session = Self {
+            home: home.clone(),
             manager,
             id,
             _lease: lease,
@@ -82,7 +84,13 @@ impl Session {
             let app = match self.app() {
                 Ok(app) => app,
                 Err(_) if is_stopped => return log.end(Ending::Interrupted),
-                Err(failure) => return self.gone(failure, log),
+                Err(failure) if failure.is_of_missing() => return log.end(Ending::Removed),
+                // A busy machine, or one without its loopback interface for a moment, does not end the share.
+                Err(failure) if self.is_running() => {
+                    log::info!("trying again: {}", failure.message());
+                    continue;
+                }
+                Err(_) => return gone(log),
             };
             // Also at the end: what came since the last look counts too.
             log.look(&app, |after| self.requests(after))?;
@@ -125,16 +133,11 @@ impl Session {
         }
     }
 
-    /// It was removed, or its manager has ended.
-    fn gone(&self, failure: Failure, log: super::teller::Log<'_>) -> Result<(), Failure> {
-        if failure.is_of_missing() {
-            return log.end(Ending::Removed);
-        }
-        log.end(Ending::Failed)?;
-        Err(
-            Failure::operation("the 'postern start' that it went through has ended")
-                .hint("run the same again: it is shared from here then"),
-        )
+    /// True while the process of the manager lives, or as long as nobody can tell.
+    fn is_running(&self) -> bool {
+        let pid = self.manager.pid;
+        pid == std::process::id()
+            || Manager::find(&self.home).map_or(true, |found| found.is_some_and(|it| it.pid == pid))
     }
 
     fn app(&self) -> Result<Value, Failure> {
@@ -157,6 +160,15 @@ impl Session {
         // Where that fails it goes with the lease.
         let _ = self.call("DELETE", "apps");
     }
+}
+
+/// Ends the log of a share whose manager has ended.
+fn gone(log: super::teller::Log<'_>) -> Result<(), Failure> {
+    log.end(Ending::Failed)?;
+    Err(
+        Failure::operation("the 'postern start' that carried this share has ended")
+            .hint("run the command again"),
+    )
 }
 
 /// Why it ends now, where it does.
