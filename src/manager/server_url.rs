@@ -61,6 +61,11 @@ impl ServerUrl {
         &self.endpoint.host
     }
 
+    /// The port, also where the URL leaves it out.
+    pub(crate) fn port(&self) -> u16 {
+        self.endpoint.port
+    }
+
     /// The URL of an API path, which begins with `/`.
     pub(super) fn with(&self, path: &str) -> String {
         format!("{}{}{path}", self.origin, self.path)

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use support::http::Client;
 use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
-use support::relay::with;
+use support::relay::{Relay, with};
 use support::share::Sharing;
 use support::{Home, TIMEOUT, wait_until};
 
@@ -70,9 +71,9 @@ fn another_end_is_told_where_it_is_shared() {
 }
 
 #[test]
-fn what_the_page_removes_ends_the_command_and_so_does_the_start_that_ends() {
+fn what_the_page_removes_ends_the_command() {
     let (far, target) = (Far::new(), Target::start());
-    let mut manager = far.manager();
+    let manager = far.manager();
     let args = ["http", &target.port().to_string()];
     far.assign();
     let mut sharing = Sharing::start(manager.home(), &args);
@@ -90,18 +91,45 @@ fn what_the_page_removes_ends_the_command_and_so_does_the_start_that_ends() {
         "{}",
         sharing.stderr()
     );
-    far.assign();
-    let mut sharing = Sharing::start(manager.home(), &args);
-    sharing.link();
-    manager.kill();
-    assert_eq!(sharing.code(), Some(1), "{}", sharing.stderr());
-    assert!(
-        sharing
-            .stderr()
-            .contains("has ended\nrun the command again"),
-        "{}",
-        sharing.stderr()
-    );
+}
+
+/// By the relay within `start`, which ends with it, and by another server, which does not.
+#[test]
+fn a_share_outlives_the_start_that_carried_it_at_the_same_address() {
+    let target = Target::start();
+    let args = [
+        "http",
+        &target.port().to_string(),
+        "--name",
+        "notes",
+        "--json",
+    ];
+    let relay = Relay::start(&[]);
+    for server in [vec![], vec!["--server".to_owned(), relay.url()]] {
+        let server: Vec<&str> = server.iter().map(String::as_str).collect();
+        let mut manager = Manager::start(&server);
+        let mut sharing = Sharing::start(manager.home(), &args);
+        let link = sharing.event("shared")["link"].clone();
+        manager.kill();
+        wait_until(TIMEOUT, "it is carried on", || {
+            sharing.events("shared").len() == 2
+        });
+        assert_eq!(sharing.events("shared")[1]["link"], link, "{server:?}");
+        assert!(
+            sharing
+                .stderr()
+                .contains("'postern start' has ended; this command")
+        );
+        let name = link.as_str().unwrap().trim_start_matches("http://");
+        let name = name.trim_end_matches('/').to_owned();
+        let (_, port) = name.rsplit_once(':').unwrap();
+        let mut client = Client::new(&format!("127.0.0.1:{port}"));
+        let visited = client.send("GET", "/", &[("Host", &name), ("Origin", "")], b"");
+        assert_eq!(visited.text(), "hello from the target");
+        sharing.signal(Signal::INT);
+        assert_eq!(sharing.code(), Some(0), "{}", sharing.stderr());
+        assert_eq!(sharing.event("ended")["reason"], "interrupted");
+    }
 }
 
 #[test]

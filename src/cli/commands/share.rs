@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::sharing::alone::Alone;
 use super::sharing::line::{given_token, name_by_target, server};
-use super::sharing::session::Session;
+use super::sharing::session::{Outcome, Session};
 use super::sharing::teller::Teller;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{ALLOW, VISIBLE};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::plugins::BuiltIns;
@@ -39,13 +39,14 @@ pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(),
 
 fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
     let (fields, input, path) = read(command, parsed)?;
-    let request = Request {
+    let mut request = Request {
         command,
         parsed,
         fields,
         input,
         teller: Teller::new(parsed).opened_at(path),
         server: server(command, parsed)?,
+        relay_port: None,
     };
     logging::start(parsed.has(&VERBOSE));
     if !parsed.has(&VERBOSE) {
@@ -54,9 +55,15 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
     }
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
-    match Manager::find(&home)? {
-        Some(manager) => request.through(manager, &home, &watch),
-        None => request.alone(&home, &watch),
+    loop {
+        let outcome = match Manager::find(&home)? {
+            Some(manager) => request.through(manager, &home, &watch)?,
+            None => request.alone(&home, &watch)?,
+        };
+        if outcome == Outcome::Over {
+            return Ok(());
+        }
+        warn("'postern start' has ended; this command carries the share now");
     }
 }
 
@@ -69,17 +76,19 @@ struct Request<'a> {
     input: AppInput,
     teller: Teller,
     server: Option<ServerUrl>,
+    /// The port of the relay within the 'postern start' that carried it, and has ended.
+    relay_port: Option<u16>,
 }
 
 impl Request<'_> {
     /// Through the running start.
     fn through(
-        mut self,
+        &mut self,
         manager: Manager,
         home: &DataDir,
         watch: &SignalWatch,
-    ) -> Result<(), Failure> {
-        let its_own = own_server(&manager)?;
+    ) -> Result<Outcome, Failure> {
+        let (its_own, is_embedded) = own_server(&manager)?;
         let server = self.server.as_ref().or(its_own.as_ref());
         self.guard(server.is_none_or(ServerUrl::is_loopback))?;
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
@@ -96,23 +105,30 @@ impl Request<'_> {
             self.fields.insert("server".to_owned(), server.into());
         }
         let stopped = watch.running();
-        let session = Session::begin(home, manager, self.fields, &self.input)?;
-        session.run(&self.teller, &stopped, || Ok(()))
+        let session = Session::begin(home, manager, self.fields.clone(), &self.input)?;
+        let outcome = session.run(&self.teller, &stopped, || Ok(()));
+        // Whoever carries it on goes through the same server.
+        if is_embedded {
+            self.relay_port = its_own.as_ref().map(ServerUrl::port);
+        } else {
+            self.server = self.server.take().or(its_own);
+        }
+        outcome
     }
 
     /// By a manager in this process.
-    fn alone(mut self, home: &DataDir, watch: &SignalWatch) -> Result<(), Failure> {
+    fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<Outcome, Failure> {
         let token = given_token(self.parsed).map(Into::into);
         let chosen = chosen_server(home, self.server.clone(), token);
         let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
         let server = chosen.as_ref().map(|chosen| &chosen.server);
         self.guard(server.is_none_or(ServerUrl::is_loopback))?;
         let run_dir = serve::run_dir(Some(home), watch)?;
-        let mut alone = Alone::start(home, run_dir.path(), chosen, &BuiltIns)?;
+        let mut alone = Alone::start(home, run_dir.path(), chosen, self.relay_port, &BuiltIns)?;
         let stopped = watch.running();
         // Named once already: it is the server of all.
         self.fields.remove("server");
-        let ended = Session::begin(home, alone.manager(), self.fields, &self.input)
+        let ended = Session::begin(home, alone.manager(), self.fields.clone(), &self.input)
             .and_then(|session| session.run(&self.teller, &stopped, || alone.keep()));
         serve::stop_in_time(move || alone.stop());
         ended
@@ -160,8 +176,10 @@ fn text_of<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The server that a manager uses where none is named.
-fn own_server(manager: &Manager) -> Result<Option<ServerUrl>, Failure> {
+/// The server that a manager uses where none is named, and whether that is the relay within it.
+fn own_server(manager: &Manager) -> Result<(Option<ServerUrl>, bool), Failure> {
     let version = manager.call("GET", "/api/version", None)?;
-    Ok(ServerUrl::parse(text(&version, "/server"), true).ok())
+    let server = ServerUrl::parse(text(&version, "/server"), true).ok();
+    let is_embedded = version.pointer("/embedded").and_then(Value::as_bool);
+    Ok((server, is_embedded.unwrap_or_default()))
 }

@@ -119,14 +119,15 @@ impl ShareRequest {
         let input = fields::checked(&COMMAND, &self.fields);
         let alone = chosen_server(home, self.server, self.enroll_token.map(Into::into))
             .map_err(|why| Failure::operation(format!("cannot share: {why}")))
-            .and_then(|chosen| Alone::start(home, run_dir, chosen, lender));
+            .and_then(|chosen| Alone::start(home, run_dir, chosen, None, lender));
         let (input, mut alone) = match (input, alone) {
             (Ok(input), Ok(alone)) => (input, alone),
             (Err(failure), alone) => return (alone.ok(), Err(failure)),
             (_, Err(failure)) => return (None, Err(failure)),
         };
         let ended = Session::begin(home, alone.manager(), self.fields, &input)
-            .and_then(|session| session.run(&self.teller, stop, || alone.keep()));
+            .and_then(|session| session.run(&self.teller, stop, || alone.keep()))
+            .map(drop);
         (Some(alone), ended)
     }
 }

@@ -21,17 +21,18 @@ pub(in crate::cli::commands) struct Alone {
 
 impl Alone {
     /// Goes through `server`; where there is none, through a relay of this user's on this machine, which begins with this
-    /// where none runs.
+    /// where none runs: at the port of the one `before` it, where that is free.
     pub(in crate::cli::commands) fn start(
         home: &DataDir,
         run_dir: &Path,
         server: Option<ServerAccess>,
+        before: Option<u16>,
         web_clients: &'static dyn WebClients,
     ) -> Result<Self, Failure> {
         let is_here = server.is_none();
         let (access, embedded, beside) = match server {
             Some(server) => (server, None, None),
-            None => own_relay(home, run_dir)?,
+            None => own_relay(home, run_dir, before)?,
         };
         if let Some(taken) = embedded.as_ref().and_then(Embedded::port_taken) {
             let holder = port_holder::by_whom(taken);
@@ -120,7 +121,7 @@ fn gone(address: SocketAddr, why: &str) -> Failure {
 type OwnRelay = (ServerAccess, Option<Embedded>, Option<Beside>);
 
 /// A relay of this user's that runs already, else one within this process.
-fn own_relay(home: &DataDir, run_dir: &Path) -> Result<OwnRelay, Failure> {
+fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnRelay, Failure> {
     let access = |url: &str, token| -> Result<ServerAccess, Failure> {
         let server = ServerUrl::parse(url, false).map_err(|why| cannot(&why))?;
         Ok(ServerAccess {
@@ -128,7 +129,11 @@ fn own_relay(home: &DataDir, run_dir: &Path) -> Result<OwnRelay, Failure> {
             enroll_token: Some(token),
         })
     };
-    match embedded::start(home, run_dir, true) {
+    let begun = match before {
+        Some(port) => embedded::succeed(home, run_dir, true, port),
+        None => embedded::start(home, run_dir, true),
+    };
+    match begun {
         Ok(embedded) => {
             let token = embedded.token.clone();
             Ok((access(&embedded.server(), token)?, Some(embedded), None))

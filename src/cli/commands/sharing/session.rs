@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 
-use super::teller::{Ending, Teller};
+use super::teller::{Ending, Log, Teller};
 use crate::cli::commands::app::connecting::{Patience, failed, wait_connected};
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
@@ -23,6 +23,15 @@ const CUT_TIME: Duration = Duration::from_secs(4);
 const CUT_POLL: Duration = Duration::from_millis(20);
 /// Shares of the same target at the same time. Default 100: as many as can be connected.
 const MAX_ALIKE: u32 = 100;
+
+/// How a share came to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli::commands) enum Outcome {
+    /// It is over, and the last line has said why.
+    Over,
+    /// The program that carried it has ended; another one may carry it on.
+    ManagerEnded,
+}
 
 /// A share at work; its application goes with the lease, however this process ends.
 pub(in crate::cli::commands) struct Session {
@@ -65,7 +74,7 @@ impl Session {
         teller: &Teller,
         stopped: &Receiver<()>,
         keep: impl FnMut() -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Outcome, Failure> {
         let ended = self.share(teller, stopped, keep);
         self.remove();
         ended
@@ -76,21 +85,21 @@ impl Session {
         teller: &Teller,
         stopped: &Receiver<()>,
         mut keep: impl FnMut() -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Outcome, Failure> {
         let result = wait_connected(&self.manager, &self.id, None, stopped, Patience::default())?;
         let mut log = teller.begin(&self.app()?, &result)?;
         loop {
             let is_stopped = stopped.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout);
             let app = match self.app() {
                 Ok(app) => app,
-                Err(_) if is_stopped => return log.end(Ending::Interrupted),
-                Err(failure) if failure.is_of_missing() => return log.end(Ending::Removed),
+                Err(_) if is_stopped => return over(log, Ending::Interrupted),
+                Err(failure) if failure.is_of_missing() => return over(log, Ending::Removed),
                 // A busy machine, or one without its loopback interface for a moment, does not end the share.
                 Err(failure) if self.is_running() => {
                     log::info!("trying again: {}", failure.message());
                     continue;
                 }
-                Err(_) => return gone(log),
+                Err(_) => return Ok(Outcome::ManagerEnded),
             };
             // Also at the end: what came since the last look counts too.
             log.look(&app, |after| self.requests(after))?;
@@ -105,9 +114,9 @@ impl Session {
                     if let Ok(app) = self.app() {
                         log.look(&app, |after| self.requests(after))?;
                     }
-                    return log.end(Ending::Expired);
+                    return over(log, Ending::Expired);
                 }
-                Some(ending) => return log.end(ending),
+                Some(ending) => return over(log, ending),
                 None => {}
             }
             if let Err(failure) = keep() {
@@ -162,13 +171,8 @@ impl Session {
     }
 }
 
-/// Ends the log of a share whose manager has ended.
-fn gone(log: super::teller::Log<'_>) -> Result<(), Failure> {
-    log.end(Ending::Failed)?;
-    Err(
-        Failure::operation("the 'postern start' that carried this share has ended")
-            .hint("run the command again"),
-    )
+fn over(log: Log<'_>, ending: Ending) -> Result<Outcome, Failure> {
+    log.end(ending).map(|()| Outcome::Over)
 }
 
 /// Why it ends now, where it does.
