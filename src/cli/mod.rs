@@ -25,6 +25,7 @@ mod suggest;
 mod systemd;
 mod target;
 
+use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
 use args::root::ROOT;
@@ -44,6 +45,9 @@ const SEE_HELP: &str = "see 'postern --help'";
 ///
 /// Exit status: 0 done, 1 the operation failed, 2 the command line is wrong.
 pub fn main() -> ExitCode {
+    if std::env::var_os("RUST_BACKTRACE").is_none() {
+        std::panic::set_hook(Box::new(tell_panic));
+    }
     let done = arguments().and_then(|arguments| run(&arguments));
     logging::flush();
     match done {
@@ -56,6 +60,20 @@ pub fn main() -> ExitCode {
 #[doc(hidden)]
 pub fn log_as_relay() {
     logging::start_informing(false);
+}
+
+/// Tells a panic in one plain line; the thread, or what catches the panic, decides what ends with it.
+fn tell_panic(panic: &PanicHookInfo<'_>) {
+    let message = panic.payload_as_str().unwrap_or("no message");
+    let place = panic.location().map(ToString::to_string);
+    let place = place.as_deref().unwrap_or("an unknown place");
+    // It panics where the system gives it no file or thread; its listener is made anew.
+    if place.contains("tiny_http") {
+        log::warn!("http: out of file descriptors or threads, trying again: {message}");
+    } else {
+        let report = format!("a fault of the program at {place}: {message}; please report it");
+        failure::warn(&report);
+    }
 }
 
 /// The arguments as text. One that is none is not repeated: it may hold a password.
