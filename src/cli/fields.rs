@@ -19,6 +19,7 @@ use super::endpoint::{self, Endpoint};
 use super::expiry;
 use super::failure::{Failure, quoted, warn};
 use super::target;
+use crate::manager::ServerUrl;
 use crate::manager::app_input::{AppInput, Invalid};
 use crate::manager::protocol::Protocol;
 use crate::store::time::rfc3339;
@@ -72,6 +73,26 @@ const CALLED: [(&str, &str); 9] = [
     ("db_readonly", "--readonly"),
     ("body", "the application"),
 ];
+
+/// Refuses to open a public port through `server` unless the command line allows it: nobody asks the visitors of a port for
+/// a code. A missing `server` is the relay on this machine.
+pub(super) fn guard_port(
+    command: &Command,
+    parsed: &Parsed,
+    fields: &Fields,
+    server: Option<&ServerUrl>,
+) -> Result<(), Failure> {
+    let named = fields.get("protocol").and_then(Value::as_str);
+    let protocol = Protocol::named(named.unwrap_or_default());
+    let asks_for_a_code = protocol.is_some_and(Protocol::is_visited_by_http);
+    let is_allowed = parsed.has(&ALLOW) || parsed.has(&VISIBLE);
+    if asks_for_a_code || is_allowed || server.is_none_or(ServerUrl::is_loopback) {
+        return Ok(());
+    }
+    let message = "through that server anybody could connect, without a code";
+    let hint = "limit access with --allow CIDR, or allow everybody with --visible";
+    Err(command.usage(message).hint(hint))
+}
 
 /// The flags that are fields as they are. An empty list or time, and no stream at all, stand for none.
 pub(super) fn set_flags(

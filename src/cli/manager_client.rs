@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::api_client::{self, Answer, Call};
 use super::failure::{Failure, OVER_LIMIT, printable};
+use crate::manager::ServerUrl;
 use crate::store::{DataDir, Instance};
 
 /// What a running manager says to the other commands.
@@ -55,6 +56,14 @@ impl Manager {
     pub(crate) fn enroll(&self, server: &str, token: &str) -> Result<(), Failure> {
         let body = serde_json::json!({"url": server, "enroll_token": token});
         self.call("POST", "/api/servers", Some(&body)).map(drop)
+    }
+
+    /// The server that it uses where an application names none, and whether that is the relay within it.
+    pub(crate) fn own_server(&self) -> Result<(Option<ServerUrl>, bool), Failure> {
+        let version = self.call("GET", "/api/version", None)?;
+        let server = ServerUrl::parse(text(&version, "/server"), true).ok();
+        let is_embedded = version.pointer("/embedded").and_then(Value::as_bool);
+        Ok((server, is_embedded.unwrap_or_default()))
     }
 
     /// The address of its page.

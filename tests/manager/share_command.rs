@@ -164,8 +164,10 @@ fn refusals_are_exit_status_4_and_nothing_is_left() {
 /// Nobody asks visitors of a port for a code.
 #[test]
 fn a_port_through_a_server_that_others_reach_asks_who_may_come() {
-    let home = Home::new();
-    for line in [&["ssh", "box"][..], &["tcp", "5432"], &["rdp"]] {
+    let manager = Manager::start(&[]);
+    let home = manager.home();
+    let add = ["app", "add", "ssh", "box", "--connect"];
+    for line in [&["ssh", "box"][..], &["tcp", "5432"], &["rdp"], &add] {
         let line = [line, &["--server", "https://relay.example"]].concat();
         let refused = home.run(&line);
         assert_eq!(refused.code, Some(2), "{refused:?}");
@@ -174,6 +176,7 @@ fn a_port_through_a_server_that_others_reach_asks_who_may_come() {
             "{refused:?}"
         );
     }
+    assert_eq!(manager.client().get("/api/apps").data(), json!([]));
 }
 
 fn app(home: &Home, name: &str) -> Value {

@@ -6,19 +6,16 @@
 
 use std::io::Write;
 
-use serde_json::Value;
-
 use super::sharing::alone::Alone;
 use super::sharing::line::{given_token, name_by_target, server};
 use super::sharing::session::{Outcome, Session};
 use super::sharing::teller::Teller;
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::flags::{ALLOW, VISIBLE};
 use crate::cli::args::share::COMMANDS;
 use crate::cli::args::table::VERBOSE;
 use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields};
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::plugins::BuiltIns;
 use crate::cli::signals::SignalWatch;
 use crate::cli::{logging, serve};
@@ -88,9 +85,9 @@ impl Request<'_> {
         home: &DataDir,
         watch: &SignalWatch,
     ) -> Result<Outcome, Failure> {
-        let (its_own, is_embedded) = own_server(&manager)?;
+        let (its_own, is_embedded) = manager.own_server()?;
         let server = self.server.as_ref().or(its_own.as_ref());
-        self.guard(server.is_none_or(ServerUrl::is_loopback))?;
+        self.guard(server)?;
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
             manager.enroll(&server.to_string(), &token)?;
             // A closed stderr leaves nowhere to say so.
@@ -116,13 +113,17 @@ impl Request<'_> {
         outcome
     }
 
+    fn guard(&self, server: Option<&ServerUrl>) -> Result<(), Failure> {
+        fields::guard_port(self.command, self.parsed, &self.fields, server)
+    }
+
     /// By a manager in this process.
     fn alone(&mut self, home: &DataDir, watch: &SignalWatch) -> Result<Outcome, Failure> {
         let token = given_token(self.parsed).map(Into::into);
         let chosen = chosen_server(home, self.server.clone(), token);
         let chosen = chosen.map_err(|why| Failure::operation(format!("cannot share: {why}")))?;
         let server = chosen.as_ref().map(|chosen| &chosen.server);
-        self.guard(server.is_none_or(ServerUrl::is_loopback))?;
+        self.guard(server)?;
         let run_dir = serve::run_dir(Some(home), watch)?;
         let mut alone = Alone::start(home, run_dir.path(), chosen, self.relay_port, &BuiltIns)?;
         let stopped = watch.running();
@@ -132,20 +133,6 @@ impl Request<'_> {
             .and_then(|session| session.run(&self.teller, &stopped, || alone.keep()));
         serve::stop_in_time(move || alone.stop());
         ended
-    }
-
-    /// Refuses a port that everybody could connect to, where that was not said: nobody asks its visitors for a code.
-    fn guard(&self, is_loopback: bool) -> Result<(), Failure> {
-        let protocol = Protocol::named(text_of(&self.fields, "protocol"));
-        let asks_for_a_code = protocol.is_some_and(Protocol::is_visited_by_http);
-        let is_said = self.parsed.has(&ALLOW) || self.parsed.has(&VISIBLE);
-        if is_loopback || asks_for_a_code || is_said {
-            return Ok(());
-        }
-        let message = "through that server anybody could connect, without a code";
-        Err(self.command.usage(message).hint(
-            "say with --allow CIDR from where visitors come, or with --visible that everybody may connect",
-        ))
     }
 }
 
@@ -170,16 +157,4 @@ fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput, Option<
         input,
         path.filter(|_| protocol.is_visited_by_http()),
     ))
-}
-
-fn text_of<'a>(fields: &'a Fields, name: &str) -> &'a str {
-    fields.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The server that a manager uses where none is named, and whether that is the relay within it.
-fn own_server(manager: &Manager) -> Result<(Option<ServerUrl>, bool), Failure> {
-    let version = manager.call("GET", "/api/version", None)?;
-    let server = ServerUrl::parse(text(&version, "/server"), true).ok();
-    let is_embedded = version.pointer("/embedded").and_then(Value::as_bool);
-    Ok((server, is_embedded.unwrap_or_default()))
 }

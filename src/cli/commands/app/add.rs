@@ -18,6 +18,7 @@ use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::manager::ServerUrl;
 use crate::manager::protocol::Protocol;
 
 /// Flags that mean nothing for other protocols.
@@ -39,6 +40,14 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::find(&home)?;
     if parsed.has(&AND_CONNECT) && manager.is_none() {
         return Err(super::select::no_manager(&home));
+    }
+    if let Some(manager) = manager.as_ref().filter(|_| parsed.has(&AND_CONNECT)) {
+        let named = text_of(&fields, "server").and_then(|url| ServerUrl::parse(url, true).ok());
+        let server = named.map_or_else(
+            || manager.own_server().map(|(own, _)| own),
+            |named| Ok(Some(named)),
+        )?;
+        fields::guard_port(&ADD, parsed, &fields, server.as_ref())?;
     }
     let place = changes(&home, manager.as_ref());
     place.enroll(&ADD, parsed, text_of(&fields, "server"))?;
