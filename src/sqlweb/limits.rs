@@ -21,7 +21,8 @@ pub(crate) const MAX_PACKET_SHARED: usize = 64 << 20;
 /// some.
 pub(crate) const MAX_STATEMENT_SHARED: usize = 4 << 20;
 
-/// Scripts there that are more than small and read at once: each may hold about three of the longest statements.
+/// Scripts there that are read at once and are more than small, or have no whole statement yet: each may hold about three of
+/// the longest statements.
 pub(crate) const SCRIPTS: usize = 16;
 
 /// The most of them of one visitor.

@@ -1,6 +1,5 @@
 //! `POST /api/script`: the statements of a body of any size, one after another in a session, and how each ended.
 
-use std::cell::Cell;
 use std::io::{self, ErrorKind, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use super::query;
-use super::shared_body::{SharedBody, Since};
+use super::shared_body::{Progress, SharedBody};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
 use crate::sqlweb::error::ends_connection;
@@ -150,17 +149,15 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         failed: 0,
         is_over: false,
         packet: None,
-        since: Rc::new(Cell::new(Instant::now())),
+        progress: Progress::new(),
     };
     entry.running.is_one_of_many(true);
     let ended = if service.is_shared() {
         let body = SharedBody {
             body,
-            since: Rc::clone(&run.since),
+            progress: Rc::clone(&run.progress),
             scripts: &service.scripts,
             uses: run.job.uses.clone(),
-            read: 0,
-            permits: Vec::new(),
         };
         run.all(body, options, MAX_STATEMENT_SHARED)
     } else {
@@ -196,8 +193,7 @@ struct ScriptRun<'a> {
     is_over: bool,
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
-    /// When the one before the next statement ended.
-    since: Since,
+    progress: Rc<Progress>,
 }
 
 impl ScriptRun<'_> {
@@ -212,8 +208,9 @@ impl ScriptRun<'_> {
         {
             match script.next(options.is_part) {
                 Ok(Some(statement)) => {
+                    self.progress.begins();
                     self.one(statement)?;
-                    self.since.set(Instant::now());
+                    self.progress.goes_on();
                 }
                 Ok(None) => break,
                 Err(error) => {
