@@ -28,6 +28,9 @@ pub(crate) const SCRIPTS: usize = 16;
 /// The most of them of one visitor.
 pub(crate) const SCRIPTS_OF_ONE: usize = 4;
 
+/// Statements of one script that may fail there, where it goes on after them.
+pub(crate) const FAILURES_SHARED: u64 = 500;
+
 /// Downloads of one visitor that wait to be fetched.
 pub(crate) const DOWNLOADS_OF_ONE: usize = 10;
 

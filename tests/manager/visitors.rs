@@ -471,6 +471,64 @@ fn an_audit_that_is_turned_off_and_a_code_that_is_renewed_without_the_relay_hold
     assert!(audited.iter().all(|line| line["path"] != "/after"));
 }
 
+/// A script of so much junk leaves the lines of others where they are.
+#[test]
+fn a_script_of_junk_is_a_line_and_ends_and_a_visitors_lines_a_minute_are_limited() {
+    let far = Far::new();
+    let (manager, id, port) = connected(&far, true, json!({"audit": true}));
+    let select = json!({"sql": "SELECT 1 AS one"});
+    assert_eq!(send(port, "192.0.2.1", "/api/query", &select).0, 200);
+    let script = |from: &str, sql: &str| {
+        let headers = [
+            ("Content-Type", "application/sql"),
+            ("X-Forwarded-For", from),
+        ];
+        let mut client = Client::new(&format!("127.0.0.1:{port}"));
+        let path = "/api/script?on_error=continue";
+        let answer = client.send("POST", path, &headers, sql.as_bytes());
+        answer.text().to_owned()
+    };
+    let answer = script("192.0.2.2", &"junk;".repeat(100_000));
+    assert!(answer.len() < 300_000, "{}", answer.len());
+    let end: Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&end["code"], &end["statements"], &end["failed"]),
+        (&json!(429), &json!(500), &json!(500))
+    );
+    assert_eq!(end["offset"], 500 * 5, "where it can go on");
+    let why = end["message"].as_str().unwrap();
+    assert!(why.contains("500 of its statements have failed"), "{why}");
+    let log = || {
+        let answer = manager.client().get(&format!("/api/apps/{id}/statements"));
+        answer.data()["statements"].as_array().unwrap().clone()
+    };
+    let verdicts = |log: &[Value]| -> Vec<String> {
+        let verdicts = log.iter().map(|line| line["verdict"].as_str().unwrap());
+        verdicts.map(str::to_owned).collect()
+    };
+    assert_eq!(verdicts(&log()), ["ok", "refused"]);
+    // Refusals of the server are limited by the minute, whatever the visitor calls themselves.
+    script(
+        "192.0.2.2",
+        &"SELECT nothing FROM nowhere.nobody;".repeat(400),
+    );
+    let lines = log();
+    assert_eq!(lines.len(), 1 + 120, "{lines:?}");
+    assert_eq!(lines[0]["visitor"], "192.0.2.1");
+    manager.disconnect(&id);
+    let audit = || {
+        let mut lines = audited(&manager, &id);
+        lines.retain(|line| line["what"] == "statement");
+        lines
+    };
+    wait_until(TIMEOUT, "the count", || audit().len() == 1 + 120 + 1);
+    let last = audit().pop().unwrap();
+    assert_eq!(
+        (&last["more"], &last["visitor"]),
+        (&json!(499 + 281), &json!("192.0.2.2"))
+    );
+}
+
 /// Bodies that do not come hold few places, none of which is the owner's.
 #[test]
 fn slow_scripts_keep_nobody_out() {

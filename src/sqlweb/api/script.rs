@@ -17,7 +17,7 @@ use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
 use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
-use crate::sqlweb::limits::{MAX_PACKET, MAX_STATEMENT_SHARED};
+use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
 use crate::sqlweb::query::{Job, enter, execute_as};
 use crate::sqlweb::record_sql;
@@ -202,7 +202,8 @@ impl ScriptRun<'_> {
         let dialect = self.service.info().dialect.clone();
         let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
         let mut trouble = None;
-        while !self.is_over
+        while trouble.is_none()
+            && !self.is_over
             && !self.entry.running.is_stopped()
             && (self.failed == 0 || options.goes_on)
         {
@@ -211,6 +212,7 @@ impl ScriptRun<'_> {
                     self.progress.begins();
                     self.one(statement)?;
                     self.progress.goes_on();
+                    trouble = self.is_hopeless().then(has_failed);
                 }
                 Ok(None) => break,
                 Err(error) => {
@@ -281,6 +283,11 @@ impl ScriptRun<'_> {
         self.tell(&told)
     }
 
+    /// Tells that too much of a script has failed where strangers may be here.
+    fn is_hopeless(&self) -> bool {
+        self.failed >= FAILURES_SHARED && self.service.is_shared()
+    }
+
     /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
     /// transaction would be lost with it.
     fn fits(&mut self) -> Result<(), ApiError> {
@@ -333,6 +340,14 @@ impl ScriptRun<'_> {
         self.sent_at = Instant::now();
         Ok(())
     }
+}
+
+fn has_failed() -> io::Error {
+    let why = format!(
+        "{FAILURES_SHARED} of its statements have failed, the most of a script while this database is shared; the rest was not \
+         run: correct it, and send it from there on"
+    );
+    io::Error::new(ErrorKind::ResourceBusy, why)
 }
 
 /// The status of a script that cannot be read on.
