@@ -3,12 +3,14 @@
 //! In memory and bounded. A text is kept only where its owner asked for that, and then without passwords.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Serialize, Serializer};
 
+use crate::http;
 use crate::http::metrics::{Durations, Histogram};
 use crate::store::time::rfc3339;
 use crate::sync::Mutex;
@@ -24,6 +26,17 @@ const PRESENT: Duration = Duration::from_secs(60);
 
 /// Visitors that are remembered for that; whoever asked longest ago is forgotten first.
 const MOST_VISITORS: usize = 1000;
+
+/// Lines of one visitor a minute of what changed nothing; what comes beyond is counted, and one line says how much. Default
+/// 120: somebody at a keyboard has fewer, and those of others stay in sight.
+const LINES_A_MINUTE: u64 = 120;
+
+/// Verbs of what changes nothing.
+#[rustfmt::skip]
+const READING: [&str; 9] = ["DESC", "DESCRIBE", "EXPLAIN", "HELP", "SELECT", "SHOW", "TABLE", "USE", "VALUES"];
+
+/// Time within which they are counted.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// How a statement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -50,7 +63,7 @@ const VERDICTS: [(Verdict, &str); 4] = [
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementRecord {
-    /// Counts the statements since the connection was made, from 1; given by the log.
+    /// Counts the lines since the connection was made, from 1; given by the log.
     pub n: u64,
     /// When it was asked for.
     pub time: SystemTime,
@@ -66,6 +79,8 @@ pub struct StatementRecord {
     pub ms: u64,
     /// Its text without passwords, where that is kept.
     pub sql: Option<String>,
+    /// Statements of the visitor that have no lines of their own, and that this line stands for; 0 where it is of one.
+    pub more: u64,
 }
 
 /// As the API shows it.
@@ -81,6 +96,7 @@ impl Serialize for StatementRecord {
             rows: u64,
             ms: u64,
             sql: Option<&'a str>,
+            more: u64,
         }
         let shown = Shown {
             n: self.n,
@@ -91,6 +107,7 @@ impl Serialize for StatementRecord {
             rows: self.rows,
             ms: self.ms,
             sql: self.sql.as_deref(),
+            more: self.more,
         };
         shown.serialize(to)
     }
@@ -138,6 +155,16 @@ struct Log {
     visitors: HashMap<String, Seen>,
     /// The same visitors by the number of their last request.
     by_request: BTreeMap<u64, String>,
+    /// Those who have had lines within the last minute.
+    minutes: HashMap<String, Minute>,
+}
+
+/// Lines of one visitor since a minute began.
+struct Minute {
+    began: Instant,
+    lines: u64,
+    /// All that has no line: their number, rows and time, and the last one's end.
+    more: Option<StatementRecord>,
 }
 
 struct Seen {
@@ -164,31 +191,43 @@ impl StatementLog {
     }
 
     /// Notes a statement that has ended.
-    pub fn note(&self, mut record: StatementRecord) {
+    pub fn note(&self, record: StatementRecord) {
+        self.take(record, false);
+    }
+
+    /// Counts a statement that needs no line of its own.
+    pub fn count(&self, record: StatementRecord) {
+        self.take(record, true);
+    }
+
+    fn take(&self, record: StatementRecord, is_more: bool) {
         let mut log = self.log.lock();
-        log.last += 1;
-        record.n = log.last;
-        let verdicts = log.verdicts.iter_mut().zip(VERDICTS);
-        for (count, _) in verdicts.filter(|(_, (verdict, _))| *verdict == record.verdict) {
-            *count += 1;
+        log.answered(&record);
+        let mut lines = log.over(false);
+        if let Some(record) = log.within_minute(record, is_more) {
+            lines.push(log.keep(record));
         }
-        log.took.note(Duration::from_millis(record.ms));
-        log.text += text(&record);
-        while log.records.len() >= MOST || log.text > MOST_TEXT && !log.records.is_empty() {
-            let oldest = log.records.pop_front();
-            log.text -= oldest.as_ref().map_or(0, text);
-        }
-        log.records.push_back(record.clone());
         drop(log);
+        self.write(&lines);
+    }
+
+    /// Lines for what has none, of minutes that are over, or of all.
+    fn settle(&self, all: bool) {
+        let lines = self.log.lock().over(all);
+        self.write(&lines);
+    }
+
+    fn write(&self, lines: &[StatementRecord]) {
         let sink = self.sink.lock().clone();
         if let Some(sink) = sink {
-            sink.statement(&record);
+            lines.iter().for_each(|line| sink.statement(line));
         }
     }
 
     /// The number of the last statement, and those after number `after` that are kept. A number of an earlier connection
     /// stands for none.
     pub fn after(&self, after: u64) -> (u64, Vec<StatementRecord>) {
+        self.settle(false);
         let log = self.log.lock();
         let after = if after > log.last { 0 } else { after };
         let later = log.records.iter().filter(|record| record.n > after);
@@ -225,7 +264,77 @@ impl StatementLog {
     }
 }
 
+/// Ends with a line for each visitor of whom statements were only counted.
+impl Drop for StatementLog {
+    fn drop(&mut self) {
+        self.settle(true);
+    }
+}
+
 impl Log {
+    fn answered(&mut self, record: &StatementRecord) {
+        let verdicts = self.verdicts.iter_mut().zip(VERDICTS);
+        for (count, _) in verdicts.filter(|(_, (verdict, _))| *verdict == record.verdict) {
+            *count += 1;
+        }
+        self.took.note(Duration::from_millis(record.ms));
+    }
+
+    /// The record again, unless its visitor has had their lines of this minute. What may have changed something always has
+    /// its own: nobody can hide it behind others.
+    fn within_minute(&mut self, record: StatementRecord, is_more: bool) -> Option<StatementRecord> {
+        let changed_nothing = matches!(record.verdict, Verdict::Refused | Verdict::Failed);
+        if !changed_nothing && !READING.contains(&record.kind) {
+            return Some(record);
+        }
+        let is_full = self.minutes.len() >= MOST_VISITORS;
+        let who = Some(counted(&record.visitor));
+        let who = who.filter(|who| !is_full || self.minutes.contains_key(who));
+        let minute = self.minutes.entry(who.unwrap_or_default());
+        let minute = minute.or_insert_with(|| Minute {
+            began: Instant::now(),
+            lines: 0,
+            more: None,
+        });
+        if !is_more && minute.lines < LINES_A_MINUTE {
+            minute.lines += 1;
+            return Some(record);
+        }
+        let (more, rows, ms) = match &minute.more {
+            Some(so_far) => (so_far.more, so_far.rows, so_far.ms),
+            None => (0, 0, 0),
+        };
+        minute.more = Some(StatementRecord {
+            more: more + 1,
+            rows: rows.saturating_add(record.rows),
+            ms: ms.saturating_add(record.ms),
+            sql: None,
+            ..record
+        });
+        None
+    }
+
+    /// Ends minutes that are over, or all; answers lines for what had none in them.
+    fn over(&mut self, all: bool) -> Vec<StatementRecord> {
+        let is_over = |_: &String, minute: &mut Minute| all || minute.began.elapsed() >= MINUTE;
+        let over: Vec<Minute> = self.minutes.extract_if(is_over).map(|(_, of)| of).collect();
+        let more = over.into_iter().filter_map(|minute| minute.more);
+        more.map(|record| self.keep(record)).collect()
+    }
+
+    /// Keeps a line; answers it with its number.
+    fn keep(&mut self, mut record: StatementRecord) -> StatementRecord {
+        self.last += 1;
+        record.n = self.last;
+        self.text += text(&record);
+        while self.records.len() >= MOST || self.text > MOST_TEXT && !self.records.is_empty() {
+            let oldest = self.records.pop_front();
+            self.text -= oldest.as_ref().map_or(0, text);
+        }
+        self.records.push_back(record.clone());
+        record
+    }
+
     fn asks(&mut self, visitor: &str) {
         self.requests += 1;
         self.last_at = Some(SystemTime::now());
@@ -249,6 +358,17 @@ impl Log {
             self.total += 1;
         }
         self.by_request.insert(request, visitor.to_owned());
+    }
+}
+
+/// Key by which a visitor's lines are counted: the network of their address, since one person can sign in often; one for
+/// all whose address is not known.
+fn counted(visitor: &str) -> String {
+    let address = visitor.rsplit(' ').next().unwrap_or_default();
+    match address.parse::<IpAddr>() {
+        Ok(address) => http::source(address).to_string(),
+        Err(_) if address == "here" => address.to_owned(),
+        Err(_) => String::new(),
     }
 }
 
@@ -292,14 +412,23 @@ mod tests {
             rows: 1,
             ms: 2,
             sql,
+            more: 0,
+        }
+    }
+
+    /// One of a visitor that has asked for nothing else.
+    fn alone(number: usize, sql: Option<String>) -> StatementRecord {
+        StatementRecord {
+            visitor: format!("192.0.2.{}", number % 250),
+            ..record(sql)
         }
     }
 
     #[test]
     fn the_log_is_bounded_by_number_and_text_and_read_on_from_a_number() {
         let log = StatementLog::default();
-        for _ in 0..MOST + 10 {
-            log.note(record(None));
+        for number in 0..MOST + 10 {
+            log.note(alone(number, None));
         }
         let (last, all) = log.after(0);
         assert_eq!((last, all.len(), all[0].n), (510, MOST, 11));
@@ -313,6 +442,49 @@ mod tests {
         assert!(log.log.lock().text <= MOST_TEXT);
         log.note(record(Some("x".repeat(2 * MOST_TEXT))));
         assert_eq!(log.after(0).1.len(), 1, "one alone is always kept");
+    }
+
+    #[test]
+    fn lines_of_one_visitor_a_minute_are_limited_with_a_count() {
+        let log = StatementLog::default();
+        let of = |visitor: &str| StatementRecord {
+            visitor: visitor.into(),
+            ..record(None)
+        };
+        log.count(of("aa 192.0.2.1"));
+        for tag in 0..LINES_A_MINUTE + 10 {
+            // Another sign-in is no other visitor.
+            log.note(of(&format!("{tag} 192.0.2.1")));
+        }
+        let written = StatementRecord {
+            kind: "UPDATE",
+            ..of("192.0.2.1")
+        };
+        log.note(written);
+        log.note(of("bb 192.0.2.2"));
+        let all = log.after(0).1;
+        let lines = u64::try_from(all.len()).unwrap();
+        assert_eq!(lines, LINES_A_MINUTE + 2, "the write too");
+        assert_eq!(log.answers().0[0].1, LINES_A_MINUTE + 13);
+        let long_ago = Instant::now().checked_sub(MINUTE).unwrap();
+        let age = || {
+            let mut log = log.log.lock();
+            log.minutes.values_mut().for_each(|of| of.began = long_ago);
+        };
+        age();
+        let (last, all) = log.after(0);
+        let line = all.last().unwrap();
+        assert_eq!((line.n, line.more, line.rows), (last, 11, 11));
+        assert!(line.visitor.ends_with("192.0.2.1"));
+        log.note(of("192.0.2.1"));
+        assert_eq!(log.after(last).1[0].more, 0, "a minute that is new");
+        age();
+        log.note(of("192.0.2.1"));
+        assert_eq!(log.after(last).1.len(), 2);
+        for other in 0..20 {
+            log.note(of(&format!("tag{other}")));
+        }
+        assert_eq!(log.log.lock().minutes.len(), 2, "all that is not known");
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl fmt::Display for DbError {
             }
             Self::Busy => write!(
                 f,
-                "all {} database connections are in use; close a query tab or wait for a statement to end",
+                "all database connections for you are in use, of {} in all; close a query tab or wait for a statement to end",
                 MAX_CONNECTIONS
             ),
             Self::VisitorBusy => write!(

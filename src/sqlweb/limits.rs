@@ -21,11 +21,15 @@ pub(crate) const MAX_PACKET_SHARED: usize = 64 << 20;
 /// some.
 pub(crate) const MAX_STATEMENT_SHARED: usize = 4 << 20;
 
-/// Scripts there that are more than small and read at once: each may hold about three of the longest statements.
+/// Scripts there that are read at once and are more than small, or have no whole statement yet: each may hold about three of
+/// the longest statements.
 pub(crate) const SCRIPTS: usize = 16;
 
 /// The most of them of one visitor.
 pub(crate) const SCRIPTS_OF_ONE: usize = 4;
+
+/// Statements of one script that may fail there, where it goes on after them.
+pub(crate) const FAILURES_SHARED: u64 = 500;
 
 /// Downloads of one visitor that wait to be fetched.
 pub(crate) const DOWNLOADS_OF_ONE: usize = 10;

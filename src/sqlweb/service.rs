@@ -168,6 +168,7 @@ impl Service {
         work: impl FnOnce(Request) + Send + 'static,
     ) {
         let uses = self.use_of(&request);
+        let most = Use::most_of(uses.as_ref(), MAX_THREADS);
         let of_visitor = uses.map(|uses| uses.requests.take(REQUESTS_OF_ONE));
         if matches!(of_visitor, Some(None)) {
             let busy = ApiError::too_many(format!(
@@ -175,9 +176,9 @@ impl Service {
             ));
             return request.respond(Response::error(&busy));
         }
-        let Some(permit) = self.threads.take(MAX_THREADS) else {
+        let Some(permit) = self.threads.take(most) else {
             let busy = ApiError::too_many(format!(
-                "{MAX_THREADS} requests are at work already; wait for one to end"
+                "{most} requests are at work already; wait for one to end"
             ));
             return request.respond(Response::error(&busy));
         };
@@ -209,7 +210,7 @@ impl Service {
             database: None,
             enters: None,
             running: &entry.running,
-            of_visitor: uses.map(|uses| &uses.connections),
+            uses,
         };
         let mut lease = self.sessions.check_out(&wanted).map_err(checkout_error)?;
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {

@@ -14,6 +14,9 @@ use crate::sync::{Mutex, Permits};
 /// Visitors whose use is remembered; those that use nothing are forgotten first.
 const MAX_REMEMBERED: usize = 1024;
 
+/// The part of what all may use at once that is kept for who is at this machine: one in so many.
+const OWNERS_PART: usize = 8;
+
 /// Bytes of the tag by which a log tells visitors apart.
 const TAG: usize = 3;
 
@@ -40,6 +43,8 @@ pub(crate) enum Source {
 /// What one visitor uses at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Use {
+    /// Set for somebody at this machine.
+    is_here: bool,
     /// Connections to the database.
     pub(crate) connections: Permits,
     /// Requests that are at work.
@@ -91,11 +96,23 @@ impl Visitors {
         if uses.len() >= MAX_REMEMBERED && !uses.contains_key(&key) {
             uses.retain(|_, used| !used.is_idle());
         }
-        Some(uses.entry(key).or_default().clone())
+        let one = || Use {
+            is_here: *source == Source::Here,
+            ..Use::default()
+        };
+        Some(uses.entry(key).or_insert_with(one).clone())
     }
 }
 
 impl Use {
+    /// Number of the `most` places of all that this visitor may use: some are kept for the owner, whatever visitors do.
+    pub(crate) fn most_of(uses: Option<&Self>, most: usize) -> usize {
+        match uses {
+            Some(uses) if !uses.is_here => most - most / OWNERS_PART,
+            _ => most,
+        }
+    }
+
     fn is_idle(&self) -> bool {
         // A large script is a request, too.
         [&self.connections, &self.requests, &self.downloads]

@@ -346,4 +346,5 @@ test('what visitors did is bounded, filtered and told once', () => {
   const statement = visitOf('statements', { n: 1, time: 'x', visitor: 'v', kind: 'SELECT', verdict: 'ok', rows: null, ms: null, sql: null });
   assert.deepEqual(statement.cells, ['–', 'v', 'SELECT', '(not recorded)', 'ok', '–', '–']);
   assert.ok(visitOf('statements', { n: 2, sql: 'x'.repeat(3000) }).cells[3].length < 2100);
+  assert.equal(visitOf('statements', { n: 3, sql: null, more: 7 }).cells[3], '(and 7 more)');
 });

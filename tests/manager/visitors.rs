@@ -470,3 +470,129 @@ fn an_audit_that_is_turned_off_and_a_code_that_is_renewed_without_the_relay_hold
     assert_eq!(audited.len(), lines, "{audited:?}");
     assert!(audited.iter().all(|line| line["path"] != "/after"));
 }
+
+/// A script of so much junk leaves the lines of others where they are.
+#[test]
+fn a_script_of_junk_is_a_line_and_ends_and_a_visitors_lines_a_minute_are_limited() {
+    let far = Far::new();
+    let (manager, id, port) = connected(&far, true, json!({"audit": true}));
+    let select = json!({"sql": "SELECT 1 AS one"});
+    assert_eq!(send(port, "192.0.2.1", "/api/query", &select).0, 200);
+    let script = |from: &str, sql: &str| {
+        let headers = [
+            ("Content-Type", "application/sql"),
+            ("X-Forwarded-For", from),
+        ];
+        let mut client = Client::new(&format!("127.0.0.1:{port}"));
+        let path = "/api/script?on_error=continue";
+        let answer = client.send("POST", path, &headers, sql.as_bytes());
+        answer.text().to_owned()
+    };
+    let answer = script("192.0.2.2", &"junk;".repeat(100_000));
+    assert!(answer.len() < 300_000, "{}", answer.len());
+    let end: Value = serde_json::from_str(answer.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&end["code"], &end["statements"], &end["failed"]),
+        (&json!(429), &json!(500), &json!(500))
+    );
+    assert_eq!(end["offset"], 500 * 5, "where it can go on");
+    let why = end["message"].as_str().unwrap();
+    assert!(why.contains("500 of its statements have failed"), "{why}");
+    let log = || {
+        let answer = manager.client().get(&format!("/api/apps/{id}/statements"));
+        answer.data()["statements"].as_array().unwrap().clone()
+    };
+    let verdicts = |log: &[Value]| -> Vec<String> {
+        let verdicts = log.iter().map(|line| line["verdict"].as_str().unwrap());
+        verdicts.map(str::to_owned).collect()
+    };
+    assert_eq!(verdicts(&log()), ["ok", "refused"]);
+    // Refusals of the server are limited by the minute, whatever the visitor calls themselves.
+    script(
+        "192.0.2.2",
+        &"SELECT nothing FROM nowhere.nobody;".repeat(400),
+    );
+    let lines = log();
+    assert_eq!(lines.len(), 1 + 120, "{lines:?}");
+    assert_eq!(lines[0]["visitor"], "192.0.2.1");
+    manager.disconnect(&id);
+    let audit = || {
+        let mut lines = audited(&manager, &id);
+        lines.retain(|line| line["what"] == "statement");
+        lines
+    };
+    wait_until(TIMEOUT, "the count", || audit().len() == 1 + 120 + 1);
+    let last = audit().pop().unwrap();
+    assert_eq!(
+        (&last["more"], &last["visitor"]),
+        (&json!(499 + 281), &json!("192.0.2.2"))
+    );
+}
+
+/// Bodies that do not come hold few places, none of which is the owner's.
+#[test]
+fn slow_scripts_keep_nobody_out() {
+    use std::io::{Read, Write};
+    let far = Far::new();
+    let (manager, id, port) = connected(&far, true, json!({}));
+    let asked = || manager.stderr().matches("POST /api/script").count();
+    let mut held = Vec::new();
+    for number in 0..25 {
+        let mut slow = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let head = format!(
+            "POST /api/script HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n\
+             X-Forwarded-For: 192.0.2.{}\r\nContent-Type: application/sql\r\nContent-Length: 60000\r\n\r\nSELECT 1",
+            1 + number / 5
+        );
+        slow.write_all(head.as_bytes()).unwrap();
+        held.push(slow);
+        wait_until(TIMEOUT, "it is asked for", || asked() == number + 1);
+    }
+    // Beyond the fourth each one's are refused.
+    let is_answered = |slow: &mut std::net::TcpStream| {
+        slow.set_nonblocking(true).unwrap();
+        slow.read(&mut [0; 16]).is_ok_and(|read| read > 0)
+    };
+    wait_until(TIMEOUT, "all but some are refused", || {
+        held.retain_mut(|slow| !is_answered(slow));
+        held.len() <= 14
+    });
+    assert_eq!(held.len(), 14, "the owner's places are left");
+    let select = json!({"sql": "SELECT 1 AS one"});
+    assert_eq!(send(port, "192.0.2.9", "/api/query", &select).0, 200);
+    let here = manager.status(&id)["local_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mut here = Client::new(here.trim_start_matches("http://").trim_end_matches('/'));
+    let sql = [("Content-Type", "application/sql")];
+    let script = here.send("POST", "/api/script", &sql, b"SELECT 1");
+    assert!(
+        script.text().contains("\"end\":true") && !script.text().contains("429"),
+        "{}",
+        script.text()
+    );
+    manager.disconnect(&id);
+}
+
+/// Statements that do not end hold no place of the owner's either.
+#[test]
+fn the_owner_has_connections_that_visitors_do_not_get() {
+    let far = Far::new();
+    let (manager, id, port) = connected(&far, true, json!({}));
+    let mut held = Vec::new();
+    for from in ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"] {
+        held.extend(sleepers(port, from, 8));
+    }
+    wait_until(TIMEOUT, "all that visitors get", || asleep() == 28);
+    let here = manager.status(&id)["local_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let mut here = Client::new(here.trim_start_matches("http://").trim_end_matches('/'));
+    assert_eq!(here.query("", "SELECT 1")["code"], 200);
+    manager.disconnect(&id);
+    for one in held {
+        let _ = one.join();
+    }
+}

@@ -18,7 +18,7 @@ export const COLUMNS = {
 export function visitOf(what, entry) {
   const texts = what === 'requests'
     ? [clock(entry.time), entry.source, entry.method, entry.path, entry.status, took(entry.ms), size(entry.bytes)]
-    : [clock(entry.time), entry.visitor, entry.kind, entry.sql === null || entry.sql === undefined ? '(not recorded)' : cut(entry.sql), entry.verdict, took(entry.ms), entry.rows];
+    : [clock(entry.time), entry.visitor, entry.kind, statement(entry), entry.verdict, took(entry.ms), entry.rows];
   const cells = texts.map((text) => String(text ?? '') || '–');
   const isBad = what === 'requests' ? Number(entry.status) >= 400 : !['ok', 'allowed', 'done'].includes(String(entry.verdict));
   return { n: Number(entry.n), key: `${entry.n} ${entry.time}`, cells, hay: cells.join(' ').toLowerCase(), isBad };
@@ -33,6 +33,12 @@ export function holds(visit, query) {
 export function joined(visits, more) {
   const last = visits[visits.length - 1]?.n ?? -1;
   return [...visits, ...more.filter(({ n }) => n > last)].slice(-KEPT);
+}
+
+/** The text of a statement, or how many more a line stands for. */
+function statement(entry) {
+  if (entry.more > 0) return `(and ${entry.more} more)`;
+  return entry.sql === null || entry.sql === undefined ? '(not recorded)' : cut(entry.sql);
 }
 
 function clock(time) {

@@ -120,7 +120,11 @@ impl Reader {
                 "time", "app", "visitor", "verdict", "ms", "rows", "kind", "sql",
             ]
         };
-        let cells = members.iter().map(|name| cell(entry, name));
+        let more = entry.get("more").and_then(Value::as_u64).unwrap_or(0);
+        let cells = members.iter().map(|name| match *name {
+            "sql" if more > 0 => format!("(and {more} more)"),
+            name => cell(entry, name),
+        });
         if std::io::stdout().is_terminal() {
             let padded = cells
                 .zip(WIDTHS)

@@ -1,5 +1,6 @@
 //! `POST /api/query`, `/api/cancel` and `/api/session/close`.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -67,6 +68,7 @@ pub(super) fn job_of(
             visitor,
             session: fields.short("session", MAX_ID).unwrap_or_default(),
         },
+        was_refused: Cell::new(false),
     }
 }
 

@@ -1,6 +1,5 @@
 //! `POST /api/script`: the statements of a body of any size, one after another in a session, and how each ended.
 
-use std::cell::Cell;
 use std::io::{self, ErrorKind, Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use super::query;
-use super::shared_body::{SharedBody, Since};
+use super::shared_body::{Progress, SharedBody};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
 use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
-use crate::sqlweb::limits::{MAX_PACKET, MAX_STATEMENT_SHARED};
+use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
 use crate::sqlweb::query::{Job, enter, execute_as};
 use crate::sqlweb::record_sql;
@@ -150,17 +149,15 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         failed: 0,
         is_over: false,
         packet: None,
-        since: Rc::new(Cell::new(Instant::now())),
+        progress: Progress::new(),
     };
     entry.running.is_one_of_many(true);
     let ended = if service.is_shared() {
         let body = SharedBody {
             body,
-            since: Rc::clone(&run.since),
+            progress: Rc::clone(&run.progress),
             scripts: &service.scripts,
             uses: run.job.uses.clone(),
-            read: 0,
-            permits: Vec::new(),
         };
         run.all(body, options, MAX_STATEMENT_SHARED)
     } else {
@@ -196,8 +193,7 @@ struct ScriptRun<'a> {
     is_over: bool,
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
-    /// When the one before the next statement ended.
-    since: Since,
+    progress: Rc<Progress>,
 }
 
 impl ScriptRun<'_> {
@@ -206,14 +202,17 @@ impl ScriptRun<'_> {
         let dialect = self.service.info().dialect.clone();
         let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
         let mut trouble = None;
-        while !self.is_over
+        while trouble.is_none()
+            && !self.is_over
             && !self.entry.running.is_stopped()
             && (self.failed == 0 || options.goes_on)
         {
             match script.next(options.is_part) {
                 Ok(Some(statement)) => {
+                    self.progress.begins();
                     self.one(statement)?;
-                    self.since.set(Instant::now());
+                    self.progress.goes_on();
+                    trouble = self.is_hopeless().then(has_failed);
                 }
                 Ok(None) => break,
                 Err(error) => {
@@ -284,6 +283,11 @@ impl ScriptRun<'_> {
         self.tell(&told)
     }
 
+    /// Tells that too much of a script has failed where strangers may be here.
+    fn is_hopeless(&self) -> bool {
+        self.failed >= FAILURES_SHARED && self.service.is_shared()
+    }
+
     /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
     /// transaction would be lost with it.
     fn fits(&mut self) -> Result<(), ApiError> {
@@ -336,6 +340,14 @@ impl ScriptRun<'_> {
         self.sent_at = Instant::now();
         Ok(())
     }
+}
+
+fn has_failed() -> io::Error {
+    let why = format!(
+        "{FAILURES_SHARED} of its statements have failed, the most of a script while this database is shared; the rest was not \
+         run: correct it, and send it from there on"
+    );
+    io::Error::new(ErrorKind::ResourceBusy, why)
 }
 
 /// The status of a script that cannot be read on.

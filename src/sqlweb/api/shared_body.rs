@@ -1,7 +1,7 @@
-//! The body of a script of a shared web client: how many large ones are held at once, and how long each may keep a
-//! statement open.
+//! The body of a script of a shared web client: how many are waited for at once that are large or have no whole statement
+//! yet, and how long each may keep a statement open.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, Read};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -16,33 +16,70 @@ const SMALL: usize = 64 << 10;
 /// How long the next statement may be on its way: the longest one takes so long at 35 KB a second.
 const STATEMENT_TIME: Duration = Duration::from_secs(120);
 
-/// When the reader of a script began to wait for its next statement.
-pub(super) type Since = Rc<Cell<Instant>>;
+/// Progress of a script, known to its body and to the code that runs it.
+pub(super) struct Progress {
+    /// When the one before the next statement ended.
+    since: Cell<Instant>,
+    /// Bytes read.
+    read: Cell<usize>,
+    /// Set once its first statement is whole.
+    has_begun: Cell<bool>,
+    /// That it is counted, while it is.
+    permits: RefCell<Vec<Permit>>,
+}
 
-/// The body. Reading fails with [`ErrorKind::ResourceBusy`] where too many large ones are read, and with
-/// [`ErrorKind::TimedOut`] where no statement has ended for too long.
+impl Progress {
+    /// Nothing has been read.
+    pub(super) fn new() -> Rc<Self> {
+        Rc::new(Self {
+            since: Cell::new(Instant::now()),
+            read: Cell::new(0),
+            has_begun: Cell::new(false),
+            permits: RefCell::default(),
+        })
+    }
+
+    /// A statement is whole: a small script is waited for no more.
+    pub(super) fn begins(&self) {
+        self.has_begun.set(true);
+        if !self.must_count() {
+            self.permits.borrow_mut().clear();
+        }
+    }
+
+    /// The next one may be waited for from now on.
+    pub(super) fn goes_on(&self) {
+        self.since.set(Instant::now());
+    }
+
+    fn must_count(&self) -> bool {
+        !self.has_begun.get() || self.read.get() > SMALL
+    }
+}
+
+/// The body. Reading fails with [`ErrorKind::ResourceBusy`] where too many are read that have not begun or are large, and
+/// with [`ErrorKind::TimedOut`] where no statement has ended for too long.
 pub(super) struct SharedBody<'a, R> {
     pub(super) body: R,
-    pub(super) since: Since,
-    /// Large scripts of all.
+    pub(super) progress: Rc<Progress>,
+    /// Such scripts of all.
     pub(super) scripts: &'a Permits,
     pub(super) uses: Option<Use>,
-    /// Bytes read.
-    pub(super) read: usize,
-    /// That it is counted as a large one, once it is.
-    pub(super) permits: Vec<Permit>,
 }
 
 impl<R> SharedBody<'_, R> {
-    fn count(&mut self) -> io::Result<()> {
+    fn count(&self) -> io::Result<()> {
+        let mut permits = self.progress.permits.borrow_mut();
+        if !permits.is_empty() || !self.progress.must_count() {
+            return Ok(());
+        }
         let own = self.uses.as_ref().map(|uses| &uses.scripts);
-        let wanted = [(Some(self.scripts), SCRIPTS), (own, SCRIPTS_OF_ONE)];
-        for (permits, most) in wanted {
-            let Some(permits) = permits else { continue };
-            let busy =
-                "too many large scripts are read at this moment; try again when they have ended";
+        let most = Use::most_of(self.uses.as_ref(), SCRIPTS);
+        for (scripts, most) in [(Some(self.scripts), most), (own, SCRIPTS_OF_ONE)] {
+            let Some(scripts) = scripts else { continue };
+            let busy = "too many scripts are read at this moment; try again when they have ended";
             let busy = || io::Error::new(ErrorKind::ResourceBusy, busy);
-            self.permits.push(permits.take(most).ok_or_else(busy)?);
+            permits.push(scripts.take(most).ok_or_else(busy)?);
         }
         Ok(())
     }
@@ -50,15 +87,13 @@ impl<R> SharedBody<'_, R> {
 
 impl<R: Read> Read for SharedBody<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.since.get().elapsed() > STATEMENT_TIME {
+        if self.progress.since.get().elapsed() > STATEMENT_TIME {
             let slow = "no statement of it has ended for two minutes, so that it is not read on";
             return Err(io::Error::new(ErrorKind::TimedOut, slow));
         }
-        if self.read > SMALL && self.permits.is_empty() {
-            self.count()?;
-        }
+        self.count()?;
         let count = self.body.read(into)?;
-        self.read += count;
+        self.progress.read.update(|read| read + count);
         Ok(count)
     }
 }
@@ -70,11 +105,9 @@ mod tests {
     fn body<'a>(scripts: &'a Permits, uses: &Use) -> SharedBody<'a, io::Repeat> {
         SharedBody {
             body: io::repeat(b'a'),
-            since: Rc::new(Cell::new(Instant::now())),
+            progress: Progress::new(),
             scripts,
             uses: Some(uses.clone()),
-            read: 0,
-            permits: Vec::new(),
         }
     }
 
@@ -84,13 +117,15 @@ mod tests {
         let mut large = vec![0; 2 * SMALL];
         let mut open = |uses: &Use| {
             let mut body = body(&scripts, uses);
-            body.read_exact(&mut large[..]).unwrap();
+            body.read_exact(&mut large[..])?;
+            body.progress.begins();
             body.read(&mut [0]).map(|_| body)
         };
         let held: Vec<_> = (0..SCRIPTS_OF_ONE).map(|_| open(&one).unwrap()).collect();
         let refused = open(&one).err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::ResourceBusy);
-        let others: Vec<_> = (SCRIPTS_OF_ONE..SCRIPTS)
+        let visitors = Use::most_of(Some(&one), SCRIPTS);
+        let others: Vec<_> = (SCRIPTS_OF_ONE..visitors)
             .map(|_| open(&Use::default()).unwrap())
             .collect();
         assert!(open(&Use::default()).is_err());
@@ -101,12 +136,30 @@ mod tests {
     }
 
     #[test]
+    fn a_small_script_counts_until_its_first_statement_is_whole() {
+        let (scripts, one) = (Permits::default(), Use::default());
+        let open = || {
+            let mut body = body(&scripts, &one);
+            body.read(&mut [0; 8]).map(|_| body)
+        };
+        let mut held: Vec<_> = (0..SCRIPTS_OF_ONE).map(|_| open().unwrap()).collect();
+        assert!(open().is_err());
+        held[0].progress.begins();
+        assert_eq!(one.scripts.out(), SCRIPTS_OF_ONE - 1);
+        held.push(open().unwrap());
+        held[0].read_exact(&mut [0; SMALL]).unwrap();
+        assert!(held[0].read(&mut [0]).is_err(), "it is large now");
+        drop(held);
+        assert_eq!((scripts.out(), one.scripts.out()), (0, 0));
+    }
+
+    #[test]
     fn a_statement_that_does_not_end_is_not_waited_for() {
         let (scripts, uses) = (Permits::default(), Use::default());
         let mut body = body(&scripts, &uses);
         assert!(body.read(&mut [0]).is_ok());
         let long_ago = Instant::now().checked_sub(STATEMENT_TIME + Duration::from_secs(1));
-        body.since.set(long_ago.unwrap());
+        body.progress.since.set(long_ago.unwrap());
         let refused = body.read(&mut [0]).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::TimedOut);
     }

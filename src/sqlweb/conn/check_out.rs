@@ -10,8 +10,9 @@ use super::running::RunningStatement;
 use super::session_pool::{CheckoutError, SessionPool, SessionTurn};
 use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::limits::CONNECTIONS_OF_ONE;
-use crate::sync::{Permit, Permits};
+use crate::sqlweb::limits::{CONNECTIONS_OF_ONE, MAX_CONNECTIONS};
+use crate::sqlweb::visitors::Use;
+use crate::sync::Permit;
 
 /// Connections that give way to a new one before that is refused: others may be quicker to take their places.
 const MAX_EVICTIONS: usize = 4;
@@ -32,8 +33,8 @@ pub(crate) struct CheckoutRequest<'a> {
     pub(crate) enters: Option<&'a str>,
     /// The statement, which holds the connection from the first word on it.
     pub(crate) running: &'a RunningStatement,
-    /// The connections of the visitor, where they are counted.
-    pub(crate) of_visitor: Option<&'a Permits>,
+    /// Use of the visitor, where that is counted.
+    pub(crate) uses: Option<&'a Use>,
 }
 
 impl SessionPool {
@@ -67,7 +68,7 @@ impl SessionPool {
             let idle = self.take_spare(|conn| wanted.database.is_some() || !conn.moved);
             let mut lease = Lease::new(self, None);
             let Some(mut idle) = idle else {
-                lease.take(self.fresh()?, wanted.running);
+                lease.take(self.fresh(wanted)?, wanted.running);
                 lease.conn().of_visitor = permit;
                 return Ok(lease);
             };
@@ -91,7 +92,11 @@ impl SessionPool {
 
     /// One more connection of the visitor's; at the cap an idle one of their own, with nothing at stake, gives way.
     fn of_visitor(&self, wanted: &CheckoutRequest<'_>) -> Result<Option<Permit>, DbError> {
-        let Some(permits) = wanted.of_visitor else {
+        let Some(Use {
+            connections: permits,
+            ..
+        }) = wanted.uses
+        else {
             return Ok(None);
         };
         for _ in 0..MAX_EVICTIONS {
@@ -118,11 +123,12 @@ impl SessionPool {
     }
 
     /// A new connection; where the cap is reached, one that nobody misses gives way.
-    fn fresh(&self) -> Result<DbConn, DbError> {
+    fn fresh(&self, wanted: &CheckoutRequest<'_>) -> Result<DbConn, DbError> {
+        let most = Use::most_of(wanted.uses, MAX_CONNECTIONS);
         for _ in 0..MAX_EVICTIONS {
-            match self.connector.connect() {
+            match self.connector.connect_within(most) {
                 Err(DbError::Busy) if self.evict_one() => {}
-                Err(error) if error.is_of_limit() => return self.fresh_at_limit(error),
+                Err(error) if error.is_of_limit() => return self.fresh_at_limit(most, error),
                 made => return made,
             }
         }
@@ -131,13 +137,13 @@ impl SessionPool {
 
     /// The same where the server has refused one more: an account that may have few shares one between the sessions and
     /// the catalogue. A server counts one for a moment after it was closed.
-    fn fresh_at_limit(&self, mut refusal: DbError) -> Result<DbConn, DbError> {
+    fn fresh_at_limit(&self, most: usize, mut refusal: DbError) -> Result<DbConn, DbError> {
         for turn in 0..LIMIT_TURNS {
             if turn % LIMIT_TURNS_OF_ONE == 0 {
                 self.evict_one();
             }
             std::thread::sleep(LIMIT_PAUSE);
-            match self.connector.connect() {
+            match self.connector.connect_within(most) {
                 Err(error) if error.is_of_limit() => refusal = error,
                 made => return made,
             }
@@ -171,7 +177,7 @@ impl SessionPool {
             }
         }
         let permit = self.of_visitor(wanted)?;
-        lease.take(self.fresh()?, wanted.running);
+        lease.take(self.fresh(wanted)?, wanted.running);
         lease.conn().of_visitor = permit;
         let Some(was_in) = lease.database.take() else {
             return Ok(lease);

@@ -17,7 +17,7 @@ use super::wire::LastTold;
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::limits::{MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED};
+use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target};
 use crate::sync::{Mutex, Permit, Permits};
 
@@ -95,9 +95,10 @@ impl Connector {
         self.missed.1.clone()
     }
 
-    /// A new counted connection, of whose server only the identity is known.
-    pub(super) fn counted(self: &Arc<Self>) -> Result<DbConn, DbError> {
-        let conn = self.connect_with(Some(self.permit()?), HANDSHAKE_TIMEOUT);
+    /// A new counted connection, of whose server only the identity is known, unless `most` are there already.
+    pub(super) fn counted(self: &Arc<Self>, most: usize) -> Result<DbConn, DbError> {
+        let permit = self.in_use.take(most).ok_or(DbError::Busy)?;
+        let conn = self.connect_with(Some(permit), HANDSHAKE_TIMEOUT);
         let mut conn = conn.inspect_err(|_| self.miss())?;
         conn.socket.set_read_timeout(Some(READ_TIMEOUT));
         self.question.ask(&mut conn)?;
@@ -147,10 +148,6 @@ impl Connector {
     /// Whether there are counted connections.
     pub(crate) fn is_in_use(&self) -> bool {
         self.in_use.out() > 0
-    }
-
-    fn permit(&self) -> Result<Permit, DbError> {
-        self.in_use.take(MAX_CONNECTIONS).ok_or(DbError::Busy)
     }
 
     /// Connects on a thread of its own, since the driver's handshake cannot be given a deadline; a thread that is

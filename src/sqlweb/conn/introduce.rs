@@ -12,6 +12,7 @@ use super::write_state::{self, WriteState};
 use super::{proxy, readonly};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::Calls;
+use crate::sqlweb::limits::MAX_CONNECTIONS;
 
 /// Connections that are made, one after the other, until one is on a server that is known: each server behind a balancer
 /// is met once.
@@ -21,8 +22,13 @@ impl Connector {
     /// A new counted connection that speaks UTF-8, with what is known of its server. Fails with [`DbError::Busy`] at the
     /// cap, and in read-only mode with [`DbError::Shared`] where something in between spreads a session's statements.
     pub(crate) fn connect(self: &Arc<Self>) -> Result<DbConn, DbError> {
+        self.connect_within(MAX_CONNECTIONS)
+    }
+
+    /// Connects like [`Self::connect`], unless `most` connections are there already.
+    pub(super) fn connect_within(self: &Arc<Self>, most: usize) -> Result<DbConn, DbError> {
         for _ in 0..ACQUAINTANCES {
-            let mut conn = self.counted()?;
+            let mut conn = self.counted(most)?;
             if self.options.readonly {
                 proxy::refuse_spreading(&mut conn)?;
             }

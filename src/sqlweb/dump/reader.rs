@@ -46,7 +46,7 @@ pub(super) fn with_reader<T>(
         database: Some(dump.db()),
         enters: None,
         running: &entry.running,
-        of_visitor: dump.job.uses.as_ref().map(|uses| &uses.connections),
+        uses: dump.job.uses.as_ref(),
     };
     let mut lease = service
         .sessions

@@ -67,7 +67,7 @@ pub(crate) fn edit(
         database: None,
         enters: None,
         running: &entry.running,
-        of_visitor: job.uses.as_ref().map(|uses| &uses.connections),
+        uses: job.uses.as_ref(),
     };
     let mut lease = service
         .sessions

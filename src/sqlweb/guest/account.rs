@@ -27,6 +27,8 @@ const OF_NAMES: &[u8] = b"abcdefghjkmnpqrstvwxyz0123456789";
 pub(super) struct Account {
     pub(super) name: String,
     pub(super) host: String,
+    /// The database of its views, where it is lent columns.
+    pub(super) views: Option<String>,
 }
 
 impl Account {
@@ -144,6 +146,7 @@ mod tests {
         let account = Account {
             name: "postern_1".into(),
             host: "it's".into(),
+            views: None,
         };
         assert_eq!(account.quoted(), "'postern_1'@'it''s'");
     }

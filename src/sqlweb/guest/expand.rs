@@ -67,6 +67,29 @@ impl Readable {
         self.tables.keys().any(|(known, _)| known == database)
     }
 
+    /// Tells whether columns are listed of a table in the database.
+    pub(super) fn has_parts_in(&self, database: &str) -> bool {
+        self.parts().any(|(known, _)| known == database)
+    }
+
+    /// The tables of which columns are listed.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &(String, String)> {
+        self.tables()
+            .filter_map(|(key, columns)| columns.map(|_| key))
+    }
+
+    /// The tables and views that may be read whole.
+    pub(super) fn wholes(&self) -> impl Iterator<Item = &(String, String)> {
+        self.tables()
+            .filter_map(|(key, columns)| columns.is_none().then_some(key))
+    }
+
+    /// The columns that are listed of a table; none where it may be read whole.
+    pub(super) fn columns(&self, database: &str, table: &str) -> Option<&BTreeSet<String>> {
+        let key = (database.to_owned(), table.to_owned());
+        self.tables.get(&key)?.as_ref()
+    }
+
     /// The only database that it is about.
     pub(super) fn only_database(&self) -> Option<&str> {
         let (first, _) = self.tables.keys().next()?;

@@ -14,9 +14,11 @@ use super::proof;
 use super::records::{self, Records};
 use super::statements::{self, Identified};
 use super::sweep::{self, forget};
+use super::views::{View, through, views_for};
 use crate::plugin::{self, GuestInForce};
 use crate::sqlweb::conn::{Connector, DbConn, dialect_of, run_silently};
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::gate::Dialect;
 use crate::sqlweb::options::Options;
 use crate::store::DataDir;
 use crate::sync::Mutex;
@@ -86,12 +88,9 @@ pub(crate) fn begin(
     making.sweep(&mut conn)?;
     let (account, password, readable) = making.make(&mut conn.driver)?;
     let in_force = GuestInForce::new(readable.counts(), wanted.expires);
+    let database = database(options, &readable, account.views.as_deref());
     let guest = Guest::new(account, owner, home, in_force);
-    let options = options.as_guest(
-        &guest.account().name,
-        password,
-        database(options, &readable),
-    );
+    let options = options.as_guest(&guest.account().name, password, database);
     match prove(&guest, options, &readable) {
         Ok(options) => Ok((guest, options)),
         Err(failure) => {
@@ -101,11 +100,12 @@ pub(crate) fn begin(
     }
 }
 
-/// The database to begin with: the owner's where the guest may see it.
-fn database(options: &Options, readable: &Readable) -> Option<String> {
+/// The database to begin with: the owner's where the guest may see all that is lent of it, otherwise that of the views.
+fn database(options: &Options, readable: &Readable, views: Option<&str>) -> Option<String> {
     let own = options.database.as_deref();
-    let own = own.filter(|own| readable.has_database(own));
-    own.or_else(|| readable.only_database()).map(str::to_owned)
+    let own = own.filter(|own| readable.has_database(own) && !readable.has_parts_in(own));
+    let other = || views.or_else(|| readable.only_database());
+    own.or_else(other).map(str::to_owned)
 }
 
 /// Signs in as the guest; answers the options again.
@@ -120,7 +120,7 @@ fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options
     })?;
     let version = proof::first(&mut conn.driver, "SELECT VERSION()")?.unwrap_or_default();
     let is_mariadb = dialect_of(&version).mariadb;
-    let more = proof::more_than_listed(&mut conn.driver, &guest.account(), readable, is_mariadb)?;
+    let more = more_than_lent(&mut conn.driver, &guest.account(), readable, is_mariadb)?;
     drop((conn, connector));
     match more {
         Some(more) => Err(sees_more(&more).into()),
@@ -128,11 +128,41 @@ fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options
     }
 }
 
+fn more_than_lent(
+    conn: &mut Conn,
+    account: &Account,
+    readable: &Readable,
+    is_mariadb: bool,
+) -> Result<Option<String>, Failure> {
+    let Some(views) = &account.views else {
+        return Ok(proof::more_than_listed(
+            conn, account, readable, is_mariadb,
+        )?);
+    };
+    let more = proof::more_than_views(conn, readable, views).map_err(|error| {
+        NoGuest::new(
+            format!("it was made, but its views cannot be read, so it was dropped: {error}"),
+            "grant what is lent to the account itself and not to a role, or lend whole tables",
+        )
+    })?;
+    if let Some(more) = more {
+        let instead = "lend it whole, or columns of the tables themselves in place of a view's";
+        return Err(sees_more_unless(&more, instead).into());
+    }
+    let lent = through(readable, views);
+    Ok(proof::more_than_listed(conn, account, &lent, is_mariadb)?)
+}
+
 fn sees_more(more: &str) -> NoGuest {
-    NoGuest::new(
-        format!("it would see more than was listed, so there is none: {more}"),
+    sees_more_unless(
+        more,
         "have an administrator take it away (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the anonymous user's rows in mysql.db), or list it too",
     )
+}
+
+fn sees_more_unless(more: &str, instead: &str) -> NoGuest {
+    let why = format!("it would see more than was listed, so there is none: {more}");
+    NoGuest::new(why, instead)
 }
 
 /// What an account is made with.
@@ -163,29 +193,45 @@ impl Making<'_> {
             return Err(sees_more(&format!("the database {open} is open to every account")).into());
         }
         let host = own_host(conn)?;
-        let refused = |error| self.refused(error, &host, &readable);
-        let (account, password) = self.create(conn, &host).map_err(|failure| match failure {
+        let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();
+        let dialect = dialect_of(&version);
+        let views = views_for(conn, &readable, &dialect)??;
+        let refused = |error| self.refused(error, &host, &readable, &views);
+        if !views.is_empty() {
+            // Refused to an account that could not drop them, although there is no database of that name.
+            let unused = account::new_name(self.wanted.expires);
+            sweep::drop_views(conn, &unused).map_err(refused)?;
+        }
+        let created = self.create(conn, &host, &dialect, !views.is_empty());
+        let (account, password) = created.map_err(|failure| match failure {
             Failure::Db(error) => refused(error),
             no @ Failure::No(_) => no,
         })?;
-        for grant in statements::grants(&account, &readable) {
-            if let Err(error) = run_silently(conn, &grant) {
-                end(self.owner, &self.records, &account, TIME_TO_MAKE);
-                return Err(refused(error));
+        if let Err(error) = lend(conn, &account, &readable, &views) {
+            match error {
+                DbError::Statement(_) => end(self.owner, &self.records, &account, TIME_TO_MAKE),
+                _ => self.drop_perhaps_made(&account),
             }
+            return Err(refused(error));
         }
         Ok((account, password, readable))
     }
 
-    fn create(&self, conn: &mut Conn, host: &str) -> Result<(Account, Zeroizing<String>), Failure> {
-        let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();
-        let dialect = dialect_of(&version);
-        let mut identified = Identified::unlogged(&dialect);
+    fn create(
+        &self,
+        conn: &mut Conn,
+        host: &str,
+        dialect: &Dialect,
+        has_views: bool,
+    ) -> Result<(Account, Zeroizing<String>), Failure> {
+        let mut identified = Identified::unlogged(dialect);
         let mut tries = 1;
         loop {
+            let name = account::new_name(self.wanted.expires);
             let account = Account {
-                name: account::new_name(self.wanted.expires),
+                views: has_views.then(|| name.clone()),
                 host: host.to_owned(),
+                name,
             };
             let password = account::new_password();
             self.note(&account)?;
@@ -193,7 +239,7 @@ impl Making<'_> {
                 &account,
                 (&password, identified),
                 self.wanted.expires,
-                &dialect,
+                dialect,
             ));
             let mut refused = match run_silently(conn, &create) {
                 Ok(()) => return Ok((account, password)),
@@ -243,22 +289,39 @@ impl Making<'_> {
     }
 
     /// Why the server made none, with what somebody who may can run.
-    fn refused(&self, error: DbError, host: &str, readable: &Readable) -> Failure {
+    fn refused(&self, error: DbError, host: &str, readable: &Readable, views: &[View]) -> Failure {
         let DbError::Statement(error) = error else {
             return error.into();
         };
-        let told = statements::for_an_administrator(host, readable);
+        let told = statements::for_an_administrator(host, readable, views);
+        let begins_in = match views {
+            [] => String::new(),
+            _ => format!(" and the database {}", statements::FOR_VIEWS),
+        };
         NoGuest::new(
             format!(
                 "the server does not let '{}' make one: {}",
                 self.options.user, error.message
             ),
             format!(
-                "have an administrator run, with a password of their own, and share with that account: {told}"
+                "have an administrator run, with a password of their own, and share with that account{begins_in}: {told}"
             ),
         )
         .into()
     }
+}
+
+/// Lets the account read what is lent.
+fn lend(
+    conn: &mut Conn,
+    account: &Account,
+    readable: &Readable,
+    views: &[View],
+) -> Result<(), DbError> {
+    for statement in statements::lending(account, readable, views) {
+        run_silently(conn, &statement)?;
+    }
+    Ok(())
 }
 
 /// The host part by which the server knows this machine's connections: no other machine may use the account.
@@ -370,6 +433,7 @@ impl Guest {
         let new = Account {
             name: account::new_name(expires),
             host: old.host.clone(),
+            views: old.views.clone(),
         };
         let noted = records.note_beside(&new, &old);
         noted.map_err(|error| error.to_string())?;

@@ -106,6 +106,38 @@ fn seen(conn: &mut Conn, readable: &Readable) -> Result<Option<String>, DbError>
     }))
 }
 
+/// Finds anything that the account can see of tables that it is lent through views, beyond those.
+pub(super) fn more_than_views(
+    conn: &mut Conn,
+    readable: &Readable,
+    views: &str,
+) -> Result<Option<String>, DbError> {
+    let views = identifier(views);
+    for (database, table) in readable.parts() {
+        let name = identifier(table);
+        let of_table = format!(
+            "{}.{name} NATURAL JOIN (SELECT 1) AS one",
+            identifier(database)
+        );
+        let history = format!("{views}.{name} FOR SYSTEM_TIME ALL");
+        for (leak, what) in [(of_table, "other columns"), (history, "earlier rows")] {
+            if reads(conn, &leak)? {
+                return Ok(Some(format!("{what} of {database}.{table}")));
+            }
+        }
+        rows(conn, &format!("SELECT * FROM {views}.{name} LIMIT 0"))?;
+    }
+    Ok(None)
+}
+
+/// Tries whether the server lets the account read that.
+fn reads(conn: &mut Conn, from: &str) -> Result<bool, DbError> {
+    match rows(conn, &format!("SELECT 1 FROM {from} LIMIT 0")) {
+        Err(DbError::Statement(_)) => Ok(false),
+        answer => answer.map(|_| true),
+    }
+}
+
 /// A database that is not there yet may be open too.
 fn is_open(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
     match rows(conn, &format!("USE {}", identifier(database))) {

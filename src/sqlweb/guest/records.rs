@@ -38,6 +38,9 @@ struct Record {
     own_name: Option<String>,
     name: String,
     host: String,
+    /// The database of its views, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    views: Option<String>,
     /// The run directory of the process that made it, which is locked while that lives.
     holder: PathBuf,
 }
@@ -66,6 +69,7 @@ impl Records {
                 own_name: own_name.map(str::to_owned),
                 name: account.name.clone(),
                 host: account.host.clone(),
+                views: account.views.clone(),
                 holder: holder.to_owned(),
             });
             Ok::<(), Error>(())
@@ -119,15 +123,21 @@ impl Records {
             .into_iter()
             .filter(|record| is_same(&record.server, server) && record.is_left());
         Ok(left
-            .map(|Record { name, host, .. }| Account { name, host })
+            .map(
+                |Record {
+                     name, host, views, ..
+                 }| Account { name, host, views },
+            )
             .collect())
     }
 
-    /// The names of all accounts that somebody uses.
+    /// The names of all accounts that somebody uses, and of their databases.
     pub(super) fn in_use(&self) -> Result<HashSet<String>, Error> {
         let all = self.0.read()?.unwrap_or_default().accounts;
         let used = all.into_iter().filter(|record| !record.is_left());
-        Ok(used.map(|record| record.name).collect())
+        Ok(used
+            .flat_map(|record| std::iter::once(record.name).chain(record.views))
+            .collect())
     }
 }
 
@@ -183,6 +193,7 @@ mod tests {
         let account = |name: &str| Account {
             name: name.into(),
             host: "h".into(),
+            views: None,
         };
         let (used, dead) = (account("g-used"), account("g-dead"));
         let server = ("a:1", Some("own"));

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::account::{Account, native_hash};
 use super::expand::Readable;
+use super::views::{View, through};
 use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::gate::Dialect;
 
@@ -67,21 +68,14 @@ pub(super) fn password_expiry(expires: SystemTime) -> String {
     format!("PASSWORD EXPIRE INTERVAL {days} DAY")
 }
 
-/// Lets the account read, a statement a table. A database's name has no wildcards in those.
+/// Lets the account read all of each table, a statement a table. A database's name has no wildcards in those.
 pub(super) fn grants<'a>(
     account: &'a Account,
     readable: &'a Readable,
 ) -> impl Iterator<Item = String> + 'a {
-    readable.tables().map(|((database, table), columns)| {
-        let columns = match columns {
-            None => String::new(),
-            Some(columns) => {
-                let names: Vec<String> = columns.iter().map(|name| identifier(name)).collect();
-                format!(" ({})", names.join(", "))
-            }
-        };
+    readable.tables().map(|((database, table), _)| {
         format!(
-            "GRANT SELECT{columns} ON {}.{} TO {}",
+            "GRANT SELECT ON {}.{} TO {}",
             identifier(database),
             identifier(table),
             account.quoted()
@@ -89,15 +83,32 @@ pub(super) fn grants<'a>(
     })
 }
 
+/// Makes the account's views, and lets it read them and all that is lent whole.
+pub(super) fn lending(account: &Account, readable: &Readable, views: &[View]) -> Vec<String> {
+    let Some(database) = &account.views else {
+        return grants(account, readable).collect();
+    };
+    let made = format!("CREATE DATABASE {}", identifier(database));
+    let lent = through(readable, database);
+    std::iter::once(made)
+        .chain(views.iter().map(|view| view.create(database)))
+        .chain(grants(account, &lent))
+        .collect()
+}
+
+/// The database of views in what an administrator may run.
+pub(super) const FOR_VIEWS: &str = "guest_views";
+
 /// What an administrator may run instead, with a name and a password of his own.
-pub(super) fn for_an_administrator(host: &str, readable: &Readable) -> String {
+pub(super) fn for_an_administrator(host: &str, readable: &Readable, views: &[View]) -> String {
     let account = Account {
         name: "guest".into(),
         host: host.to_owned(),
+        views: (!views.is_empty()).then(|| FOR_VIEWS.to_owned()),
     };
     let created = format!("CREATE USER {} IDENTIFIED BY '…'", account.quoted());
     let all: Vec<String> = std::iter::once(created)
-        .chain(grants(&account, readable))
+        .chain(lending(&account, readable, views))
         .collect();
     all.join("; ") + ";"
 }
@@ -110,6 +121,7 @@ mod tests {
         Account {
             name: "g".into(),
             host: "127.0.0.1".into(),
+            views: None,
         }
     }
 
@@ -117,20 +129,16 @@ mod tests {
     fn names_cannot_leave_their_quotes_and_wildcards_mean_nothing() {
         let mut readable = Readable::default();
         readable.add("a_%", "t", None);
-        readable.add(
-            "x`y",
-            "t`; DROP TABLE u; -- ",
-            Some(vec!["c`)".into(), "d".into()]),
-        );
+        readable.add("x`y", "t`; DROP TABLE u; -- ", None);
         let all: Vec<String> = grants(&account(), &readable).collect();
         assert_eq!(
             all,
             [
                 "GRANT SELECT ON `a_%`.`t` TO 'g'@'127.0.0.1'",
-                "GRANT SELECT (`c``)`, `d`) ON `x``y`.`t``; DROP TABLE u; -- ` TO 'g'@'127.0.0.1'",
+                "GRANT SELECT ON `x``y`.`t``; DROP TABLE u; -- ` TO 'g'@'127.0.0.1'",
             ]
         );
-        let told = for_an_administrator("%", &readable);
+        let told = for_an_administrator("%", &readable, &[]);
         assert!(told.starts_with("CREATE USER 'guest'@'%' IDENTIFIED BY '…'; GRANT SELECT ON"));
     }
 

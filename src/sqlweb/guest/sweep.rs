@@ -1,6 +1,7 @@
-//! Guests' accounts that nobody uses any more: dropped by the records of processes that were killed, and by name those
-//! that have ended long ago, whoever made them.
+//! Guests' accounts, and the databases of their views, that nobody uses any more: dropped by the records of processes that
+//! were killed, and by name those that have ended long ago, whoever made them.
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use mysql::Conn;
@@ -8,17 +9,20 @@ use mysql::Conn;
 use super::account::{self, Account, PREFIX};
 use super::proof;
 use super::records::{GRACE, Records};
-use crate::sqlweb::catalogue::{literal, text};
+use crate::sqlweb::catalogue::{identifier, literal, text};
 use crate::sqlweb::conn::{DbConn, masked, rows, run_silently};
 use crate::sqlweb::error::DbError;
 
 /// `ER_NO_SUCH_THREAD`.
 const NO_SUCH_THREAD: u16 = 1094;
 
+/// `ER_DB_DROP_EXISTS`: there is no such database.
+const NO_SUCH_DATABASE: u16 = 1008;
+
 /// `ER_CANNOT_USER`: there is no such account.
 const CANNOT_USER: u16 = 1396;
 
-/// Locks the account, ends its connections, and drops it; false where it is not there.
+/// Locks the account, ends its connections, and drops it and its views; false where nothing of it is there.
 pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     let quoted = account.quoted();
     // Old servers cannot lock, and the account may never have been made.
@@ -27,9 +31,24 @@ pub(super) fn end(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
         &format!("ALTER USER {quoted} ACCOUNT LOCK"),
     ))?;
     end_connections(conn, &account.name)?;
-    match run_silently(conn, &format!("DROP USER {quoted}")) {
-        Err(DbError::Statement(error)) if error.code == CANNOT_USER => Ok(false),
-        dropped => dropped.map(|()| true),
+    let had_account = dropped(conn, &format!("DROP USER {quoted}"), CANNOT_USER)?;
+    let had_views = match &account.views {
+        Some(views) => drop_views(conn, views)?,
+        None => false,
+    };
+    Ok(had_account || had_views)
+}
+
+/// Drops the database of an account's views; false where it is not there. Whoever may not drop it is told so even then.
+pub(super) fn drop_views(conn: &mut Conn, database: &str) -> Result<bool, DbError> {
+    let drop = format!("DROP DATABASE {}", identifier(database));
+    dropped(conn, &drop, NO_SUCH_DATABASE)
+}
+
+fn dropped(conn: &mut Conn, drop: &str, not_there: u16) -> Result<bool, DbError> {
+    match run_silently(conn, drop) {
+        Err(DbError::Statement(error)) if error.code == not_there => Ok(false),
+        outcome => outcome.map(|()| true),
     }
 }
 
@@ -113,8 +132,15 @@ pub(super) fn forget(records: &Records, account: &Account) {
     }
 }
 
-/// Drops accounts that have ended by their names and may do nothing but read, where this account may look at the list.
+/// Drops accounts that have ended by their names and may do nothing but read, then views that no account may read, where
+/// this account may look at the lists.
 pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), DbError> {
+    let used = records.in_use().unwrap_or_default();
+    sweep_accounts(conn, &used)?;
+    sweep_views(conn, &used)
+}
+
+fn sweep_accounts(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError> {
     let listed = format!(
         "SELECT User, Host, UNIX_TIMESTAMP() FROM mysql.user WHERE LEFT(User, {}) = '{PREFIX}'",
         PREFIX.len()
@@ -123,13 +149,13 @@ pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), Db
         Err(error) if error.leaves_connection_usable() => return Ok(()),
         listed => listed?,
     };
-    let used = records.in_use().unwrap_or_default();
     for row in listed {
         let of = |at| text(&row, at).unwrap_or_default();
         let (account, now) = (
             Account {
                 name: of(0),
                 host: of(1),
+                views: None,
             },
             of(2).parse().unwrap_or(0),
         );
@@ -141,6 +167,34 @@ pub(super) fn sweep_by_name(conn: &mut Conn, records: &Records) -> Result<(), Db
                     "dropped the guest's account {}, which had ended",
                     account.name
                 );
+            });
+            tolerated(ended)?;
+        }
+    }
+    Ok(())
+}
+
+/// Databases of our making with nothing but views in them, which no account was granted: the name of one whose account
+/// was given a later end does not say so.
+const VIEWS_OF_NOBODY: &str = "SELECT SCHEMA_NAME, UNIX_TIMESTAMP() FROM information_schema.SCHEMATA s \
+    WHERE LEFT(SCHEMA_NAME, 8) = 'postern_' \
+    AND NOT EXISTS (SELECT 1 FROM information_schema.TABLES t WHERE t.TABLE_SCHEMA = s.SCHEMA_NAME AND t.TABLE_TYPE <> 'VIEW') \
+    AND NOT EXISTS (SELECT 1 FROM information_schema.ROUTINES r WHERE r.ROUTINE_SCHEMA = s.SCHEMA_NAME) \
+    AND NOT EXISTS (SELECT 1 FROM information_schema.EVENTS e WHERE e.EVENT_SCHEMA = s.SCHEMA_NAME) \
+    AND NOT EXISTS (SELECT 1 FROM mysql.tables_priv p WHERE BINARY p.Db = BINARY s.SCHEMA_NAME)";
+
+fn sweep_views(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError> {
+    let listed = match rows(conn, VIEWS_OF_NOBODY) {
+        Err(error) if error.leaves_connection_usable() => return Ok(()),
+        listed => listed?,
+    };
+    for row in listed {
+        let name = text(&row, 0).unwrap_or_default();
+        let now = text(&row, 1).and_then(|now| now.parse().ok()).unwrap_or(0);
+        let is_over = account::expiry(&name).is_some_and(|at| has_ended(at, now));
+        if is_over && !used.contains(&name) {
+            let ended = drop_views(conn, &name).map(|_| {
+                log::info!("dropped the database of a guest's views, {name}, which had ended");
             });
             tolerated(ended)?;
         }

@@ -97,7 +97,7 @@ fn execute_unnoted(
         database: job.db.as_deref(),
         enters: classified.as_ref().ok().and_then(Classified::enters),
         running: &entry.running,
-        of_visitor: job.uses.as_ref().map(|uses| &uses.connections),
+        uses: job.uses.as_ref(),
     };
     let mut lease = service
         .sessions

@@ -1,8 +1,11 @@
 //! One statement as a request asks for it.
 
+use std::cell::Cell;
+
 use serde_json::Value;
 
 use super::time_zone::TimeZone;
+use crate::http::ApiError;
 use crate::sqlweb::conn::Owner;
 use crate::sqlweb::visitors::Use;
 
@@ -26,6 +29,16 @@ pub(crate) struct Job {
     pub(crate) reader: String,
     /// What they use, where that is counted.
     pub(crate) uses: Option<Use>,
+    /// Set once a statement of it was refused before it was sent: of a script there may be more.
+    pub(crate) was_refused: Cell<bool>,
+}
+
+impl Job {
+    /// Tells whether a statement failed before it was sent, and not as the first of the job.
+    pub(super) fn is_refused_again(&self, error: &ApiError) -> bool {
+        let is_unsent = (400..500).contains(&error.status) && !error.extra.contains_key("error");
+        is_unsent && self.was_refused.replace(true)
+    }
 }
 
 /// What a statement that succeeded returns beside its rows.

@@ -31,7 +31,15 @@ pub(super) fn noted(
         Ok(_) => Verdict::Ok,
         Err(error) => verdict(error),
     };
-    note(statements, &job.visitor, &job.sql, since, verdict, rows);
+    let record = record(statements, &job.visitor, &job.sql, since, verdict, rows);
+    if outcome
+        .as_ref()
+        .is_err_and(|error| job.is_refused_again(error))
+    {
+        statements.count(record);
+    } else {
+        statements.note(record);
+    }
     outcome
 }
 
@@ -40,11 +48,22 @@ pub(crate) fn note(
     statements: &StatementLog,
     visitor: &str,
     sql: &str,
-    (time, started): (SystemTime, Instant),
+    since: (SystemTime, Instant),
     verdict: Verdict,
     rows: u64,
 ) {
-    statements.note(StatementRecord {
+    statements.note(record(statements, visitor, sql, since, verdict, rows));
+}
+
+fn record(
+    statements: &StatementLog,
+    visitor: &str,
+    sql: &str,
+    (time, started): (SystemTime, Instant),
+    verdict: Verdict,
+    rows: u64,
+) -> StatementRecord {
+    StatementRecord {
         n: 0,
         time,
         visitor: visitor.to_owned(),
@@ -53,7 +72,8 @@ pub(crate) fn note(
         rows,
         ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         sql: statements.keeps_sql().then(|| record_sql::text(sql)),
-    });
+        more: 0,
+    }
 }
 
 /// Errors of a server that say that the account may not (MySQL and MariaDB, "Server error message reference").

@@ -148,6 +148,7 @@ mod tests {
                 is_of_file: false,
                 reader: String::new(),
                 uses: None,
+                was_refused: std::cell::Cell::default(),
                 visitor: String::new(),
                 sql: "x".repeat(sql),
                 db: None,

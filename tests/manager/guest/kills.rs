@@ -10,7 +10,10 @@ use support::manager::Far;
 use support::{Home, TIMEOUT, wait_until};
 
 use super::tap::{StopAt, Tap};
-use super::{SHOP, accounts, app, client, manager, put, records, server};
+use super::{SHOP, accounts, app, client, manager, put, records, server, view_databases};
+
+/// Of one table only some columns.
+const LENT: [&str; 2] = ["shop.orders", "shop.customers(id,name)"];
 
 #[test]
 fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
@@ -30,6 +33,10 @@ fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
     for (beginning, ending) in [
         (Some(before("CREATE USER")), None),
         (Some(after("CREATE USER")), None),
+        (Some(before("CREATE DATABASE")), None),
+        (Some(after("CREATE DATABASE")), None),
+        (Some(before("CREATE ALGORITHM")), None),
+        (Some(after("CREATE ALGORITHM")), None),
         (Some(before("GRANT SELECT")), None),
         (Some(after("GRANT SELECT")), None),
         (Some(after("SELECT CURRENT_USER()")), None),
@@ -38,14 +45,17 @@ fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
         (None, Some(after("ACCOUNT LOCK"))),
         (None, Some(before("DROP USER"))),
         (None, Some(after("DROP USER"))),
+        (None, Some(before("DROP DATABASE"))),
+        (None, Some(after("DROP DATABASE"))),
     ] {
         let step = beginning.or(ending).map_or("serving", |at| at.text);
         let mut manager = manager(&far, &home);
-        let id = id.get_or_insert_with(|| manager.add(&app(tap.port, USER, &["shop.*"])));
+        let id = id.get_or_insert_with(|| manager.add(&app(tap.port, USER, &LENT)));
         wait_until(TIMEOUT, "the sweep of the last start", || {
             !records(home.path()).contains("postern_")
         });
         assert_eq!(accounts(&db), [""; 0], "before {step}");
+        assert_eq!(view_databases(&db), [""; 0], "before {step}");
         tap.stop_at(beginning);
         manager.connect(id);
         if beginning.is_none() {
@@ -71,6 +81,7 @@ fn a_kill_at_any_step_leaves_nothing_for_longer_than_the_next_start() {
         !records(home.path()).contains("postern_")
     });
     assert_eq!(accounts(&db), [""; 0]);
+    assert_eq!(view_databases(&db), [""; 0]);
     drop(manager);
 }
 
@@ -83,7 +94,7 @@ fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
     let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
     let manager = manager(&far, &home);
     let body = |seconds: u64| {
-        let mut body = app(tap.port, USER, &["shop.*"]);
+        let mut body = app(tap.port, USER, &LENT);
         let end = SystemTime::now() + Duration::from_secs(seconds);
         body["expires"] = json!(postern::store::time::rfc3339(end));
         body
@@ -91,6 +102,10 @@ fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
     for (text, after) in [
         ("CREATE USER", false),
         ("CREATE USER", true),
+        ("CREATE DATABASE", false),
+        ("CREATE DATABASE", true),
+        ("CREATE ALGORITHM", false),
+        ("CREATE ALGORITHM", true),
         ("GRANT SELECT", false),
         ("GRANT SELECT", true),
         ("RENAME USER", false),
@@ -100,6 +115,8 @@ fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
         ("ACCOUNT LOCK", true),
         ("DROP USER", false),
         ("DROP USER", true),
+        ("DROP DATABASE", false),
+        ("DROP DATABASE", true),
     ] {
         let cut = || {
             tap.stop_at(Some(StopAt {
@@ -138,7 +155,9 @@ fn a_connection_that_is_lost_at_any_step_leaves_nothing() {
             }
         }
         manager.disconnect(&id);
-        wait_until(TIMEOUT, "its end", || accounts(&db).is_empty());
+        wait_until(TIMEOUT, "its end", || {
+            accounts(&db).is_empty() && view_databases(&db).is_empty()
+        });
         let removed = manager
             .client()
             .send("DELETE", &format!("/api/apps/{id}"), &[], b"");
@@ -219,12 +238,20 @@ fn accounts_that_have_ended_go_by_their_names() {
     db.exec(SHOP);
     db.exec(
         "CREATE USER postern_1500000000_abcdefghjkmnp@localhost; GRANT SELECT ON shop.orders TO postern_1500000000_abcdefghjkmnp@localhost; \
-         CREATE USER postern_1500000000_writesomethin@localhost; GRANT UPDATE ON shop.orders TO postern_1500000000_writesomethin@localhost; \
-         CREATE USER postern_1500000000_readseverythi@localhost; GRANT SELECT ON *.* TO postern_1500000000_readseverythi@localhost; \
-         CREATE USER postern_1500000000_givesittoothe@localhost; \
-         GRANT SELECT ON shop.orders TO postern_1500000000_givesittoothe@localhost WITH GRANT OPTION; \
+         CREATE USER postern_1500000000_wrtesamethnng@localhost; GRANT UPDATE ON shop.orders TO postern_1500000000_wrtesamethnng@localhost; \
+         CREATE USER postern_1500000000_readsevrythng@localhost; GRANT SELECT ON *.* TO postern_1500000000_readsevrythng@localhost; \
+         CREATE USER postern_1500000000_gvesttaxthers@localhost; \
+         GRANT SELECT ON shop.orders TO postern_1500000000_gvesttaxthers@localhost WITH GRANT OPTION; \
          CREATE USER postern_1500000000_abcdefghjkmnp@'%'; CREATE USER postern_1500000000_abcdefghjkmnp@'a\\\\b'; \
          CREATE USER postern_9500000000_abcdefghjkmnp@localhost; CREATE USER postern_app@localhost",
+    );
+    // So do databases of views, where nothing else is in them and nobody may read them.
+    db.exec(
+        "CREATE DATABASE postern_1500000000_nythngbtvewss; CREATE VIEW postern_1500000000_nythngbtvewss.v AS SELECT 1; \
+         CREATE DATABASE postern_1500000000_hasatabrenxxz; CREATE TABLE postern_1500000000_hasatabrenxxz.t (a INT); \
+         CREATE DATABASE postern_1500000000_sreadbysmebdy; CREATE VIEW postern_1500000000_sreadbysmebdy.v AS SELECT 1; \
+         CREATE USER reader@localhost; GRANT SELECT ON postern_1500000000_sreadbysmebdy.v TO reader@localhost; \
+         CREATE DATABASE postern_9500000000_nythngbtvewss; CREATE DATABASE postern_data",
     );
     let (home, far) = (Arc::new(Home::with_plugin()), Far::new());
     let manager = manager(&far, &home);
@@ -240,11 +267,20 @@ fn accounts_that_have_ended_go_by_their_names() {
         [
             "postern_1500000000_abcdefghjkmnp",
             "postern_1500000000_abcdefghjkmnp",
-            "postern_1500000000_givesittoothe",
-            "postern_1500000000_readseverythi",
-            "postern_1500000000_writesomethin",
+            "postern_1500000000_gvesttaxthers",
+            "postern_1500000000_readsevrythng",
+            "postern_1500000000_wrtesamethnng",
             "postern_9500000000_abcdefghjkmnp",
             "postern_app"
+        ]
+    );
+    assert_eq!(
+        view_databases(&db),
+        [
+            "postern_1500000000_hasatabrenxxz",
+            "postern_1500000000_sreadbysmebdy",
+            "postern_9500000000_nythngbtvewss",
+            "postern_data"
         ]
     );
 }

@@ -1,5 +1,6 @@
 //! A guest's account: a shared database is limited by the database itself, for a time, and nothing stays behind.
 
+mod columns;
 mod kills;
 mod more;
 mod secrets;
@@ -78,6 +79,11 @@ fn accounts(db: &Database) -> Vec<String> {
     db.column("SELECT User FROM mysql.user WHERE LEFT(User, 8) = 'postern_'")
 }
 
+/// The databases of guests' views that there are.
+fn view_databases(db: &Database) -> Vec<String> {
+    db.column("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE LEFT(SCHEMA_NAME, 8) = 'postern_' ORDER BY 1")
+}
+
 fn records(home: &Path) -> String {
     std::fs::read_to_string(home.join("guests.json")).unwrap_or_default()
 }
@@ -123,22 +129,19 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     assert_eq!(info["can_write"], false);
 
     assert_eq!(column(&mut client, "SELECT id FROM shop.orders"), ["7"]);
-    assert_eq!(
-        column(&mut client, "SELECT name FROM shop.customers"),
-        ["ann"]
-    );
+    assert_eq!(column(&mut client, "SELECT name FROM customers"), ["ann"]);
     assert_eq!(
         column(&mut client, "SELECT card FROM shop.cards"),
         ["card-1"]
     );
-    assert_eq!(
-        column(&mut client, "SELECT `x,y` FROM `shop.*`.`a``b(c),d`"),
-        ["3"]
-    );
+    assert_eq!(column(&mut client, "SELECT `x,y` FROM `a``b(c),d`"), ["3"]);
     for sql in [
+        "SELECT card FROM customers",
+        "SELECT name FROM shop.customers",
         "SELECT card FROM shop.customers",
         "SELECT * FROM shop.customers",
         "SELECT * FROM shop.hidden",
+        "SELECT z FROM `a``b(c),d`",
         "SELECT z FROM `shop.*`.`a``b(c),d`",
         "SELECT shop.f()",
         "SELECT * FROM mysql.user",
@@ -153,23 +156,29 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     }
     let mut seen = column(&mut client, "SHOW DATABASES");
     seen.retain(|name| !["information_schema", "performance_schema"].contains(&name.as_str()));
-    assert_eq!(seen, ["sh_p", "shop", "shop.*"]);
+    assert_eq!(seen, [name.as_str(), "sh_p", "shop"]);
     let columns = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', COLUMN_NAME) AS c FROM information_schema.COLUMNS \
         WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema') ORDER BY 1";
-    let mut seen = column(&mut client, columns);
+    let seen = column(&mut client, columns);
+    let mut seen: Vec<String> = seen
+        .into_iter()
+        .map(|seen| seen.replace(&name, "views"))
+        .collect();
     seen.sort();
     assert_eq!(
         seen,
         [
             "sh_p.t.x",
-            "shop.*.a`b(c),d.x,y",
             "shop.cards.card",
-            "shop.customers.id",
-            "shop.customers.name",
             "shop.orders.id",
+            "views.a`b(c),d.x,y",
+            "views.cards.card",
+            "views.customers.id",
+            "views.customers.name",
+            "views.orders.id",
         ]
     );
-    let views = "SELECT COALESCE(VIEW_DEFINITION, '') AS d FROM information_schema.VIEWS WHERE TABLE_SCHEMA = 'shop'";
+    let views = "SELECT COALESCE(VIEW_DEFINITION, '') AS d FROM information_schema.VIEWS";
     assert!(column(&mut client, views).iter().all(String::is_empty));
     let routines =
         "SELECT ROUTINE_NAME AS r FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'shop'";
@@ -180,9 +189,11 @@ fn a_guest_sees_what_is_listed_and_is_gone_afterwards() {
     assert_eq!(schema.data()["create_statement"], Value::Null);
 
     assert!(records(home.path()).contains(&name));
-    assert!(accounts(db).contains(&name));
+    assert!(accounts(db).contains(&name) && view_databases(db).contains(&name));
     manager.disconnect(&id);
-    wait_until(TIMEOUT, "its end", || !accounts(db).contains(&name));
+    wait_until(TIMEOUT, "its end", || {
+        !accounts(db).contains(&name) && !view_databases(db).contains(&name)
+    });
     wait_until(TIMEOUT, "its record's end", || {
         !records(home.path()).contains(&name)
     });
@@ -215,7 +226,8 @@ fn who_may_not_make_accounts_is_told_what_an_administrator_can_run() {
             &format!("does not let '{user}' make one"),
             "CREATE USER 'guest'@'",
             "GRANT SELECT ON `shop`.`orders` TO 'guest'@",
-            "GRANT SELECT (`id`) ON `shop`.`customers` TO 'guest'@",
+            "VIEW `guest_views`.`customers` AS SELECT `id` FROM `shop`.`customers` USE INDEX (PRIMARY); ",
+            "GRANT SELECT ON `guest_views`.`customers` TO 'guest'@",
         ] {
             assert!(error.contains(part), "{user}: {error}");
         }
@@ -372,14 +384,14 @@ fn a_guest_whose_time_is_extended_works_on_and_its_name_says_so() {
     let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
     let manager = manager(&far, &home);
     let ends_in = |seconds: u64| {
-        let mut body = app(db.port(), USER, &["shop.orders"]);
+        let mut body = app(db.port(), USER, &["shop.orders", "shop.customers(id)"]);
         let end = SystemTime::now() + Duration::from_secs(seconds);
         body["expires"] = json!(postern::store::time::rfc3339(end));
         body
     };
     let id = manager.add(&ends_in(3600));
     let mut client = client(&manager.connected(&id));
-    let select = "SELECT id FROM shop.orders";
+    let select = "SELECT orders.id FROM orders JOIN customers";
     assert_eq!(column(&mut client, select), ["7"]);
     let name = |client: &mut Client| {
         let info = client.get("/api/info").data();
@@ -393,11 +405,20 @@ fn a_guest_whose_time_is_extended_works_on_and_its_name_says_so() {
     for _ in 0..3 {
         assert_eq!(column(&mut client, select), ["7"]);
     }
-    wait_until(TIMEOUT, "one record", || {
-        !records(home.path()).contains(&first)
-    });
-    assert!(records(home.path()).contains(&second));
+    let recorded = || {
+        let records: Value = serde_json::from_str(&records(home.path())).unwrap();
+        let names = records["accounts"].as_array().unwrap();
+        names
+            .iter()
+            .map(|account| account["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    wait_until(TIMEOUT, "one record", || recorded() == [json!(second)]);
     assert!(!accounts(db).contains(&first) && accounts(db).contains(&second));
+    // Its views are where they were.
+    assert!(view_databases(db).contains(&first));
     put(&manager, &id, &ends_in(2));
-    wait_until(TIMEOUT, "its end", || !accounts(db).contains(&second));
+    wait_until(TIMEOUT, "its end", || {
+        !accounts(db).contains(&second) && !view_databases(db).contains(&first)
+    });
 }
