@@ -156,4 +156,16 @@ mod tests {
         assert_eq!(rates.buckets.lock().len(), 2);
         assert!(Rates::new(None).of("one", now).is_none());
     }
+
+    #[test]
+    fn who_comes_back_has_no_new_bucket_before_the_old_one_is_full() {
+        let (rates, now) = (Rates::new(Some(1)), Instant::now());
+        // A new bucket is full from that moment on.
+        let soon = now + std::time::Duration::from_secs(1);
+        drop(rates.of("one", soon));
+        drop(rates.of("two", now));
+        assert!(rates.buckets.lock().contains_key("one"));
+        drop(rates.of("three", soon));
+        assert!(!rates.buckets.lock().contains_key("one"));
+    }
 }

@@ -1,6 +1,7 @@
 //! One hop between relays: who may ask for it, and what it leads to.
 
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -78,6 +79,38 @@ fn any_relay_serves_a_site_whose_tunnel_is_at_another_one() {
     let tunnel = here.tunnel("c", PASSWORD, &[&remote(&site, mirror())]);
     assert!(tunnel.wait(TIMEOUT));
     assert_eq!(there.visit("shop", "/").status(), 200);
+}
+
+/// The application takes each request and hangs up, so that nobody knows whether it was done.
+#[test]
+fn what_may_have_been_done_is_asked_for_once() {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&asked);
+    let target = application(move |mut stream: TcpStream| {
+        let request = read_request(&mut stream, &mut Vec::new()).unwrap_or_default();
+        let method = request.split(|byte| *byte == b' ').next().unwrap();
+        let method = String::from_utf8_lossy(method).into_owned();
+        seen.lock().unwrap().push(method);
+    });
+    let fleet = Fleet::start(2, &[]);
+    let relay = fleet.relay(0);
+    let site = assign(relay, "shop", json!({}));
+    let tunnel = relay.tunnel("c", PASSWORD, &[&remote(&site, target)]);
+    assert!(tunnel.wait(TIMEOUT));
+    let host = format!("shop.localhost:{}", relay.address.port());
+    let headers = [("Host", host.as_str()), ("Origin", "")];
+    for (method, times) in [
+        ("GET", 2),
+        ("PUT", 1),
+        ("DELETE", 1),
+        ("OPTIONS", 1),
+        ("POST", 1),
+    ] {
+        let answer = relay.client().send(method, "/", &headers, b"");
+        assert_eq!(answer.status(), 502, "{method}");
+        let asked = std::mem::take(&mut *asked.lock().unwrap());
+        assert_eq!(asked, vec![method; times]);
+    }
 }
 
 #[test]

@@ -465,6 +465,8 @@ fn who_is_turned_out_is_out_too_where_the_store_is_not_reached() {
     let again = cut.tunnel("c", PASSWORD, &[&remote(&shop)]);
     refusal(&again);
     assert_eq!(cut.call(&call("c", "shop")).status(), 403);
+    let by_its_invite = cut.call(&call("new", "new"));
+    assert_eq!(by_its_invite.status(), 403, "{}", by_its_invite.text());
     assert_ne!(cut.visit("shop", "/").status(), 502, "its site is nobody's");
     // Nobody else is.
     assert_eq!(other.snapshot().status, Status::Connected);

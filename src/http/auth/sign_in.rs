@@ -283,6 +283,12 @@ mod tests {
         assert_eq!(wrong("192.0.2.2"), Outcome::WrongCode);
         let tries: Vec<_> = (1..=6).map(|i| wrong(&format!("2001:db8::{i}"))).collect();
         assert_eq!(tries.last(), Some(&Outcome::TooMany(minute)), "one network");
+        // From many networks at once there are no more tries than the limiter has room for.
+        let source = |network| format!("2001:db8:1:{network:x}::1");
+        let flood: Vec<_> = (0..=10_000)
+            .map(|network| wrong(&source(network)))
+            .collect();
+        assert_eq!(flood.last(), Some(&Outcome::TooMany(minute)));
     }
 
     /// Two owners, each with any number of realms.

@@ -299,6 +299,9 @@ mod tests {
         for origin in ["https://db.example", "http://db.example"] {
             assert_eq!(status(&of_port_80, "db.example", origin), 200, "{origin}");
         }
+        for origin in ["https://db.example:8443", "http://db.example:8080"] {
+            assert_eq!(status(&of_port_80, "db.example", origin), 403, "{origin}");
+        }
         let proxied = HostPolicy::loopback();
         proxied.allow("db.example").unwrap();
         for origin in ["https://db.example", "http://db.example:8080"] {

@@ -147,6 +147,7 @@ fn signed_in_for(site: &Site) -> Duration {
 mod tests {
     use super::*;
     use crate::relay::gateway::Down;
+    use crate::store::expiry::Expiry;
 
     const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);
 
@@ -211,6 +212,22 @@ mod tests {
         // Who is not asked for a code needs no cookie.
         let open = Site::new("open", "app-open", Box::new(|| Err(Down::Tunnel)));
         assert!(there.knows(b"", &open));
+    }
+
+    #[test]
+    fn nobody_is_signed_in_for_longer_than_the_site_is_there() {
+        let key = CookieKey::derived(&[3; 32]);
+        let auth = SiteAuth::new(Some(key.clone()));
+        let mut site = site("one", "c1");
+        for (minutes, last) in [(1, 1), (13 * 60, 12 * 60)] {
+            let left = Duration::from_secs(minutes * 60);
+            site.expiry = Some(Expiry::after(left, Clocks::now()));
+            let cookie = value(auth.enter(&site, None, "c1", FROM));
+            let realm = shared_realm(&site, site.code.as_ref().unwrap());
+            let after = |minutes: u64| since_1970() + Duration::from_secs(minutes * 60);
+            assert!(key.knows(&cookie, &realm, after(0)));
+            assert!(!key.knows(&cookie, &realm, after(last)), "{minutes}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ CREATE TABLE texts (id INT PRIMARY KEY, u4 VARCHAR(100) CHARACTER SET utf8mb4, u
   gb VARCHAR(100) CHARACTER SET gbk, u2 VARCHAR(100) CHARACTER SET ucs2, u16 TEXT CHARACTER SET utf16, u32 CHAR(50) CHARACTER SET utf32,
   a CHAR(10) CHARACTER SET ascii, long_one LONGTEXT, sw VARCHAR(20) CHARACTER SET swe7);
 INSERT INTO texts VALUES
-  (1, '😀 ünï', '☃', 'é€ÿ', 'ß', 'é', 'Привет', '表ソ', '中文', 'é☃', '😀é', '😀', 'plain', REPEAT('ü', 5000), 'a'),
+  (1, '😀 ünï', '☃', 'é€ÿ', 'ß', 'é', 'Привет', '表ソ', '中文', 'é☃', '😀é', '😀', 'plain', REPEAT('ü', 5000), 'ÄÖå'),
   (2, '', '', '', '', '', '', '', '', '', '', '', '', '', ''),
   (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
   (4, 'it''s "q" `b` \\ \0 \r\n \Z \t \b %_', '\r', '\\''', '\n', '\r\n', '\\', '\\', '\\', '''', '''', '''', '\\''', '\\\\''', 'b'),
