@@ -4,7 +4,7 @@
  */
 
 import { Lexer } from '../core/lexer.js';
-import { classOf, isNumber, literal, quoteName, quoteText } from './values.js';
+import { classOf, isNumber, isTimestamp, literal, quoteName, quoteText } from './values.js';
 
 /** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'LIKE'|'IN'|'NULL'|'NOT NULL'} Operator */
 /** @typedef {{column: string, op: Operator, value: string}} Filter */
@@ -31,7 +31,15 @@ export function filterSql({ column, op, value }, type) {
   if (op === 'NOT NULL') return `${name} IS NOT NULL`;
   const compared = asText(type) ? `CAST(${name} AS CHAR)` : name;
   if (op === 'IN') return listSql(name, compared, value, type);
+  if (op === '=' && isTimestamp(type) && WHOLE_TIME.test(value.trim())) return shownAs(name, quoteText(value.trim()));
   return `${compared} ${op === '!=' ? '<>' : op} ${op === 'LIKE' ? quoteText(value) : operand(value, column, type)}`;
+}
+
+const WHOLE_TIME = /^[1-9]\d{3}-(?!00)\d\d-(?!00)\d\d \d\d:\d\d:\d\d(\.\d{1,6})?$/;
+
+/** All rows that show this time: by an index a server finds those of one of two hours that look alike. */
+function shownAs(name, time) {
+  return `${name} >= ${time} - INTERVAL 1 DAY AND ${name} <= ${time} + INTERVAL 1 DAY AND CAST(${name} AS DATETIME(6)) = ${time}`;
 }
 
 /** A JSON value is no text. */
@@ -114,6 +122,22 @@ function checkedFree(text) {
     if (!isLast && depth <= 0) throw new Error('a closing parenthesis has no opening one');
   }
   return sql;
+}
+
+/** Words of a condition that mean the same in every time zone. */
+const ZONELESS = /^(and|or|not|xor|in|is|null|like|between|true|false|div|mod|regexp|rlike|where)$/i;
+
+/** True if rows are found by what a clock shows. @param {Filter[]} filters @param {string} free @param {{name: string, type: string}[]} columns */
+export function dependsOnZone(filters, free, columns) {
+  const stamps = columns.filter(({ type }) => isTimestamp(type)).map(({ name }) => name.toLowerCase());
+  if (filters.some(({ column, op }) => takesValue(op) && stamps.includes(column.toLowerCase()))) return true;
+  const others = columns.map(({ name }) => name.toLowerCase()).filter((name) => !stamps.includes(name));
+  const lexer = new Lexer(free);
+  for (let token = lexer.next(); token; token = lexer.next()) {
+    const text = free.slice(token.start, token.end).replaceAll('`', '').toLowerCase();
+    if (['word', 'name', 'quoted', 'variable'].includes(token.kind) && !ZONELESS.test(text) && !others.includes(text)) return true;
+  }
+  return false;
 }
 
 /** A filter in few words, for its button. @param {Filter} filter */
