@@ -48,8 +48,8 @@ export const momentsOf = new WeakMap();
 /** Largest step back of a clock since 1970, and an hour more, in seconds. */
 const CLOCK_STEP = 4 * 3600;
 
-/** Last seconds that servers convert: those of 31 bits, and of those that know more. */
-const LAST_SECONDS = [2 ** 31 - 1, 2 ** 32 - 1];
+/** Last second that every server converts. */
+const LAST_SECOND = 2 ** 31 - 1;
 
 /**
  * A comparison of a TIMESTAMP by its seconds since 1970, with a bound that an index is used for: the bound may be wrong by a
@@ -59,10 +59,10 @@ const LAST_SECONDS = [2 ** 31 - 1, 2 ** 32 - 1];
 export function momentSql(name, operator, moment) {
   const seconds = Math.floor(Number(moment));
   const from = seconds - CLOCK_STEP;
-  const to = Math.min(seconds + CLOCK_STEP, LAST_SECONDS.find((last) => seconds <= last) ?? seconds);
+  const to = seconds + CLOCK_STEP;
   return [
     ...(operator !== '<' && from > 0 ? [`${name} >= FROM_UNIXTIME(${from})`] : []),
-    ...(operator !== '>' ? [`${name} <= FROM_UNIXTIME(${to})`] : []),
+    ...(operator !== '>' && to <= LAST_SECOND ? [`${name} <= FROM_UNIXTIME(${to})`] : []),
     `UNIX_TIMESTAMP(${name}) ${operator} ${moment}`,
   ].join(' AND ');
 }

@@ -279,9 +279,10 @@ impl Editor<'_> {
         let row = self.read(table, &planned.before(table))?;
         let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_default();
         // Who sent none is told none.
-        let is_told = !planned.moments.is_empty();
-        let told = |moments: &[u8]| is_told.then(|| parsed(moments)).unwrap_or_default();
-        let row = row.map(|(row, moments)| (parsed(&row), told(&moments)));
+        let row = row.map(|(row, moments)| match planned.moments.as_slice() {
+            [] => (parsed(&row), Value::Null),
+            _ => (parsed(&row), parsed(&moments)),
+        });
         Err(Trouble::Changed(row, columns).into())
     }
 

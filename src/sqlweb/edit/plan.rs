@@ -358,8 +358,8 @@ fn push_conditions(out: &mut String, table: &Table, key: &[(usize, Literal)], is
 /// Largest step back of a clock since 1970, and an hour more, in seconds.
 const CLOCK_STEP: u64 = 4 * 3600;
 
-/// Last seconds that servers convert: those of 31 bits, and of those that know more.
-const LAST_SECONDS: [u64; 2] = [(1 << 31) - 1, (1 << 32) - 1];
+/// Last second that every server converts.
+const LAST_SECOND: u64 = (1 << 31) - 1;
 
 /// The TIMESTAMP of these seconds, with bounds that an index is used for: they may be wrong by a step of the clock, since
 /// servers compare it by what the clock shows.
@@ -373,11 +373,11 @@ fn push_moment(out: &mut String, table: &Table, at: usize, digits: &str) {
     if let Some(from @ 1..) = seconds.checked_sub(CLOCK_STEP) {
         out.push_str(&format!("{name} >= FROM_UNIXTIME({from}) AND "));
     }
-    let last = LAST_SECONDS.into_iter().find(|last| seconds <= *last);
-    let to = last.map_or(seconds, |last| last.min(seconds + CLOCK_STEP));
-    out.push_str(&format!(
-        "{name} <= FROM_UNIXTIME({to}) AND UNIX_TIMESTAMP({name}) = {digits}"
-    ));
+    let to = seconds + CLOCK_STEP;
+    if to <= LAST_SECOND {
+        out.push_str(&format!("{name} <= FROM_UNIXTIME({to}) AND "));
+    }
+    out.push_str(&format!("UNIX_TIMESTAMP({name}) = {digits}"));
 }
 
 /// A locking read sees what is there now, whatever else the transaction has seen.
