@@ -25,7 +25,7 @@ const NO_SECRET = new Set(['PASSWORD', 'OLD_PASSWORD', 'RANDOM', 'NULL', 'DEFAUL
 const VARIABLE = /^@[\w$.`]*(?:PASSWORD|PASSWD|PASSPHRASE|PWD)`?$/;
 const URL_WITH_PASSWORD = /^.\s*\w+:\/\/[^\s/@]*:\S*@/;
 const UNFINISHED_URL = /^.\s*\w+:\/\/[^\s/@]*:\S/;
-/** The same clauses in a text whose quotes are out of step, where no token can be trusted. */
+/** Password clauses in a text whose quotes are out of step, where no token can be trusted. */
 const RAW = /\bident\w*\s+(?:by|with|via|as)\b|\bset\s+password\b|\b(?:old_)?password\s*\(|(?:master|source)_password\b|\b(?:create|alter)\s+user\b/gi;
 
 /**
