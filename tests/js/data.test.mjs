@@ -1,5 +1,5 @@
 import { behind, countSql, keyOf, orderOf, pageSql, wholeSql } from '../../html/sql/data/browse.js';
-import { filterSql, filterText, listOf, operatorFor, operatorsOf, whereSql } from '../../html/sql/data/filters.js';
+import { dependsOnZone, filterSql, filterText, listOf, operatorFor, operatorsOf, whereSql } from '../../html/sql/data/filters.js';
 import { linkBack, linksOf } from '../../html/sql/data/links.js';
 import { Pager } from '../../html/sql/data/pager.js';
 import { classOf, literal, wayOf } from '../../html/sql/data/values.js';
@@ -55,6 +55,35 @@ test('an ENUM and a SET are compared by number, which a hidden column has', () =
   const schema = { columns: [column('e', "enum('b','a')"), column('postern_order_0', 'int')], indexes: [primary('e')] };
   assert.equal(pageSql(sourceOf(schema), { after: ['2'], limit: 1 }),
     'SELECT `e`, `postern_order_0`, CAST(`e` AS UNSIGNED) AS `postern_order_0_`\nFROM `d`.`t`\nWHERE CAST(`e` AS UNSIGNED) > 2\nORDER BY `e` LIMIT 1');
+});
+
+test('a TIMESTAMP is compared by its seconds since 1970, which a hidden column has', () => {
+  const schema = { columns: [column('at', 'timestamp'), column('n', 'int')], indexes: [primary('at', 'n')] };
+  assert.equal(pageSql(sourceOf(schema), { after: [1792888200, 7], limit: 1 }),
+    'SELECT `at`, `n`, UNIX_TIMESTAMP(`at`) AS `postern_order_0`\nFROM `d`.`t`\nWHERE '
+    + '`at` >= FROM_UNIXTIME(1792873800) AND UNIX_TIMESTAMP(`at`) > 1792888200'
+    + ' OR `at` >= FROM_UNIXTIME(1792873800) AND `at` <= FROM_UNIXTIME(1792902600) AND UNIX_TIMESTAMP(`at`) = 1792888200 AND `n` > 7\nORDER BY `at`, `n` LIMIT 1');
+  const down = orderOf(schema, [{ name: 'at', descending: true }]).terms;
+  assert.equal(behind(down.slice(0, 1), ['2147483000.5']), 'UNIX_TIMESTAMP(`at`) < 2147483000.5', 'no further than servers convert');
+  assert.equal(behind(down.slice(0, 1), [1792888200]), '`at` <= FROM_UNIXTIME(1792902600) AND UNIX_TIMESTAMP(`at`) < 1792888200');
+  assert.equal(behind(orderOf(schema, []).terms.slice(0, 1), [0]), 'UNIX_TIMESTAMP(`at`) > 0', 'the time of zeros');
+  const plain = { columns: schema.columns, indexes: [] };
+  assert.equal(pageSql(sourceOf(plain), { limit: 1 }), 'SELECT `at`, `n`\nFROM `d`.`t` LIMIT 1', 'no key: rows are not told apart');
+});
+
+test('a filter finds all rows that show its time, and what depends on the clock is known', () => {
+  const time = "'2026-10-25 02:30:00'";
+  assert.equal(filterSql({ column: 'at', op: '=', value: '2026-10-25 02:30:00' }, 'timestamp'),
+    `\`at\` >= ${time} - INTERVAL 1 DAY AND \`at\` <= ${time} + INTERVAL 1 DAY AND CAST(\`at\` AS DATETIME(6)) = ${time}`);
+  assert.equal(filterSql({ column: 'at', op: '=', value: '2026-10-25' }, 'timestamp'), "`at` = '2026-10-25'");
+  assert.equal(filterSql({ column: 'at', op: '=', value: '2026-10-25 02:30:00' }, 'datetime'), `\`at\` = ${time}`);
+  const columns = [column('at', 'timestamp'), column('id', 'int'), column('day', 'date')];
+  const depends = (free, ...filters) => dependsOnZone(filters, free, columns);
+  for (const free of ['', 'id IN (3, 5)', '`id` > 2 AND day IS NOT NULL', "WHERE day = '2026-01-01' -- at"]) assert.equal(depends(free), false, free);
+  for (const free of ["at > '2026-01-01'", '`AT` IS NULL', 'day = CURDATE()', 'id IN (SELECT id FROM x)', 'id = @x']) assert.equal(depends(free), true, free);
+  assert.equal(depends('', { column: 'at', op: '<', value: 'x' }), true);
+  assert.equal(depends('', { column: 'at', op: 'NULL', value: '' }), false);
+  assert.equal(depends('', { column: 'id', op: '=', value: '1' }), false);
 });
 
 test('what cannot be compared exactly goes by OFFSET and says why', () => {

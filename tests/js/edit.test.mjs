@@ -1,4 +1,5 @@
 import { Changes, Default, FileValue } from '../../html/sql/edit/changes.js';
+import { momentsOf } from '../../html/sql/data/values.js';
 import { Copied, cellsOf, newSpots, pastedCells, spotsOf } from '../../html/sql/edit/clipboard.js';
 import { bitsOf, dateIn, fieldOf, needsPanel, read, refusal, textOf, withDate } from '../../html/sql/edit/fields.js';
 import { Sheet } from '../../html/sql/edit/sheet.js';
@@ -107,6 +108,21 @@ test('what is too large or not known is not compared, and that is told', () => {
   assert.ok(changes.hasUncompared);
   changes.rebase('[1]', [1, undefined, '2']);
   assert.deepEqual(changes.requests().changes[0], { op: 'update', key: { id: 1 }, old: { id: 1, n: '2' }, new: { n: '1' } });
+});
+
+test('two rows whose times look alike are two rows, known by their seconds', () => {
+  const changes = new Changes({ columns: ['at', 'n'], key: ['at'] });
+  const time = '2026-10-25 02:30:00';
+  const pair = [[time, '1'], [time, '2']];
+  momentsOf.set(pair[0], { at: 1792888200 });
+  momentsOf.set(pair[1], { at: 1792891800 });
+  set(changes, pair[1], 'n', '3');
+  assert.equal(changes.of(pair[0]), undefined);
+  assert.equal(changes.shown(pair[1])[1], '3');
+  assert.deepEqual(changes.requests().changes, [
+    { op: 'update', key: { at: time }, old: { at: time, n: '2' }, moments: { at: 1792891800 }, new: { n: '3' } }]);
+  set(changes, pair[1], 'at', time);
+  assert.deepEqual(Object.keys(changes.requests().changes[0].new), ['n'], 'a time that is as it was is not written');
 });
 
 test('changes outlive a column that comes and one that goes', () => {

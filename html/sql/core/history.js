@@ -1,5 +1,7 @@
 // History of statements: newest first, capped in number and size, searched by words.
 
+import { CUT } from './secrets.js';
+
 /** The most entries kept. One day of steady work is a few hundred. */
 export const MAX_ENTRIES = 500;
 /** The longest statement kept, in characters; a longer one is cut, which its entry says. */
@@ -25,7 +27,7 @@ export function addEntry(list, entry) {
 
 function shorten(entry) {
   if (entry.sql.length <= MAX_SQL) return entry;
-  return { ...entry, sql: entry.sql.slice(0, MAX_SQL), cut: true };
+  return { ...entry, sql: entry.sql.slice(0, MAX_SQL) + CUT, cut: true };
 }
 
 function trim(list) {

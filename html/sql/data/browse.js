@@ -3,19 +3,19 @@
  * @module
  */
 
-import { literal, quoteName, wayOf } from './values.js';
+import { isTimestamp, literal, momentSql, quoteName, wayOf } from './values.js';
 
 /**
  * @typedef {{name: string, type: string, nullable: boolean}} Column
  * @typedef {{columns: Column[], indexes: {name: string, unique: boolean, columns: string[], visible?: boolean}[]}} Schema
  * @typedef {{name: string, descending: boolean}} SortKey
- * @typedef {{name: string, type: string, descending: boolean, nullable: boolean, way: 'value'|'number'|'offset'}} Term
- * @typedef {{terms: Term[], byCursor: boolean, why: string}} Order `why`: what makes it go by OFFSET
+ * @typedef {{name: string, type: string, descending: boolean, nullable: boolean, way: ReturnType<typeof wayOf>}} Term
+ * @typedef {{terms: Term[], byCursor: boolean, hasKey: boolean, why: string}} Order `why`: what makes it go by OFFSET
  * @typedef {(null|string|number)[]} Cursor the values of a row's terms
  * @typedef {{db: string, table: string, columns: Column[], order: Order, where?: string}} Source `where`: what rows must satisfy
  */
 
-/** Name of a hidden column: the number by which an ENUM or SET is sorted. */
+/** Name of a hidden column: the number by which an ENUM or SET is sorted, or the seconds since 1970 of a TIMESTAMP. */
 const HIDDEN = 'postern_order_';
 
 /**
@@ -67,7 +67,7 @@ export function orderOf(schema, sort) {
     return { name, type, descending, nullable, way: wayOf(type) };
   });
   const why = whyOffset(key, terms);
-  return { terms, byCursor: why === '', why };
+  return { terms, byCursor: why === '', hasKey: key !== null, why };
 }
 
 function whyOffset(key, terms) {
@@ -83,6 +83,7 @@ function article(type) {
 
 /** What a term is compared and sorted by. @param {Term} term */
 function expression({ name, way }) {
+  if (way === 'moment') return `UNIX_TIMESTAMP(${quoteName(name)})`;
   return way === 'number' ? `CAST(${quoteName(name)} AS UNSIGNED)` : quoteName(name);
 }
 
@@ -92,19 +93,25 @@ const valueOf = (term, value) => (term.way === 'number' ? String(value) : litera
 /**
  * The columns that a page selects, and where in a row the values of its cursor are.
  * @param {Source} source
- * @returns {{names: string[], hidden: {name: string, sql: string}[], places: number[]}}
+ * @returns {{names: string[], hidden: {name: string, sql: string}[], places: number[], moments: {column: string, place: number}[]}} `moments`:
+ *   where the seconds since 1970 of the TIMESTAMP columns are, if there is a key to tell rows apart by
  */
 export function selection({ columns, order }) {
   const names = columns.map(({ name }) => name);
   /** @type {{name: string, sql: string}[]} */
   const hidden = [];
-  const places = order.terms.map((term) => {
-    if (term.way !== 'number' || !order.byCursor) return names.indexOf(term.name);
+  const hide = (term) => {
     const name = freeName(names, hidden.length);
     hidden.push({ name, sql: `${expression(term)} AS ${quoteName(name)}` });
     return names.length + hidden.length - 1;
+  };
+  const stamps = order.hasKey ? columns.filter(({ type }) => isTimestamp(type)) : [];
+  const moments = stamps.map(({ name }) => ({ column: name, place: hide({ name, way: 'moment' }) }));
+  const places = order.terms.map((term) => {
+    if (term.way === 'moment' && order.byCursor) return moments.find(({ column }) => column === term.name)?.place ?? -1;
+    return term.way === 'number' && order.byCursor ? hide(term) : names.indexOf(term.name);
   });
-  return { names, hidden, places };
+  return { names, hidden, places, moments };
 }
 
 function freeName(names, number) {
@@ -181,12 +188,13 @@ function beyond(terms, cursor, reversed) {
 
 /** Values that come later; NULL comes before all others, and in a descending order after them. */
 function past(term, value, descending) {
-  const sql = expression(term);
+  const sql = term.way === 'moment' ? quoteName(term.name) : expression(term);
   if (value === null) return descending ? '' : `${sql} IS NOT NULL`;
-  const step = `${sql} ${descending ? '<' : '>'} ${valueOf(term, value)}`;
+  const step = term.way === 'moment' ? momentSql(sql, descending ? '<' : '>', value) : `${sql} ${descending ? '<' : '>'} ${valueOf(term, value)}`;
   return descending && term.nullable ? `(${step} OR ${sql} IS NULL)` : step;
 }
 
 function equal(term, value) {
+  if (term.way === 'moment') return value === null ? `${quoteName(term.name)} IS NULL` : momentSql(quoteName(term.name), '=', value);
   return value === null ? `${expression(term)} IS NULL` : `${expression(term)} = ${valueOf(term, value)}`;
 }

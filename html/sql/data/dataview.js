@@ -13,7 +13,7 @@ import { openFilter } from './filterpanel.js';
 import { OPERATORS, filterText } from './filters.js';
 import { linkBack, linksOf } from './links.js';
 import { whyFixed } from './reason.js';
-import { TableRows, referencesTo, serverOffset } from './source.js';
+import { TableRows, referencesTo } from './source.js';
 
 /** Tables that the way back leads through, at most. */
 const MAX_TRAIL = 50;
@@ -132,10 +132,10 @@ export class DataView {
     return undefined;
   }
 
-  async #rowsOf(place, schema) {
+  #rowsOf(place, schema) {
     const { api } = this.#deps;
-    const timeZone = await serverOffset(api);
-    const rows = new TableRows(api, { ...place, schema, timeZone }, place, (shifted) => { if (rows === this.#rows) this.#grew(shifted); });
+    /** @type {TableRows} */
+    const rows = new TableRows(api, { ...place, schema }, place, (shifted) => { if (rows === this.#rows) this.#grew(shifted); });
     return rows;
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { Lexer } from '../core/lexer.js';
-import { classOf, isNumber, literal, quoteName, quoteText } from './values.js';
+import { classOf, isNumber, isTimestamp, literal, quoteName, quoteText } from './values.js';
 
 /** @typedef {'='|'!='|'<'|'<='|'>'|'>='|'between'|'contains'|'starts with'|'not contains'|'LIKE'|'IN'|'NOT IN'|'NULL'|'NOT NULL'} Operator */
 /** @typedef {{column: string, op: Operator, value: string}} Filter */
@@ -45,6 +45,7 @@ export function operatorFor(type, value) {
 export function filterSql({ column, op, value }, type) {
   const name = quoteName(column);
   const compared = asText(type, op) ? `CAST(${name} AS CHAR)` : name;
+  if (op === '=' && isTimestamp(type) && WHOLE_TIME.test(value.trim())) return shownAs(name, quoteText(value.trim()));
   switch (op) {
     case 'NULL': return `${name} IS NULL`;
     case 'NOT NULL': return `${name} IS NOT NULL`;
@@ -72,6 +73,13 @@ function betweenSql(column, compared, text, type) {
   const [least, most] = values.length === 1 ? text.trim().split(/\s+and\s+/i) : values;
   if (!least || !most || values.length > 2) throw new Error('between takes two values with a comma between them, such as 1, 5');
   return `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
+}
+
+const WHOLE_TIME = /^[1-9]\d{3}-(?!00)\d\d-(?!00)\d\d \d\d:\d\d:\d\d(\.\d{1,6})?$/;
+
+/** All rows that show this time: by an index a server finds those of one of two hours that look alike. */
+function shownAs(name, time) {
+  return `${name} >= ${time} - INTERVAL 1 DAY AND ${name} <= ${time} + INTERVAL 1 DAY AND CAST(${name} AS DATETIME(6)) = ${time}`;
 }
 
 /** The number of 32 bits that digits stand for, as the server compares it. */
@@ -151,6 +159,22 @@ function checkedFree(text) {
     if (!isLast && depth <= 0) throw new Error('a closing parenthesis has no opening one');
   }
   return sql;
+}
+
+/** Words of a condition that mean the same in every time zone. */
+const ZONELESS = /^(and|or|not|xor|in|is|null|like|between|true|false|div|mod|regexp|rlike|where)$/i;
+
+/** True if rows are found by what a clock shows. @param {Filter[]} filters @param {string} free @param {{name: string, type: string}[]} columns */
+export function dependsOnZone(filters, free, columns) {
+  const stamps = columns.filter(({ type }) => isTimestamp(type)).map(({ name }) => name.toLowerCase());
+  if (filters.some(({ column, op }) => takesValue(op) && stamps.includes(column.toLowerCase()))) return true;
+  const others = columns.map(({ name }) => name.toLowerCase()).filter((name) => !stamps.includes(name));
+  const lexer = new Lexer(free);
+  for (let token = lexer.next(); token; token = lexer.next()) {
+    const text = free.slice(token.start, token.end).replaceAll('`', '').toLowerCase();
+    if (['word', 'name', 'quoted', 'variable'].includes(token.kind) && !ZONELESS.test(text) && !others.includes(text)) return true;
+  }
+  return false;
 }
 
 /** A filter in few words, for its button. @param {Filter} filter */

@@ -7,9 +7,9 @@ import { ask } from '../ask.js';
 import { shortest } from '../core/binary.js';
 import { ResultSet } from '../core/resultset.js';
 import { countSql, isShortened, keyOf, orderOf, pageSql, selection, wholeSql } from './browse.js';
-import { whereSql } from './filters.js';
+import { dependsOnZone, whereSql } from './filters.js';
 import { Pager } from './pager.js';
-import { quoteText } from './values.js';
+import { momentsOf, quoteText } from './values.js';
 
 /** @typedef {ReturnType<typeof import('../api.js').createApi>} Api */
 /** @typedef {{filters: import('./filters.js').Filter[], free: string, sort: import('./browse.js').SortKey[]}} Wanted */
@@ -23,30 +23,6 @@ import { quoteText } from './values.js';
  *   rows above them, and each as it is to be
  */
 
-/** Furthest offset from UTC that every server takes, in minutes either way. */
-const MOST_OFFSET = 12 * 60 + 59;
-
-/** @type {WeakMap<Api, Promise<string>>} */
-const offsets = new WeakMap();
-
-/** The server's own offset from UTC, once a page: with it pinned, one hour of autumn is not two. @param {Api} api @returns {Promise<string>} */
-export function serverOffset(api) {
-  const known = offsets.get(api);
-  if (known) return known;
-  const asked = ask(api, { sql: 'SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) AS `seconds`', db: '' })
-    .then(({ rows }) => offsetText(Math.round(Number(rows[0]?.[0] ?? 0) / 60)));
-  asked.catch(() => offsets.delete(api));
-  offsets.set(api, asked);
-  return asked;
-}
-
-/** @param {number} minutes */
-export function offsetText(minutes) {
-  if (!(Math.abs(minutes) <= MOST_OFFSET)) return '+00:00';
-  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
-  return `${minutes < 0 ? '-' : '+'}${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`;
-}
-
 /** A FLOAT that was read as a DOUBLE, by as many digits as it has. */
 const float = (value) => (typeof value === 'number' ? Number(shortest(value)) : value);
 
@@ -55,12 +31,13 @@ export class TableRows extends ResultSet {
   #api;
   #abort = new AbortController();
   #places;
+  #moments;
   #width;
   #keys;
 
   /**
    * @param {Api} api
-   * @param {{db: string, table: string, schema: any, timeZone: string}} of
+   * @param {{db: string, table: string, schema: any, timeZone?: string}} of `timeZone`: another one than the server's
    * @param {Wanted} wanted throws where a filter is wrong
    * @param {(shifted: boolean) => void} onChange rows came or went
    */
@@ -71,13 +48,16 @@ export class TableRows extends ResultSet {
     this.edits = null;
     this.timeZone = timeZone;
     this.source = { db, table, columns: schema.columns, order: orderOf(schema, sort), where: whereSql(filters, free, schema.columns) };
-    const { names, hidden, places } = selection(this.source);
+    const { names, hidden, places, moments } = selection(this.source);
     this.#places = places;
+    this.#moments = moments;
     this.#width = names.length;
     this.#keys = new Set([...(keyOf(schema)?.parts ?? []).map(({ name }) => name), ...(schema.foreign_keys ?? []).flatMap(({ columns }) => columns)]);
     this.all = [...names, ...hidden.map(({ name }) => name)];
     this.columns = names;
     this.sql = wholeSql(this.source);
+    /** The time zone that a file of INSERTs is written in: UTC, in which no hour comes twice, if the same rows are found in it. */
+    this.insertZone = dependsOnZone(filters, free, schema.columns) ? timeZone : '+00:00';
     this.pager = new Pager((range) => this.#fetch(range), { byCursor: this.source.order.byCursor, onChange });
   }
 
@@ -134,7 +114,13 @@ export class TableRows extends ResultSet {
     if (result.types.length) this.types = at.slice(0, this.#width).map((i, column) => (floats[column] ? 'FLOAT' : result.types[i] ?? ''));
     const end = result.rows.at(-1);
     const last = end && this.source.order.byCursor ? this.#places.map((place) => end[at[place]]) : null;
-    return { rows: result.rows.map((row) => this.columns.map((_, i) => (floats[i] ? float(row[at[i]]) : row[at[i]]))), last };
+    return { rows: result.rows.map((row) => this.#shown(row, at, floats)), last };
+  }
+
+  #shown(row, at, floats) {
+    const shown = this.columns.map((_, i) => (floats[i] ? float(row[at[i]]) : row[at[i]]));
+    if (this.#moments.length) momentsOf.set(shown, Object.fromEntries(this.#moments.map(({ column, place }) => [column, row[at[place]]])));
+    return shown;
   }
 
   /** Counts the rows. @param {AbortSignal} [signal] @returns {Promise<string>} */

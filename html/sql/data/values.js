@@ -36,12 +36,44 @@ export function classOf(type) {
   return found ? found[1] : 'text';
 }
 
+/** True if the server shows the type's values by its clock, which shows one hour of autumn twice. @param {string} type */
+export const isTimestamp = (type) => /^timestamp\b/i.test(type);
+
 /**
- * How a column of the type takes part in a cursor: by its value, by its number, or not at all.
+ * Seconds since 1970 of a row's TIMESTAMP columns, by column, as the server told them: they tell apart what looks alike.
+ * @type {WeakMap<any[], Record<string, null|string|number>>}
+ */
+export const momentsOf = new WeakMap();
+
+/** Largest step back of a clock since 1970, and an hour more, in seconds. */
+const CLOCK_STEP = 4 * 3600;
+
+/** Last second that every server converts. */
+const LAST_SECOND = 2 ** 31 - 1;
+
+/**
+ * A comparison of a TIMESTAMP by its seconds since 1970, with a bound that an index is used for: the bound may be wrong by a
+ * step of the clock, since servers compare it by what the clock shows.
+ * @param {string} name @param {'='|'<'|'>'} operator @param {string|number} moment
+ */
+export function momentSql(name, operator, moment) {
+  const seconds = Math.floor(Number(moment));
+  const from = seconds - CLOCK_STEP;
+  const to = seconds + CLOCK_STEP;
+  return [
+    ...(operator !== '<' && from > 0 ? [`${name} >= FROM_UNIXTIME(${from})`] : []),
+    ...(operator !== '>' && to <= LAST_SECOND ? [`${name} <= FROM_UNIXTIME(${to})`] : []),
+    `UNIX_TIMESTAMP(${name}) ${operator} ${moment}`,
+  ].join(' AND ');
+}
+
+/**
+ * How a column of the type takes part in a cursor: by its value, by its number, by its seconds since 1970, or not at all.
  * @param {string} type
- * @returns {'value'|'number'|'offset'}
+ * @returns {'value'|'number'|'moment'|'offset'}
  */
 export function wayOf(type) {
+  if (isTimestamp(type)) return 'moment';
   const kind = classOf(type);
   if (kind === 'choice' || kind === 'year') return 'number';
   if (kind === 'number' || kind === 'date' || /^(uuid|inet[46])$/i.test(type)) return 'value';

@@ -3,6 +3,7 @@
  * @module
  */
 
+import { momentsOf } from '../data/values.js';
 import { openText } from './words.js';
 
 /** Changes that the server takes at once. */
@@ -12,7 +13,7 @@ const MOST = 5000;
  * @typedef {import('./changes.js').Changes} Changes
  * @typedef {object} Job
  * @property {Changes} changes
- * @property {{db: string, table: string, timeZone: string}} of
+ * @property {{db: string, table: string, timeZone?: string}} of
  * @property {(id: string) => string} nameOf a row in words
  * @property {typeof import('./review.js').showReview} showReview
  * @property {typeof import('./review.js').showConflict} showConflict
@@ -64,8 +65,8 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
       const query = crypto.randomUUID?.() ?? `edit-${Date.now()}-${Math.random()}`;
       on.applying(query);
       written = true;
-      const { rows } = await api.edit({ ...body, query_id: query });
-      return { applied: ids.length, ids, rows: rowsOf(rows, changes.columns) };
+      const { rows, moments } = await api.edit({ ...body, query_id: query });
+      return { applied: ids.length, ids, rows: rowsOf(rows, moments, changes.columns) };
     } catch (error) {
       on.refused();
       if (!await settled(error, ids, written)) return null;
@@ -74,13 +75,13 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
 
   /** Whether to go on after a refusal: the review is shown again then. */
   async function settled(error, ids, written) {
-    const { kind, change = -1, row = null } = /** @type {any} */ (error.body?.error ?? {});
+    const { kind, change = -1, row = null, moments = {} } = /** @type {any} */ (error.body?.error ?? {});
     const id = ids[change] ?? null;
     const done = Number(error.body?.applied ?? 0);
     const outcome = done > 0 ? { applied: done, ids: ids.slice(0, done), rows: null } : null;
     const known = id === null ? undefined : changes.get(id);
     if (kind !== 'changed' || !known?.base || outcome) throw new Refusal(written && isLost(error) ? lostText(error.message) : kind === 'locked' ? lockedText(error.message, transactions?.() ?? []) : error.message, id, outcome);
-    const now = row && asRow(row, changes.columns);
+    const now = row && asRow(row, moments, changes.columns);
     const choice = await showConflict({ change: known, columns: changes.columns, now, name: nameOf(known.id) });
     if (!choice) throw new Refusal(error.message, id, null);
     if (choice === 'theirs') changes.drop([known.id]);
@@ -99,12 +100,14 @@ const lostText = (message) => `${message}. Whether the changes were made is not 
 const lockedText = (message, open) => (open.length ? `${message}. ${openText(open)}` : message);
 
 /** The rows as arrays; null where one is not whole. */
-function rowsOf(rows, columns) {
+function rowsOf(rows, moments, columns) {
   const whole = rows.every((row) => row === null || columns.every((name) => Object.hasOwn(row, name)));
-  return whole ? rows.map((row) => row && columns.map((name) => row[name] ?? null)) : null;
+  return whole ? rows.map((row, i) => row && asRow(row, moments?.[i] ?? {}, columns)) : null;
 }
 
 /** A row as it is now; what was left out for its size is undefined. */
-function asRow(row, columns) {
-  return columns.map((name) => (Object.hasOwn(row, name) ? row[name] : undefined));
+function asRow(row, moments, columns) {
+  const values = columns.map((name) => (Object.hasOwn(row, name) ? row[name] : undefined));
+  momentsOf.set(values, moments);
+  return values;
 }

@@ -4,6 +4,7 @@
  */
 
 import { toHex } from '../core/binary.js';
+import { momentsOf } from '../data/values.js';
 
 /** Stands for a column's default in a row that is changed; `text`: what a cell shows of it. */
 export class Default {
@@ -109,7 +110,7 @@ export class Changes {
   idOf(row) {
     let id = this.#ids.get(row);
     if (id === undefined) {
-      id = JSON.stringify(this.key.map((name) => row[this.columns.indexOf(name)]));
+      id = JSON.stringify(this.key.map((name) => momentsOf.get(row)?.[name] ?? row[this.columns.indexOf(name)]));
       this.#ids.set(row, id);
     }
     return id;
@@ -258,7 +259,9 @@ export class Changes {
     if (!base) return { op, new: Object.fromEntries(set) };
     const old = Object.fromEntries(this.columns.map((name, i) => [name, base[i]]).filter(([, value]) => isCompared(value)));
     const key = Object.fromEntries(this.key.map((name) => [name, base[this.columns.indexOf(name)]]));
-    return op === 'delete' ? { op, key, old } : { op, key, old, new: Object.fromEntries(set) };
+    const moments = momentsOf.get(base);
+    const of = { op, key, old, ...(moments && { moments }) };
+    return op === 'delete' ? of : { ...of, new: Object.fromEntries(set) };
   }
 
   /** Whether a value of a row that is to be written is too large to be compared. */
@@ -323,6 +326,8 @@ export class Changes {
   adopt(old) {
     for (const { op, base, set } of old.list) {
       const row = base && this.columns.map((name) => base[old.columns.indexOf(name)] ?? null);
+      const moments = base && momentsOf.get(base);
+      if (row && moments) momentsOf.set(row, moments);
       const kept = new Map([...set].filter(([name]) => this.columns.includes(name)));
       if (!row) this.add([kept]);
       else if (op === 'delete' || kept.size) this.#put([[this.idOf(row), this.#made(this.idOf(row), op, row, kept)]]);

@@ -6,6 +6,7 @@
 import { copyText, h, iconButton } from '../../common/dom.js';
 import { openDialog } from '../../common/dialog.js';
 import { tokens } from '../core/lexer.js';
+import { momentsOf } from '../data/values.js';
 import { openText } from './words.js';
 
 /** Statements that are drawn, and characters of one that are coloured. */
@@ -76,11 +77,12 @@ export function showConflict({ change, columns, now, name }) {
   const { op, base, set } = change;
   const was = (i) => base?.[i] ?? null;
   const told = columns.flatMap((column, i) => {
-    const changed = now !== null && (now[i] === undefined || String(now[i]) !== String(was(i)));
+    const isMoved = now !== null && base !== null && String(momentsOf.get(now)?.[column]) !== String(momentsOf.get(base)?.[column]);
+    const changed = now !== null && (isMoved || now[i] === undefined || String(now[i]) !== String(was(i)));
     if (!changed && !set.has(column)) return [];
     const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : now === null ? textOf(was(i)) : 'not changed by you';
-    return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: textOf(was(i)) }), h('td', { class: op === 'update' && now !== null && !set.has(column) ? 'dim' : null, text: mine }),
-      h('td', { text: now === null ? '–' : now[i] === undefined ? '(too large to be shown)' : textOf(now[i]) }, changed && now[i] !== undefined && h('b', { class: 'warn', text: ' changed' })))];
+    return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: timeText(base, column, textOf(was(i)), isMoved) }), h('td', { class: op === 'update' && now !== null && !set.has(column) ? 'dim' : null, text: mine }),
+      h('td', { text: now === null ? '–' : now[i] === undefined ? '(too large to be shown)' : timeText(now, column, textOf(now[i]), isMoved) }, changed && now[i] !== undefined && h('b', { class: 'warn', text: ' changed' })))];
   });
   const head = h('tr', {}, ['Column', 'As you saw it', 'Yours', 'Now'].map((text) => h('th', { scope: 'col', text })));
   const gone = now === null;
@@ -99,6 +101,12 @@ export function showConflict({ change, columns, now, name }) {
       ...(gone && op === 'delete' ? [] : [keep]),
     ],
   });
+}
+
+/** A time with its UTC if it `isMoved`: both may look alike. @param {any[]|null} row */
+function timeText(row, column, text, isMoved) {
+  const moment = isMoved && row && momentsOf.get(row)?.[column];
+  return moment ? `${text} (UTC ${new Date(Number(moment) * 1000).toISOString().slice(0, 19).replace('T', ' ')})` : text;
 }
 
 /** What keeping one's own change writes. @param {import('./changes.js').Change} change @param {boolean} gone */

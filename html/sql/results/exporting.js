@@ -161,7 +161,7 @@ class ExportForm {
     const format = this.format.value;
     const { leaveOut, nested } = await this.#details();
     return {
-      sql: result.sql, db: result.db || this.#run.db, session: this.#run.session, time_zone: result.timeZone, format, name: this.#called,
+      sql: result.sql, db: result.db || this.#run.db, session: this.#run.session, time_zone: format === 'insert' ? result.insertZone : result.timeZone, format, name: this.#called,
       header: this.header.checked, bom: this.bom.checked, null: this.nullText.value,
       ...(format === 'insert' && { table: this.table.value || undefined, leave_out: leaveOut }), ...(format.startsWith('json') && { nested }),
     };

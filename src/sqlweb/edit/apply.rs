@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use rows::Kind;
 use serde_json::{Value, json};
 
 use super::change::{Change, Op};
@@ -213,11 +214,11 @@ impl Editor<'_> {
         }
         let answer = self.write_one(table, max_packet, planned)?;
         let row = match planned.after(table, answer.done.last_insert_id) {
-            _ if planned.op == Op::Delete => b"null".to_vec(),
-            Some(reading) if written.has_room() => self
-                .read(table, &reading)?
-                .unwrap_or_else(|| b"{}".to_vec()),
-            _ => b"{}".to_vec(),
+            _ if planned.op == Op::Delete => (b"null".to_vec(), b"null".to_vec()),
+            Some(reading) if written.has_room() => {
+                self.read(table, &reading)?.unwrap_or_else(unknown_row)
+            }
+            _ => unknown_row(),
         };
         written.push(&row);
         Ok(())
@@ -257,8 +258,8 @@ impl Editor<'_> {
         }
         let keys = planned.keys();
         let mut columns = Vec::new();
-        for (i, ((at, shown), (kind, cell))) in planned.shown.iter().zip(answer.cells()).enumerate()
-        {
+        let compared = planned.shown.iter().chain(&planned.moments);
+        for (i, ((at, shown), (kind, cell))) in compared.zip(answer.cells()).enumerate() {
             let is_float = table.column(*at).form == Form::Rounded;
             if is_same(kind, cell, shown) || (is_float && is_same_float(cell, shown)) {
                 continue;
@@ -267,39 +268,34 @@ impl Editor<'_> {
             if i < keys {
                 return Err(Trouble::Changed(None, Vec::new()).into());
             }
-            columns.push(table.column(*at).name.clone());
+            let name = &table.column(*at).name;
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
         }
         if columns.is_empty() {
             return Ok(());
         }
         let row = self.read(table, &planned.before(table))?;
-        let row = row.and_then(|row| serde_json::from_slice(&row).ok());
+        let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_default();
+        // Who sent none is told none.
+        let row = row.map(|(row, moments)| match planned.moments.as_slice() {
+            [] => (parsed(&row), Value::Null),
+            _ => (parsed(&row), parsed(&moments)),
+        });
         Err(Trouble::Changed(row, columns).into())
     }
 
-    /// The row as JSON; none where it is not there.
-    fn read(&mut self, table: &Table, reading: &Reading) -> Result<Option<Vec<u8>>, Failure> {
+    /// The row as JSON, and the seconds since 1970 of its TIMESTAMP columns; none where it is not there.
+    fn read(&mut self, table: &Table, reading: &Reading) -> Result<Option<RowJson>, Failure> {
         let answer = self.send(&reading.sql, true)?;
         if answer.count != 1 {
             return Ok(None);
         }
-        let mut row = vec![b'{'];
-        for (at, (kind, cell)) in reading.columns.iter().zip(answer.cells()) {
-            if cell.is_some_and(|cell| cell.len() > MAX_CELL) {
-                continue;
-            }
-            if row.len() > 1 {
-                row.push(b',');
-            }
-            let column = table.column(*at);
-            let is_float = column.form == Form::Rounded;
-            let float = is_float.then(|| shortest_float(cell)).flatten();
-            row.extend_from_slice(json!(column.name).to_string().as_bytes());
-            row.push(b':');
-            rows::push_json(&mut row, kind, float.as_deref().or(cell));
-        }
-        row.push(b'}');
-        Ok(Some(row))
+        let mut cells = answer.cells();
+        let row = object(table, &reading.columns, cells.by_ref());
+        let moments = object(table, &reading.moments, cells);
+        Ok(Some((row, moments)))
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
@@ -396,12 +392,47 @@ fn too_large(bytes: usize, most: usize) -> String {
     )
 }
 
+/// A row as JSON, and the seconds since 1970 of its TIMESTAMP columns.
+type RowJson = (Vec<u8>, Vec<u8>);
+
+/// Stands for a row that was written and could not be read again.
+fn unknown_row() -> RowJson {
+    (b"{}".to_vec(), b"{}".to_vec())
+}
+
+/// Cells by the names of their columns as JSON, without those that are too long.
+fn object<'a>(
+    table: &Table,
+    columns: &[usize],
+    cells: impl Iterator<Item = (Kind, Option<&'a [u8]>)>,
+) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    for (at, (kind, cell)) in columns.iter().zip(cells) {
+        if cell.is_some_and(|cell| cell.len() > MAX_CELL) {
+            continue;
+        }
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        let column = table.column(*at);
+        let is_float = column.form == Form::Rounded;
+        let float = is_float.then(|| shortest_float(cell)).flatten();
+        out.extend_from_slice(json!(column.name).to_string().as_bytes());
+        out.push(b':');
+        rows::push_json(&mut out, kind, float.as_deref().or(cell));
+    }
+    out.push(b'}');
+    out
+}
+
 /// What has been written so far.
 #[derive(Default)]
 struct Written {
     changes: usize,
     /// The rows as JSON, with commas between.
     rows: Vec<u8>,
+    /// Of each the seconds since 1970 of its TIMESTAMP columns.
+    moments: Vec<u8>,
 }
 
 impl Written {
@@ -409,11 +440,13 @@ impl Written {
         self.rows.len() < MAX_ROWS
     }
 
-    fn push(&mut self, row: &[u8]) {
-        if !self.rows.is_empty() {
-            self.rows.push(b',');
+    fn push(&mut self, (row, moments): &RowJson) {
+        for (list, one) in [(&mut self.rows, row), (&mut self.moments, moments)] {
+            if !list.is_empty() {
+                list.push(b',');
+            }
+            list.extend_from_slice(one);
         }
-        self.rows.extend_from_slice(row);
     }
 
     /// The whole answer, with the other members of `tail`.
@@ -422,6 +455,8 @@ impl Written {
         let members = tail.strip_suffix('}').expect("it was made as an object");
         let mut body = format!("{{\"code\":200,\"data\":{members},\"rows\":[").into_bytes();
         body.extend_from_slice(&self.rows);
+        body.extend_from_slice(b"],\"moments\":[");
+        body.extend_from_slice(&self.moments);
         body.extend_from_slice(b"]}}");
         body
     }

@@ -19,6 +19,8 @@ pub(crate) struct Change {
     pub(super) key: Map<String, Value>,
     /// What was shown of it.
     pub(super) old: Map<String, Value>,
+    /// Seconds since 1970 of its TIMESTAMP columns, which tell apart what a clock shows alike.
+    pub(super) moments: Map<String, Value>,
     /// What is to be written.
     pub(super) new: Map<String, Value>,
 }
@@ -64,6 +66,7 @@ fn change(item: Value) -> Result<Change, String> {
         op,
         key: part("key", op != Op::Insert)?,
         old: part("old", op != Op::Insert)?,
+        moments: part("moments", op != Op::Insert)?,
         new: part("new", op != Op::Delete)?,
     };
     match members.keys().next() {

@@ -19,7 +19,7 @@ pub(super) enum Trouble {
     /// The request cannot be done, with its status.
     Request(u16, String),
     /// The row is another one than was shown: as it is now, or gone, and the columns that differ.
-    Changed(Option<Value>, Vec<String>),
+    Changed(Option<(Value, Value)>, Vec<String>),
     /// The database refused, or cannot be reached.
     Db(DbError),
     /// The connection was lost when what was written was to become final.
@@ -91,7 +91,11 @@ impl Failure {
             members.insert("change".into(), json!(change));
         }
         if let Trouble::Changed(row, columns) = &*self.trouble {
-            members.insert("row".into(), json!(row));
+            let (row, moments) = row.clone().unwrap_or_default();
+            members.insert("row".into(), row);
+            if !moments.is_null() {
+                members.insert("moments".into(), moments);
+            }
             members.insert("columns".into(), json!(columns));
         }
         told.with("error", error).with("applied", self.applied)

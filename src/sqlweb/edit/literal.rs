@@ -18,6 +18,8 @@ pub(super) enum Literal {
     /// Digits.
     Number(String),
     Text(String),
+    /// A TIMESTAMP as it is shown, and the seconds since 1970 that it is.
+    Moment(String, String),
     /// Hexadecimal digits, two a byte.
     Hex(String),
     Bytes(Vec<u8>),
@@ -40,7 +42,9 @@ pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal,
     match value {
         Value::Null => Ok(Literal::Null),
         Value::String(text) => text_literal(column, text),
-        Value::Number(number) if column.form == Form::Text => Ok(Literal::Text(number.to_string())),
+        Value::Number(number) if matches!(column.form, Form::Text | Form::Timestamp) => {
+            Ok(Literal::Text(number.to_string()))
+        }
         Value::Number(_) if column.is_binary() => Err(not_hex(column)),
         Value::Number(number) => Ok(Literal::Number(number.to_string())),
         Value::Object(members) => {
@@ -95,7 +99,9 @@ fn text_literal(column: &TableColumn, text: &str) -> Result<Literal, String> {
             Ok(name.map_or_else(|| Literal::Hex(digits.to_owned()), Literal::Text))
         }
         // The server says what is wrong with a number that is none.
-        Form::Number | Form::Rounded | Form::Text => Ok(Literal::Text(text.to_owned())),
+        Form::Number | Form::Rounded | Form::Timestamp | Form::Text => {
+            Ok(Literal::Text(text.to_owned()))
+        }
     }
 }
 
@@ -118,7 +124,7 @@ fn file(column: &TableColumn, text: &str) -> Result<Literal, String> {
         .map_err(|error| told(column, &format!("has base64 that cannot be read: {error}")))?;
     match column.form {
         Form::Binary => Ok(Literal::Bytes(bytes)),
-        Form::Text => {
+        Form::Text | Form::Timestamp => {
             let text = String::from_utf8(bytes);
             let not_text = |_| told(column, "holds text, and the file is not UTF-8");
             text.map(Literal::Text).map_err(not_text)
@@ -157,7 +163,7 @@ impl Literal {
                 push_text(out, &beginning(text));
                 push_size(out, text.len());
             }
-            Self::Text(text) => push_text(out, text),
+            Self::Text(text) | Self::Moment(text, _) => push_text(out, text),
             Self::Hex(digits) if is_shown && digits.len() > 2 * SHOWN => {
                 let (beginning, _) = digits.split_at(BEGINNING);
                 push_hex_literal(out, |out| out.push_str(beginning));

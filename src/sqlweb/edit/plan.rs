@@ -20,20 +20,27 @@ pub(super) struct Planned {
     key: Vec<(usize, Literal)>,
     /// What was shown of the row, its key included.
     pub(super) shown: Vec<(usize, Value)>,
+    /// Seconds since 1970 of its TIMESTAMP columns.
+    pub(super) moments: Vec<(usize, Value)>,
     new: Vec<(usize, Literal)>,
 }
 
-/// The columns that a text selects, and the text.
+/// The columns that a text selects, then those of which it selects the seconds since 1970, and the text.
 pub(super) struct Reading {
     pub(super) columns: Vec<usize>,
+    pub(super) moments: Vec<usize>,
     pub(super) sql: String,
 }
 
 /// What `change` does to `table`; else what is wrong with it.
 pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
-    let key = literals(table, &change.key)?;
+    let mut key = literals(table, &change.key)?;
     if change.op != Op::Insert {
         check_key(table, &key)?;
+    }
+    let moments = moments(table, change.moments)?;
+    for (at, literal) in &mut key {
+        place_in_time(literal, *at, &moments);
     }
     let new = literals(table, &change.new)?;
     if let Some((at, _)) = new.iter().find(|(at, _)| table.column(*at).is_generated) {
@@ -53,8 +60,46 @@ pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
         op: change.op,
         key,
         shown,
+        moments,
         new,
     })
+}
+
+fn moments(table: &Table, members: Map<String, Value>) -> Result<Vec<(usize, Value)>, String> {
+    let one = |(name, value): (String, Value)| {
+        let at = place(table, &name)?;
+        let is_known = value.is_null() || seconds(&value).is_some();
+        match table.column(at).form {
+            Form::Timestamp if is_known => Ok((at, value)),
+            _ => Err(format!(
+                "'moments' has no seconds of a TIMESTAMP in '{name}'"
+            )),
+        }
+    };
+    members.into_iter().map(one).collect()
+}
+
+/// Digits, and more of them behind a point.
+fn seconds(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return None,
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, "0"));
+    let is_digits = |part: &str, most| {
+        (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    };
+    (is_digits(whole, 12) && is_digits(fraction, 6)).then_some(text)
+}
+
+/// Makes the key's text the moment that it stands for, if that is known.
+fn place_in_time(literal: &mut Literal, at: usize, moments: &[(usize, Value)]) {
+    let known = moments.iter().find(|(other, _)| *other == at);
+    let seconds = known.and_then(|(_, value)| seconds(value));
+    if let (Literal::Text(text), Some(seconds)) = (&*literal, seconds) {
+        *literal = Literal::Moment(text.clone(), seconds);
+    }
 }
 
 fn place(table: &Table, name: &str) -> Result<usize, String> {
@@ -134,7 +179,7 @@ impl Planned {
         // Of a row that is deleted nothing is written.
         push_assignments(&mut sql, table, &self.new, ", ", is_shown);
         sql.push_str(" WHERE ");
-        push_assignments(&mut sql, table, &self.key, " AND ", is_shown);
+        push_conditions(&mut sql, table, &self.key, is_shown);
         sql
     }
 
@@ -162,7 +207,8 @@ impl Planned {
                 _ => name,
             }
         };
-        let cells: Vec<String> = self.shown.iter().map(cell).collect();
+        let moments = self.moments.iter().map(|(at, _)| moment(table, *at));
+        let cells: Vec<String> = self.shown.iter().map(cell).chain(moments).collect();
         locking(table, &cells, &self.key)
     }
 
@@ -237,10 +283,14 @@ impl Planned {
                 name
             }
         };
-        let cells: Vec<String> = columns.iter().map(cell).collect();
+        let is_timestamp = |at: &usize| table.column(*at).form == Form::Timestamp;
+        let moments: Vec<usize> = columns.iter().copied().filter(is_timestamp).collect();
+        let seconds = moments.iter().map(|at| moment(table, *at));
+        let cells: Vec<String> = columns.iter().map(cell).chain(seconds).collect();
         Reading {
             sql: locking(table, &cells, key),
             columns,
+            moments,
         }
     }
 
@@ -290,10 +340,50 @@ fn push_assignments(
     }
 }
 
+/// Seconds since 1970.
+fn moment(table: &Table, at: usize) -> String {
+    format!("UNIX_TIMESTAMP({})", column_name(table, at))
+}
+
+fn push_conditions(out: &mut String, table: &Table, key: &[(usize, Literal)], is_shown: bool) {
+    for (i, pair) in key.iter().enumerate() {
+        out.push_str(if i > 0 { " AND " } else { "" });
+        match pair {
+            (at, Literal::Moment(_, seconds)) => push_moment(out, table, *at, seconds),
+            _ => push_assignments(out, table, std::slice::from_ref(pair), "", is_shown),
+        }
+    }
+}
+
+/// Largest step back of a clock since 1970, and an hour more, in seconds.
+const CLOCK_STEP: u64 = 4 * 3600;
+
+/// Last second that every server converts.
+const LAST_SECOND: u64 = (1 << 31) - 1;
+
+/// The TIMESTAMP of these seconds, with bounds that an index is used for: they may be wrong by a step of the clock, since
+/// servers compare it by what the clock shows.
+fn push_moment(out: &mut String, table: &Table, at: usize, digits: &str) {
+    let name = column_name(table, at);
+    let seconds = digits
+        .split('.')
+        .next()
+        .and_then(|whole| whole.parse().ok());
+    let seconds: u64 = seconds.unwrap_or_default();
+    if let Some(from @ 1..) = seconds.checked_sub(CLOCK_STEP) {
+        out.push_str(&format!("{name} >= FROM_UNIXTIME({from}) AND "));
+    }
+    let to = seconds + CLOCK_STEP;
+    if to <= LAST_SECOND {
+        out.push_str(&format!("{name} <= FROM_UNIXTIME({to}) AND "));
+    }
+    out.push_str(&format!("UNIX_TIMESTAMP({name}) = {digits}"));
+}
+
 /// A locking read sees what is there now, whatever else the transaction has seen.
 fn locking(table: &Table, cells: &[String], key: &[(usize, Literal)]) -> String {
     let mut sql = format!("SELECT {} FROM {} WHERE ", cells.join(", "), table.name);
-    push_assignments(&mut sql, table, key, " AND ", false);
+    push_conditions(&mut sql, table, key, false);
     sql.push_str(" FOR UPDATE");
     sql
 }

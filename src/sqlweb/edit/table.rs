@@ -19,6 +19,8 @@ pub(super) enum Form {
     Binary,
     /// `0x…` that stands for a member's name (ENUM and SET of binary characters).
     BinaryName,
+    /// In quotes; the server shows it by its clock, which shows one hour of autumn twice (TIMESTAMP).
+    Timestamp,
     /// Anything else, in quotes.
     Text,
 }
@@ -171,6 +173,7 @@ fn form(word: &str) -> Form {
         }
         "float" => Form::Rounded,
         "bit" => Form::Bits,
+        "timestamp" => Form::Timestamp,
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector"
         | "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
         | "multipolygon" | "geometrycollection" | "geomcollection" => Form::Binary,

@@ -261,3 +261,26 @@ fn a_statement_whose_password_was_left_out_does_not_run() {
     let made = "SELECT COUNT(*) FROM mysql.user WHERE User = 'left_out'";
     assert_eq!(Database::shared().value(made), "0");
 }
+
+#[test]
+fn an_ordinary_text_about_a_password_is_kept_and_written_as_it_is() {
+    const TEXT: &str =
+        "ticket 77: customer says password \"hunter2\" fails at https://bob:pw1@host";
+    let client = Client::open(
+        "editor_kept",
+        "CREATE TABLE t (a VARCHAR(200), password VARCHAR(20))",
+    );
+    let page = &client.page;
+    let sql = format!("INSERT INTO editor_kept.t (a, password) VALUES ('{TEXT}', 'x')");
+    client.write(&sql);
+    page.reload();
+    client.wait_until_ready();
+    page.wait_for("eyes.first('textarea.editor-area').value !== ''");
+    assert_eq!(page.eval("eyes.first('textarea.editor-area').value"), sql);
+    page.press("Ctrl+Enter");
+    page.wait_for("/^Done/.test(document.querySelector('#progress-text').textContent)");
+    assert_eq!(
+        Database::shared().value("SELECT a FROM editor_kept.t"),
+        TEXT
+    );
+}

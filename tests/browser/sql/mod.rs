@@ -36,3 +36,4 @@ mod transfer;
 mod typing;
 mod viewing;
 mod writing;
+mod zones;

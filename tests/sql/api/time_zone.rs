@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::post;
-use support::database::Database;
+use support::database::{Database, Options};
 use support::postern::Postern;
 
 const ASK: &str = "SELECT @@session.time_zone AS zone, FROM_UNIXTIME(86400) AS epoch";
@@ -62,4 +62,69 @@ fn a_statement_runs_with_the_offset_it_asks_for_and_the_session_keeps_its_own() 
 #[test]
 fn a_read_only_statement_runs_with_the_offset_it_asks_for() {
     test_mode(&["--readonly"]);
+}
+
+fn edit(postern: &Postern, change: Value) -> (u16, Value) {
+    let body = json!({"db": "zones", "table": "t", "changes": [change]});
+    post(&mut postern.client(), "/api/edit", body)
+}
+
+/// What is stored of the rows that look alike in Berlin.
+fn pair(db: &Database) -> Vec<String> {
+    db.column("SELECT CONCAT_WS(' ', UNIX_TIMESTAMP(at), note, UNIX_TIMESTAMP(seen)) FROM zones.t WHERE n >= 12 ORDER BY n")
+}
+
+#[test]
+fn rows_of_the_hour_that_a_clock_shows_twice_are_told_apart_by_their_seconds() {
+    const SHOWN: &str = "2026-10-25 02:30:00";
+    const SECONDS: [u32; 2] = [1_792_888_200, 1_792_891_800];
+    let db = Database::start(Options::default());
+    db.load_zones();
+    db.make_moments("zones");
+    db.exec("SET GLOBAL time_zone = 'Europe/Berlin'");
+    let postern = Postern::on(&db, &[]);
+    let change = |seconds: u32, seen: u32, note: &str| {
+        json!({"op": "update", "key": {"at": SHOWN}, "old": {"at": SHOWN, "seen": format!("{SHOWN}.000")},
+            "moments": {"at": seconds, "seen": format!("{seen}.000")}, "new": {"note": note}})
+    };
+    for (n, seconds) in SECONDS.into_iter().enumerate() {
+        let (status, answer) = edit(&postern, change(seconds, seconds, &format!("of {n}")));
+        assert_eq!(status, 200, "{answer}");
+        let data = &answer["data"];
+        assert_eq!(data["rows"][0]["at"], SHOWN, "{answer}");
+        assert_eq!(
+            data["moments"],
+            json!([{"at": seconds, "seen": format!("{seconds}.000")}])
+        );
+    }
+    let stored = SECONDS.map(|s| format!("{s} of {} {s}.000", u8::from(s == SECONDS[1])));
+    assert_eq!(pair(&db), stored);
+    // Somebody moved it by the hour: the clock shows the same.
+    db.exec(
+        "SET time_zone = '+00:00'; UPDATE zones.t SET seen = '2026-10-25 00:30:00' WHERE n = 13",
+    );
+    let (status, answer) = edit(&postern, change(SECONDS[1], SECONDS[1], "mine"));
+    assert_eq!(status, 409, "{answer}");
+    let error = &answer["error"];
+    assert_eq!(error["columns"], json!(["seen"]), "{answer}");
+    assert_eq!(error["row"]["seen"], format!("{SHOWN}.000"), "{answer}");
+    assert_eq!(error["moments"]["seen"], format!("{}.000", SECONDS[0]));
+    // A row that is gone is not taken for the one that looks like it.
+    let gone = json!({"op": "delete", "key": {"at": SHOWN}, "moments": {"at": SECONDS[1]}});
+    assert_eq!(edit(&postern, gone.clone()).0, 200);
+    let (status, answer) = edit(&postern, gone);
+    assert_eq!(status, 409, "{answer}");
+    assert_eq!(pair(&db), stored[..1]);
+    for wrong in [
+        json!({"note": 1}),
+        json!({"at": "1 OR 1"}),
+        json!({"at": "1.1.1"}),
+        json!({"at": -1}),
+        json!({"at": ""}),
+    ] {
+        let change = json!({"op": "delete", "key": {"at": SHOWN}, "moments": wrong});
+        let (status, answer) = edit(&postern, change);
+        assert_eq!(status, 400, "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains("'moments'"));
+    }
 }

@@ -2,8 +2,10 @@
 
 mod server;
 mod template;
+mod zones;
 
 pub use server::{Kind, Server};
+pub use zones::{MOMENTS, ZONES};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

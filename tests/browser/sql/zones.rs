@@ -1,0 +1,76 @@
+//! Times as the server's own zone shows them, row by row, also where its clock shows an hour twice.
+
+use serde_json::json;
+
+use super::client::Client;
+use super::edit::{apply, open_data, review, type_into};
+use support::database::{MOMENTS, Options, ZONES};
+use support::{Browser, Database, Postern};
+
+/// Moments of the table in UTC, with their notes.
+fn stored(db: &Database) -> Vec<String> {
+    db.column(
+        "SELECT CONCAT_WS(' ', TIMESTAMPADD(SECOND, UNIX_TIMESTAMP(at), '1970-01-01'), n, note, UNIX_TIMESTAMP(seen)) FROM zones.t ORDER BY n",
+    )
+}
+
+#[test]
+fn times_are_those_of_the_servers_zone_and_what_is_typed_is_stored() {
+    let db = Database::start(Options::default());
+    db.load_zones();
+    for zone in ZONES {
+        db.make_moments("zones");
+        db.exec(&format!("SET GLOBAL time_zone = '{zone}'"));
+        let postern = Postern::on(&db, &[]);
+        let client = Client::of(Browser::shared(), postern, "zones", "#db=zones");
+        client.show_tables();
+        open_data(&client, "t");
+        let texts = db.column("SELECT at FROM zones.t ORDER BY at");
+        assert_eq!(client.column(0), texts, "{zone}");
+        assert_eq!(
+            client.column(3),
+            db.column("SELECT seen FROM zones.t ORDER BY n"),
+            "{zone}"
+        );
+        // Notes of two rows that look alike in their zone, and a time that is typed.
+        for row in [1, 8, 13] {
+            type_into(&client, row, 2, "second", "Enter");
+        }
+        type_into(&client, 4, 3, "2026-07-01 12:00:00.000", "Enter");
+        review(&client);
+        apply(&client);
+        let typed = db.value("SELECT UNIX_TIMESTAMP('2026-07-01 12:00:00.000')");
+        assert_eq!(
+            db.value("SELECT seen FROM zones.t WHERE n = 4"),
+            "2026-07-01 12:00:00.000"
+        );
+        let expected: Vec<String> = MOMENTS
+            .iter()
+            .enumerate()
+            .map(|(n, at)| {
+                let note = if [1, 8, 13].contains(&n) {
+                    "second"
+                } else {
+                    "x"
+                };
+                format!("{at} {n} {note}")
+            })
+            .collect();
+        for (n, row) in stored(&db).iter().enumerate() {
+            assert!(
+                row.starts_with(&expected[n]),
+                "{zone}: {row}, not {}",
+                expected[n]
+            );
+        }
+        assert!(stored(&db)[4].ends_with(&typed), "{zone}");
+        assert_eq!(client.column(0), texts, "{zone}: read again");
+        let sent = client.page.requests();
+        let edit = sent.iter().rfind(|r| r.url.ends_with("/api/edit")).unwrap();
+        assert!(
+            edit.body.contains(&json!("moments").to_string()),
+            "{}",
+            edit.body
+        );
+    }
+}
