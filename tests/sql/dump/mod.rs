@@ -196,7 +196,7 @@ pub(crate) fn everything(db: &Database, name: &str) -> Vec<String> {
 
 /// Fails at the first line that differs.
 #[track_caller]
-pub(crate) fn assert_same(before: &[String], after: &[String]) {
+fn assert_same(before: &[String], after: &[String]) {
     for (one, other) in before.iter().zip(after) {
         assert_eq!(one, other);
     }
