@@ -36,7 +36,9 @@ fn compare(
     let names_its_own = options.contains(&"--databases");
     let into = if names_its_own { "mysql" } else { name };
     let clear = || match names_its_own {
-        true => db.exec(&format!("DROP DATABASE `{name}`")),
+        true => db.exec(&format!(
+            "SET lock_wait_timeout = 60; DROP DATABASE IF EXISTS `{name}`"
+        )),
         false => empty(db, name),
     };
     clear();
@@ -111,7 +113,7 @@ fn a_dump_of_the_servers_own_program_is_restored_as_its_console_does() {
         let name = format!("foreign_{number}");
         schema::make(db, &name);
         compare(db, &postern, &name, &form, &mut wrong);
-        db.exec(&format!("DROP DATABASE `{name}`"));
+        db.exec(&format!("DROP DATABASE IF EXISTS `{name}`"));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

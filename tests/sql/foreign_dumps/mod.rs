@@ -10,7 +10,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use mysql::prelude::Queryable;
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::database::{Database, Kind, PASSWORD, Server, USER};
 use support::http::Conn;
 use support::postern::Postern;
@@ -49,7 +49,7 @@ fn tool(db: &Database, name: &str) -> Command {
 fn empty(db: &Database, name: &str) {
     let options = nasty::OPTIONS;
     db.exec(&format!(
-        "DROP DATABASE IF EXISTS `{name}`; CREATE DATABASE `{name}` {options}"
+        "SET lock_wait_timeout = 60; DROP DATABASE IF EXISTS `{name}`; CREATE DATABASE `{name}` {options}"
     ));
 }
 
@@ -102,9 +102,18 @@ fn send(postern: &Postern, query: &str, body: &[u8]) -> Vec<Value> {
     lines.collect()
 }
 
+/// Ends the session of the script: what failed may have left tables locked.
+fn close(postern: &Postern) {
+    let session = json!({"session": "restore"});
+    let answer = postern.client().post("/api/session/close", &session);
+    assert_eq!(answer.status(), 200);
+}
+
 /// Runs a file in one request, to its end.
 fn whole(postern: &Postern, db: &str, file: &[u8]) -> Vec<Value> {
-    send(postern, &format!("db={db}"), file)
+    let told = send(postern, &format!("db={db}"), file);
+    close(postern);
+    told
 }
 
 /// Runs a file piece by piece, as the page does; the lines of the answer are those of the file.
@@ -126,6 +135,7 @@ fn in_pieces(postern: &Postern, db: &str, file: &[u8], size: usize) -> Vec<Value
         all.append(&mut told);
         if !is_part || !end["message"].is_null() {
             all.push(end);
+            close(postern);
             return all;
         }
         let taken = usize::try_from(end["offset"].as_u64().unwrap()).unwrap();
