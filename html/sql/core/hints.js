@@ -29,3 +29,11 @@ export function noPlan(sql) {
   const word = /^\w+/.exec(statement)?.[0].toUpperCase();
   return word ? `${word} has no plan: servers explain SELECT, INSERT, REPLACE, UPDATE and DELETE.` : '';
 }
+
+/** What is said beside a server's error where it has met a command of the console. @param {{errno?: number, message?: string}|null} error */
+export function hintOf(error) {
+  if (error?.errno !== 1064) return '';
+  const near = /near '([^\n;]*)/.exec(error.message ?? '')?.[1].replace(/'(?: at line \d+)?$/, '') ?? '';
+  const hint = /^\\[Gg]/.test(near) ? consoleHint(near.slice(0, 2)) || consoleHint(`x${near.slice(0, 2)}`) : consoleHint(near);
+  return hint && ` ${hint}`;
+}

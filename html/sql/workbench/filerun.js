@@ -2,6 +2,7 @@
 import { readEnvelope } from '../../common/transport.js';
 import { formatBytes } from '../../common/figures.js';
 import { committedBy } from '../core/commits.js';
+import { hintOf } from '../core/hints.js';
 import { readOutcomes } from '../core/outcomes.js';
 import { changedSettings, settingsOf } from './scriptsettings.js';
 import { randomId } from './store.js';
@@ -31,7 +32,7 @@ export class FileRun {
   #queryId = '';
   #cancelled = false;
   #timer = 0;
-  #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0, unshown: 0 };
+  #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0, unshown: 0, notRun: 0, isLeft: false };
   /** The line in which the transaction was opened that is open now; 0 where none is. */
   #openedIn = 0;
 
@@ -86,7 +87,14 @@ export class FileRun {
     const { statements, failed, affected, line, unshown } = this.#now;
     const n = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
     const where = this.#now.bytes < this.#options.file.size ? `, up to line ${line.toLocaleString('en')}` : '';
-    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: a file's rows are counted only.` : ''}`;
+    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${this.#left(n)}${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: a file's rows are counted only.` : ''}`;
+  }
+
+  /** What was not run; of a file that is longer than what was sent, nobody has counted that. */
+  #left(n) {
+    const { notRun, isLeft } = this.#now;
+    if (!notRun && !isLeft) return '';
+    return ` ${isLeft ? `The rest of the file was not run${notRun ? `, at least ${n(notRun, 'statement')}` : ''}` : `${n(notRun, 'more statement')} ${notRun === 1 ? 'was' : 'were'} not run`}.`;
   }
 
   /** Sends the file; answers what stopped it, or nothing. */
@@ -98,6 +106,7 @@ export class FileRun {
       const piece = file.slice(at, at + size);
       const end = await this.#piece({ body: piece, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
       if (!end) return 'The connection was lost.';
+      Object.assign(this.#now, { notRun: end.not_run ?? 0, isLeft: part && (end.cancelled || (end.failed > 0 && stopOnError)) });
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
       if (end.failed && stopOnError) return '';
       if (!part || end.cancelled) return '';
@@ -143,7 +152,7 @@ export class FileRun {
   #failed(message, error, kind) {
     if (this.#cancelled && error?.errno === 1317) return;
     this.#now.failed += 1;
-    const text = `Line ${this.#now.line.toLocaleString('en')}: ${message}`;
+    const text = `Line ${this.#now.line.toLocaleString('en')}: ${message}${hintOf(error)}`;
     this.#options.results.addError(this, this.#now.failed - 1, { message: text, error, alone: false, sql: kind === 'OTHER' ? '' : `${kind} …` });
     this.#options.onError(text);
   }

@@ -5,6 +5,7 @@ import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { committedBy } from '../core/commits.js';
+import { hintOf } from '../core/hints.js';
 import { readOutcomes, togetherFrom } from '../core/outcomes.js';
 import { ResultSet } from '../core/resultset.js';
 import { readQuery } from '../core/stream.js';
@@ -244,7 +245,7 @@ export class Run {
   #fail(index, statement, message, error, ms, offset, code = 400) {
     this.#errno = error?.errno ?? 0;
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
-    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text, offset)?.start });
+    this.#options.results.addError(this, index, { message: text + hintOf(error), error, sql: statement.sql, offset: errorSpan(statement.sql, text, offset)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
     if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text, offset, code === 0 || code >= CONNECTION_LOST);
     return false;

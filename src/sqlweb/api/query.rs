@@ -62,6 +62,7 @@ pub(super) fn job_of(
         db: fields.optional("db"),
         time_zone: fields.time_zone("time_zone"),
         is_of_file: false,
+        is_delimited: false,
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {
             visitor,

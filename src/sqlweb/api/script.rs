@@ -20,7 +20,7 @@ use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
 use crate::sqlweb::limits::{MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
-use crate::sqlweb::query::{Job, enter, execute_as};
+use crate::sqlweb::query::{Job, dialect_now, enter, execute_as};
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, TextRow};
 use crate::sqlweb::service::Service;
@@ -35,6 +35,10 @@ const MAX_DELIMITER: usize = 32;
 /// From this size on, in bytes, a statement is compared with what the server takes. Default 1 MiB, the least that a
 /// server's `max_allowed_packet` is in practice.
 const LARGE: usize = 1 << 20;
+
+/// The variable that says how quotes and backslashes are read, and the longest text that is searched for it, in bytes.
+const MODE: &[u8] = b"sql_mode";
+const LONGEST_SETTING: usize = 64 << 10;
 
 /// Where a script names its session: it is secret, and an address is not.
 const SESSION: &str = "postern-session";
@@ -151,6 +155,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         is_over: false,
         packet: None,
         since: Rc::new(Cell::new(Instant::now())),
+        has_met_mode: false,
     };
     entry.running.is_one_of_many(true);
     let ended = if service.is_shared() {
@@ -198,6 +203,8 @@ struct ScriptRun<'a> {
     packet: Option<usize>,
     /// When the one before the next statement ended.
     since: Since,
+    /// Whether a statement has named the `sql_mode`.
+    has_met_mode: bool,
 }
 
 impl ScriptRun<'_> {
@@ -206,6 +213,7 @@ impl ScriptRun<'_> {
         let dialect = self.service.info().dialect.clone();
         let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
         let mut trouble = None;
+        self.follow(&mut script, options);
         while !self.is_over
             && !self.entry.running.is_stopped()
             && (self.failed == 0 || options.goes_on)
@@ -213,6 +221,9 @@ impl ScriptRun<'_> {
             match script.next(options.is_part) {
                 Ok(Some(statement)) => {
                     self.one(statement)?;
+                    if self.may_have_changed_mode() {
+                        self.follow(&mut script, options);
+                    }
                     self.since.set(Instant::now());
                 }
                 Ok(None) => break,
@@ -223,9 +234,15 @@ impl ScriptRun<'_> {
             }
         }
         let (offset, line) = script.rest();
+        let delimiter = script.delimiter().to_owned();
+        let not_run = if trouble.is_none() {
+            self.left(&mut script, options)
+        } else {
+            0
+        };
         let mut end = json!({
             "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
-            "delimiter": script.delimiter(), "cancelled": self.entry.running.is_stopped(),
+            "delimiter": delimiter, "not_run": not_run, "cancelled": self.entry.running.is_stopped(),
         });
         if let (Some(error), Some(members)) = (trouble, end.as_object_mut()) {
             members.insert("code".into(), json!(status(&error)));
@@ -234,12 +251,54 @@ impl ScriptRun<'_> {
         self.tell(&end)
     }
 
+    /// Goes on to split as the session reads now.
+    fn follow<R: Read>(&self, script: &mut Script<R>, options: &ScriptOptions) {
+        if options.form == ScriptForm::Lines || self.service.options.readonly {
+            return;
+        }
+        // The next statement will say what is wrong.
+        if let Ok(dialect) = dialect_now(self.service, &self.job, self.entry) {
+            script.follow(dialect);
+        }
+    }
+
+    /// Whether the statement that was run last may have changed the session's `sql_mode`. What is prepared, in a variable
+    /// or not, has come with that word in it.
+    fn may_have_changed_mode(&mut self) -> bool {
+        let sql = self.job.sql.as_bytes();
+        let names = sql.len() <= LONGEST_SETTING
+            && (sql.windows(MODE.len())).any(|part| part.eq_ignore_ascii_case(MODE));
+        self.has_met_mode |= names;
+        names || self.has_met_mode && matches!(record_sql::kind(&self.job.sql), "EXECUTE" | "CALL")
+    }
+
+    /// Statements of the script behind the one that it stopped at. Where it was cancelled nobody asks.
+    fn left<R: Read>(&self, script: &mut Script<R>, options: &ScriptOptions) -> u64 {
+        let is_cancelled = self.entry.running.is_stopped();
+        let next = || script.next(options.is_part).ok().flatten();
+        let left = std::iter::from_fn(next).take_while(|_| !is_cancelled);
+        left.map(|_| 1).sum()
+    }
+
+    /// What a line says that is a command to this program.
+    fn said(&mut self, statement: &ScriptStatement, says: &str) -> io::Result<()> {
+        let told = json!({
+            "statement": self.number, "offset": statement.offset, "line": statement.line, "kind": "OTHER", "code": 200,
+            "duration": duration(Instant::now()), "warnings": [{"level": "Warning", "code": null, "message": says}],
+        });
+        self.tell(&told)
+    }
+
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
         self.number += 1;
+        if let Some(says) = statement.says {
+            return self.said(&statement, says);
+        }
+        self.job.is_delimited = statement.is_delimited;
         let began = Instant::now();
         let mut sink = Counted::default();
-        self.job.sql = statement.sql;
-        let outcome = self.fits().and_then(|()| {
+        let is_text = self.read(statement.sql);
+        let outcome = is_text.and_then(|()| self.fits()).and_then(|()| {
             execute_as(
                 self.service,
                 &self.job,
@@ -282,6 +341,19 @@ impl ScriptRun<'_> {
             }
         }
         self.tell(&told)
+    }
+
+    /// Takes what is to be sent.
+    fn read(&mut self, sql: Vec<u8>) -> Result<(), ApiError> {
+        let text = String::from_utf8(sql);
+        let is_text = text.is_ok();
+        self.job.sql = text.unwrap_or_default();
+        if is_text {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(
+            "the statement is not UTF-8 text and was not sent; convert the file first",
+        ))
     }
 
     /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use super::db_conn::DbConn;
-use super::driver::call_driver;
 use super::lease::Lease;
 use super::owner::Owner;
 use super::running::RunningStatement;
 use super::session_pool::{CheckoutError, SessionPool, SessionTurn};
-use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::limits::CONNECTIONS_OF_ONE;
 use crate::sync::{Permit, Permits};
@@ -111,9 +109,8 @@ impl SessionPool {
 
     /// A connection as new; where sessions hold nothing it was made so when it came back.
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
-        call_driver(|| conn.driver.reset())?;
+        conn.reset()?;
         conn.has_state = false;
-        conn.told = LastTold::ByDriver;
         self.connector.make_clean(conn)
     }
 

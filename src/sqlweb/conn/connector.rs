@@ -212,6 +212,7 @@ impl Connector {
             max_packet: self.max_packet,
             has_tls,
             told: LastTold::default(),
+            takes_several: Some(true),
             permit,
             of_visitor: None,
         })

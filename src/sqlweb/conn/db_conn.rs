@@ -50,6 +50,8 @@ pub(crate) struct DbConn {
     /// Who knows what the server said last of the session. The driver, again, once it has reset the connection; what it
     /// is used for otherwise changes nothing that is asked for here.
     pub(super) told: LastTold,
+    /// Whether the server takes several statements in one text, where that is known.
+    pub(super) takes_several: Option<bool>,
     /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
     pub(super) permit: Option<Permit>,
     /// Its permit among those of the visitor whose session has it, or whose statement runs on it.
@@ -102,6 +104,28 @@ impl DbConn {
             return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
         }
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)
+    }
+
+    /// Has the server take several statements in one text, or refuse them as a wrong one. False where it was not told: the
+    /// driver, which alone can send where there is TLS, has no word for that.
+    pub(crate) fn take_several(&mut self, several: bool) -> Result<bool, DbError> {
+        if self.takes_several == Some(several) {
+            return Ok(true);
+        }
+        if self.has_tls || !self.socket.is_some() {
+            return Ok(false);
+        }
+        let is_told = Answer::set_several(&self.socket, several, self.max_packet)?;
+        self.takes_several = is_told.then_some(several);
+        Ok(is_told)
+    }
+
+    /// Makes the session as a new one. Not every server then goes on to refuse several statements.
+    pub(super) fn reset(&mut self) -> Result<(), DbError> {
+        call_driver(|| self.driver.reset())?;
+        self.told = LastTold::ByDriver;
+        self.takes_several = self.takes_several.filter(|several| *several);
+        Ok(())
     }
 
     /// Warnings that the server holds ready after a statement that succeeded.

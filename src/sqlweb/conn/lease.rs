@@ -6,7 +6,6 @@ use super::identity::CLEAN;
 use super::owner::Owner;
 use super::running::RunningStatement;
 use super::session_pool::SessionPool;
-use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
 
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
@@ -113,9 +112,8 @@ impl<'a> Lease<'a> {
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
 /// databases would be read, too.
 fn reset(conn: &mut DbConn) -> Result<(), DbError> {
-    call_driver(|| conn.driver.reset())?;
+    conn.reset()?;
     conn.has_state = false;
-    conn.told = LastTold::ByDriver;
     run_silently(&mut conn.driver, CLEAN)
 }
 

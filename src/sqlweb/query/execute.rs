@@ -13,8 +13,8 @@ use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
-    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, status, stoppable,
-    stopped_when_gone,
+    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, rows, status,
+    stoppable, stopped_when_gone,
 };
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
@@ -32,8 +32,6 @@ struct Classified {
     info: Arc<ServerInfo>,
     /// Whether it may change the connection's current database.
     moves: bool,
-    /// Whether the number of statements hangs on a mode of the session that must be asked for.
-    ask_mode: bool,
 }
 
 impl Classified {
@@ -137,6 +135,37 @@ fn execute_unnoted(
         .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
 }
 
+/// The dialect that the session of `job` reads now: any statement may have changed its `sql_mode`.
+pub(crate) fn dialect_now(
+    service: &Arc<Service>,
+    job: &Job,
+    entry: &Entry<'_>,
+) -> Result<Dialect, ApiError> {
+    let wanted = CheckoutRequest {
+        owner: &job.owner,
+        database: None,
+        enters: None,
+        running: &entry.running,
+        of_visitor: job.uses.as_ref().map(|uses| &uses.connections),
+    };
+    let mut lease = service
+        .sessions
+        .check_out(&wanted)
+        .map_err(checkout_error)?;
+    let dialect = lease.conn().info().dialect.clone();
+    let asked = rows(&mut lease.conn().driver, "SELECT @@sql_mode");
+    lease.give_back(&asked, &entry.running);
+    let told = asked.map_err(|error| api_error(&error))?;
+    let modes = told.first().and_then(|row| row.get_opt::<String, _>(0));
+    let modes = modes.and_then(Result::ok).unwrap_or_default();
+    let has = |mode| modes.split(',').any(|one| one == mode);
+    Ok(of_modes(
+        &dialect,
+        has("ANSI_QUOTES"),
+        has("NO_BACKSLASH_ESCAPES"),
+    ))
+}
+
 /// Whether the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
 /// clean before its next use.
 fn leaves_transaction(
@@ -191,15 +220,16 @@ fn run_on(
             read_only(service, sql, sink, &context, passed, conn)
         }
         _ => {
-            if classified.ask_mode {
-                check_with_mode(conn, &job.sql)?;
-            }
+            // An error would not tell.
+            let dialect = dialect_of(conn);
+            only_one(conn, job)?;
             conn.moved |= classified.moves;
             conn.has_state |= classified.passed.is_none();
             let several = PROGRAMS.contains(&classified.kind.as_str());
             let warnings = with_time_zone(conn, zone, |conn| {
                 run(&job.sql, sink, &context, conn, several)
             });
+            let warnings = warnings.map_err(|error| explain_several(&dialect, job, error));
             if job.is_of_file || !utf8::may_leave(&classified.kind, &job.sql) {
                 return warnings;
             }
@@ -310,13 +340,19 @@ pub(crate) fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a
 fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Classified, ApiError> {
     let info = info.clone();
     let dialect = info.dialect.clone();
-    let statements = gate::split(sql, &dialect).count();
-    // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
-    let ask_mode = !service.options.readonly
-        && sql.contains('\\')
-        && gate::split(sql, &without_escapes(&dialect, true)).count() != statements;
-    if !ask_mode {
-        one_statement(statements)?;
+    if gate::split(sql, &dialect).next().is_none() {
+        return Err(ApiError::bad_request(
+            "'sql' holds no statement; send one statement a request",
+        ));
+    }
+    if service.options.readonly {
+        let statements = gate::split(sql, &dialect).count();
+        if statements > 1 {
+            return Err(ApiError::bad_request(several(statements)));
+        }
+    }
+    if service.is_shared() && lifts_time_limit(sql) {
+        return Err(no_time_limit());
     }
     match gate::check(sql, &dialect) {
         Ok(passed) => Ok(Classified {
@@ -324,7 +360,6 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Clas
             moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
             info,
-            ask_mode,
         }),
         Err(refusal) if service.options.readonly => Err(blocked(&refusal)),
         Err(refusal) if refusal.statement == "LOAD" && asks_for_a_file(sql) => Err(no_file()),
@@ -333,9 +368,24 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Clas
             kind: refusal.statement,
             passed: None,
             info,
-            ask_mode,
         }),
     }
+}
+
+/// Whether a hint in the text may set another time limit than the server's own.
+fn lifts_time_limit(sql: &str) -> bool {
+    let hints = sql.split("/*+").skip(1);
+    hints
+        .filter_map(|hint| hint.split("*/").next())
+        .any(|hint| hint.to_ascii_uppercase().contains("MAX_EXECUTION_TIME"))
+}
+
+fn no_time_limit() -> ApiError {
+    ApiError::forbidden(
+        "the hint MAX_EXECUTION_TIME was refused: who shares a database limits the time on its server, and it would lift that \
+         limit; leave it out",
+    )
+    .with("statement", "optimizer hint")
 }
 
 /// Whether the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
@@ -376,30 +426,69 @@ fn stays(statement: &str, sql: &str) -> bool {
         }
 }
 
-fn one_statement(statements: usize) -> Result<(), ApiError> {
-    match statements {
-        1 => Ok(()),
-        0 => Err(ApiError::bad_request(
-            "'sql' holds no statement; send one statement a request",
+fn several(statements: usize) -> String {
+    format!(
+        "'sql' holds {statements} statements; send one statement a request, or all of them as a script"
+    )
+}
+
+/// Has the server refuse a second statement in the text, unless a script may have more in it: what our own lexer makes of a
+/// text is never quite what the server does.
+fn only_one(conn: &mut DbConn, job: &Job) -> Result<(), DbError> {
+    let text = job.sql.trim_end_matches([';', ' ', '\t', '\r', '\n']);
+    if !text.contains(';') || conn.take_several(job.is_delimited)? || job.is_delimited {
+        return Ok(());
+    }
+    // Where it could not be told, it refuses more than one when it is to prepare the text.
+    let dialect = conn.info().dialect.clone();
+    if !MODES.iter().any(|(ansi_quotes, no_backslash_escapes)| {
+        gate::has_semicolon(
+            text,
+            &of_modes(&dialect, *ansi_quotes, *no_backslash_escapes),
+        )
+    }) {
+        return Ok(());
+    }
+    match readonly::prepare(&mut conn.driver, &job.sql) {
+        Err(DbError::Statement(error)) if error.code == PARSE_ERROR => Err(explain_several(
+            &dialect_of(conn),
+            job,
+            DbError::Statement(error),
         )),
-        n => Err(ApiError::bad_request(format!(
-            "'sql' holds {n} statements; send one statement a request"
-        ))),
+        Err(error) if !error.leaves_connection_usable() => Err(error),
+        _ => Ok(()),
     }
 }
 
-/// The session itself says whether a backslash escapes.
-fn check_with_mode(conn: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect = without_escapes(&conn.info().dialect, conn.has_no_backslash_escapes());
-    one_statement(gate::split(sql, &dialect).count())
-        .map_err(|error| DbError::Request(error.message))
-}
+/// Whether `"` quotes names, and whether a backslash is a character like others.
+const MODES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
-/// The dialect in a session of that mode.
-fn without_escapes(dialect: &Dialect, no_backslash_escapes: bool) -> Dialect {
+fn of_modes(dialect: &Dialect, ansi_quotes: bool, no_backslash_escapes: bool) -> Dialect {
     Dialect {
+        ansi_quotes,
         no_backslash_escapes,
         ..dialect.clone()
+    }
+}
+
+/// What the session said last of how it reads a text.
+fn dialect_of(conn: &DbConn) -> Dialect {
+    of_modes(&conn.info().dialect, false, conn.has_no_backslash_escapes())
+}
+
+/// `ER_PARSE_ERROR`: the text is no statement, or more than one.
+const PARSE_ERROR: u16 = 1064;
+
+/// Says it where several statements were sent as one. Nothing of them has run.
+fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
+    match error {
+        DbError::Statement(error) if error.code == PARSE_ERROR && !job.is_delimited => {
+            match gate::split(&job.sql, dialect).count() {
+                0 | 1 => DbError::Statement(error),
+                n => DbError::Request(format!("{}: {}", several(n), error.message)),
+            }
+        }
+        error => error,
     }
 }
 

@@ -146,6 +146,7 @@ mod tests {
         Download::Export(Export {
             job: Job {
                 is_of_file: false,
+                is_delimited: false,
                 reader: String::new(),
                 uses: None,
                 visitor: String::new(),

@@ -317,3 +317,124 @@ fn a_character_set_of_a_tab_spoils_no_text() {
     let (_, body) = run("SELECT @@collation_connection AS c");
     assert_eq!(body["data"]["rows"][0]["c"], "utf8mb4_bin");
 }
+
+#[test]
+fn one_statement_is_one_to_the_server_and_several_run_nothing() {
+    let db = database("script_one");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    for text in [
+        "SELECT 1; DELETE FROM script_one.t",
+        "/*M!999999\\- x */ SELECT 1; DELETE FROM script_one.t",
+        "SELECT 1 AS $a; DELETE FROM script_one.t",
+        "SELECT 'a\\'; DELETE FROM script_one.t; SELECT 1 -- '",
+        "/*!40101 SET @a = 1; */ DELETE FROM script_one.t",
+        "SELECT 1 /*! ; DELETE FROM script_one.t */",
+        "DO 1; DELETE FROM script_one.t;",
+    ] {
+        for session in ["", "one"] {
+            // Twice, since a connection that has none of a session is made as new in between.
+            for _ in 0..2 {
+                let asked = json!({"sql": text, "session": session});
+                let (status, body) = post(&mut client, "/api/query", asked);
+                // The one with a backslash is one statement.
+                assert!(status == 400 || text.contains("a\\'"), "{text}: {body}");
+                assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 3, "{text}");
+            }
+        }
+    }
+    let asked = json!({"sql": "SET sql_mode = 'NO_BACKSLASH_ESCAPES'", "session": "one"});
+    post(&mut client, "/api/query", asked);
+    let asked = json!({"sql": "SELECT 'a\\'; DELETE FROM script_one.t", "session": "one"});
+    let (status, body) = post(&mut client, "/api/query", asked);
+    assert_eq!(status, 400, "{body}");
+    assert!(
+        body["message"]
+            .as_str()
+            .unwrap()
+            .contains("holds 2 statements"),
+        "{body}"
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 3);
+    // What a delimiter has delimited is the server's to count.
+    let text = "DELIMITER //\nINSERT INTO t (v) VALUES ('a'); INSERT INTO t (v) VALUES ('b')//\nDELIMITER ;\n\
+        INSERT INTO t (v) VALUES ('c;d')";
+    let (_, lines) = script(&mut client, "db=script_one", SQL, "two", text);
+    assert_eq!(lines.last().unwrap()["failed"], 0, "{lines:?}");
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 6);
+}
+
+#[test]
+fn a_script_is_split_in_the_mode_that_its_session_has_at_that_statement() {
+    let db = database("script_mode");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "/*!40101 SET @OLD_SQL_MODE = @@SQL_MODE, SQL_MODE = 'NO_BACKSLASH_ESCAPES' */;\n\
+        INSERT INTO t (v) VALUES ('a\\'); INSERT INTO t (v) VALUES ('b');\nSET SESSION sql_mode = 'ANSI_QUOTES';\n\
+        INSERT INTO t (\"v\") VALUES ('c\\';'); SELECT 1 AS \"a\\\"; INSERT INTO t (v) VALUES ('d');\n\
+        SET sql_mode = @OLD_SQL_MODE;\nINSERT INTO t (v) VALUES (\"e\\\";\");\nSET @m = 'SET sql_mode = ''ANSI_QUOTES''';\n\
+        PREPARE s FROM @m; EXECUTE s; SELECT 1 AS \"a\\\"; INSERT INTO t (v) VALUES ('f')";
+    let (_, lines) = script(
+        &mut client,
+        "db=script_mode&on_error=continue",
+        SQL,
+        "m",
+        text,
+    );
+    assert_eq!(lines.last().unwrap()["failed"], 0, "{lines:?}");
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_mode.t"), 9);
+    // The next script begins in the mode that this one has left.
+    let text = "SELECT 1 AS \"a\\\"; INSERT INTO t (v) VALUES ('g')";
+    let (_, lines) = script(&mut client, "db=script_mode", SQL, "m", text);
+    assert_eq!(lines.last().unwrap()["statements"], 2, "{lines:?}");
+}
+
+#[test]
+fn nothing_behind_an_odd_text_is_left_out_and_what_did_not_run_is_counted() {
+    let db = database("script_odd");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "SELECT ?; SHOW TABLES\\G; prepare ? from x; source x; SELECT @; DELIMITER\nINSERT INTO t (v) VALUES ('a')";
+    let (_, lines) = script(
+        &mut client,
+        "db=script_odd&on_error=continue",
+        SQL,
+        "s",
+        text,
+    );
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["not_run"]),
+        (&json!(7), &json!(0)),
+        "{lines:?}"
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_odd.t"), 4);
+    let (_, lines) = script(&mut client, "db=script_odd", SQL, "s", text);
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["not_run"]),
+        (&json!(1), &json!(6)),
+        "{lines:?}"
+    );
+    // No piece of a program that is cut short runs.
+    let text = "CREATE PROCEDURE p() BEGIN IF 1 THEN SELECT 1; DELETE FROM t; END; DELETE FROM t";
+    script(
+        &mut client,
+        "db=script_odd&on_error=continue",
+        SQL,
+        "s",
+        text,
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_odd.t"), 4);
+}
+
+#[test]
+fn who_is_shared_with_does_not_lift_the_time_limit() {
+    let db = database("script_hint");
+    let asked = |postern: &Postern| {
+        let sql = "SELECT /*+ MAX_EXECUTION_TIME(0) */ 1";
+        post(&mut postern.client(), "/api/query", json!({"sql": sql})).0
+    };
+    assert_eq!(asked(&Postern::on(db, &[])), 200);
+    assert_eq!(asked(&Postern::on(db, &["--readonly"])), 403);
+}
