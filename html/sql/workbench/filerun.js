@@ -16,8 +16,6 @@ const TICK_MS = 100;
 const CANCEL_AGAIN_MS = 200;
 /** The status of a statement whose connection to the database was lost. */
 const CONNECTION_LOST = 502;
-/** Errors of a server that ends the connection with them: killed, shut down, an aborted connection. */
-const CONNECTION_ENDED = new Set([1053, 1080, 1152, 1153, 1154, 1155, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
 /** Warnings that are listed. */
 const MAX_WARNINGS = 50;
 
@@ -99,7 +97,8 @@ export class FileRun {
       const end = await this.#piece({ body: piece, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
       if (!end) return 'The connection was lost.';
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
-      if (end.failed && stopOnError) return '';
+      // What follows belongs to a session that is gone.
+      if (end.stopped === 'lost' || (end.failed && stopOnError)) return '';
       if (!part || end.cancelled) return '';
       if (end.offset === 0) size *= 2;
       else [at, line, size] = [at + end.offset, line + end.line - 1, PIECE];
@@ -125,7 +124,7 @@ export class FileRun {
     Object.assign(now, { bytes: at + outcome.offset, line: line + outcome.line - 1 });
     now.affected += outcome.affected_rows ?? 0;
     if (outcome.rows !== undefined) now.unshown += 1;
-    if (outcome.code === CONNECTION_LOST || CONNECTION_ENDED.has(outcome.error?.errno ?? 0)) this.#lost = this.#undone(now.line);
+    if (outcome.code === CONNECTION_LOST) this.#lost = this.#undone(now.line);
     const [first, second] = String(outcome.kind).split(' ');
     if (typeof outcome.in_transaction === 'boolean') {
       const committed = this.#openedIn && outcome.code === 200 ? committedBy(first, second, outcome.in_transaction) : '';

@@ -16,7 +16,6 @@ use super::query;
 use super::shared_body::{SharedBody, Since};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
-use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
 use crate::sqlweb::limits::{MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
@@ -149,6 +148,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         number: 0,
         failed: 0,
         is_over: false,
+        last_failed: (0, String::new()),
         packet: None,
         since: Rc::new(Cell::new(Instant::now())),
     };
@@ -194,6 +194,8 @@ struct ScriptRun<'a> {
     failed: u64,
     /// Whether the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
+    /// Line and message of the statement that failed last.
+    last_failed: (u64, String),
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
     /// When the one before the next statement ended.
@@ -227,11 +229,40 @@ impl ScriptRun<'_> {
             "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
             "delimiter": script.delimiter(), "cancelled": self.entry.running.is_stopped(),
         });
-        if let (Some(error), Some(members)) = (trouble, end.as_object_mut()) {
+        let members = end.as_object_mut().expect("it was made as an object");
+        if let Some((word, reason)) = self.stopped(trouble.as_ref(), options) {
+            members.insert("stopped".into(), json!(word));
+            members.insert("reason".into(), json!(reason));
+        }
+        if let Some(error) = trouble {
             members.insert("code".into(), json!(status(&error)));
             members.insert("message".into(), json!(error.to_string()));
         }
         self.tell(&end)
+    }
+
+    /// Why the script ended before its end, in a word and in a sentence.
+    fn stopped(
+        &self,
+        trouble: Option<&io::Error>,
+        options: &ScriptOptions,
+    ) -> Option<(&'static str, String)> {
+        let (line, message) = &self.last_failed;
+        let at = format!("statement {} in line {line}", self.number);
+        if self.is_over {
+            let reason = format!("stopped at {at}, with which the connection ended: {message}");
+            return Some(("lost", reason));
+        }
+        if let Some(cause) = self.entry.running.stopped_by() {
+            return Some(("cancelled", format!("stopped: {}", cause.sentence())));
+        }
+        if self.failed > 0 && !options.goes_on {
+            return Some((
+                "failed",
+                format!("stopped at {at}, which failed: {message}"),
+            ));
+        }
+        trouble.map(|error| ("unreadable", format!("stopped: {error}")))
     }
 
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
@@ -273,7 +304,8 @@ impl ScriptRun<'_> {
             }
             Err(error) => {
                 self.failed += 1;
-                self.is_over = is_lost(&error);
+                self.is_over = error.status == CONNECTION_LOST;
+                self.last_failed = (statement.line, error.message.clone());
                 let mut failed = query::members(&error);
                 if let Some(place) = failed.remove("offset") {
                     failed.insert("place".into(), place);
@@ -338,6 +370,9 @@ impl ScriptRun<'_> {
     }
 }
 
+/// The status of a statement with which its connection ended, or for which none could be had.
+const CONNECTION_LOST: u16 = 502;
+
 /// The status of a script that cannot be read on.
 fn status(error: &io::Error) -> u16 {
     match error.kind() {
@@ -346,13 +381,6 @@ fn status(error: &io::Error) -> u16 {
         ErrorKind::ResourceBusy => 429,
         _ => 400,
     }
-}
-
-/// Whether the connection went with the statement.
-fn is_lost(error: &ApiError) -> bool {
-    let told = error.extra.get("error");
-    let errno = told.and_then(|told| told["errno"].as_u64()?.try_into().ok());
-    error.status == 502 || errno.is_some_and(ends_connection)
 }
 
 fn mib(bytes: usize) -> f64 {

@@ -10,6 +10,7 @@ use super::running::RunningStatement;
 use super::session_pool::{CheckoutError, SessionPool, SessionTurn};
 use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::held::Held;
 use crate::sqlweb::limits::CONNECTIONS_OF_ONE;
 use crate::sync::{Permit, Permits};
 
@@ -112,7 +113,7 @@ impl SessionPool {
     /// A connection as new; where sessions hold nothing it was made so when it came back.
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
         call_driver(|| conn.driver.reset())?;
-        conn.has_state = false;
+        (conn.has_state, conn.held) = (false, Held::default());
         conn.told = LastTold::ByDriver;
         self.connector.make_clean(conn)
     }
@@ -165,7 +166,7 @@ impl SessionPool {
                 }
                 if idle.conn.has_state {
                     self.connector.miss();
-                    return Err(CheckoutError::Db(DbError::SessionLost));
+                    return Err(CheckoutError::Db(DbError::SessionLost(idle.conn.held)));
                 }
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
             }

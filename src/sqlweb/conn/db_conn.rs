@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mysql::Conn;
 use mysql::consts::StatusFlags;
+use mysql::{Conn, MySqlError};
 
 use super::driver::call_driver;
 use super::server_info::ServerInfo;
-use super::socket_handle::SocketHandle;
+use super::socket_handle::{Peeked, SocketHandle};
 use super::wire::{Answer, LONGEST_TEXT, LastTold};
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{DbError, may_end_connection};
+use crate::sqlweb::held::Held;
 use crate::sync::Permit;
 
 /// Longest silence of the server in answer to a statement of ours. A person's statement has no limit.
@@ -43,6 +44,8 @@ pub(crate) struct DbConn {
     pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) has_state: bool,
+    /// Known parts of that state.
+    pub(crate) held: Held,
     /// Longest packet taken from the server, in bytes.
     pub(super) max_packet: usize,
     /// Whether it is encrypted, so that only the driver can read it.
@@ -70,6 +73,11 @@ impl DbConn {
         self.name.as_ref().map(|name| name.answered.as_str())
     }
 
+    /// Known parts of what statements have left on it, where they may have left anything.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.has_state.then_some(self.held)
+    }
+
     /// What is known of the server that this connection is on.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         let info = self.info.clone();
@@ -92,6 +100,12 @@ impl DbConn {
     pub(crate) fn is_there(&mut self) -> bool {
         let ping = |conn: &mut Self| call_driver(|| conn.driver.ping()).is_ok();
         self.with_read_timeout(Some(PING_TIMEOUT), ping)
+    }
+
+    /// True where the server has ended the connection with that error: it is asked wherever that may be.
+    pub(crate) fn ended_with(&mut self, error: &MySqlError) -> bool {
+        matches!(self.socket.peek(), Peeked::Closed)
+            || may_end_connection(error.code) && !self.is_there()
     }
 
     /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that

@@ -8,6 +8,7 @@ use super::running::RunningStatement;
 use super::session_pool::SessionPool;
 use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::held::Held;
 
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
 pub(crate) struct Lease<'a> {
@@ -52,11 +53,11 @@ impl<'a> Lease<'a> {
 
     /// The failure of a statement on this connection, with what else was lost with it.
     pub(crate) fn explain(&self, error: DbError) -> DbError {
-        let has_state = self.conn.as_ref().is_some_and(|conn| conn.has_state);
-        if has_state && self.owner.is_some() {
-            return error.with_state();
+        let held = self.conn.as_ref().and_then(DbConn::held);
+        match held.filter(|_| self.owner.is_some()) {
+            Some(held) => error.with_state(held),
+            None => error,
         }
-        error
     }
 
     /// Changes the current database (COM_INIT_DB).
@@ -79,8 +80,8 @@ impl<'a> Lease<'a> {
     pub(super) fn give_back_after(mut self, error: Option<&DbError>, running: &RunningStatement) {
         let (owner, database) = (self.owner.take(), self.database.take());
         let conn = self.conn.take();
-        let has_state = conn.as_ref().is_some_and(|conn| conn.has_state);
-        let untold = has_state && running.was_left();
+        let held = conn.as_ref().and_then(DbConn::held);
+        let untold = held.filter(|_| running.was_left());
         let lasts = owner.is_some() && !self.sessions.stateless;
         let conn = conn.and_then(|conn| self.usable(conn, error, lasts));
         // From here on the connection is another statement's.
@@ -114,7 +115,7 @@ impl<'a> Lease<'a> {
 /// databases would be read, too.
 fn reset(conn: &mut DbConn) -> Result<(), DbError> {
     call_driver(|| conn.driver.reset())?;
-    conn.has_state = false;
+    (conn.has_state, conn.held) = (false, Held::default());
     conn.told = LastTold::ByDriver;
     run_silently(&mut conn.driver, CLEAN)
 }
@@ -125,7 +126,7 @@ impl Drop for Lease<'_> {
         drop(conn);
         if let Some(owner) = self.owner.take() {
             let database = self.database.take();
-            self.sessions.put_back(Some(owner), None, database, false);
+            self.sessions.put_back(Some(owner), None, database, None);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::sqlweb::conn::{
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
 use crate::sqlweb::output::RowSink;
+use crate::sqlweb::record_sql;
 use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
 
@@ -153,6 +154,7 @@ fn leaves_transaction(
     let conn = lease.conn();
     let in_transaction = status::in_transaction(conn);
     conn.has_state |= in_transaction;
+    conn.held.transaction = in_transaction;
     in_transaction
 }
 
@@ -195,7 +197,10 @@ fn run_on(
                 check_with_mode(conn, &job.sql)?;
             }
             conn.moved |= classified.moves;
-            conn.has_state |= classified.passed.is_none();
+            if classified.passed.is_none() {
+                conn.has_state = true;
+                conn.held.note(&record_sql::kind(&job.sql), &job.sql);
+            }
             let several = PROGRAMS.contains(&classified.kind.as_str());
             let warnings = with_time_zone(conn, zone, |conn| {
                 run(&job.sql, sink, &context, conn, several)

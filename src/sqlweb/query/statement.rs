@@ -62,9 +62,11 @@ pub(crate) fn run(
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(stop.cause))
         }
-        // MySQL's answer to a statement whose connection is killed: it closes then.
-        (Err(DbError::Statement(error)), None) if error.code == INTERRUPTED && !conn.is_there() => {
-            let lost = DbError::Lost("the server has killed it".into());
+        (Err(DbError::Statement(error)), _) if conn.ended_with(&error) => {
+            let lost = DbError::Lost(match error.code {
+                INTERRUPTED => "the server has killed it".into(),
+                _ => format!("the server ended it ({})", error.message),
+            });
             Err(if context.harmless {
                 lost
             } else {

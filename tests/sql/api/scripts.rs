@@ -317,3 +317,88 @@ fn a_character_set_of_a_tab_spoils_no_text() {
     let (_, body) = run("SELECT @@collation_connection AS c");
     assert_eq!(body["data"]["rows"][0]["c"], "utf8mb4_bin");
 }
+
+/// Errors that servers say before they end a connection; a statement may signal any of them.
+const LAST_WORDS: [u16; 11] = [
+    1053, 1080, 1152, 1153, 1158, 1161, 1184, 1317, 1927, 3032, 4031,
+];
+
+#[test]
+fn an_error_ends_no_session_by_its_number() {
+    let db = database("script_signals");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut text = "SET @kept = 7; BEGIN; INSERT INTO t (v) VALUES ('open');\n".to_owned();
+    for number in LAST_WORDS {
+        text += &format!(
+            "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'mine';\n"
+        );
+    }
+    text += "INSERT INTO t (v) VALUES (@kept); COMMIT";
+    let query = "db=script_signals&on_error=continue";
+    let (_, lines) = script(&mut client, query, SQL, "s", &text);
+    for (line, number) in lines.iter().skip(3).zip(LAST_WORDS) {
+        assert_eq!(
+            (&line["code"], &line["error"]["errno"]),
+            (&json!(400), &json!(number))
+        );
+        assert_eq!(line["in_transaction"], true, "{line}");
+    }
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["stopped"]),
+        (&json!(16), &Value::Null)
+    );
+    assert_eq!(
+        count(
+            db,
+            "SELECT COUNT(*) FROM script_signals.t WHERE v IN ('7', 'open')"
+        ),
+        2
+    );
+    let one = json!({"sql": "SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1053", "session": "s"});
+    assert_eq!(post(&mut client, "/api/query", one).0, 400);
+    let asked = json!({"sql": "SELECT @kept AS n", "session": "s"});
+    assert_eq!(
+        post(&mut client, "/api/query", asked).1["data"]["rows"][0]["n"],
+        7
+    );
+}
+
+#[test]
+fn a_script_says_why_it_stopped_and_what_was_lost() {
+    let db = database("script_reason");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "SET @a = 1; CREATE TEMPORARY TABLE x (a INT); BEGIN; INSERT INTO t (v) VALUES ('gone');\n\
+        KILL CONNECTION_ID();\nINSERT INTO t (v) VALUES ('never')";
+    let query = "db=script_reason&on_error=continue";
+    let (_, lines) = script(&mut client, query, SQL, "s", text);
+    let (last, end) = (&lines[4], lines.last().unwrap());
+    assert_eq!((lines.len(), &last["code"]), (6, &json!(502)), "{lines:?}");
+    let told = last["message"].as_str().unwrap();
+    assert!(
+        told.contains("(it had: an open transaction, temporary tables, variables)"),
+        "{told}"
+    );
+    assert_eq!(end["stopped"], "lost");
+    let reason = end["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("stopped at statement 5 in line 2, with which the connection ended"),
+        "{reason}"
+    );
+    assert_eq!(
+        count(
+            db,
+            "SELECT COUNT(*) FROM script_reason.t WHERE v IN ('gone', 'never')"
+        ),
+        0
+    );
+    let (_, lines) = script(&mut client, "", SQL, "s2", "SELECT 1;\nSELEC 2; SELECT 3");
+    assert_eq!(lines[2]["stopped"], "failed");
+    let reason = lines[2]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("stopped at statement 2 in line 2, which failed: "),
+        "{reason}"
+    );
+}
