@@ -366,13 +366,27 @@ fn foreign_key(name: &str, parts: &[Row], rules: &[Row]) -> Value {
     })
 }
 
-/// The warnings of the statement before, at most 100: `level`, `code`, `message`.
-pub(crate) fn warnings(conn: &mut Conn) -> Result<Vec<Value>, DbError> {
-    let listed = rows(conn, "SHOW WARNINGS LIMIT 100")?;
+/// The warnings of the statement before, of which there are `count`: `level`, `code`, `message`; where they are not all, a
+/// note says so.
+pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Value>, DbError> {
+    let listed = rows(conn, &format!("SHOW WARNINGS LIMIT {MAX_WARNINGS}"))?;
     let one =
         |row: &Row| json!({"level": text(row, 0), "code": number(row, 1), "message": text(row, 2)});
-    Ok(listed.iter().map(one).collect())
+    let mut told: Vec<Value> = listed.iter().map(one).collect();
+    let (all, shown) = (usize::from(count), told.len());
+    if all > shown && (shown > 0 || all > MAX_WARNINGS) {
+        let more = if count == u16::MAX { " or more" } else { "" };
+        let message = format!(
+            "the statement has {all}{more} warnings; {shown} are listed (a server keeps max_error_count of them, and \
+             {MAX_WARNINGS} are shown)"
+        );
+        told.push(json!({"level": "Note", "code": null, "message": message}));
+    }
+    Ok(told)
 }
+
+/// Warnings of one statement that are listed.
+const MAX_WARNINGS: usize = 100;
 
 fn names(conn: &mut Conn, sql: &str) -> Result<Value, DbError> {
     let listed = rows(conn, sql)?;

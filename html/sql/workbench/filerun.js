@@ -4,6 +4,7 @@ import { formatBytes } from '../../common/figures.js';
 import { committedBy } from '../core/commits.js';
 import { readOutcomes } from '../core/outcomes.js';
 import { changedSettings, settingsOf } from './scriptsettings.js';
+import { openSource } from './scriptsource.js';
 import { randomId } from './store.js';
 
 /** Bytes sent at once; the server reads more than that ahead, so that the browser has sent all before answers come. */
@@ -24,6 +25,8 @@ export class FileRun {
   #api;
   #options;
   #abort = new AbortController();
+  /** How much of the file so many bytes of the script are. @type {(bytes: number) => number} */
+  #share = () => 0;
   #lost = '';
   /** Of the piece under way. */
   #queryId = '';
@@ -83,18 +86,30 @@ export class FileRun {
   #done() {
     const { statements, failed, affected, line, unshown } = this.#now;
     const n = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
-    const where = this.#now.bytes < this.#options.file.size ? `, up to line ${line.toLocaleString('en')}` : '';
+    const where = this.#share(this.#now.bytes) < 1 ? `, up to line ${line.toLocaleString('en')}` : '';
     return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: a file's rows are counted only.` : ''}`;
   }
 
   /** Sends the file; answers what stopped it, or nothing. */
   async #pieces() {
-    const { file, stopOnError } = this.#options;
+    const source = await openSource(this.#options.file);
+    this.#share = source.share;
+    try {
+      return await this.#piecesOf(source);
+    } finally {
+      source.end();
+    }
+  }
+
+  /** @param {import('./scriptsource.js').Source} source */
+  async #piecesOf(source) {
+    const { stopOnError } = this.#options;
     let [at, line, size, delimiter] = [0, 1, PIECE, ''];
-    while (at < file.size && !this.#cancelled) {
-      const part = at + size < file.size;
-      const piece = file.slice(at, at + size);
-      const end = await this.#piece({ body: piece, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
+    while (!this.#cancelled) {
+      const { bytes, length, isLast } = await source.piece(at, size);
+      if (!length) return '';
+      const part = !isLast;
+      const end = await this.#piece({ body: bytes, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
       if (!end) return 'The connection was lost.';
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
       // What follows belongs to a session that is gone.
@@ -169,7 +184,7 @@ export class FileRun {
   #report() {
     const { statements, bytes, failed } = this.#now;
     const { size } = this.#options.file;
-    const share = size ? Math.floor((100 * bytes) / size) : 100;
+    const share = Math.floor(100 * this.#share(bytes));
     const note = [`${share} % of ${formatBytes(size)}`, `${statements.toLocaleString('en')} statements`, failed && `${failed} failed`].filter(Boolean).join(' · ');
     const progress = { index: 0, count: 1, rows: 0, bytes: 0, sql: '', elapsedMs: performance.now() - this.began, cancelling: this.#cancelled, mayGiveUp: false, note };
     this.#options.results.progress(this, progress);

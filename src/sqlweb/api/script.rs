@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use super::query;
+use super::script_body::script_of;
 use super::shared_body::{SharedBody, Since};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
@@ -164,7 +165,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         };
         run.all(body, options, MAX_STATEMENT_SHARED)
     } else {
-        run.all(body, options, MAX_PACKET)
+        run.all(script_of(body), options, MAX_PACKET)
     };
     entry.running.is_one_of_many(false);
     entry.running.end();
@@ -269,7 +270,7 @@ impl ScriptRun<'_> {
         self.number += 1;
         let began = Instant::now();
         let mut sink = Counted::default();
-        self.job.sql = statement.sql;
+        self.job.set_statement(statement.sql.into_bytes());
         let outcome = self.fits().and_then(|()| {
             execute_as(
                 self.service,
@@ -319,7 +320,7 @@ impl ScriptRun<'_> {
     /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
     /// transaction would be lost with it.
     fn fits(&mut self) -> Result<(), ApiError> {
-        let size = self.job.sql.len();
+        let size = self.job.size();
         if size < LARGE {
             return Ok(());
         }

@@ -10,7 +10,6 @@ use super::running::RunningStatement;
 use super::session_pool::{CheckoutError, SessionPool, SessionTurn};
 use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::held::Held;
 use crate::sqlweb::limits::CONNECTIONS_OF_ONE;
 use crate::sync::{Permit, Permits};
 
@@ -113,7 +112,7 @@ impl SessionPool {
     /// A connection as new; where sessions hold nothing it was made so when it came back.
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
         call_driver(|| conn.driver.reset())?;
-        (conn.has_state, conn.held) = (false, Held::default());
+        conn.forget_state();
         conn.told = LastTold::ByDriver;
         self.connector.make_clean(conn)
     }

@@ -210,6 +210,8 @@ impl Connector {
             info: None,
             is_dated: false,
             has_state: false,
+            charset_unsure: false,
+            database_unsure: false,
             held: Held::default(),
             max_packet: self.max_packet,
             has_tls,

@@ -46,6 +46,10 @@ pub(crate) struct DbConn {
     pub(crate) has_state: bool,
     /// Known parts of that state.
     pub(crate) held: Held,
+    /// True where a statement may have set another character set out of sight.
+    pub(crate) charset_unsure: bool,
+    /// True where the same goes for the current database.
+    pub(crate) database_unsure: bool,
     /// Longest packet taken from the server, in bytes.
     pub(super) max_packet: usize,
     /// Whether it is encrypted, so that only the driver can read it.
@@ -76,6 +80,12 @@ impl DbConn {
     /// Known parts of what statements have left on it, where they may have left anything.
     pub(crate) fn held(&self) -> Option<Held> {
         self.has_state.then_some(self.held)
+    }
+
+    /// The connection was reset: statements have left nothing on it.
+    pub(super) fn forget_state(&mut self) {
+        (self.has_state, self.held) = (false, Held::default());
+        (self.charset_unsure, self.database_unsure) = (false, false);
     }
 
     /// What is known of the server that this connection is on.
@@ -110,12 +120,19 @@ impl DbConn {
 
     /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that
     /// returns rows. Its answer is read past the driver where that can be: a million rows cost half.
-    pub(crate) fn ask(&mut self, sql: &str, guards: usize) -> Result<Answer<'_>, DbError> {
-        if self.has_tls || !self.socket.is_some() || sql.len() > LONGEST_TEXT {
+    pub(crate) fn ask(&mut self, sql: &[u8], guards: usize) -> Result<Answer<'_>, DbError> {
+        if !self.takes_bytes(sql.len()) {
             self.told = LastTold::ByDriver;
+            let sql = std::str::from_utf8(sql);
+            let sql = sql.map_err(|_| DbError::Request("the statement is no UTF-8".into()))?;
             return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
         }
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)
+    }
+
+    /// True where so many bytes of a statement can be sent as they are: the driver takes text alone.
+    pub(crate) fn takes_bytes(&self, count: usize) -> bool {
+        !self.has_tls && self.socket.is_some() && count <= LONGEST_TEXT
     }
 
     /// Warnings that the server holds ready after a statement that succeeded.

@@ -8,7 +8,6 @@ use super::running::RunningStatement;
 use super::session_pool::SessionPool;
 use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
-use crate::sqlweb::held::Held;
 
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
 pub(crate) struct Lease<'a> {
@@ -62,12 +61,14 @@ impl<'a> Lease<'a> {
 
     /// Changes the current database (COM_INIT_DB).
     pub(super) fn enter(&mut self, database: &str) -> Result<(), DbError> {
-        if !self.sessions.stateless && self.database.as_deref() == Some(database) {
+        let is_sure = !self.sessions.stateless && !self.conn().database_unsure;
+        if is_sure && self.database.as_deref() == Some(database) {
             return Ok(());
         }
         let conn = self.conn();
         conn.moved = true;
         call_driver(|| conn.driver.select_db(database))?;
+        conn.database_unsure = false;
         self.database = Some(database.to_owned());
         Ok(())
     }
@@ -115,7 +116,7 @@ impl<'a> Lease<'a> {
 /// databases would be read, too.
 fn reset(conn: &mut DbConn) -> Result<(), DbError> {
     call_driver(|| conn.driver.reset())?;
-    (conn.has_state, conn.held) = (false, Held::default());
+    conn.forget_state();
     conn.told = LastTold::ByDriver;
     run_silently(&mut conn.driver, CLEAN)
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::job::{Completed, Job};
 use super::noted::noted;
+use super::raw;
 use super::statement::{self, RunContext};
 use super::time_zone::{TimeZone, with_time_zone};
 use super::utf8;
@@ -13,8 +14,8 @@ use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
-    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, status, stoppable,
-    stopped_when_gone,
+    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, rows, status,
+    stoppable, stopped_when_gone,
 };
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
@@ -81,9 +82,9 @@ fn execute_unnoted(
     script: Option<&Entry<'_>>,
 ) -> Result<Completed, ApiError> {
     let info = service.info();
-    let mut classified = classify(service, &info, &job.sql);
+    let mut classified = classify(service, &info, job);
     if let Err(refusal) = &classified
-        && !may_pass_elsewhere(&job.sql)
+        && (job.raw.is_some() || !may_pass_elsewhere(&job.sql))
     {
         return Err(refusal.clone());
     }
@@ -107,7 +108,7 @@ fn execute_unnoted(
     // What counts is the server that the statement goes to.
     let own = lease.conn().info();
     if !Arc::ptr_eq(&own, &info) {
-        classified = classify(service, &own, &job.sql);
+        classified = classify(service, &own, job);
     }
     let classified = match classified {
         Ok(classified) => classified,
@@ -117,7 +118,10 @@ fn execute_unnoted(
         }
     };
     let before = classified.moves.then(|| lease.lose_track());
-    let outcome = run_on(service, job, sink, entry, &classified, lease.conn());
+    let outcome = returned_to(service, job, &mut lease).and_then(|returned| {
+        let told = run_on(service, job, sink, entry, &classified, lease.conn())?;
+        Ok([returned, told].concat())
+    });
     let outcome = outcome.map_err(|error| lease.explain(error));
     if let (Some(before), Some(entered)) = (before, classified.enters()) {
         lease.keep_track(match outcome {
@@ -136,6 +140,21 @@ fn execute_unnoted(
             was_stopped: entry.running.is_stopped(),
         })
         .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
+}
+
+/// Makes sure again of what a statement before may have changed out of sight: the character sets, and the database that the
+/// session is in. What the job's statement reads of the one before it is left alone.
+fn returned_to(service: &Service, job: &Job, lease: &mut Lease<'_>) -> Result<Vec<Value>, DbError> {
+    let conn = lease.conn();
+    let is_due = conn.charset_unsure && !service.options.readonly;
+    if !is_due || job.is_of_file || utf8::reads_last(&job.sql) {
+        return Ok(Vec::new());
+    }
+    let notes = utf8::return_to(conn)?;
+    let told = rows(&mut conn.driver, "SELECT DATABASE()")?;
+    conn.database_unsure = false;
+    lease.keep_track(told.first().and_then(|row| catalogue::text(row, 0)));
+    Ok(notes)
 }
 
 /// Whether the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
@@ -190,22 +209,27 @@ fn run_on(
     match &classified.passed {
         Some(passed) if service.options.readonly => {
             let sql = alone(&job.sql, &classified.info.dialect);
-            read_only(service, sql, sink, &context, passed, conn)
+            read_only(service, job, sql, sink, &context, passed, conn)
         }
         _ => {
             if classified.ask_mode {
                 check_with_mode(conn, &job.sql)?;
             }
-            conn.moved |= classified.moves;
+            let several = PROGRAMS.contains(&classified.kind.as_str());
+            conn.database_unsure |= several;
+            conn.moved |= classified.moves || several;
             if classified.passed.is_none() {
                 conn.has_state = true;
                 conn.held.note(&record_sql::kind(&job.sql), &job.sql);
             }
-            let several = PROGRAMS.contains(&classified.kind.as_str());
             let warnings = with_time_zone(conn, zone, |conn| {
-                run(&job.sql, sink, &context, conn, several)
+                run(job, &job.sql, sink, &context, conn, several)
             });
-            if job.is_of_file || !utf8::may_leave(&classified.kind, &job.sql) {
+            let may_leave = utf8::may_leave(&classified.kind, &job.sql);
+            // A file's own character set holds to its end.
+            conn.charset_unsure |=
+                job.is_of_file && may_leave || utf8::may_leave_unseen(&classified.kind);
+            if job.is_of_file || !may_leave {
                 return warnings;
             }
             warnings.and_then(|warnings| utf8::stay(conn, warnings))
@@ -231,6 +255,7 @@ fn alone<'a>(sql: &'a str, dialect: &Dialect) -> &'a str {
 /// The third layer around what the gate has passed.
 fn read_only(
     service: &Service,
+    job: &Job,
     sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
@@ -249,23 +274,27 @@ fn read_only(
     let sent = passed.rebuilt.as_deref().unwrap_or(sql);
     let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(conn, db, sink),
-        _ => run(sent, sink, context, conn, false),
+        _ => run(job, sent, sink, context, conn, false),
     });
     readonly::explain(readonly::not_too_wide(outcome, sql), passed.kind.name())
 }
 
-/// Runs `sql`, of which `several` statements may come.
+/// Runs `sql`, of which `several` statements may come, or the bytes that `job` has in its place.
 fn run(
+    job: &Job,
     sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
     conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
-    let ended = statement::run(conn, sql, sink, context)?;
+    let ended = match &job.raw {
+        Some(bytes) => raw::run(conn, (sql, bytes), sink, context)?,
+        None => statement::run(conn, sql, sink, context)?,
+    };
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
-        _ => catalogue::warnings(&mut conn.driver)?,
+        count => catalogue::warnings(&mut conn.driver, count)?,
     };
     if ended.stopped.is_some() {
         let message = if several {
@@ -312,8 +341,12 @@ pub(crate) fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a
     })
 }
 
-fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Classified, ApiError> {
+fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Classified, ApiError> {
     let info = info.clone();
+    let sql = job.sql.as_str();
+    if job.raw.is_some() {
+        return classify_bytes(service, info, sql);
+    }
     let dialect = info.dialect.clone();
     let statements = gate::split(sql, &dialect).count();
     // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
@@ -334,13 +367,39 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Clas
         Err(refusal) if service.options.readonly => Err(blocked(&refusal)),
         Err(refusal) if refusal.statement == "LOAD" && asks_for_a_file(sql) => Err(no_file()),
         Err(refusal) => Ok(Classified {
-            moves: !stays(&refusal.statement, sql),
+            moves: !stays(&refusal.statement, sql)
+                && !PROGRAMS.contains(&refusal.statement.as_str()),
             kind: refusal.statement,
             passed: None,
             info,
             ask_mode,
         }),
     }
+}
+
+/// Bytes that are no text are judged by nobody: they are refused where writing is, and may do anything elsewhere.
+fn classify_bytes(
+    service: &Service,
+    info: Arc<ServerInfo>,
+    shown: &str,
+) -> Result<Classified, ApiError> {
+    let kind = record_sql::kind(shown);
+    if service.options.readonly {
+        let what = "a statement that is not UTF-8 was refused, since it cannot be judged (layer: server gate)";
+        return Err(ApiError::forbidden(format!("read-only mode: {what}"))
+            .with("statement", kind)
+            .with("layer", "gate"));
+    }
+    if kind == "LOAD" && asks_for_a_file(shown) {
+        return Err(no_file());
+    }
+    Ok(Classified {
+        moves: !stays(kind, shown) && !PROGRAMS.contains(&kind),
+        kind: kind.to_owned(),
+        passed: None,
+        info,
+        ask_mode: false,
+    })
 }
 
 /// Whether the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
@@ -358,8 +417,16 @@ fn no_file() -> ApiError {
     )
 }
 
-/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.
-const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`; and
+/// what only keeps a statement for later.
+const STAYING: [&str; 6] = [
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "REPLACE",
+    "PREPARE",
+    "DEALLOCATE",
+];
 
 /// Further ones, as long as the text has no word of [`MOVING`].
 #[rustfmt::skip]

@@ -5,6 +5,7 @@ mod dump_job;
 mod execute;
 mod job;
 mod noted;
+mod raw;
 mod statement;
 mod tickets;
 mod time_zone;
