@@ -56,7 +56,7 @@ fn as_text(
     let known = charset.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let charset = if known { charset.as_str() } else { "utf8mb4" };
     let asked = format!(
-        "SELECT CONVERT(CONVERT(CAST(@postern_statement AS BINARY) USING {charset}) USING utf8mb4)"
+        "SELECT CAST(CONVERT(CONVERT(CAST(@postern_statement AS BINARY) USING {charset}) USING utf8mb4) AS BINARY)"
     );
     let sql = cell(conn, &asked)?;
     run_silently(&mut conn.driver, "SET character_set_client = utf8mb4")?;
