@@ -212,6 +212,7 @@ impl Connector {
             has_state: false,
             charset_unsure: false,
             database_unsure: false,
+            row_count: None,
             held: Held::default(),
             max_packet: self.max_packet,
             has_tls,

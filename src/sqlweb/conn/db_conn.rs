@@ -50,6 +50,8 @@ pub(crate) struct DbConn {
     pub(crate) charset_unsure: bool,
     /// True where the same goes for the current database.
     pub(crate) database_unsure: bool,
+    /// Rows that the statement before changed, where a question of ours has made the server forget it.
+    pub(crate) row_count: Option<u64>,
     /// Longest packet taken from the server, in bytes.
     pub(super) max_packet: usize,
     /// Whether it is encrypted, so that only the driver can read it.
@@ -86,6 +88,7 @@ impl DbConn {
     pub(super) fn forget_state(&mut self) {
         (self.has_state, self.held) = (false, Held::default());
         (self.charset_unsure, self.database_unsure) = (false, false);
+        self.row_count = None;
     }
 
     /// What is known of the server that this connection is on.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::job::{Completed, Job};
 use super::noted::noted;
 use super::raw;
+use super::row_count::{self, CountingSink};
 use super::statement::{self, RunContext};
 use super::time_zone::{TimeZone, with_time_zone};
 use super::utf8;
@@ -288,10 +289,21 @@ fn run(
     conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
+    let count = conn.row_count.take();
+    let has_escapes = !conn.has_no_backslash_escapes();
+    let fill_in = |count| row_count::filled_in(sql, record_sql::kind(sql), count, has_escapes);
+    let filled_in = count.and_then(fill_in);
+    let sink = &mut CountingSink {
+        sink,
+        affected: None,
+    };
     let ended = match &job.raw {
         Some(bytes) => raw::run(conn, (sql, bytes), sink, context)?,
-        None => statement::run(conn, sql, sink, context)?,
+        None => statement::run(conn, filled_in.as_deref().unwrap_or(sql), sink, context)?,
     };
+    if ended.warnings > 0 {
+        conn.row_count = sink.affected;
+    }
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
         count => catalogue::warnings(&mut conn.driver, count)?,

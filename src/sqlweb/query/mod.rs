@@ -6,6 +6,7 @@ mod execute;
 mod job;
 mod noted;
 mod raw;
+mod row_count;
 mod statement;
 mod tickets;
 mod time_zone;

@@ -651,6 +651,15 @@ fn warnings_that_are_not_listed_are_counted() {
     assert!(note.starts_with(&said), "{note}");
     let told = run("INSERT IGNORE INTO n VALUES ('x'), ('y')".into());
     assert_eq!(told["warnings"].as_array().unwrap().len(), 2, "{told}");
+    // Asking for them is nothing that the session notices.
+    let told = run("SELECT ROW_COUNT(), ROW_COUNT() + 1 AS m".into());
+    assert_eq!(told["rows"][0], json!({"ROW_COUNT()": 2, "m": 3}));
+    let told = run("SELECT ROW_COUNT() AS n".into());
+    assert_eq!(told["rows"][0]["n"], -1);
+    run("INSERT IGNORE INTO n VALUES ('x'), ('y'), (3)".into());
+    run("GET DIAGNOSTICS @many = NUMBER".into());
+    let told = run("SELECT @many AS many".into());
+    assert_eq!(told["rows"][0]["many"], 2);
 }
 
 #[test]
