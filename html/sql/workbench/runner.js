@@ -86,7 +86,11 @@ export class Run {
     try {
       counts = await this.#each();
       const left = this.statements.length - counts.done;
-      if (counts.failed && left > 0 && !this.#cancelled) results.addNote(this, `Stopped at the error: ${left.toLocaleString('en')} more ${left === 1 ? 'statement was' : 'statements were'} not run. “Go on after errors” in the menu of the editor runs them all the same.`);
+      if (counts.failed && left > 0 && !this.#cancelled) {
+        const why = this.#lost ? 'Stopped when the connection was lost' : 'Stopped at the error';
+        const more = this.#lost ? '' : ' “Go on after errors” in the menu of the editor runs them all the same.';
+        results.addNote(this, `${why}: ${left.toLocaleString('en')} more ${left === 1 ? 'statement was' : 'statements were'} not run.${more}`);
+      }
     } finally {
       clearInterval(this.#timer);
       end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, errno: this.#errno, elapsedMs: performance.now() - this.began };
@@ -105,7 +109,7 @@ export class Run {
     let failed = 0;
     let done = 0;
     const { statements, stopOnError, readOnly, plan } = this.#options;
-    while (done < statements.length && !this.#cancelled && !(failed && stopOnError)) {
+    while (done < statements.length && !this.#cancelled && !(failed && (stopOnError || this.#lost))) {
       const count = readOnly || plan ? 0 : togetherFrom(this.statements, done);
       if (count) {
         const some = await this.#several(done, count);

@@ -56,6 +56,7 @@ pub(super) fn job_of(
     };
     Job {
         sql,
+        raw: None,
         reader,
         uses: service.use_of(request),
         visitor: service.label(request),

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use super::query;
+use super::script_body::script_of;
 use super::shared_body::{SharedBody, Since};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
-use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
 use crate::sqlweb::limits::{MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
@@ -153,6 +153,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         number: 0,
         failed: 0,
         is_over: false,
+        last_failed: (0, String::new()),
         packet: None,
         since: Rc::new(Cell::new(Instant::now())),
         has_met_mode: false,
@@ -169,7 +170,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         };
         run.all(body, options, MAX_STATEMENT_SHARED)
     } else {
-        run.all(body, options, MAX_PACKET)
+        run.all(script_of(body), options, MAX_PACKET)
     };
     entry.running.is_one_of_many(false);
     entry.running.end();
@@ -199,6 +200,8 @@ struct ScriptRun<'a> {
     failed: u64,
     /// Whether the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
+    /// Line and message of the statement that failed last.
+    last_failed: (u64, String),
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
     /// When the one before the next statement ended.
@@ -244,7 +247,12 @@ impl ScriptRun<'_> {
             "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
             "delimiter": delimiter, "not_run": not_run, "cancelled": self.entry.running.is_stopped(),
         });
-        if let (Some(error), Some(members)) = (trouble, end.as_object_mut()) {
+        let members = end.as_object_mut().expect("it was made as an object");
+        if let Some((word, reason)) = self.stopped(trouble.as_ref(), options) {
+            members.insert("stopped".into(), json!(word));
+            members.insert("reason".into(), json!(reason));
+        }
+        if let Some(error) = trouble {
             members.insert("code".into(), json!(status(&error)));
             members.insert("message".into(), json!(error.to_string()));
         }
@@ -289,6 +297,30 @@ impl ScriptRun<'_> {
         self.tell(&told)
     }
 
+    /// Why the script ended before its end, in a word and in a sentence.
+    fn stopped(
+        &self,
+        trouble: Option<&io::Error>,
+        options: &ScriptOptions,
+    ) -> Option<(&'static str, String)> {
+        let (line, message) = &self.last_failed;
+        let at = format!("statement {} in line {line}", self.number);
+        if self.is_over {
+            let reason = format!("stopped at {at}, with which the connection ended: {message}");
+            return Some(("lost", reason));
+        }
+        if let Some(cause) = self.entry.running.stopped_by() {
+            return Some(("cancelled", format!("stopped: {}", cause.sentence())));
+        }
+        if self.failed > 0 && !options.goes_on {
+            return Some((
+                "failed",
+                format!("stopped at {at}, which failed: {message}"),
+            ));
+        }
+        trouble.map(|error| ("unreadable", format!("stopped: {error}")))
+    }
+
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
         self.number += 1;
         if let Some(says) = statement.says {
@@ -297,8 +329,8 @@ impl ScriptRun<'_> {
         self.job.is_delimited = statement.is_delimited;
         let began = Instant::now();
         let mut sink = Counted::default();
-        let is_text = self.read(statement.sql);
-        let outcome = is_text.and_then(|()| self.fits()).and_then(|()| {
+        self.job.set_statement(statement.sql);
+        let outcome = self.fits().and_then(|()| {
             execute_as(
                 self.service,
                 &self.job,
@@ -332,7 +364,8 @@ impl ScriptRun<'_> {
             }
             Err(error) => {
                 self.failed += 1;
-                self.is_over = is_lost(&error);
+                self.is_over = error.status == CONNECTION_LOST;
+                self.last_failed = (statement.line, error.message.clone());
                 let mut failed = query::members(&error);
                 if let Some(place) = failed.remove("offset") {
                     failed.insert("place".into(), place);
@@ -343,23 +376,10 @@ impl ScriptRun<'_> {
         self.tell(&told)
     }
 
-    /// Takes what is to be sent.
-    fn read(&mut self, sql: Vec<u8>) -> Result<(), ApiError> {
-        let text = String::from_utf8(sql);
-        let is_text = text.is_ok();
-        self.job.sql = text.unwrap_or_default();
-        if is_text {
-            return Ok(());
-        }
-        Err(ApiError::bad_request(
-            "the statement is not UTF-8 text and was not sent; convert the file first",
-        ))
-    }
-
     /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
     /// transaction would be lost with it.
     fn fits(&mut self) -> Result<(), ApiError> {
-        let size = self.job.sql.len();
+        let size = self.job.size();
         if size < LARGE {
             return Ok(());
         }
@@ -410,6 +430,9 @@ impl ScriptRun<'_> {
     }
 }
 
+/// The status of a statement with which its connection ended, or for which none could be had.
+const CONNECTION_LOST: u16 = 502;
+
 /// The status of a script that cannot be read on.
 fn status(error: &io::Error) -> u16 {
     match error.kind() {
@@ -418,13 +441,6 @@ fn status(error: &io::Error) -> u16 {
         ErrorKind::ResourceBusy => 429,
         _ => 400,
     }
-}
-
-/// Whether the connection went with the statement.
-fn is_lost(error: &ApiError) -> bool {
-    let told = error.extra.get("error");
-    let errno = told.and_then(|told| told["errno"].as_u64()?.try_into().ok());
-    error.status == 502 || errno.is_some_and(ends_connection)
 }
 
 fn mib(bytes: usize) -> f64 {

@@ -110,7 +110,7 @@ impl SessionPool {
     /// A connection as new; where sessions hold nothing it was made so when it came back.
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
         conn.reset()?;
-        conn.has_state = false;
+        conn.forget_state();
         self.connector.make_clean(conn)
     }
 
@@ -162,7 +162,7 @@ impl SessionPool {
                 }
                 if idle.conn.has_state {
                     self.connector.miss();
-                    return Err(CheckoutError::Db(DbError::SessionLost));
+                    return Err(CheckoutError::Db(DbError::SessionLost(idle.conn.held)));
                 }
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
             }

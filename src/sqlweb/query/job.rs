@@ -10,6 +10,8 @@ use crate::sqlweb::visitors::Use;
 pub(crate) struct Job {
     /// The text.
     pub(crate) sql: String,
+    /// The bytes that are sent, where they are no UTF-8; the text is what can be shown of them then.
+    pub(crate) raw: Option<Vec<u8>>,
     /// The database to run in.
     pub(crate) db: Option<String>,
     /// The offset that `TIMESTAMP` is read and shown with, such as `+02:00`; the session's own where there is none.
@@ -28,6 +30,25 @@ pub(crate) struct Job {
     pub(crate) reader: String,
     /// What they use, where that is counted.
     pub(crate) uses: Option<Use>,
+}
+
+impl Job {
+    /// Takes the next statement of a script.
+    pub(crate) fn set_statement(&mut self, bytes: Vec<u8>) {
+        match String::from_utf8(bytes) {
+            Ok(sql) => (self.sql, self.raw) = (sql, None),
+            Err(error) => {
+                let bytes = error.into_bytes();
+                self.sql = String::from_utf8_lossy(&bytes).into_owned();
+                self.raw = Some(bytes);
+            }
+        }
+    }
+
+    /// Bytes of the statement as it is sent.
+    pub(crate) fn size(&self) -> usize {
+        self.raw.as_ref().map_or(self.sql.len(), Vec::len)
+    }
 }
 
 /// What a statement that succeeded returns beside its rows.

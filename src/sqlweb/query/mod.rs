@@ -5,6 +5,8 @@ mod dump_job;
 mod execute;
 mod job;
 mod noted;
+mod raw;
+mod row_count;
 mod statement;
 mod tickets;
 mod time_zone;

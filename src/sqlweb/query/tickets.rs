@@ -151,6 +151,7 @@ mod tests {
                 uses: None,
                 visitor: String::new(),
                 sql: "x".repeat(sql),
+                raw: None,
                 db: None,
                 time_zone: None,
                 query_id: None,

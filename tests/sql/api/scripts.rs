@@ -438,3 +438,168 @@ fn who_is_shared_with_does_not_lift_the_time_limit() {
     assert_eq!(asked(&Postern::on(db, &[])), 200);
     assert_eq!(asked(&Postern::on(db, &["--readonly"])), 403);
 }
+
+/// Errors that servers say before they end a connection; a statement may signal any of them.
+const LAST_WORDS: [u16; 11] = [
+    1053, 1080, 1152, 1153, 1158, 1161, 1184, 1317, 1927, 3032, 4031,
+];
+
+#[test]
+fn an_error_ends_no_session_by_its_number() {
+    let db = database("script_signals");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut text = "SET @kept = 7; BEGIN; INSERT INTO t (v) VALUES ('open');\n".to_owned();
+    for number in LAST_WORDS {
+        text += &format!(
+            "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'mine';\n"
+        );
+    }
+    text += "INSERT INTO t (v) VALUES (@kept); COMMIT";
+    let query = "db=script_signals&on_error=continue";
+    let (_, lines) = script(&mut client, query, SQL, "s", &text);
+    for (line, number) in lines.iter().skip(3).zip(LAST_WORDS) {
+        assert_eq!(
+            (&line["code"], &line["error"]["errno"]),
+            (&json!(400), &json!(number))
+        );
+        assert_eq!(line["in_transaction"], true, "{line}");
+    }
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["stopped"]),
+        (&json!(16), &Value::Null)
+    );
+    assert_eq!(
+        count(
+            db,
+            "SELECT COUNT(*) FROM script_signals.t WHERE v IN ('7', 'open')"
+        ),
+        2
+    );
+    let one = json!({"sql": "SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1053", "session": "s"});
+    assert_eq!(post(&mut client, "/api/query", one).0, 400);
+    let asked = json!({"sql": "SELECT @kept AS n", "session": "s"});
+    assert_eq!(
+        post(&mut client, "/api/query", asked).1["data"]["rows"][0]["n"],
+        7
+    );
+}
+
+#[test]
+fn a_script_says_why_it_stopped_and_what_was_lost() {
+    let db = database("script_reason");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "SET @a = 1; CREATE TEMPORARY TABLE x (a INT); BEGIN; INSERT INTO t (v) VALUES ('gone');\n\
+        KILL CONNECTION_ID();\nINSERT INTO t (v) VALUES ('never')";
+    let query = "db=script_reason&on_error=continue";
+    let (_, lines) = script(&mut client, query, SQL, "s", text);
+    let (last, end) = (&lines[4], lines.last().unwrap());
+    assert_eq!((lines.len(), &last["code"]), (6, &json!(502)), "{lines:?}");
+    let told = last["message"].as_str().unwrap();
+    assert!(
+        told.contains("(it had: an open transaction, temporary tables, variables)"),
+        "{told}"
+    );
+    assert_eq!(end["stopped"], "lost");
+    let reason = end["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("stopped at statement 5 in line 2, with which the connection ended"),
+        "{reason}"
+    );
+    assert_eq!(
+        count(
+            db,
+            "SELECT COUNT(*) FROM script_reason.t WHERE v IN ('gone', 'never')"
+        ),
+        0
+    );
+    let (_, lines) = script(&mut client, "", SQL, "s2", "SELECT 1;\nSELEC 2; SELECT 3");
+    assert_eq!(lines[2]["stopped"], "failed");
+    let reason = lines[2]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("stopped at statement 2 in line 2, which failed: "),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_script_is_bytes_and_its_session_says_what_they_mean() {
+    let db = database("script_bytes");
+    db.exec(
+        "CREATE TABLE script_bytes.b (id INT PRIMARY KEY, b BLOB, l VARCHAR(20) CHARACTER SET latin1, u VARCHAR(20) CHARACTER SET utf8mb4); \
+         CREATE TABLE script_bytes.g (g GEOMETRY)",
+    );
+    let all: Vec<u8> = (0..=255).collect();
+    let mut quoted = Vec::new();
+    for byte in &all {
+        if matches!(byte, b'\'' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    let script = [
+        &b"SET NAMES utf8mb4;\nINSERT INTO b (id, b) VALUES (1, _binary '"[..],
+        &quoted,
+        b"');\nSET NAMES latin1;\nINSERT INTO b (id, l, u) VALUES (2, '\xe9\x80\xff', '\xe9\x80\xff'), (3, '\xc3\xa9', '\xc3\xa9');\n\
+        CREATE TABLE c (a INT COMMENT 'Gr\xf6\xdfe');\n\
+        DELIMITER ;;\nCREATE PROCEDURE p() BEGIN SELECT 'Stra\xdfe' AS s; END ;;\nCREATE PROCEDURE q() BEGIN SELECT 1; END ;;\nDELIMITER ;\n\
+        SET NAMES utf8mb4;\nINSERT INTO b (id, u) VALUES (4, '\xc3\xa9');\n",
+    ]
+    .concat();
+    for args in [&[][..], &["--tls", "off"]] {
+        db.exec("USE script_bytes; DELETE FROM b; DROP TABLE IF EXISTS c; DROP PROCEDURE IF EXISTS p; DROP PROCEDURE IF EXISTS q");
+        let postern = Postern::on(db, args);
+        let mut client = postern.client();
+        let headers = [("Content-Type", SQL), ("Postern-Session", "s")];
+        let answer = client.send(
+            "POST",
+            "/api/script?db=script_bytes&on_error=continue",
+            &headers,
+            &script,
+        );
+        let text = answer.text();
+        assert!(text.contains("\"failed\":0"), "{args:?}: {text}");
+        assert_eq!(
+            db.value("SELECT HEX(b) FROM script_bytes.b WHERE id = 1"),
+            all.iter().map(|b| format!("{b:02X}")).collect::<String>()
+        );
+        let hex = |id: u8, column: &str| {
+            db.value(&format!(
+                "SELECT HEX({column}) FROM script_bytes.b WHERE id = {id}"
+            ))
+        };
+        assert_eq!(
+            (hex(2, "l"), hex(2, "u")),
+            ("E980FF".into(), "C3A9E282ACC3BF".into())
+        );
+        assert_eq!(
+            (hex(3, "l"), hex(3, "u")),
+            ("C3A9".into(), "C383C2A9".into())
+        );
+        assert_eq!(hex(4, "u"), "C3A9");
+        let body = json!({"sql": "CALL p()", "db": "script_bytes", "session": "s"});
+        assert_eq!(
+            post(&mut client, "/api/query", body).1["data"]["rows"][0]["s"],
+            "Straße"
+        );
+        let comment = db.value("SELECT HEX(COLUMN_COMMENT) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'script_bytes' AND TABLE_NAME = 'c'");
+        assert!(
+            comment.ends_with("C39F65") || comment.ends_with("DF65"),
+            "{comment}"
+        );
+    }
+    let shared = Postern::on(db, &["--readonly"]);
+    let answer = shared.client().send(
+        "POST",
+        "/api/script",
+        &[("Content-Type", SQL)],
+        b"SELECT '\xff'",
+    );
+    assert!(
+        answer.text().contains("is not UTF-8 was refused"),
+        "{}",
+        answer.text()
+    );
+}

@@ -74,7 +74,7 @@ impl<'c> Answer<'c> {
     /// taken that is longer than `most`, in bytes.
     pub(crate) fn direct(
         socket: &'c SocketHandle,
-        sql: &str,
+        sql: &[u8],
         most: usize,
         told: &'c mut LastTold,
     ) -> Result<Self, DbError> {
@@ -83,7 +83,7 @@ impl<'c> Answer<'c> {
         let mut command = Vec::with_capacity(5 + sql.len());
         command.extend_from_slice(&length.to_le_bytes());
         command.push(COM_QUERY);
-        command.extend_from_slice(sql.as_bytes());
+        command.extend_from_slice(sql);
         socket
             .send(&command)
             .map_err(|error| DbError::Lost(io_sentence(&error)))?;
