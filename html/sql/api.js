@@ -71,7 +71,7 @@ export function createApi({ onState = () => {} } = {}) {
     }, { signal }),
     /**
      * Runs statements one after another, as they come; the Response has a JSON line for each, and one at the end.
-     * @param {{body: Blob|string, lines?: boolean, db?: string, session: string, queryId: string, delimiter?: string, part?: boolean, goesOn?: boolean, signal?: AbortSignal}} script
+     * @param {{body: Blob|Uint8Array<ArrayBuffer>|string, lines?: boolean, db?: string, session: string, queryId: string, delimiter?: string, part?: boolean, goesOn?: boolean, signal?: AbortSignal}} script
      *   `lines`: the body has a JSON string a line, else it is SQL; `part`: what its last statement goes on with follows
      * @returns {Promise<Response>}
      */

@@ -91,26 +91,31 @@ fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
 }
 
 /// Facts, columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. Of a view that calls a function
-/// which would write, a read-only session gets what can be had without running it, and of one that is broken there is the
-/// statement alone; `note` says so.
+/// which would write, a read-only session gets what can be had without running it, and of one that is broken there are the
+/// statement and the columns that the server remembers; `note` says so.
 pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
     let mut note = None;
+    let is_view = is_view(conn, db, table)?;
     let mut unless_it_writes = |told: Result<Vec<Row>, DbError>| match told {
         Err(error) if readonly::would_write(&error) => {
             note = Some(CALLS_WRITER.to_owned());
             Ok(Vec::new())
         }
-        Err(DbError::Statement(error)) if error.code == VIEW_INVALID => {
+        // Broken in one of many ways: what it reads is gone, or whoever made it.
+        Err(DbError::Statement(error)) if is_view => {
             note = Some(error.message);
             Ok(Vec::new())
         }
         told => told,
     };
-    let columns = unless_it_writes(rows(
+    let mut columns = unless_it_writes(rows(
         conn,
         &format!("SHOW FULL COLUMNS FROM {table_name} FROM {db_name}"),
     ))?;
+    if columns.is_empty() && is_view {
+        columns = unless_it_writes(known_columns(conn, db, table))?;
+    }
     let indexes = unless_it_writes(rows(
         conn,
         &format!("SHOW INDEX FROM {table_name} FROM {db_name}"),
@@ -126,7 +131,9 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, Db
     };
     let create = match note {
         None => create.first().and_then(|row| text(row, 1)),
-        Some(_) => create_view(conn, db, table)?,
+        Some(_) => {
+            create_view(conn, db, table)?.or_else(|| create.first().and_then(|row| text(row, 1)))
+        }
     };
     let generated = generated(conn, db, table, &columns)?;
     let column = |row: &Row| column(row, &generated);
@@ -140,14 +147,36 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, Db
     }))
 }
 
-/// `ER_VIEW_INVALID`.
-const VIEW_INVALID: u16 = 1356;
+fn is_view(conn: &mut Conn, db: &str, table: &str) -> Result<bool, DbError> {
+    let asked = format!(
+        "SELECT 1 FROM information_schema.VIEWS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        literal(db),
+        literal(table)
+    );
+    Ok(!rows(conn, &asked)?.is_empty())
+}
+
+/// The columns of a view as the server remembers them, in the order of `SHOW FULL COLUMNS`.
+fn known_columns(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<Row>, DbError> {
+    let asked = format!(
+        "SELECT COLUMN_NAME, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE, COLUMN_KEY, COLUMN_DEFAULT, EXTRA, PRIVILEGES, \
+         COLUMN_COMMENT FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} \
+         ORDER BY ORDINAL_POSITION",
+        literal(db),
+        literal(table)
+    );
+    rows(conn, &asked)
+}
 
 /// Why the schema of a view is not whole.
 const CALLS_WRITER: &str = "the view calls a stored function that would write, and the server runs it for a look at the view, so in read-only mode only what is known without that is shown";
 
 /// The statement that makes a view, from its parts; none where the account may not see them.
-fn create_view(conn: &mut Conn, db: &str, table: &str) -> Result<Option<String>, DbError> {
+pub(crate) fn create_view(
+    conn: &mut Conn,
+    db: &str,
+    table: &str,
+) -> Result<Option<String>, DbError> {
     let parts = rows(
         conn,
         &format!(
@@ -337,13 +366,27 @@ fn foreign_key(name: &str, parts: &[Row], rules: &[Row]) -> Value {
     })
 }
 
-/// The warnings of the statement before, at most 100: `level`, `code`, `message`.
-pub(crate) fn warnings(conn: &mut Conn) -> Result<Vec<Value>, DbError> {
-    let listed = rows(conn, "SHOW WARNINGS LIMIT 100")?;
+/// The warnings of the statement before, of which there are `count`: `level`, `code`, `message`; where they are not all, a
+/// note says so.
+pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Value>, DbError> {
+    let listed = rows(conn, &format!("SHOW WARNINGS LIMIT {MAX_WARNINGS}"))?;
     let one =
         |row: &Row| json!({"level": text(row, 0), "code": number(row, 1), "message": text(row, 2)});
-    Ok(listed.iter().map(one).collect())
+    let mut told: Vec<Value> = listed.iter().map(one).collect();
+    let (all, shown) = (usize::from(count), told.len());
+    if all > shown && (shown > 0 || all > MAX_WARNINGS) {
+        let more = if count == u16::MAX { " or more" } else { "" };
+        let message = format!(
+            "the statement has {all}{more} warnings; {shown} are listed (a server keeps max_error_count of them, and \
+             {MAX_WARNINGS} are shown)"
+        );
+        told.push(json!({"level": "Note", "code": null, "message": message}));
+    }
+    Ok(told)
 }
+
+/// Warnings of one statement that are listed.
+const MAX_WARNINGS: usize = 100;
 
 fn names(conn: &mut Conn, sql: &str) -> Result<Value, DbError> {
     let listed = rows(conn, sql)?;

@@ -5,6 +5,7 @@ use std::fmt;
 use mysql::MySqlError;
 
 use super::catch_panic::Panicked;
+use super::held::Held;
 use super::limits::{
     CONNECTIONS_OF_ONE, MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER,
     ROWS_IN_FLIGHT,
@@ -30,11 +31,11 @@ pub(crate) enum DbError {
         why: String,
         /// Whether the statement may have taken effect.
         effect: bool,
-        /// Whether the session's transaction, variables and temporary tables went with the connection.
-        state: bool,
+        /// State of the session that went with the connection, where it had any.
+        state: Option<Held>,
     },
     /// The connection of a session with something at stake ended between two statements. Nothing was sent.
-    SessionLost,
+    SessionLost(Held),
     /// The server goes on sending after it was told to stop.
     Endless,
     /// The statement was stopped, the server went on with it all the same, and its connection was closed; with whether
@@ -124,11 +125,15 @@ impl fmt::Display for DbError {
             Self::Denied(error) | Self::Statement(error) => f.write_str(&error.message),
             Self::Lost(why) => write!(f, "{LOST}: {why}{NOT_REPEATED}"),
             Self::LostWith { why, effect, state } => {
-                let with_it = if *state { STATE_LOST } else { "" };
+                let with_it = state.map_or_else(String::new, |held| format!(", and with it {}", state_of(held)));
                 let check = if *effect { CHECK_EFFECT } else { "" };
                 write!(f, "{LOST}: {why}{with_it}{NOT_REPEATED}{check}")
             }
-            Self::SessionLost => f.write_str(SESSION_LOST),
+            Self::SessionLost(held) => write!(
+                f,
+                "{SESSION_LOST}, and with it {}; {BEGIN_ANEW}",
+                state_of(*held)
+            ),
             Self::Endless => write!(
                 f,
                 "{LOST}: the server goes on sending after it was told to stop{NOT_REPEATED}"
@@ -228,7 +233,7 @@ impl DbError {
             | Self::Auth(_)
             | Self::Lost(_)
             | Self::LostWith { .. }
-            | Self::SessionLost
+            | Self::SessionLost(_)
             | Self::Endless
             | Self::GivenUp(..) => 502,
             Self::Statement(_)
@@ -256,8 +261,9 @@ impl DbError {
     /// Whether the connection it happened on can serve another statement.
     pub(crate) fn leaves_connection_usable(&self) -> bool {
         match self {
-            Self::Statement(error) => !ends_connection(error.code),
-            Self::ReadOnly(..)
+            // One that ended the connection is `Lost` when it comes from a person's statement.
+            Self::Statement(_)
+            | Self::ReadOnly(..)
             | Self::Stopped(_)
             | Self::Request(_)
             | Self::Client(_)
@@ -274,25 +280,34 @@ impl DbError {
 
     /// As it is where the statement may have changed something.
     pub(crate) fn with_effect(self) -> Self {
-        self.lost_with(true, false)
+        self.lost_with(true, None)
     }
 
     /// As it is in a session that held something.
-    pub(crate) fn with_state(self) -> Self {
-        self.lost_with(false, true)
+    pub(crate) fn with_state(self, held: Held) -> Self {
+        self.lost_with(false, Some(held))
     }
 
-    fn lost_with(self, more_effect: bool, more_state: bool) -> Self {
+    fn lost_with(self, more_effect: bool, more_state: Option<Held>) -> Self {
         let (why, effect, state) = match self {
-            Self::Lost(why) => (why, false, false),
+            Self::Lost(why) => (why, false, None),
             Self::LostWith { why, effect, state } => (why, effect, state),
             other => return other,
         };
         Self::LostWith {
             why,
             effect: effect || more_effect,
-            state: state || more_state,
+            state: state.or(more_state),
         }
+    }
+}
+
+/// The state that a session has lost, with what of it is known.
+fn state_of(held: Held) -> String {
+    const ALL: &str = "the session's transaction, variables and temporary tables";
+    match held.to_string() {
+        known if known.is_empty() => ALL.into(),
+        known => format!("{ALL} (it had: {known})"),
     }
 }
 
@@ -323,13 +338,14 @@ const SHARED_HINT: &str = "connect to the server itself, or to a port of the pro
 
 const LOST: &str = "the database connection was lost";
 
-const STATE_LOST: &str = ", and with it the session's transaction, variables and temporary tables";
-
 const NOT_REPEATED: &str = "; the statement was not repeated";
 
 const CHECK_EFFECT: &str = ", so check whether it took effect";
 
-const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes), and with it the session's transaction, variables and temporary tables; nothing was run: what is run next has a new connection, so begin the transaction anew";
+const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes)";
+
+const BEGIN_ANEW: &str =
+    "nothing was run: what is run next has a new connection, so begin the transaction anew";
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
@@ -396,10 +412,14 @@ pub(crate) fn plain(error: mysql::Error) -> mysql::Error {
     }
 }
 
-/// Errors after which the server ends the connection (MariaDB and MySQL error codes 1053 shutdown, 1080 forced close,
-/// 1152 to 1161 communication, 1184 new aborted connection, 1927 killed, 4031 idle for too long).
-pub(crate) fn ends_connection(code: u16) -> bool {
-    matches!(code, 1053 | 1080 | 1152..=1161 | 1184 | 1927 | 4031)
+/// True for errors that a server may say before it ends the connection (MariaDB and MySQL error codes 1053 shutdown, 1080
+/// forced close, 1152 to 1161 communication, 1184 new aborted connection, 1317 and 1927 killed, 3032 offline, 3169 killed,
+/// 4031 idle for too long). The number proves nothing: `SIGNAL` sets any, and servers use some of them for other errors.
+pub(crate) fn may_end_connection(code: u16) -> bool {
+    matches!(
+        code,
+        1053 | 1080 | 1152..=1161 | 1184 | INTERRUPTED | 1927 | 3032 | 3169 | 4031
+    )
 }
 
 /// The system's text for an input or output error, without its number.

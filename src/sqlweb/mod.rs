@@ -25,6 +25,7 @@ mod dump;
 mod edit;
 mod error;
 mod guest;
+mod held;
 mod hints;
 mod limits;
 mod options;

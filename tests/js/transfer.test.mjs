@@ -188,3 +188,37 @@ test('statements: what becomes of a key that is there already', () => {
   assert.equal(createSql({ db: 'd', table: 't', columns: [{ name: 'id', type: 'INT', key: true }, { name: 'x', type: 'DATE' }] }),
     'CREATE TABLE `d`.`t` (\n  `id` INT NOT NULL,\n  `x` DATE,\n  PRIMARY KEY (`id`)\n)');
 });
+
+test('CSV: what servers write as text is read with its escapes, also where pieces end within them', async () => {
+  const { CsvParser } = await import('../../html/sql/transfer/csv.js');
+  const text = '1\ta\\\tb\\\\c\\\nd\\0\t\\N\n2\t\\\\N\t\n3\tx\\Ny\t"\n';
+  const dialect = { delimiter: '\t', quote: '', escape: '\\' };
+  const rows = [['1', 'a\tb\\c\nd\0', null], ['2', '\\N', ''], ['3', 'xNy', '"']];
+  for (const size of [1, 2, 3, 100]) {
+    const read = [];
+    const parser = new CsvParser(dialect, ({ fields, quoted }) => read.push(fields.map((field, i) => (field === '\\N' && !quoted?.[i] ? null : field))));
+    for (let at = 0; at < text.length; at += size) parser.push(text.slice(at, at + size));
+    parser.end();
+    assert.deepEqual(read, rows, `pieces of ${size}`);
+  }
+  const again = recordsOf(text, dialect).map((record) => lineOf(record, dialect)).join('');
+  assert.deepEqual(recordsOf(again, dialect).map(({ fields }) => fields), recordsOf(text, dialect).map(({ fields }) => fields));
+  const quoted = { delimiter: ',', quote: '"', escape: '\\' };
+  assert.deepEqual(recordsOf('"a\\"b,\\\\","c""d",\\N\n', quoted)[0].fields, ['a"b,\\', 'c"d', '\\N']);
+});
+
+test('CSV: escapes are guessed where a server writes NULL, and not in other files', () => {
+  const { escape } = guessDialect('1\ta\\\\b\t\\N\n2\tx\\\ty\t3\n');
+  assert.equal(escape, '\\');
+  for (const text of ['1,C:\\new\n2,\\N\n', '1,a\\\\b\r\n2,\\N\r\n', '1,a\\\\b\n2,x\n', '1,"\\N"\n2,x\n']) assert.equal(guessDialect(text).escape, undefined, text);
+});
+
+test("CSV: Excel's line that names the delimiter is no row", () => {
+  for (const [text, delimiter] of [['sep=;\r\na;b\r\n1;2\r\n', ';'], ['SEP=,\na,b\n1,2\n', ','], ['sep=\t\na\tb\n', '\t'], ['sep=^\na^b\n', '^']]) {
+    const dialect = guessDialect(text);
+    assert.equal(dialect.delimiter, delimiter);
+    assert.deepEqual(recordsOf(text, dialect)[0].fields, ['a', 'b'], text);
+    assert.equal(recordsOf(text, dialect)[0].line, 2);
+  }
+  assert.equal(recordsOf('a;b\r\nsep=;\r\n', { delimiter: ';', quote: '"' }).length, 2);
+});

@@ -249,8 +249,9 @@ test('a long script is split whole', async () => {
 });
 
 test('scripts are split as the shared vectors say', async () => {
-  for (const { sql, statements } of await readVectors('split.json')) {
-    assert.deepEqual(splitScript(sql).map((part) => part.sql), statements, sql);
+  for (const { sql, statements, server, modes = '' } of await readVectors('split.json')) {
+    const dialect = { mariadb: server !== 'mysql', ansiQuotes: modes.includes('ANSI_QUOTES'), noBackslashEscapes: modes.includes('NO_BACKSLASH_ESCAPES') };
+    assert.deepEqual(splitScript(sql, dialect).map((part) => part.sql), statements, sql);
   }
 });
 
@@ -259,4 +260,34 @@ test('what an editor holds while it is typed is lexed to its end', () => {
   assert.deepEqual(lexed('\\N, @@`a`, @`b`, ?'), ['operator \\N', 'punct ,', 'variable @@`a`', 'punct ,', 'variable @`b`', 'punct ,', 'operator ?']);
   assert.deepEqual(lexed("1e+ x'4z @ $a"), ['identifier 1e', 'operator +', "number x'4", 'identifier z', 'operator @', 'identifier $a']);
   for (const open of ["'a", '"a', '`a', '/* a', "@'a"]) assert.deepEqual(lexed(`1 ${open}\nb;`).slice(1).map((text) => text.replace(/^\w+ /, '')), [`${open}\nb;`]);
+});
+
+const { kindOf, namesCharset, openSource } = await import('../../html/sql/workbench/scriptsource.js');
+
+test('scripts: a file is unpacked and decoded by its first bytes, in pieces that begin where the last statement ended', async () => {
+  const text = '\u{feff}SELECT 1;\nSELECT \'žluť 🐴\';\n';
+  const utf16 = new Uint8Array(new Uint16Array([...text].flatMap((char) => char.split('').map((unit) => unit.charCodeAt(0)))).buffer);
+  const packed = async (bytes) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'))).arrayBuffer());
+  const raw = new Uint8Array([0x53, 0xff, 0x00, 0xe9, 0x3b]);
+  const utf8 = new TextEncoder().encode(text.slice(1));
+  for (const [bytes, expected] of [[raw, raw], [await packed(raw), raw], [utf16, utf8], [await packed(utf8), utf8]]) {
+    const source = await openSource(new File([bytes], 'x'));
+    const got = [];
+    for (let at = 0, isLast = false; !isLast;) {
+      const piece = await source.piece(at, 4);
+      got.push(...new Uint8Array(await new Blob([piece.bytes]).arrayBuffer()).slice(0, 3 + Number(piece.isLast)));
+      at += 3;
+      isLast = piece.isLast;
+    }
+    assert.deepEqual(got, [...expected]);
+    assert.equal(source.share(expected.length), 1);
+    source.end();
+  }
+  assert.deepEqual(kindOf(new Uint8Array([0x1f, 0x8b, 8, 0])), { packed: true, encoding: '' });
+  assert.deepEqual(kindOf(new Uint8Array([])), { packed: false, encoding: '' });
+});
+
+test('scripts: a file that names another character set than UTF-8 is run from the file', () => {
+  for (const text of ['SET NAMES latin1;', '/*!40101 SET NAMES binary */;', 'set character_set_client = cp1250', "SET CHARSET 'koi8r'"]) assert.ok(namesCharset(text), text);
+  for (const text of ['SET NAMES utf8mb4', '/*!40101 SET character_set_client = utf8 */', 'SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT', "SELECT 'names latin1'"]) assert.ok(!namesCharset(text), text);
 });

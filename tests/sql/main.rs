@@ -11,6 +11,7 @@ mod cluster;
 mod dump;
 mod everyday;
 mod fake_mysql;
+mod foreign_dumps;
 mod gate_differential;
 mod gate_names;
 mod gate_proofs;

@@ -35,3 +35,11 @@ const EXISTS = new Set([1304, 1359, 1537]);
 
 /** True if a CREATE was refused for what is there already, which can be dropped first. @param {number} errno */
 export const isThere = (errno) => EXISTS.has(errno);
+
+/** What is said beside a server's error where it has met a command of the console. @param {{errno?: number, message?: string}|null} error */
+export function hintOf(error) {
+  if (error?.errno !== 1064) return '';
+  const near = /near '([^\n;]*)/.exec(error.message ?? '')?.[1].replace(/'(?: at line \d+)?$/, '') ?? '';
+  const hint = /^\\[Gg]/.test(near) ? consoleHint(near.slice(0, 2)) || consoleHint(`x${near.slice(0, 2)}`) : consoleHint(near);
+  return hint && ` ${hint}`;
+}

@@ -10,7 +10,8 @@
  * @typedef {'keyword'|'identifier'|'string'|'number'|'comment'|'operator'|'variable'|'punct'} TokenType
  * @typedef {{type: TokenType, start: number, end: number}} Token
  * @typedef {{start: number, end: number, sql: string, delimiter: string}} Statement
- * @typedef {{at: number, delimiter: string}} Resume a place between two statements
+ * @typedef {{at: number, delimiter: string, dialect?: Dialect}} Resume a place between two statements
+ * @typedef {{mariadb?: boolean, ansiQuotes?: boolean, noBackslashEscapes?: boolean}} Dialect what a server and its session read
  */
 
 const KEYWORDS = new Set((
@@ -67,22 +68,24 @@ function typeOf(token, sql) {
  * Splits a script into its statements. `DELIMITER` lines work as in the command-line client, and without
  * them a compound statement (`CREATE PROCEDURE … BEGIN …; END`) is one, as it is to the server.
  * @param {string} text
+ * @param {Dialect} [dialect]
  * @returns {Statement[]}
  */
-export function splitScript(text) {
-  return [...statements(text)];
+export function splitScript(text, dialect) {
+  return [...statements(text, undefined, dialect)];
 }
 
 /**
  * The statements of a script, one at a time.
  * @param {string} text
  * @param {Resume} [from] where a statement may begin; it is moved on behind each that is given
+ * @param {Dialect} [dialect]
  * @returns {Generator<Statement>}
  */
-export function* statements(text, from = { at: 0, delimiter: ';' }) {
-  const lexer = new Lexer(text);
+export function* statements(text, from = { at: 0, delimiter: ';' }, dialect = {}) {
+  const lexer = new Lexer(text, { dialect: from.dialect ?? dialect });
   let { delimiter } = from;
-  lexer.at = from.at;
+  lexer.at = from.at || (text.startsWith('\ufeff') ? 1 : 0);
   lexer.delimiter = delimiter === ';' ? '' : delimiter;
   for (;;) {
     const changed = lexer.takeDelimiterLine();
@@ -91,34 +94,62 @@ export function* statements(text, from = { at: 0, delimiter: ';' }) {
       lexer.delimiter = delimiter === ';' ? '' : delimiter;
       continue;
     }
-    const first = lexer.next();
-    if (!first) return;
-    if (first.kind === 'semicolon' || first.kind === 'delimiter') continue;
-    const statement = oneStatement(text, lexer, first, delimiter);
+    const statement = lexer.delimiter ? delimited(text, lexer) : oneStatement(text, lexer);
+    if (!statement) return;
+    if (statement.start === statement.end) continue;
+    lexer.dialect = { ...dialect, ...modesAfter(statement.sql, lexer.dialect, dialect) };
     from.at = lexer.at;
     from.delimiter = delimiter;
+    from.dialect = lexer.dialect;
     yield statement;
   }
 }
 
-/**
- * @param {string} text
- * @param {Lexer} lexer
- * @param {RawToken} first
- * @param {string} delimiter
- * @returns {Statement}
- */
-function oneStatement(text, lexer, first, delimiter) {
+/** How texts are read behind a statement that may set `sql_mode`: to a variable, that is as before the script. @param {string} sql @param {Dialect} now @param {Dialect} before @returns {Dialect} */
+function modesAfter(sql, now, before) {
+  if (sql.length > LONGEST_SETTING || !/^(?:SET\b|\/\*M?!\d*\s*SET\b)/i.test(sql)) return now;
+  const value = /(?<!@@GLOBAL\.|\bGLOBAL\s{1,9}|@)\bsql_mode`?\s*:?=\s*(CONCAT\s*\([^)]*\)|'[^']*'|"[^"]*"|[^\s,*;]+)/i.exec(sql)?.[1];
+  if (!value) return now;
+  const names = (mode) => new RegExp(`\\b(?:${mode})\\b`, 'i').test(value);
+  const adds = /^CONCAT/i.test(value);
+  if (!adds && /^(?:@|DEFAULT)/i.test(value)) return before;
+  const ansiQuotes = names('ANSI_QUOTES|ANSI|ORACLE|MSSQL|DB2|POSTGRESQL|MAXDB') || Boolean(adds && now.ansiQuotes);
+  return { ...now, ansiQuotes, noBackslashEscapes: names('NO_BACKSLASH_ESCAPES') || Boolean(adds && now.noBackslashEscapes) };
+}
+
+/** @param {string} text @param {Lexer} lexer @returns {Statement|null} */
+function oneStatement(text, lexer) {
+  let first = lexer.next();
+  while (first?.kind === 'semicolon') first = lexer.next();
+  if (!first || (first.kind === 'comment' && first.end === text.length)) return null;
+  // A line that sets the delimiter may follow an empty statement.
+  if (isDelimiterWord(text, first)) {
+    lexer.at = first.start;
+    return { start: first.start, end: first.start, sql: '', delimiter: ';' };
+  }
   const compound = new Compound(text);
   compound.take(first, lexer);
-  let end = first.end;
+  let { end } = first;
   for (let token = lexer.next(); token; token = lexer.next()) {
-    if (token.kind === 'delimiter') break;
-    if (token.kind === 'semicolon' && delimiter === ';' && !compound.isOpen()) break;
+    if (token.kind === 'semicolon' && !compound.isOpen()) break;
     compound.take(token, lexer);
     end = token.end;
   }
-  return { start: first.start, end, sql: text.slice(first.start, end), delimiter };
+  return { start: first.start, end, sql: text.slice(first.start, end), delimiter: ';' };
+}
+
+/** Up to the delimiter that was set, as the console reads: quotes, comments and hints hide it. @param {string} text @param {Lexer} lexer @returns {Statement|null} */
+function delimited(text, lexer) {
+  const { delimiter } = lexer;
+  const start = lexer.skipBlank();
+  if (start >= text.length) return null;
+  const end = lexer.findDelimiter();
+  return { start, end, sql: text.slice(start, end), delimiter };
+}
+
+/** @param {string} text @param {RawToken} token */
+function isDelimiterWord(text, token) {
+  return token.end - token.start === 9 && /^delimiter$/i.test(text.slice(token.start, token.end)) && /[\s]|^$/.test(text.charAt(token.end));
 }
 
 /**
@@ -170,16 +201,24 @@ const isHex = (code) => isDigit(code) || (code >= 65 && code <= 70) || (code >= 
 const isBit = (code) => code === 48 || code === 49;
 const isVariable = (code) => isWord(code) || code === 46;
 
+/** Longest statement that is searched for a setting. */
+const LONGEST_SETTING = 4096;
+
+/** Longest sign that may end statements, in bytes. */
+const MAX_DELIMITER = 32;
+
 const SINGLE = { '(': 'open', ')': 'close', ',': 'comma', ';': 'semicolon' };
 
 /** The server's lexer, for an editor: what is not closed runs to the end, and a sign that means nothing is an operator. */
 export class Lexer {
   /**
    * @param {string} sql
-   * @param {{comments?: boolean}} [options] comments: give them as tokens; one that is not closed always is
+   * @param {{comments?: boolean, dialect?: Dialect}} [options] comments: give them as tokens; one that is not closed always is
    */
   constructor(sql, options = {}) {
     this.sql = sql;
+    this.dialect = options.dialect ?? {};
+    this.isMysql = this.dialect.mariadb === false;
     this.at = 0;
     this.comments = options.comments ?? false;
     this.delimiter = '';
@@ -210,16 +249,52 @@ export class Lexer {
 
   /**
    * Takes `DELIMITER x` where a statement could start, to the end of its line.
-   * @returns {string|null} the new delimiter
+   * @returns {string|null} the new delimiter, empty where the line sets none
    */
   takeDelimiterLine() {
-    const token = this.peek();
-    if (token?.kind !== 'word' || token.end - token.start !== 9) return null;
-    if (this.sql.slice(token.start, token.end).toUpperCase() !== 'DELIMITER') return null;
-    let end = this.sql.indexOf('\n', token.end);
+    const start = this.skipBlank();
+    const word = { kind: /** @type {Kind} */ ('word'), start, end: start + 9 };
+    if (start + 9 > this.sql.length || !isDelimiterWord(this.sql, word)) return null;
+    let end = this.sql.indexOf('\n', word.end);
     if (end < 0) end = this.sql.length;
     this.at = end;
-    return this.sql.slice(token.end, end).trim().split(/\s/)[0];
+    const line = this.sql.slice(word.end, end).trim();
+    const sign = /^['"`]/.test(line) ? line.slice(1).split(line[0])[0] : line.split(/\s/)[0];
+    return sign.includes('\\') || new TextEncoder().encode(sign).length > MAX_DELIMITER ? '' : sign;
+  }
+
+  /** Takes space and comments. @returns {number} where something else begins */
+  skipBlank() {
+    for (;;) {
+      while (isSpace(this.sql.charCodeAt(this.at))) this.at += 1;
+      const start = this.at;
+      if (this.delimiter && this.sql.startsWith(this.delimiter, start)) return start;
+      if (this.sql.startsWith('/*+', start)) return start;
+      if (this.at < this.sql.length) this.#skipComment();
+      if (this.at === start) return start;
+    }
+  }
+
+  /** Takes all up to the delimiter, and that; what stands in quotes, comments and hints is none. @returns {number} where what stands before it ends */
+  findDelimiter() {
+    const { sql, delimiter } = this;
+    let end = this.at;
+    while (this.at < sql.length) {
+      const start = this.at;
+      if (sql.startsWith(delimiter, start)) {
+        this.at += delimiter.length;
+        return end;
+      }
+      const c = sql[start];
+      if (c === "'" || c === '"' || c === '`') this.#quoted(c);
+      else if (c === '#' || c === '-' || c === '/') this.#skipComment();
+      else if (c === '$' && this.isMysql) this.#dollar();
+      else if (c === '\\' && /['"`]/.test(sql.charAt(start + 1))) this.at += 2;
+      const isComment = this.at > start && (c === '#' || c === '-' || c === '/') && !sql.startsWith('/*+', start);
+      if (this.at === start) this.at += 1;
+      if (!isComment && !isSpace(sql.charCodeAt(start))) end = this.at;
+    }
+    return end;
   }
 
   #code(ahead) {
@@ -235,7 +310,6 @@ export class Lexer {
     const { sql } = this;
     const c = sql[this.at];
     if (c === '#' || (c === '-' && this.#startsDashes())) {
-      if (this.delimiter && sql.startsWith(this.delimiter, this.at)) return true;
       const end = sql.indexOf('\n', this.at);
       this.at = end < 0 ? sql.length : end;
     } else if (c === '/' && sql[this.at + 1] === '*' && !this.#atExecutable()) {
@@ -253,14 +327,10 @@ export class Lexer {
   }
 
   #atExecutable() {
-    return this.sql.startsWith('/*!', this.at) || this.sql.startsWith('/*M!', this.at);
+    return this.sql.startsWith('/*!', this.at) || (!this.isMysql && this.sql.startsWith('/*M!', this.at));
   }
 
   #token(start) {
-    if (this.delimiter && this.sql.startsWith(this.delimiter, start)) {
-      this.at += this.delimiter.length;
-      return { kind: 'delimiter', start, end: this.at };
-    }
     const kind = this.#kind(this.sql[start], this.#code(0));
     return { kind, start, end: this.at };
   }
@@ -288,7 +358,8 @@ export class Lexer {
       this.inExecutable = false;
       return this.#take(2, 'executable-end');
     }
-    if (two === ':=' || two === '\\N') return this.#take(2, 'operator');
+    // A quote behind a backslash opens nothing for a console.
+    if (two === ':=' || /^\\[N'"`]/.test(two)) return this.#take(2, 'operator');
     return this.#take(1, c === ':' ? 'colon' : 'operator');
   }
 
@@ -317,26 +388,38 @@ export class Lexer {
       if (c === 'x' || c === 'X') return this.#literal(isHex);
       if (c === 'b' || c === 'B') return this.#literal(isBit);
     }
+    if (c === '$' && this.isMysql && this.#dollar()) return 'text';
     return this.#nameFrom(this.at);
   }
 
+  /** Takes `$tag$ … $tag$`, if that is here. */
+  #dollar() {
+    const { sql, at } = this;
+    let end = at + 1;
+    while (isWord(sql.charCodeAt(end)) && sql[end] !== '$') end += 1;
+    if (sql[end] !== '$') return false;
+    const tag = sql.slice(at, end + 1);
+    const close = sql.indexOf(tag, end + 1);
+    this.at = close < 0 ? sql.length : close + tag.length;
+    return true;
+  }
+
   #nameFrom(start) {
-    const from = this.at;
     this.#skipWhile(isWord);
-    // `END$$`: a delimiter of signs also ends a word, one of letters does not.
-    if (this.delimiter.startsWith('$')) {
-      const end = this.sql.slice(from, this.at).indexOf(this.delimiter);
-      if (end >= 0) this.at = from + end;
-    }
     this.wordEnd = this.at;
     const beforeDot = this.sql[this.at] === '.' && isWord(this.#code(1));
     return beforeDot || this.dotEnd === start ? 'name' : 'word';
   }
 
   #literal(digit) {
+    const quote = this.at + 1;
     this.at += 2;
     this.#skipWhile(digit);
-    return this.#code(0) === 39 ? this.#take(1, 'text') : 'number';
+    if (this.#code(0) === 39) return this.#take(1, 'text');
+    // An editor's text may be open here; a script's is a text all the same.
+    if (this.comments) return 'number';
+    this.at = quote;
+    return this.#quoted("'", false);
   }
 
   #numberOrName() {
@@ -380,10 +463,11 @@ export class Lexer {
     return 'number';
   }
 
-  #quoted(quote) {
+  #quoted(quote, mayEscape = !this.dialect.noBackslashEscapes) {
     const { sql } = this;
-    const escapes = quote !== '`';
-    const kind = escapes ? 'text' : 'quoted';
+    const isText = quote === "'" || (quote === '"' && !this.dialect.ansiQuotes);
+    const escapes = isText && mayEscape;
+    const kind = isText ? 'text' : 'quoted';
     this.at += 1;
     for (;;) {
       const c = sql[this.at];
@@ -391,7 +475,7 @@ export class Lexer {
         this.at = sql.length;
         return kind;
       }
-      if (c === '\\' && escapes) this.at += 2;
+      if (c === '\\' && escapes) this.at = Math.min(this.at + 2, sql.length);
       else if (c !== quote) this.at += 1;
       else if (sql[this.at + 1] === quote) this.at += 2;
       else return this.#take(1, kind);
@@ -428,21 +512,37 @@ export class Lexer {
 
 // Compound statements. See src/sqlweb/gate/split.rs, whose names these are.
 
-const BLOCKS = new Set(['IF', 'CASE', 'LOOP', 'REPEAT', 'WHILE', 'FOR']);
-const OPENERS = new Set([...BLOCKS, 'BEGIN']);
-const ROUTINES = new Set(['FUNCTION', 'PROCEDURE', 'TRIGGER', 'EVENT']);
-const PLAIN = new Set(['DATABASE', 'FULLTEXT', 'INDEX', 'ROLE', 'SCHEMA', 'SEQUENCE', 'SERVER', 'SPATIAL', 'TABLE',
-  'TEMPORARY', 'UNIQUE', 'USER', 'VIEW']);
-const BODIES = new Set(['CALL', 'DELETE', 'INSERT', 'REPLACE', 'RETURN', 'SELECT', 'SET', 'SIGNAL', 'UPDATE', 'WITH']);
+const words = (text) => new Set(text.split(' '));
+const OPENERS = words('BEGIN IF CASE LOOP REPEAT WHILE FOR');
+const ROUTINES = words('FUNCTION PROCEDURE TRIGGER EVENT');
+const BEFORE_NAMES = words('EXISTS ON RETURNS FOLLOWS PRECEDES');
+const BEFORE_OPERANDS = words('AND AS BETWEEN BY CASE DIV DROP ELSEIF FROM IN INTO IS LIKE MOD NOT ON OR RETURN SELECT SET TABLE UNTIL '
+  + 'UPDATE WHEN WHILE XOR');
+const BODILESS = words('CATALOG DATABASE FULLTEXT INDEX LIBRARY LOGFILE RESOURCE ROLE SCHEMA SEQUENCE SERVER SPATIAL TABLE '
+  + 'TABLESPACE TEMPORARY UNDO UNIQUE USER VIEW');
+const BODIES = words('ALTER ANALYZE CALL CLOSE COMMIT CREATE DEALLOCATE DELETE DO DROP EXECUTE FETCH FLUSH GET GRANT HANDLER INSERT '
+  + 'KILL LOAD LOCK OPEN OPTIMIZE PREPARE RELEASE RENAME REPLACE RESIGNAL RETURN REVOKE ROLLBACK SAVEPOINT SELECT SET SHOW '
+  + 'SIGNAL START TABLE TRUNCATE UNLOCK UPDATE USE VALUES WITH XA');
+const MAYBE_NAMES = words('END BEGIN DO UNTIL AS IS');
+const VALUES = words('NULL NOT TRUE FALSE UNKNOWN DISTINCT');
+
+/** @typedef {'list'|'cases'|'loop'|'repeat'|'until'|'declare'|'case-value'} Block */
 
 class Compound {
   constructor(text) {
     this.sql = text;
     this.stage = 'start';
-    /** @type {boolean[]} open blocks; true is a `CASE` that is a value */
+    /** @type {Block[]} */
     this.blocks = [];
     this.parentheses = 0;
     this.atStatement = false;
+    this.atOperand = false;
+    this.hasEnded = false;
+    this.inHandler = false;
+    this.inRoutine = false;
+    this.inLabel = false;
+    this.mayLabel = false;
+    this.created = '';
     this.last = '';
   }
 
@@ -461,9 +561,11 @@ class Compound {
     const word = this.#word(token);
     if (this.stage === 'start') this.#start(token, word, lexer);
     else if (this.stage === 'create') this.#create(word);
-    else if (this.stage === 'head') this.#head(word, lexer);
+    else if (this.stage === 'head') this.#head(token, word, lexer);
     else this.#body(token, word, lexer);
     this.last = word;
+    this.atOperand = BEFORE_OPERANDS.has(word) || ((word === 'THEN' || word === 'ELSE') && this.blocks.at(-1) === 'case-value')
+      || ['comma', 'operator', 'open', 'dot'].includes(token.kind);
   }
 
   #word(token) {
@@ -471,35 +573,56 @@ class Compound {
     return this.sql.slice(token.start, token.end).toUpperCase();
   }
 
+  #isSign(token, signs) {
+    return token?.kind === 'operator' && signs.includes(this.sql.slice(token.start, token.end));
+  }
+
   #start(token, word, lexer) {
     const next = lexer.peek();
-    if (token.kind === 'colon' || next?.kind === 'colon') return;
+    if ([token, next].some((one) => one?.kind === 'colon' || this.#isSign(one, ['<', '>']))) return;
     if (word === 'CREATE' || word === 'ALTER') this.stage = 'create';
-    else if (word === 'BEGIN' && this.#word(next) !== 'NOT') this.stage = 'plain';
-    else if (OPENERS.has(word)) this.#openBody(word);
+    else if (word === 'BEGIN' && (!next || ['semicolon', 'executable-end'].includes(next.kind) || this.#word(next) === 'WORK')) this.stage = 'plain';
+    else if (word === 'DECLARE') {
+      this.stage = 'body';
+      this.blocks.push('declare');
+    } else if (OPENERS.has(word)) this.#openBody(word);
     else this.stage = 'plain';
   }
 
   #create(word) {
-    if (ROUTINES.has(word)) this.stage = 'head';
-    else if (word === 'PACKAGE') this.#openBody(word);
-    else if (PLAIN.has(word)) this.stage = 'plain';
+    if (word === 'PACKAGE') {
+      this.stage = 'body';
+      this.blocks.push('declare');
+    } else if (ROUTINES.has(word)) {
+      this.stage = 'head';
+      this.created = word;
+    } else if (BODILESS.has(word)) this.stage = 'plain';
   }
 
-  #head(word, lexer) {
-    if (this.parentheses > 0 || this.#belongsToHead(word, lexer)) return;
-    if (OPENERS.has(word)) this.#openBody(word);
-    else if (BODIES.has(word)) this.stage = 'body';
+  #head(token, word, lexer) {
+    if (this.parentheses > 0 || token.kind !== 'word' || ROUTINES.has(this.last) || BEFORE_NAMES.has(this.last)) return;
+    const { created } = this;
+    if (word === 'DO' && created === 'EVENT') this.created = '';
+    else if (word === 'ROW' && created === 'TRIGGER' && this.last === 'EACH') this.created = '';
+    else if (created === 'EVENT' || created === 'TRIGGER' || (word === 'SET' && this.last === 'CHARACTER')) return;
+    else if ((word === 'AS' || word === 'IS') && created && this.#mayDeclare(lexer)) {
+      this.stage = 'body';
+      this.#declare();
+    } else if (word === 'RETURN' && created === 'FUNCTION') this.created = 'RETURN';
+    else if (created === 'RETURN') return;
+    else if (OPENERS.has(word)) this.#openBody(word);
+    else if (BODIES.has(word)) this.stage = 'plain';
   }
 
-  #belongsToHead(word, lexer) {
-    switch (word) {
-      case 'IF': return ROUTINES.has(this.last);
-      case 'FOR': return this.#word(lexer.peek()) === 'EACH';
-      case 'SET': return this.last === 'CHARACTER';
-      case 'INSERT': case 'UPDATE': case 'DELETE': return ['BEFORE', 'AFTER', 'OR'].includes(this.last);
-      default: return false;
-    }
+  #mayDeclare(lexer) {
+    const next = lexer.peek();
+    if (next?.kind === 'word') return !VALUES.has(this.#word(next));
+    return ['quoted', 'name', 'operator'].includes(next?.kind ?? '');
+  }
+
+  #declare() {
+    this.blocks.push('declare');
+    this.atStatement = true;
   }
 
   #openBody(word) {
@@ -508,23 +631,73 @@ class Compound {
   }
 
   #open(word) {
-    this.blocks.push(false);
-    this.atStatement = word === 'BEGIN' || word === 'LOOP' || word === 'REPEAT';
+    /** @type {Block} */
+    const block = word === 'IF' || word === 'CASE' ? 'cases' : word === 'WHILE' || word === 'FOR' ? 'loop' : word === 'REPEAT' ? 'repeat' : 'list';
+    if (word === 'BEGIN' && this.blocks.at(-1) === 'declare') this.blocks.pop();
+    this.blocks.push(block);
+    this.atStatement = block === 'list' || block === 'repeat';
   }
 
   #body(token, word, lexer) {
     const starts = this.atStatement;
-    this.atStatement = token.kind === 'semicolon' || token.kind === 'colon';
-    if (this.atStatement || (this.last === 'END' && BLOCKS.has(word))) return;
-    if (word === 'END') this.blocks.pop();
-    else if (word === 'BEGIN' && (starts || isHandlerBody(lexer.peek()))) this.#open(word);
-    else if (word === 'CASE' && !starts) this.blocks.push(true);
-    else if (BLOCKS.has(word) && starts) this.#open(word);
-    else if (word === 'THEN' || word === 'ELSE') this.atStatement = this.blocks.at(-1) === false;
-    else if (word === 'DO') this.atStatement = !starts;
+    const ended = this.hasEnded;
+    const labels = this.mayLabel;
+    this.atStatement = false;
+    this.hasEnded = false;
+    this.mayLabel = starts && ['word', 'quoted', 'name'].includes(token.kind);
+    if (token.kind === 'semicolon') this.#statementEnds();
+    else if (token.kind === 'colon') this.atStatement = labels;
+    else if (starts && this.#isSign(token, ['<', '>'])) {
+      this.inLabel = this.#isSign(token, ['<']);
+      this.atStatement = true;
+    } else if (starts && this.inLabel) this.atStatement = true;
+    else if (this.inHandler) this.#condition(token, word, lexer);
+    else if (token.kind === 'word' && !(ended && OPENERS.has(word))) this.#bodyWord(word, starts, lexer);
   }
-}
 
-function isHandlerBody(next) {
-  return !next || !['comma', 'operator', 'close', 'dot'].includes(next.kind);
+  #statementEnds() {
+    while (this.blocks.at(-1) === 'case-value') this.blocks.pop();
+    this.atStatement = true;
+    this.inHandler = false;
+    this.inRoutine = false;
+    this.parentheses = 0;
+  }
+
+  #condition(token, word, lexer) {
+    this.inHandler = token.kind === 'comma' || word === 'SQLSTATE' || word === 'NOT' || (word === 'VALUE' && this.last === 'SQLSTATE') || lexer.peek()?.kind === 'comma';
+    this.atStatement = !this.inHandler;
+  }
+
+  #bodyWord(word, starts, lexer) {
+    const top = this.blocks.at(-1);
+    if (MAYBE_NAMES.has(word) && this.#isName(word, starts, lexer)) return;
+    if (word === 'END' && (starts || top === 'case-value' || top === 'until')) {
+      this.blocks.pop();
+      this.hasEnded = true;
+    } else if ((word === 'NOT' && this.last === 'BEGIN') || (word === 'ATOMIC' && this.last === 'NOT')) this.atStatement = starts;
+    else if (word === 'CASE' && !starts) this.blocks.push('case-value');
+    else if (this.inRoutine && this.parentheses === 0 && ['BEGIN', 'AS', 'IS'].includes(word)) {
+      this.inRoutine = false;
+      this.#declare();
+      if (word === 'BEGIN') this.#open(word);
+    } else if (starts && OPENERS.has(word)) this.#open(word);
+    else if (word === 'THEN' || word === 'ELSE') this.atStatement = top !== 'case-value';
+    else if ((word === 'DO' || word === 'LOOP') && this.parentheses === 0) this.#goesOn('loop', 'list');
+    else if (word === 'UNTIL' && starts) this.#goesOn('repeat', 'until');
+    else if (word === 'FOR' && this.last === 'HANDLER') this.inHandler = true;
+    else if ((word === 'PROCEDURE' || word === 'FUNCTION') && top === 'declare') this.inRoutine = true;
+  }
+
+  #isName(word, starts, lexer) {
+    if (this.atOperand) return true;
+    const next = lexer.peek();
+    return starts && (next?.kind === 'colon' || (word === 'UNTIL' ? this.#isSign(next, [':=', '=']) : next?.kind === 'operator'));
+  }
+
+  /** @param {Block} from @param {Block} to */
+  #goesOn(from, to) {
+    if (this.blocks.at(-1) !== from) return;
+    this.blocks[this.blocks.length - 1] = to;
+    this.atStatement = to === 'list';
+  }
 }

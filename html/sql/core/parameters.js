@@ -20,7 +20,8 @@ export function parametersOf(sql) {
     const [before, name, after] = [list[i - 1], list[i + 1], list[i + 2]];
     if (token.kind !== 'colon' || !name || !['word', 'name'].includes(name.kind) || name.start !== token.end || !/^[A-Za-z_]/.test(sql[name.start])) return [];
     const touches = before?.end === token.start && !['open', 'comma', 'operator'].includes(before.kind);
-    if (touches || before?.kind === 'colon' || !before) return [];
+    const labels = /^(?:BEGIN|LOOP|REPEAT|WHILE|FOR)$/i.test(sql.slice(name.start, name.end)) && i === 1;
+    if (touches || labels || before?.kind === 'colon' || !before) return [];
     return [{ start: token.start, end: name.end, name: sql.slice(name.start, name.end), enclosed: before.kind === 'open' && after?.kind === 'close' }];
   });
 }

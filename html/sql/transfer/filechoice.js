@@ -14,6 +14,7 @@ import { DELIMITERS, ENCODINGS, guessDialect, guessEncoding, guessHeader, guessN
 const LOOKED_AT = 5000;
 
 const QUOTES = { '"': 'Double "', "'": "Single '", '': 'None' };
+const ESCAPES = { '': 'None', '\\': 'Backslash \\', other: 'Other …' };
 const NULLS = { '': 'an empty field', '\\N': '\\N', NULL: 'NULL', null: 'null', word: 'a word …', never: 'nothing' };
 const DATES = { iso: '2024-12-31', dmy: '31.12.2024', mdy: '12/31/2024' };
 
@@ -38,13 +39,15 @@ export class FileChoice {
     this.delimiter = choice({ ...DELIMITERS, other: 'Other …' }, changed);
     this.other = h('input', { class: 'field short', maxlength: 1, 'aria-label': 'Other delimiter', on: { input: changed } });
     this.quote = choice(QUOTES, changed);
+    this.escape = choice(ESCAPES, changed);
+    this.otherEscape = h('input', { class: 'field short', maxlength: 1, 'aria-label': 'Other escape character', on: { input: changed } });
     this.header = tick('Names of columns in the first line', () => { this.#headerChosen = true; this.#changed(); });
     this.nulls = choice(NULLS, changed);
     this.nullWord = h('input', { class: 'field', size: 8, 'aria-label': 'Word for NULL', on: { input: changed } });
     this.comma = choice({ '.': 'Point 1.5', ',': 'Comma 1,5' }, changed);
     this.dates = choice(DATES, changed);
     this.options = h('fieldset', { class: 'import-part', hidden: true }, h('legend', { text: 'How it is read' }),
-      h('div', { class: 'import-fields' }, field('Encoding', this.encoding), field('Delimiter', this.delimiter, this.other), field('Quote', this.quote),
+      h('div', { class: 'import-fields' }, field('Encoding', this.encoding), field('Delimiter', this.delimiter, this.other), field('Quote', this.quote), field('Escape', this.escape, this.otherEscape),
         field('NULL is', this.nulls, this.nullWord), field('Decimals', this.comma), field('Dates', this.dates)),
       this.header.element);
     this.element = h('div', {}, h('div', { class: 'import-head' }, this.button, this.input, this.name), this.options);
@@ -60,8 +63,11 @@ export class FileChoice {
     this.button.lastChild?.replaceWith(h('span', { text: 'Another file …' }));
     this.encoding.value = guessEncoding(this.#sample.bytes);
     this.#text = textOf(this.#sample, this.encoding.value);
-    const { delimiter, quote } = guessDialect(this.#text, file.name);
-    this.delimiter.value = delimiter;
+    const { delimiter, quote, escape = '' } = guessDialect(this.#text, file.name);
+    const isListed = delimiter in DELIMITERS;
+    this.delimiter.value = isListed ? delimiter : 'other';
+    this.other.value = isListed ? '' : delimiter;
+    this.escape.value = escape;
     this.quote.value = quote;
     this.#read();
     this.#guessValues();
@@ -85,6 +91,7 @@ export class FileChoice {
 
   #changed() {
     this.other.hidden = this.delimiter.value !== 'other';
+    this.otherEscape.hidden = this.escape.value !== 'other';
     this.nullWord.hidden = this.nulls.value !== 'word';
     this.#read();
     this.#onChange();
@@ -99,7 +106,8 @@ export class FileChoice {
   /** @returns {import('./csv.js').Dialect} */
   get dialect() {
     const chosen = this.delimiter.value === 'other' ? this.other.value : this.delimiter.value;
-    return { delimiter: chosen || ',', quote: this.quote.value };
+    const escape = this.escape.value === 'other' ? this.otherEscape.value : this.escape.value;
+    return { delimiter: chosen || ',', quote: this.quote.value, escape };
   }
 
   /** Guesses whether there are names, by those of the table, unless the person said. @param {string[]} known */

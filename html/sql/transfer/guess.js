@@ -48,9 +48,20 @@ export function guessEncoding(bytes) {
  */
 export function guessDialect(text, name = '') {
   const found = Object.keys(DELIMITERS).map((delimiter) => ({ delimiter, ...evenness(text, delimiter) }));
+  const separator = /^sep=(.)\r?\n/i.exec(text)?.[1];
   const best = found.filter(({ width }) => width > 1).sort((a, b) => b.share - a.share || b.width - a.width)[0];
-  const delimiter = best?.delimiter ?? (/\.ts[vd]$|\.tab$/i.test(name) ? '\t' : ',');
-  return { delimiter, quote: guessQuote(text, delimiter) };
+  const delimiter = separator ?? best?.delimiter ?? (/\.ts[vd]$|\.tab$/i.test(name) ? '\t' : ',');
+  const quote = guessQuote(text, delimiter);
+  const escape = guessEscape(text, delimiter, quote);
+  return escape ? { delimiter, quote, escape } : { delimiter, quote };
+}
+
+/** A server that writes \N for NULL writes these behind its escape, ends lines with LF, and nothing else has a backslash. */
+function guessEscape(text, delimiter, quote) {
+  const hasNull = recordsOf(text, { delimiter, quote }, LOOKED_AT).some(({ fields, quoted }) => fields.some((field, i) => field === '\\N' && !quoted?.[i]));
+  if (!hasNull || text.includes('\r\n')) return '';
+  const known = `\\0N\n${delimiter}${quote}`;
+  return [...text.matchAll(/\\([^])/g)].every(([, char]) => known.includes(char)) ? '\\' : '';
 }
 
 function evenness(text, delimiter) {

@@ -2,7 +2,6 @@
 import { announce, notify } from '../../common/announce.js';
 import { confirmDialog } from '../../common/dialog.js';
 import { dangerOf } from '../core/danger.js';
-import { splitScript } from '../core/lexer.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { scriptStatements } from '../core/script.js';
 import { whyAltered } from '../core/secrets.js';
@@ -10,6 +9,7 @@ import { Slicer } from '../core/slices.js';
 import { formatMs } from '../../common/figures.js';
 import { Run } from './runner.js';
 import { consoleHint, isThere, noPlan } from '../core/hints.js';
+import { SQL_MODE, settingsOf } from './scriptsettings.js';
 
 /**
  * @typedef {import('./querytab.js').QueryTab} QueryTab
@@ -34,10 +34,10 @@ export class Execution {
   }
 
   /** Runs the selection, or the statement at the cursor. @param {QueryTab} tab */
-  target(tab) {
+  async target(tab) {
     const { start, end } = tab.editor.selection;
     if (start !== end && tab.editor.text.slice(start, end).trim()) {
-      const statements = splitScript(tab.editor.text.slice(start, end)).map((part) => ({ ...part, start: part.start + start, end: part.end + start }));
+      const statements = (await this.#statements(tab, tab.editor.text.slice(start, end))).map((part) => ({ ...part, start: part.start + start, end: part.end + start }));
       return this.run(tab, statements);
     }
     if (tab.script) return this.all(tab);
@@ -49,7 +49,14 @@ export class Execution {
   async all(tab) {
     if (tab.run) return this.run(tab, []);
     if (tab.script) return this.#file(tab, tab.script.file);
-    return this.run(tab, await scriptStatements(tab.editor.text));
+    return this.run(tab, await this.#statements(tab, tab.editor.text));
+  }
+
+  /** The statements of a text as the tab's session reads them: what ends a text in quotes is a setting of its own. @param {QueryTab} tab @param {string} text */
+  async #statements(tab, text) {
+    const settings = /["\\]/.test(text) && !this.#host.readOnly ? await settingsOf(this.#host.api, tab.session) : null;
+    const modes = String(settings?.[SQL_MODE] ?? '').split(',');
+    return scriptStatements(text, { ansiQuotes: modes.includes('ANSI_QUOTES'), noBackslashEscapes: modes.includes('NO_BACKSLASH_ESCAPES') });
   }
 
   /** Shows how the server would execute the statement at the cursor. @param {QueryTab} tab */

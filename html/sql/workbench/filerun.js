@@ -2,8 +2,10 @@
 import { readEnvelope } from '../../common/transport.js';
 import { formatBytes } from '../../common/figures.js';
 import { committedBy } from '../core/commits.js';
+import { hintOf } from '../core/hints.js';
 import { readOutcomes } from '../core/outcomes.js';
 import { changedSettings, settingsOf } from './scriptsettings.js';
+import { openSource } from './scriptsource.js';
 import { randomId } from './store.js';
 
 /** Bytes sent at once; the server reads more than that ahead, so that the browser has sent all before answers come. */
@@ -16,8 +18,6 @@ const TICK_MS = 100;
 const CANCEL_AGAIN_MS = 200;
 /** The status of a statement whose connection to the database was lost. */
 const CONNECTION_LOST = 502;
-/** Errors of a server that ends the connection with them: killed, shut down, an aborted connection. */
-const CONNECTION_ENDED = new Set([1053, 1080, 1152, 1153, 1154, 1155, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
 /** Warnings that are listed. */
 const MAX_WARNINGS = 50;
 
@@ -26,12 +26,14 @@ export class FileRun {
   #api;
   #options;
   #abort = new AbortController();
+  /** How much of the file so many bytes of the script are. @type {(bytes: number) => number} */
+  #share = () => 0;
   #lost = '';
   /** Of the piece under way. */
   #queryId = '';
   #cancelled = false;
   #timer = 0;
-  #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0, unshown: 0 };
+  #now = { statements: 0, bytes: 0, line: 1, failed: 0, affected: 0, warnings: 0, unshown: 0, notRun: 0, isLeft: false };
   /** The line in which the transaction was opened that is open now; 0 where none is. */
   #openedIn = 0;
 
@@ -85,21 +87,42 @@ export class FileRun {
   #done() {
     const { statements, failed, affected, line, unshown } = this.#now;
     const n = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
-    const where = this.#now.bytes < this.#options.file.size ? `, up to line ${line.toLocaleString('en')}` : '';
-    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: a file's rows are counted only.` : ''}`;
+    const where = this.#share(this.#now.bytes) < 1 ? `, up to line ${line.toLocaleString('en')}` : '';
+    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${this.#left(n)}${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: a file's rows are counted only.` : ''}`;
+  }
+
+  /** What was not run; of a file that is longer than what was sent, nobody has counted that. */
+  #left(n) {
+    const { notRun, isLeft } = this.#now;
+    if (!notRun && !isLeft) return '';
+    return ` ${isLeft ? `The rest of the file was not run${notRun ? `, at least ${n(notRun, 'statement')}` : ''}` : `${n(notRun, 'more statement')} ${notRun === 1 ? 'was' : 'were'} not run`}.`;
   }
 
   /** Sends the file; answers what stopped it, or nothing. */
   async #pieces() {
-    const { file, stopOnError } = this.#options;
+    const source = await openSource(this.#options.file);
+    this.#share = source.share;
+    try {
+      return await this.#piecesOf(source);
+    } finally {
+      source.end();
+    }
+  }
+
+  /** @param {import('./scriptsource.js').Source} source */
+  async #piecesOf(source) {
+    const { stopOnError } = this.#options;
     let [at, line, size, delimiter] = [0, 1, PIECE, ''];
-    while (at < file.size && !this.#cancelled) {
-      const part = at + size < file.size;
-      const piece = file.slice(at, at + size);
-      const end = await this.#piece({ body: piece, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
+    while (!this.#cancelled) {
+      const { bytes, length, isLast } = await source.piece(at, size);
+      if (!length) return '';
+      const part = !isLast;
+      const end = await this.#piece({ body: bytes, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
       if (!end) return 'The connection was lost.';
+      Object.assign(this.#now, { notRun: end.not_run ?? 0, isLeft: part && (end.cancelled || (end.failed > 0 && stopOnError)) });
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
-      if (end.failed && stopOnError) return '';
+      // What follows belongs to a session that is gone.
+      if (end.stopped === 'lost' || (end.failed && stopOnError)) return '';
       if (!part || end.cancelled) return '';
       if (end.offset === 0) size *= 2;
       else [at, line, size] = [at + end.offset, line + end.line - 1, PIECE];
@@ -125,7 +148,7 @@ export class FileRun {
     Object.assign(now, { bytes: at + outcome.offset, line: line + outcome.line - 1 });
     now.affected += outcome.affected_rows ?? 0;
     if (outcome.rows !== undefined) now.unshown += 1;
-    if (outcome.code === CONNECTION_LOST || CONNECTION_ENDED.has(outcome.error?.errno ?? 0)) this.#lost = this.#undone(now.line);
+    if (outcome.code === CONNECTION_LOST) this.#lost = this.#undone(now.line);
     const [first, second] = String(outcome.kind).split(' ');
     if (typeof outcome.in_transaction === 'boolean') {
       const committed = this.#openedIn && outcome.code === 200 ? committedBy(first, second, outcome.in_transaction) : '';
@@ -143,7 +166,7 @@ export class FileRun {
   #failed(message, error, kind) {
     if (this.#cancelled && error?.errno === 1317) return;
     this.#now.failed += 1;
-    const text = `Line ${this.#now.line.toLocaleString('en')}: ${message}`;
+    const text = `Line ${this.#now.line.toLocaleString('en')}: ${message}${hintOf(error)}`;
     this.#options.results.addError(this, this.#now.failed - 1, { message: text, error, alone: false, sql: kind === 'OTHER' ? '' : `${kind} …` });
     this.#options.onError(text);
   }
@@ -170,7 +193,7 @@ export class FileRun {
   #report() {
     const { statements, bytes, failed } = this.#now;
     const { size } = this.#options.file;
-    const share = size ? Math.floor((100 * bytes) / size) : 100;
+    const share = Math.floor(100 * this.#share(bytes));
     const note = [`${share} % of ${formatBytes(size)}`, `${statements.toLocaleString('en')} statements`, failed && `${failed} failed`].filter(Boolean).join(' · ');
     const progress = { index: 0, count: 1, rows: 0, bytes: 0, sql: '', elapsedMs: performance.now() - this.began, cancelling: this.#cancelled, mayGiveUp: false, note };
     this.#options.results.progress(this, progress);

@@ -2,6 +2,7 @@
 import { openDialog } from '../../common/dialog.js';
 import { h } from '../../common/dom.js';
 import { formatBytes } from '../../common/figures.js';
+import { kindOf, namesCharset, openSource } from './scriptsource.js';
 
 /** The largest script that is put into the editor, in bytes; a larger one is run from its file. */
 export const MAX_EDITABLE = 1_500_000;
@@ -15,7 +16,7 @@ export const hasValues = (file) => /\.(?:csv|tsv|tab)$/i.test(file.name) || /^te
 
 /** Lets a user choose a file. @returns {Promise<File|null>} */
 export function chooseFile() {
-  const input = h('input', { type: 'file', accept: '.sql,.txt,.csv,.tsv,text/*,application/sql' });
+  const input = h('input', { type: 'file', accept: '.sql,.gz,.txt,.csv,.tsv,text/*,application/sql' });
   return new Promise((resolve) => {
     input.addEventListener('change', () => resolve(input.files?.[0] ?? null));
     input.addEventListener('cancel', () => resolve(null));
@@ -42,19 +43,20 @@ export function openScript(host, onFile) {
 }
 
 /**
- * Reads a script as UTF-8 text with line ends as the editor has them; of a large one its beginning. Null where it is not
+ * Reads a script as text with line ends as the editor has them; of a large one its beginning. Null where it is not
  * to be opened after all.
  * @param {File} file
  * @returns {Promise<{name: string, file: File|null, text: string}|null>}
  */
 export async function readScript(file) {
+  const text = file.size <= MAX_EDITABLE ? await textOf(file) : null;
+  if (text === null) return { name: file.name, file, text: await beginning(file) };
   if (file.size > MAY_BE_LARGE) {
-    const fits = file.size <= MAX_EDITABLE;
-    const choice = fits ? await askHow(file) : 'file';
+    const choice = await askHow(file);
     if (!choice) return null;
     if (choice === 'file') return { name: file.name, file, text: await beginning(file) };
   }
-  return { name: file.name, file: null, text: await textOf(file) };
+  return { name: file.name, file: null, text };
 }
 
 function askHow(file) {
@@ -66,19 +68,30 @@ function askHow(file) {
 }
 
 async function beginning(file) {
-  const text = new TextDecoder().decode(await file.slice(0, SHOWN).arrayBuffer()).replace(/\r\n?/g, '\n');
-  return text.slice(0, text.lastIndexOf('\n') + 1 || text.length);
+  const source = await openSource(file);
+  try {
+    const { bytes } = await source.piece(0, SHOWN);
+    const text = new TextDecoder().decode(await new Blob([bytes]).arrayBuffer()).replace(/\r\n?/g, '\n');
+    return text.slice(0, text.lastIndexOf('\n') + 1 || text.length);
+  } finally {
+    source.end();
+  }
 }
 
+/**
+ * The text of a script, or null where its bytes mean more than the editor can hold: they are packed, no UTF-8, or of a
+ * character set that the script names. Such a script is run from its file, so that it stores the same whatever its size.
+ */
 async function textOf(file) {
   const bytes = await file.arrayBuffer();
-  let text;
+  const { packed, encoding } = kindOf(new Uint8Array(bytes.slice(0, 4)));
+  if (packed) return null;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const text = new TextDecoder(encoding || 'utf-8', { fatal: true }).decode(bytes);
+    return namesCharset(text) ? null : text.replace(/\r\n?/g, '\n');
   } catch {
-    throw new Error(`${file.name} is not UTF-8 text; convert it first`);
+    return null;
   }
-  return text.replace(/\r\n?/g, '\n');
 }
 
 /** Saves text, or a file again, as a download. @param {string} name @param {string|File} text */

@@ -5,6 +5,7 @@ import { tokens } from '../core/lexer.js';
 import { unquoteIdentifier } from '../core/identifiers.js';
 import { readOnlyRefusal } from '../core/readonly.js';
 import { committedBy } from '../core/commits.js';
+import { hintOf } from '../core/hints.js';
 import { readOutcomes, togetherFrom } from '../core/outcomes.js';
 import { ResultSet } from '../core/resultset.js';
 import { readQuery } from '../core/stream.js';
@@ -85,7 +86,11 @@ export class Run {
     try {
       counts = await this.#each();
       const left = this.statements.length - counts.done;
-      if (counts.failed && left > 0 && !this.#cancelled) results.addNote(this, `Stopped at the error: ${left.toLocaleString('en')} more ${left === 1 ? 'statement was' : 'statements were'} not run. “Go on after errors” in the menu of the editor runs them all the same.`);
+      if (counts.failed && left > 0 && !this.#cancelled) {
+        const why = this.#lost ? 'Stopped when the connection was lost' : 'Stopped at the error';
+        const more = this.#lost ? '' : ' “Go on after errors” in the menu of the editor runs them all the same.';
+        results.addNote(this, `${why}: ${left.toLocaleString('en')} more ${left === 1 ? 'statement was' : 'statements were'} not run.${more}`);
+      }
     } finally {
       clearInterval(this.#timer);
       end = { cancelled: this.#cancelled, how: this.#how, gaveUp: this.#gaveUp, errno: this.#errno, elapsedMs: performance.now() - this.began };
@@ -104,7 +109,7 @@ export class Run {
     let failed = 0;
     let done = 0;
     const { statements, stopOnError, readOnly, plan } = this.#options;
-    while (done < statements.length && !this.#cancelled && !(failed && stopOnError)) {
+    while (done < statements.length && !this.#cancelled && !(failed && (stopOnError || this.#lost))) {
       const count = readOnly || plan ? 0 : togetherFrom(this.statements, done);
       if (count) {
         const some = await this.#several(done, count);
@@ -244,7 +249,7 @@ export class Run {
   #fail(index, statement, message, error, ms, offset, code = 400) {
     this.#errno = error?.errno ?? 0;
     const text = this.#cancelled && (error?.errno === 1317 || message === 'cancelled') ? 'cancelled' : message || 'the statement failed; the server gave no reason';
-    this.#options.results.addError(this, index, { message: text, error, sql: statement.sql, offset: errorSpan(statement.sql, text, offset)?.start });
+    this.#options.results.addError(this, index, { message: text + hintOf(error), error, sql: statement.sql, offset: errorSpan(statement.sql, text, offset)?.start });
     this.#options.onOutcome({ sql: statement.sql, ms, rows: null, error: text });
     if (text !== 'cancelled') this.#options.onError(statement, error ? `${text} (error ${error.errno}, SQLSTATE ${error.sqlstate})` : text, text, offset, code === 0 || code >= CONNECTION_LOST);
     return false;

@@ -4,6 +4,9 @@ import { randomId } from './store.js';
 
 const NAMES = ['autocommit', 'foreign_key_checks', 'sql_mode', 'time_zone', 'unique_checks'];
 
+/** Where the `sql_mode` stands among them. */
+export const SQL_MODE = NAMES.indexOf('sql_mode');
+
 /**
  * The settings of a session; null where they cannot be read.
  * @param {ReturnType<typeof import('../api.js').createApi>} api @param {string} session @returns {Promise<any[]|null>}

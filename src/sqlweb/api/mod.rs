@@ -8,6 +8,7 @@ mod params;
 mod query;
 mod routes;
 mod script;
+mod script_body;
 mod shared_body;
 
 pub(super) use error::{api_error, checkout_error};

@@ -57,12 +57,14 @@ pub(super) fn job_of(
     };
     Job {
         sql,
+        raw: None,
         reader,
         uses: service.use_of(request),
         visitor: service.label(request),
         db: fields.optional("db"),
         time_zone: fields.time_zone("time_zone"),
         is_of_file: false,
+        is_delimited: false,
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {
             visitor,

@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 
 use super::params::Fields;
 use super::query;
+use super::script_body::script_of;
 use super::shared_body::{Progress, SharedBody};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
-use crate::sqlweb::error::ends_connection;
 use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
 use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
-use crate::sqlweb::query::{Job, enter, execute_as};
+use crate::sqlweb::query::{Job, dialect_now, enter, execute_as};
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, TextRow};
 use crate::sqlweb::service::Service;
@@ -34,6 +34,10 @@ const MAX_DELIMITER: usize = 32;
 /// From this size on, in bytes, a statement is compared with what the server takes. Default 1 MiB, the least that a
 /// server's `max_allowed_packet` is in practice.
 const LARGE: usize = 1 << 20;
+
+/// The variable that says how quotes and backslashes are read, and the longest text that is searched for it, in bytes.
+const MODE: &[u8] = b"sql_mode";
+const LONGEST_SETTING: usize = 64 << 10;
 
 /// Where a script names its session: it is secret, and an address is not.
 const SESSION: &str = "postern-session";
@@ -148,8 +152,10 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         number: 0,
         failed: 0,
         is_over: false,
+        last_failed: (0, String::new()),
         packet: None,
         progress: Progress::new(),
+        has_met_mode: false,
     };
     entry.running.is_one_of_many(true);
     let ended = if service.is_shared() {
@@ -161,7 +167,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         };
         run.all(body, options, MAX_STATEMENT_SHARED)
     } else {
-        run.all(body, options, MAX_PACKET)
+        run.all(script_of(body), options, MAX_PACKET)
     };
     entry.running.is_one_of_many(false);
     entry.running.end();
@@ -191,9 +197,13 @@ struct ScriptRun<'a> {
     failed: u64,
     /// Whether the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
+    /// Line and message of the statement that failed last.
+    last_failed: (u64, String),
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
     progress: Rc<Progress>,
+    /// Whether a statement has named the `sql_mode`.
+    has_met_mode: bool,
 }
 
 impl ScriptRun<'_> {
@@ -202,6 +212,7 @@ impl ScriptRun<'_> {
         let dialect = self.service.info().dialect.clone();
         let mut script = Script::new(body, options.form, dialect, &options.delimiter, most);
         let mut trouble = None;
+        self.follow(&mut script, options);
         while trouble.is_none()
             && !self.is_over
             && !self.entry.running.is_stopped()
@@ -211,6 +222,9 @@ impl ScriptRun<'_> {
                 Ok(Some(statement)) => {
                     self.progress.begins();
                     self.one(statement)?;
+                    if self.may_have_changed_mode() {
+                        self.follow(&mut script, options);
+                    }
                     self.progress.goes_on();
                     trouble = self.is_hopeless().then(has_failed);
                 }
@@ -222,22 +236,99 @@ impl ScriptRun<'_> {
             }
         }
         let (offset, line) = script.rest();
+        let delimiter = script.delimiter().to_owned();
+        let not_run = if trouble.is_none() {
+            self.left(&mut script, options)
+        } else {
+            0
+        };
         let mut end = json!({
             "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
-            "delimiter": script.delimiter(), "cancelled": self.entry.running.is_stopped(),
+            "delimiter": delimiter, "not_run": not_run, "cancelled": self.entry.running.is_stopped(),
         });
-        if let (Some(error), Some(members)) = (trouble, end.as_object_mut()) {
+        let members = end.as_object_mut().expect("it was made as an object");
+        if let Some((word, reason)) = self.stopped(trouble.as_ref(), options) {
+            members.insert("stopped".into(), json!(word));
+            members.insert("reason".into(), json!(reason));
+        }
+        if let Some(error) = trouble {
             members.insert("code".into(), json!(status(&error)));
             members.insert("message".into(), json!(error.to_string()));
         }
         self.tell(&end)
     }
 
+    /// Goes on to split as the session reads now.
+    fn follow<R: Read>(&self, script: &mut Script<R>, options: &ScriptOptions) {
+        if options.form == ScriptForm::Lines || self.service.options.readonly {
+            return;
+        }
+        // The next statement will say what is wrong.
+        if let Ok(dialect) = dialect_now(self.service, &self.job, self.entry) {
+            script.follow(dialect);
+        }
+    }
+
+    /// Whether the statement that was run last may have changed the session's `sql_mode`. What is prepared, in a variable
+    /// or not, has come with that word in it.
+    fn may_have_changed_mode(&mut self) -> bool {
+        let sql = self.job.sql.as_bytes();
+        let names = sql.len() <= LONGEST_SETTING
+            && (sql.windows(MODE.len())).any(|part| part.eq_ignore_ascii_case(MODE));
+        self.has_met_mode |= names;
+        names || self.has_met_mode && matches!(record_sql::kind(&self.job.sql), "EXECUTE" | "CALL")
+    }
+
+    /// Statements of the script behind the one that it stopped at. Where it was cancelled nobody asks.
+    fn left<R: Read>(&self, script: &mut Script<R>, options: &ScriptOptions) -> u64 {
+        let is_cancelled = self.entry.running.is_stopped();
+        let next = || script.next(options.is_part).ok().flatten();
+        let left = std::iter::from_fn(next).take_while(|_| !is_cancelled);
+        left.map(|_| 1).sum()
+    }
+
+    /// What a line says that is a command to this program.
+    fn said(&mut self, statement: &ScriptStatement, says: &str) -> io::Result<()> {
+        let told = json!({
+            "statement": self.number, "offset": statement.offset, "line": statement.line, "kind": "OTHER", "code": 200,
+            "duration": duration(Instant::now()), "warnings": [{"level": "Warning", "code": null, "message": says}],
+        });
+        self.tell(&told)
+    }
+
+    /// Why the script ended before its end, in a word and in a sentence.
+    fn stopped(
+        &self,
+        trouble: Option<&io::Error>,
+        options: &ScriptOptions,
+    ) -> Option<(&'static str, String)> {
+        let (line, message) = &self.last_failed;
+        let at = format!("statement {} in line {line}", self.number);
+        if self.is_over {
+            let reason = format!("stopped at {at}, with which the connection ended: {message}");
+            return Some(("lost", reason));
+        }
+        if let Some(cause) = self.entry.running.stopped_by() {
+            return Some(("cancelled", format!("stopped: {}", cause.sentence())));
+        }
+        if self.failed > 0 && !options.goes_on {
+            return Some((
+                "failed",
+                format!("stopped at {at}, which failed: {message}"),
+            ));
+        }
+        trouble.map(|error| ("unreadable", format!("stopped: {error}")))
+    }
+
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
         self.number += 1;
+        if let Some(says) = statement.says {
+            return self.said(&statement, says);
+        }
+        self.job.is_delimited = statement.is_delimited;
         let began = Instant::now();
         let mut sink = Counted::default();
-        self.job.sql = statement.sql;
+        self.job.set_statement(statement.sql);
         let outcome = self.fits().and_then(|()| {
             execute_as(
                 self.service,
@@ -272,7 +363,8 @@ impl ScriptRun<'_> {
             }
             Err(error) => {
                 self.failed += 1;
-                self.is_over = is_lost(&error);
+                self.is_over = error.status == CONNECTION_LOST;
+                self.last_failed = (statement.line, error.message.clone());
                 let mut failed = query::members(&error);
                 if let Some(place) = failed.remove("offset") {
                     failed.insert("place".into(), place);
@@ -291,7 +383,7 @@ impl ScriptRun<'_> {
     /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
     /// transaction would be lost with it.
     fn fits(&mut self) -> Result<(), ApiError> {
-        let size = self.job.sql.len();
+        let size = self.job.size();
         if size < LARGE {
             return Ok(());
         }
@@ -350,6 +442,9 @@ fn has_failed() -> io::Error {
     io::Error::new(ErrorKind::ResourceBusy, why)
 }
 
+/// The status of a statement with which its connection ended, or for which none could be had.
+const CONNECTION_LOST: u16 = 502;
+
 /// The status of a script that cannot be read on.
 fn status(error: &io::Error) -> u16 {
     match error.kind() {
@@ -358,13 +453,6 @@ fn status(error: &io::Error) -> u16 {
         ErrorKind::ResourceBusy => 429,
         _ => 400,
     }
-}
-
-/// Whether the connection went with the statement.
-fn is_lost(error: &ApiError) -> bool {
-    let told = error.extra.get("error");
-    let errno = told.and_then(|told| told["errno"].as_u64()?.try_into().ok());
-    error.status == 502 || errno.is_some_and(ends_connection)
 }
 
 fn mib(bytes: usize) -> f64 {

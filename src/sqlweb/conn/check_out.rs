@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use super::db_conn::DbConn;
-use super::driver::call_driver;
 use super::lease::Lease;
 use super::owner::Owner;
 use super::running::RunningStatement;
 use super::session_pool::{CheckoutError, SessionPool, SessionTurn};
-use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::limits::{CONNECTIONS_OF_ONE, MAX_CONNECTIONS};
 use crate::sqlweb::visitors::Use;
@@ -116,9 +114,8 @@ impl SessionPool {
 
     /// A connection as new; where sessions hold nothing it was made so when it came back.
     fn renew(&self, conn: &mut DbConn) -> Result<(), DbError> {
-        call_driver(|| conn.driver.reset())?;
-        conn.has_state = false;
-        conn.told = LastTold::ByDriver;
+        conn.reset()?;
+        conn.forget_state();
         self.connector.make_clean(conn)
     }
 
@@ -171,7 +168,7 @@ impl SessionPool {
                 }
                 if idle.conn.has_state {
                     self.connector.miss();
-                    return Err(CheckoutError::Db(DbError::SessionLost));
+                    return Err(CheckoutError::Db(DbError::SessionLost(idle.conn.held)));
                 }
                 log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
             }

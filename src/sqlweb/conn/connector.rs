@@ -17,6 +17,7 @@ use super::wire::LastTold;
 use crate::net::resolve::resolve;
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::held::Held;
 use crate::sqlweb::limits::{MAX_PACKET, MAX_PACKET_SHARED};
 use crate::sqlweb::options::{Options, Target};
 use crate::sync::{Mutex, Permit, Permits};
@@ -206,9 +207,14 @@ impl Connector {
             info: None,
             is_dated: false,
             has_state: false,
+            charset_unsure: false,
+            database_unsure: false,
+            row_count: None,
+            held: Held::default(),
             max_packet: self.max_packet,
             has_tls,
             told: LastTold::default(),
+            takes_several: Some(true),
             permit,
             of_visitor: None,
         })

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mysql::Conn;
 use mysql::consts::StatusFlags;
+use mysql::{Conn, MySqlError};
 
 use super::driver::call_driver;
 use super::server_info::ServerInfo;
-use super::socket_handle::SocketHandle;
+use super::socket_handle::{Peeked, SocketHandle};
 use super::wire::{Answer, LONGEST_TEXT, LastTold};
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{DbError, may_end_connection};
+use crate::sqlweb::held::Held;
 use crate::sync::Permit;
 
 /// Longest silence of the server in answer to a statement of ours. A person's statement has no limit.
@@ -43,6 +44,14 @@ pub(crate) struct DbConn {
     pub(crate) is_dated: bool,
     /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) has_state: bool,
+    /// Known parts of that state.
+    pub(crate) held: Held,
+    /// True where a statement may have set another character set out of sight.
+    pub(crate) charset_unsure: bool,
+    /// True where the same goes for the current database.
+    pub(crate) database_unsure: bool,
+    /// Rows that the statement before changed, where a question of ours has made the server forget it.
+    pub(crate) row_count: Option<u64>,
     /// Longest packet taken from the server, in bytes.
     pub(super) max_packet: usize,
     /// Whether it is encrypted, so that only the driver can read it.
@@ -50,6 +59,8 @@ pub(crate) struct DbConn {
     /// Who knows what the server said last of the session. The driver, again, once it has reset the connection; what it
     /// is used for otherwise changes nothing that is asked for here.
     pub(super) told: LastTold,
+    /// Whether the server takes several statements in one text, where that is known.
+    pub(super) takes_several: Option<bool>,
     /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
     pub(super) permit: Option<Permit>,
     /// Its permit among those of the visitor whose session has it, or whose statement runs on it.
@@ -68,6 +79,18 @@ impl DbConn {
     /// What the server calls itself, also after a restart; `None` where that cannot be known.
     pub(crate) fn own_name(&self) -> Option<&str> {
         self.name.as_ref().map(|name| name.answered.as_str())
+    }
+
+    /// Known parts of what statements have left on it, where they may have left anything.
+    pub(crate) fn held(&self) -> Option<Held> {
+        self.has_state.then_some(self.held)
+    }
+
+    /// The connection was reset: statements have left nothing on it.
+    pub(super) fn forget_state(&mut self) {
+        (self.has_state, self.held) = (false, Held::default());
+        (self.charset_unsure, self.database_unsure) = (false, false);
+        self.row_count = None;
     }
 
     /// What is known of the server that this connection is on.
@@ -94,14 +117,49 @@ impl DbConn {
         self.with_read_timeout(Some(PING_TIMEOUT), ping)
     }
 
+    /// True where the server has ended the connection with that error: it is asked wherever that may be.
+    pub(crate) fn ended_with(&mut self, error: &MySqlError) -> bool {
+        matches!(self.socket.peek(), Peeked::Closed)
+            || may_end_connection(error.code) && !self.is_there()
+    }
+
     /// Sends a person's statement, after `guards` statements of ours in the same text, if any; after those it is one that
     /// returns rows. Its answer is read past the driver where that can be: a million rows cost half.
-    pub(crate) fn ask(&mut self, sql: &str, guards: usize) -> Result<Answer<'_>, DbError> {
-        if self.has_tls || !self.socket.is_some() || sql.len() > LONGEST_TEXT {
+    pub(crate) fn ask(&mut self, sql: &[u8], guards: usize) -> Result<Answer<'_>, DbError> {
+        if !self.takes_bytes(sql.len()) {
             self.told = LastTold::ByDriver;
+            let sql = std::str::from_utf8(sql);
+            let sql = sql.map_err(|_| DbError::Request("the statement is no UTF-8".into()))?;
             return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
         }
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)
+    }
+
+    /// Has the server take several statements in one text, or refuse them as a wrong one. False where it was not told: the
+    /// driver, which alone can send where there is TLS, has no word for that.
+    pub(crate) fn take_several(&mut self, several: bool) -> Result<bool, DbError> {
+        if self.takes_several == Some(several) {
+            return Ok(true);
+        }
+        if self.has_tls || !self.socket.is_some() {
+            return Ok(false);
+        }
+        let is_told = Answer::set_several(&self.socket, several, self.max_packet)?;
+        self.takes_several = is_told.then_some(several);
+        Ok(is_told)
+    }
+
+    /// Makes the session as a new one. Not every server then goes on to refuse several statements.
+    pub(super) fn reset(&mut self) -> Result<(), DbError> {
+        call_driver(|| self.driver.reset())?;
+        self.told = LastTold::ByDriver;
+        self.takes_several = self.takes_several.filter(|several| *several);
+        Ok(())
+    }
+
+    /// True where so many bytes of a statement can be sent as they are: the driver takes text alone.
+    pub(crate) fn takes_bytes(&self, count: usize) -> bool {
+        !self.has_tls && self.socket.is_some() && count <= LONGEST_TEXT
     }
 
     /// Warnings that the server holds ready after a statement that succeeded.

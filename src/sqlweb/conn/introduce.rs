@@ -104,6 +104,7 @@ impl Connector {
         let question = conn.info.as_ref().and_then(|info| info.write_state);
         let text =
             question.map_or_else(|| CLEAN.into(), |asked| format!("{CLEAN}; SELECT {asked}"));
+        conn.take_several(true)?;
         match rows(&mut conn.driver, &text) {
             // MySQL Router takes no two statements at once where it shares connections.
             Err(error) if error.leaves_connection_usable() => {

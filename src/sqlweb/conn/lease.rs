@@ -6,7 +6,6 @@ use super::identity::CLEAN;
 use super::owner::Owner;
 use super::running::RunningStatement;
 use super::session_pool::SessionPool;
-use super::wire::LastTold;
 use crate::sqlweb::error::DbError;
 
 /// A connection in use. Dropped without [`Lease::give_back`] it is closed.
@@ -52,21 +51,23 @@ impl<'a> Lease<'a> {
 
     /// The failure of a statement on this connection, with what else was lost with it.
     pub(crate) fn explain(&self, error: DbError) -> DbError {
-        let has_state = self.conn.as_ref().is_some_and(|conn| conn.has_state);
-        if has_state && self.owner.is_some() {
-            return error.with_state();
+        let held = self.conn.as_ref().and_then(DbConn::held);
+        match held.filter(|_| self.owner.is_some()) {
+            Some(held) => error.with_state(held),
+            None => error,
         }
-        error
     }
 
     /// Changes the current database (COM_INIT_DB).
     pub(super) fn enter(&mut self, database: &str) -> Result<(), DbError> {
-        if !self.sessions.stateless && self.database.as_deref() == Some(database) {
+        let is_sure = !self.sessions.stateless && !self.conn().database_unsure;
+        if is_sure && self.database.as_deref() == Some(database) {
             return Ok(());
         }
         let conn = self.conn();
         conn.moved = true;
         call_driver(|| conn.driver.select_db(database))?;
+        conn.database_unsure = false;
         self.database = Some(database.to_owned());
         Ok(())
     }
@@ -79,8 +80,8 @@ impl<'a> Lease<'a> {
     pub(super) fn give_back_after(mut self, error: Option<&DbError>, running: &RunningStatement) {
         let (owner, database) = (self.owner.take(), self.database.take());
         let conn = self.conn.take();
-        let has_state = conn.as_ref().is_some_and(|conn| conn.has_state);
-        let untold = has_state && running.was_left();
+        let held = conn.as_ref().and_then(DbConn::held);
+        let untold = held.filter(|_| running.was_left());
         let lasts = owner.is_some() && !self.sessions.stateless;
         let conn = conn.and_then(|conn| self.usable(conn, error, lasts));
         // From here on the connection is another statement's.
@@ -113,9 +114,8 @@ impl<'a> Lease<'a> {
 /// Ends what statements have left on a connection. The server's default character set is back then, in which names of
 /// databases would be read, too.
 fn reset(conn: &mut DbConn) -> Result<(), DbError> {
-    call_driver(|| conn.driver.reset())?;
-    conn.has_state = false;
-    conn.told = LastTold::ByDriver;
+    conn.reset()?;
+    conn.forget_state();
     run_silently(&mut conn.driver, CLEAN)
 }
 
@@ -125,7 +125,7 @@ impl Drop for Lease<'_> {
         drop(conn);
         if let Some(owner) = self.owner.take() {
             let database = self.database.take();
-            self.sessions.put_back(Some(owner), None, database, false);
+            self.sessions.put_back(Some(owner), None, database, None);
         }
     }
 }

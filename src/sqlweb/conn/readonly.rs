@@ -10,11 +10,10 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::db_conn::DbConn;
-use super::driver::{call_driver, rows};
+use super::driver::rows;
 use super::proxy;
 use super::server_info::{ServerInfo, dialect_of};
 use super::stored_functions;
-use super::wire::LastTold;
 use super::write_state::{self, WriteState};
 use crate::sqlweb::catch_panic::catch_panic;
 use crate::sqlweb::error::DbError;
@@ -35,8 +34,8 @@ pub(crate) fn make_read_only(
     conn: &mut DbConn,
     calls: &Calls,
 ) -> Result<Option<WriteState>, DbError> {
-    call_driver(|| conn.driver.reset())?;
-    conn.told = LastTold::ByDriver;
+    conn.reset()?;
+    conn.take_several(true)?;
     let info = &*conn.info();
     let setting = setting(conn, info, calls);
     let answer = match rows(&mut conn.driver, &setting) {

@@ -310,7 +310,12 @@ impl RunningStatement {
 
     /// Whether the statement was told to stop.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.state.lock().stop.is_some()
+        self.stopped_by().is_some()
+    }
+
+    /// Why the statement was told to stop.
+    pub(crate) fn stopped_by(&self) -> Option<StopCause> {
+        self.state.lock().stop.map(|stop| stop.cause)
     }
 
     /// The same without the lock, and perhaps a row late.

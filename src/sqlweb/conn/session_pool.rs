@@ -9,6 +9,7 @@ use super::db_conn::DbConn;
 use super::owner::Owner;
 use super::socket_handle::Peeked;
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::held::Held;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
@@ -64,12 +65,12 @@ enum SessionSlot {
 struct ClosedSession {
     database: Option<String>,
     since: Instant,
-    /// Whether more than the database was lost and nobody was there to be told: the session's next statement is.
-    lost_state: bool,
+    /// State that was lost with nobody there to be told: the session's next statement is.
+    lost_state: Option<Held>,
 }
 
 impl ClosedSession {
-    fn now(database: Option<String>, lost_state: bool) -> Self {
+    fn now(database: Option<String>, lost_state: Option<Held>) -> Self {
         Self {
             database,
             since: Instant::now(),
@@ -189,8 +190,8 @@ impl SessionPool {
                 (idle.left, idle.since) = (None, Instant::now());
                 SessionLeft::All
             }
-            Some(SessionSlot::Closed(closed)) if closed.lost_state => {
-                closed.lost_state = false;
+            Some(SessionSlot::Closed(closed)) if closed.lost_state.is_some() => {
+                closed.lost_state = None;
                 SessionLeft::Lost
             }
             Some(SessionSlot::Closed(_)) => SessionLeft::Nothing,
@@ -265,13 +266,17 @@ impl SessionPool {
         };
         match state.sessions.insert(owner.clone(), now_busy) {
             Some(SessionSlot::Idle(idle)) => Ok(SessionTurn::Idle(idle)),
-            Some(SessionSlot::Closed(closed)) if closed.lost_state => {
-                let told = ClosedSession::now(closed.database, false);
+            Some(SessionSlot::Closed(ClosedSession {
+                database,
+                lost_state: Some(held),
+                ..
+            })) => {
+                let told = ClosedSession::now(database, None);
                 let slot = SessionSlot::Closed(told);
                 state.sessions.insert(owner.clone(), slot);
                 drop(state);
                 self.turn.notify_all();
-                Err(CheckoutError::Db(DbError::SessionLost))
+                Err(CheckoutError::Db(DbError::SessionLost(held)))
             }
             Some(SessionSlot::Closed(closed)) => Ok(SessionTurn::New(closed.database)),
             Some(SessionSlot::Busy { .. }) | None => Ok(SessionTurn::New(None)),
@@ -285,7 +290,7 @@ impl SessionPool {
         owner: Option<Owner>,
         conn: Option<DbConn>,
         database: Option<String>,
-        untold: bool,
+        untold: Option<Held>,
     ) {
         let mut state = self.lock();
         let leftover = state.put_back(owner, conn, database, untold);
@@ -306,7 +311,7 @@ impl PoolState {
         owner: Option<Owner>,
         conn: Option<DbConn>,
         database: Option<String>,
-        untold: bool,
+        untold: Option<Held>,
     ) -> Option<DbConn> {
         let Some(owner) = owner else {
             if self.spares.len() >= SPARES {
@@ -331,7 +336,7 @@ impl PoolState {
             let mut idle = IdleConn::now(conn, database);
             idle.left = left;
             self.sessions.insert(owner, SessionSlot::Idle(idle));
-        } else if untold || database.is_some() {
+        } else if untold.is_some() || database.is_some() {
             let closed = ClosedSession::now(database, untold);
             self.sessions.insert(owner, SessionSlot::Closed(closed));
         }
@@ -344,7 +349,7 @@ impl PoolState {
         let SessionSlot::Idle(IdleConn { conn, database, .. }) = slot else {
             return None;
         };
-        let closed = ClosedSession::now(database, conn.has_state);
+        let closed = ClosedSession::now(database, conn.held());
         self.sessions.insert(owner, SessionSlot::Closed(closed));
         Some(conn)
     }

@@ -3,9 +3,11 @@
 use mysql::Row;
 
 use super::columns::{ASKED, Columns};
-use super::programs::{Frame, Program};
+use super::one_statement::{Reading, fault};
+use super::programs::{Frame, MODE, Program};
 use super::reader::Reader;
 use super::rights::unseen;
+use super::text::refused;
 use super::views::ordered;
 use crate::sqlweb::catalogue::{identifier, literal, text};
 use crate::sqlweb::error::DbError;
@@ -21,6 +23,8 @@ pub(super) struct Inventory {
     pub(super) tables: Vec<Table>,
     /// In the order in which they can be made.
     pub(super) views: Vec<Program>,
+    /// Views that do not work, whose texts are written as comments.
+    pub(super) broken: Vec<Program>,
     /// What is made in the place of views that cannot be made before each other.
     pub(super) stand_ins: Vec<String>,
     pub(super) routines: Vec<Program>,
@@ -59,6 +63,9 @@ impl Listed {
     }
 }
 
+/// Kinds of routines.
+const ROUTINES: [&str; 4] = ["PROCEDURE", "FUNCTION", "PACKAGE", "PACKAGE BODY"];
+
 /// Engines whose tables show rows that lie elsewhere.
 const ELSEWHERE: [&str; 5] = ["MRG_MYISAM", "MRG_MyISAM", "FEDERATED", "CONNECT", "SPIDER"];
 
@@ -78,14 +85,15 @@ impl Inventory {
         };
         let mut inventory = Self {
             time: field(0),
-            charset: field(1),
+            charset: plain_name(field(1))?,
             frame: Frame {
-                collation: field(2),
+                collation: plain_name(field(2))?,
                 runs_texts: reader.is_mariadb((10, 6, 2)),
                 drop: reader.dump.drop,
             },
             tables: Vec::new(),
             views: Vec::new(),
+            broken: Vec::new(),
             stand_ins: Vec::new(),
             routines: Vec::new(),
             triggers: Vec::new(),
@@ -148,11 +156,17 @@ impl Inventory {
         listed: Listed,
     ) -> Result<(), DbError> {
         let quoted = identifier(&listed.name);
-        if reader.dump.structure
-            && let Err(why) = reader.try_ask(&format!("SHOW CREATE TABLE {quoted}"))?
-        {
-            self.note(format!("table {quoted} is left out: {why}."));
-            return Ok(());
+        if reader.dump.structure {
+            match reader.try_ask(&format!("SHOW CREATE TABLE {quoted}"))? {
+                Ok(shown) => {
+                    let create = shown.first().and_then(|row| text(row, 1));
+                    made_by(&create.unwrap_or_default(), "TABLE", &listed.name)?;
+                }
+                Err(why) => {
+                    self.note(format!("table {quoted} is left out: {why}."));
+                    return Ok(());
+                }
+            }
         }
         let columns = Columns::of(&reader.ask(&format!(
             "SELECT {ASKED} FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {db} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
@@ -208,15 +222,22 @@ impl Inventory {
             return Ok(());
         }
         let Listed { name, comment, .. } = listed;
-        if comment != "VIEW" && !comment.is_empty() {
-            self.note(format!(
-                "view {} is left out, since it does not work: {comment}.",
-                identifier(name)
-            ));
+        let is_broken = comment != "VIEW" && !comment.is_empty() && !reader.only_writes(name)?;
+        let view = self.program(reader, "VIEW", name)?;
+        if !is_broken {
+            self.views.extend(view);
             return Ok(());
         }
-        let view = self.program(reader, "VIEW", name)?;
-        self.views.extend(view);
+        let text = if view.is_some() {
+            "; its text is in the file as a comment"
+        } else {
+            ""
+        };
+        self.note(format!(
+            "view {} is left out, since it does not work{text}: {comment}.",
+            identifier(name)
+        ));
+        self.broken.extend(view);
         Ok(())
     }
 
@@ -245,6 +266,12 @@ impl Inventory {
                 "SELECT ROUTINE_TYPE, ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = {db} ORDER BY ROUTINE_TYPE, ROUTINE_NAME"
             ))?;
             for (kind, name) in listed.iter().filter_map(two) {
+                if !ROUTINES.contains(&kind.as_str()) {
+                    return Err(refused(
+                        &identifier(&name),
+                        "it is of no kind that is known",
+                    ));
+                }
                 let routine = self.program(reader, &kind, &name)?;
                 self.routines.extend(routine);
             }
@@ -295,6 +322,11 @@ impl Inventory {
         let title = format!("{} {}", kind.to_lowercase(), identifier(name));
         let shown = reader.try_ask(&format!("SHOW CREATE {kind} {}", identifier(name)))?;
         let shown = match shown {
+            // A look at a view opens all that its functions write to.
+            Err(why) if kind == "VIEW" => reader.view_in_parts(name)?.ok_or(why),
+            shown => shown,
+        };
+        let shown = match shown {
             Ok(shown) => shown,
             Err(why) => {
                 self.note(format!("{title} is left out: {why}."));
@@ -307,6 +339,9 @@ impl Inventory {
             ));
             return Ok(None);
         };
+        if let Some(why) = program.fault() {
+            return Err(refused(&title, why));
+        }
         if !reader.dump.definers {
             program.without_definer();
         }
@@ -327,6 +362,24 @@ impl Inventory {
                 .replace("..", "."),
         );
     }
+}
+
+/// Fails where `create` is anything but one statement that makes a `kind`.
+pub(super) fn made_by(create: &str, kind: &str, name: &str) -> Result<(), DbError> {
+    let why = fault(create, kind, Reading::of_mode(MODE));
+    let title = format!("{} {}", kind.to_lowercase(), identifier(name));
+    why.map_or(Ok(()), |why| Err(refused(&title, why)))
+}
+
+/// A name of a character set or collation as it may stand in a statement without quotes.
+fn plain_name(name: String) -> Result<String, DbError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.bytes().all(is_plain) {
+        return Ok(name);
+    }
+    Err(DbError::Request(format!(
+        "the server says that the database has the character set {name:?}, which is no name"
+    )))
 }
 
 fn two(row: &Row) -> Option<(String, String)> {

@@ -16,6 +16,7 @@
 mod columns;
 mod inserts;
 mod inventory;
+mod one_statement;
 mod programs;
 mod reader;
 mod rights;

@@ -3,6 +3,7 @@
 
 use mysql::Row;
 
+use super::one_statement::{self, Reading};
 use super::text::{comment, quoted};
 use crate::sqlweb::catalogue::{identifier, text};
 
@@ -172,9 +173,22 @@ impl Program {
         format!("SET {};\n", all.join(", "))
     }
 
-    /// Whether a console that restores it may take a part of it for a command to itself.
-    pub(super) fn may_command(&self, frame: &Frame) -> bool {
-        !self.goes_as_text(frame) && self.create.contains('\\')
+    /// Why it must not stand in a file, where it is anything but one statement that makes it.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        let mode = self.session.iter().find(|(name, _)| *name == "sql_mode");
+        let mode = mode.map_or(MODE, |(_, mode)| mode);
+        let reading = Reading {
+            is_program: !self.is_view(),
+            ..Reading::of_mode(mode)
+        };
+        one_statement::fault(&self.create, &self.kind, reading)
+    }
+
+    /// Its text as a comment, for a view that does not work.
+    pub(super) fn as_comment(&self) -> String {
+        let title = format!("{} does not work; it was made by:", self.title());
+        let lines = std::iter::once(title.as_str()).chain(self.create.lines());
+        lines.map(comment).chain(["\n".to_owned()]).collect()
     }
 
     /// What of it a restored one will not have, in words.

@@ -6,7 +6,7 @@ use mysql::Row;
 
 use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
-use crate::sqlweb::catalogue::identifier;
+use crate::sqlweb::catalogue::{create_view, identifier, literal};
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Owner, readonly, rows, stoppable, stopped_when_gone,
 };
@@ -103,6 +103,36 @@ impl Reader<'_> {
             Err(DbError::Statement(error)) if error.code != INTERRUPTED => Ok(Err(error.message)),
             Err(error) => Err(error),
         }
+    }
+
+    /// True for a view that works, but for functions of its that write, which this connection may not run.
+    pub(super) fn only_writes(&mut self, view: &str) -> Result<bool, DbError> {
+        match self.ask(&format!("SELECT 1 FROM {} LIMIT 0", identifier(view))) {
+            Err(error) if readonly::would_write(&error) => Ok(true),
+            Err(error @ DbError::Statement(_)) if error.leaves_connection_usable() => Ok(false),
+            other => other.map(|_| false),
+        }
+    }
+
+    /// A view's row of `SHOW CREATE`, put together from what the catalogue has of it; `None` where that is nothing.
+    pub(super) fn view_in_parts(&mut self, view: &str) -> Result<Option<Vec<Row>>, DbError> {
+        let db = self.dump.db().to_owned();
+        let made = stoppable(&self.entry.running, self.conn, |conn| {
+            create_view(&mut conn.driver, &db, view)
+        })?;
+        let Some(create) = made else {
+            return Ok(None);
+        };
+        // As it names what lies in the database, so that it can be restored into another one.
+        let create = literal(&create.replace(&format!("{}.`", identifier(&db)), "`"));
+        let asked = format!(
+            "SELECT {create} AS `Create View`, CHARACTER_SET_CLIENT AS character_set_client, \
+             COLLATION_CONNECTION AS collation_connection \
+             FROM information_schema.VIEWS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            literal(&db),
+            literal(view)
+        );
+        self.ask(&asked).map(Some)
     }
 
     /// Lets go of the locks that keep others from altering what was read. The snapshot stays.

@@ -1,5 +1,7 @@
 //! Names and texts as they stand in the file.
 
+use crate::sqlweb::error::DbError;
+
 /// A text between quotes. The file's `sql_mode` takes backslashes for escapes; what the console would change on its way,
 /// such as a carriage return, is written as letters. Line feeds stay, so that a program can be read.
 pub(super) fn quoted(text: &str) -> String {
@@ -17,6 +19,14 @@ pub(super) fn quoted(text: &str) -> String {
     }
     out.push('\'');
     out
+}
+
+/// The failure of a dump whose server does not say what made `object`, but something else that must not be run.
+pub(super) fn refused(object: &str, why: &str) -> DbError {
+    DbError::Request(format!(
+        "the server's answer to SHOW CREATE for {object} is not one CREATE statement ({why}); a console that restores it \
+         could run more than that, so the dump was stopped: leave that object out, and mistrust this server"
+    ))
 }
 
 /// A comment of one line, whatever is in it.

@@ -7,7 +7,7 @@ use mysql::Row;
 use serde_json::{Value, json};
 
 use super::inserts::InsertSink;
-use super::inventory::Inventory;
+use super::inventory::{Inventory, made_by};
 use super::programs::MODE;
 use super::reader::{Reader, with_reader};
 use super::text::comment;
@@ -98,6 +98,9 @@ impl Writer<'_> {
         for program in programs.chain(&found.events) {
             self.push(&program.write(&found.frame))?;
         }
+        for view in &found.broken {
+            self.push(&view.as_comment())?;
+        }
         self.tail()
     }
 
@@ -108,22 +111,7 @@ impl Writer<'_> {
 
     fn head(&mut self, reader: &Reader<'_>, found: &Inventory) -> Result<(), DbError> {
         let dump = reader.dump;
-        let programs = [
-            &found.routines,
-            &found.views,
-            &found.triggers,
-            &found.events,
-        ];
-        let is_mysql = !reader.is_mariadb((5, 0, 0));
-        let mut head = String::new();
-        if is_mysql
-            && programs
-                .into_iter()
-                .flatten()
-                .any(|p| p.may_command(&found.frame))
-        {
-            head += SANDBOX;
-        }
+        let mut head = SANDBOX.to_owned();
         head += &comment(&format!(
             "Dump of {} from {} at {} UTC, by postern {}",
             identifier(dump.db()),
@@ -174,6 +162,7 @@ impl Writer<'_> {
                 let asked = format!("nextval({}.", identifier(reader.dump.db()));
                 create = create.replace(&asked, "nextval(");
             }
+            made_by(&create, kind, &table.name)?;
             let mut made = comment(&format!("{} {name}", kind.to_lowercase()));
             if reader.dump.drop {
                 made += &format!("DROP {kind} IF EXISTS {name};\n");
@@ -216,9 +205,8 @@ impl Writer<'_> {
     }
 }
 
-/// Tells MariaDB's console to run no commands of its own that it may find in a program's text, such as those of the
-/// shell. Others take it for a comment, but for MariaDB's of before May 2024, which stop here: it stands only where MySQL
-/// has written a backslash in such a text.
+/// Tells MariaDB's console to run no commands of its own that it may find in a text, such as those of the shell. MySQL's
+/// takes it for a comment; MariaDB's of before May 2024 stop here, as at the same line of `mariadb-dump`.
 const SANDBOX: &str = "/*M!999999\\- enable the sandbox mode */\n";
 
 /// What the session that restores has, kept, and what it needs.

@@ -45,6 +45,10 @@ pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     if let Some(name) = words::find(SUPPLIED, name).filter(|_| supplies(dialect)) {
         return FunctionStatus::Supplied(name);
     }
+    // MySQL has no sequences, and refuses it for a column whose default is an expression.
+    if !dialect.mariadb && name.eq_ignore_ascii_case("DEFAULT") {
+        return FunctionStatus::Harmless("DEFAULT");
+    }
     match refused {
         Some((_, reason)) => FunctionStatus::Refused(reason),
         None if elsewhere => FunctionStatus::NotOnThisServer,

@@ -97,12 +97,14 @@ pub(super) struct Token {
 /// The tokens of a text; comments and space are dropped. Cheap to clone, which is how to look ahead.
 #[derive(Clone)]
 pub(super) struct Lexer<'a> {
-    sql: &'a str,
+    sql: &'a [u8],
     /// Bytes taken; never more than there are.
     at: usize,
     ansi_quotes: bool,
     backslash_escapes: bool,
     dollar_quotes: bool,
+    /// `/*M!` opens a comment like others, as it does on MySQL.
+    skips_mariadb: bool,
     in_executable: bool,
     /// Where the last unquoted word ended: a dot there separates names, also before a digit.
     word_end: Option<usize>,
@@ -111,24 +113,33 @@ pub(super) struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(sql: &'a str, dialect: &Dialect) -> Self {
+    pub(super) fn new(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Self {
         Self {
-            sql,
+            sql: sql.as_ref(),
             at: 0,
             ansi_quotes: dialect.ansi_quotes,
             backslash_escapes: !dialect.no_backslash_escapes,
             // MySQL 8.1 and later read $tag$ … $tag$ as a string.
             dollar_quotes: !dialect.mariadb,
+            skips_mariadb: false,
             in_executable: false,
             word_end: None,
             dot_end: None,
         }
     }
 
-    /// The text of a token.
+    /// As the server's own console reads a script.
+    pub(super) fn of_script(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Self {
+        let mut lexer = Self::new(sql, dialect);
+        lexer.skips_mariadb = !dialect.mariadb;
+        lexer
+    }
+
+    /// The text of a token; nothing where it is not UTF-8.
     pub(super) fn text(&self, token: Token) -> &'a str {
         let text = self.sql.get(token.start..token.end);
-        text.expect("a token begins and ends between characters")
+        let text = text.expect("a token lies within the text");
+        std::str::from_utf8(text).unwrap_or_default()
     }
 
     /// The next token, without taking it.
@@ -142,11 +153,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn byte(&self, ahead: usize) -> Option<u8> {
-        self.sql.as_bytes().get(self.at + ahead).copied()
+        self.sql.get(self.at + ahead).copied()
     }
 
     fn rest(&self) -> &'a [u8] {
-        let rest = self.sql.as_bytes().get(self.at..);
+        let rest = self.sql.get(self.at..);
         rest.expect("no more is taken than there is")
     }
 
@@ -155,8 +166,8 @@ impl<'a> Lexer<'a> {
         self.at += rest.iter().position(|&b| !wanted(b)).unwrap_or(rest.len());
     }
 
-    /// Skips space and comments; a fault is a comment that must not be skipped.
-    fn skip_blank(&mut self) -> Result<(), LexError> {
+    /// Skips space and comments; a fault is a comment that must not be skipped, with its length.
+    fn skip_blank(&mut self) -> Result<(), (LexError, usize)> {
         loop {
             self.skip_while(is_space);
             match (self.byte(0), self.byte(1)) {
@@ -177,23 +188,21 @@ impl<'a> Lexer<'a> {
 
     fn at_executable(&self) -> bool {
         let rest = self.rest();
-        rest.starts_with(b"/*!") || rest.starts_with(b"/*M!")
+        rest.starts_with(b"/*!") || !self.skips_mariadb && rest.starts_with(b"/*M!")
     }
 
-    fn skip_comment(&mut self) -> Result<(), LexError> {
-        let rest = self.sql.get(self.at + 2..);
-        let rest = rest.expect("the two signs that open a comment are ASCII");
-        let (body, _) = rest.split_once("*/").ok_or(LexError::Comment)?;
-        if body.starts_with('+') && is_doubtful_hint(body) {
-            return Err(LexError::Hint);
+    fn skip_comment(&mut self) -> Result<(), (LexError, usize)> {
+        let body = self.rest().get(2..).unwrap_or_default();
+        let Some(length) = body.windows(2).position(|two| two == b"*/") else {
+            return Err((LexError::Comment, self.rest().len()));
+        };
+        let whole = 2 + length + 2;
+        let body = body.get(..length).unwrap_or_default();
+        if body.starts_with(b"+") && std::str::from_utf8(body).map_or(true, is_doubtful_hint) {
+            return Err((LexError::Hint, whole));
         }
-        self.at += 2 + body.len() + 2;
+        self.at += whole;
         Ok(())
-    }
-
-    fn bad(&mut self, fault: LexError) -> TokenKind {
-        self.at = self.sql.len();
-        TokenKind::Bad(fault)
     }
 
     fn take(&mut self, bytes: usize, kind: TokenKind) -> TokenKind {
@@ -227,14 +236,16 @@ impl<'a> Lexer<'a> {
             }
             (b':', Some(b'=')) | (b'\\', Some(b'N')) => self.take(2, TokenKind::Operator),
             (b':', _) => self.take(1, TokenKind::Colon),
-            (b'?', _) => self.bad(LexError::Placeholder),
+            (b'?', _) => self.take(1, TokenKind::Bad(LexError::Placeholder)),
             (b'!' | b'%' | b'&' | b'*' | b'+' | b'-' | b'/', _) => {
                 self.take(1, TokenKind::Operator)
             }
             (b'<' | b'=' | b'>' | b'^' | b'|' | b'~' | b'{' | b'}', _) => {
                 self.take(1, TokenKind::Operator)
             }
-            _ => self.bad(LexError::Character),
+            // A quote behind a backslash opens nothing for a console.
+            (b'\\', Some(b'\'' | b'"' | b'`')) => self.take(2, TokenKind::Bad(LexError::Character)),
+            _ => self.take(1, TokenKind::Bad(LexError::Character)),
         }
     }
 
@@ -270,9 +281,28 @@ impl<'a> Lexer<'a> {
             }
         }
         if first == b'$' && self.dollar_quotes {
-            return self.bad(LexError::Dollar);
+            return self.dollar();
         }
         self.name_from(self.at)
+    }
+
+    /// `$tag$ … $tag$`, or a name.
+    fn dollar(&mut self) -> TokenKind {
+        let rest = self.rest();
+        let tag = 1
+            + (rest.iter().skip(1))
+                .take_while(|&&b| is_word(b) && b != b'$')
+                .count();
+        match rest.split_at_checked(tag + 1) {
+            Some((tag, text)) if tag.ends_with(b"$") => {
+                let length = text.windows(tag.len()).position(|part| part == tag);
+                self.at += length.map_or(rest.len(), |length| length + 2 * tag.len());
+            }
+            _ => {
+                self.name_from(self.at);
+            }
+        }
+        TokenKind::Bad(LexError::Dollar)
     }
 
     /// Takes the rest of an unquoted word that started at `start`.
@@ -288,10 +318,13 @@ impl<'a> Lexer<'a> {
     }
 
     fn literal(&mut self, digit: fn(u8) -> bool) -> TokenKind {
+        let start = self.at + 1;
         self.at += 2;
         self.skip_while(digit);
         if self.byte(0) != Some(b'\'') {
-            return self.bad(LexError::Literal);
+            self.at = start;
+            self.skip_quoted(b'\'', false);
+            return TokenKind::Bad(LexError::Literal);
         }
         self.take(1, TokenKind::Text)
     }
@@ -352,7 +385,7 @@ impl<'a> Lexer<'a> {
         self.at += 1;
         self.skip_while(|b| b.is_ascii_digit());
         if matches!(self.byte(0), Some(b'e' | b'E')) && !self.exponent() {
-            return self.bad(LexError::Number);
+            return self.take(1, TokenKind::Bad(LexError::Number));
         }
         TokenKind::Number
     }
@@ -367,9 +400,9 @@ impl<'a> Lexer<'a> {
                 TokenKind::Text
             }
         } else if identifier {
-            self.bad(LexError::Identifier)
+            TokenKind::Bad(LexError::Identifier)
         } else {
-            self.bad(LexError::Text)
+            TokenKind::Bad(LexError::Text)
         }
     }
 
@@ -404,7 +437,7 @@ impl<'a> Lexer<'a> {
                 self.skip_while(is_variable);
                 TokenKind::Variable
             }
-            _ => self.bad(LexError::Variable),
+            _ => self.take(1, TokenKind::Bad(LexError::Variable)),
         }
     }
 
@@ -437,7 +470,7 @@ impl Iterator for Lexer<'_> {
         let first = self.byte(0)?;
         let kind = match blank {
             Ok(()) => self.kind_at(first),
-            Err(fault) => self.bad(fault),
+            Err((fault, length)) => self.take(length, TokenKind::Bad(fault)),
         };
         Some(Token {
             kind,
@@ -590,10 +623,45 @@ mod tests {
             "1.e", "\u{1}",
         ] {
             assert!(
-                matches!(lex(sql).last(), Some((TokenKind::Bad(_), _))),
+                matches!(lex(sql).first(), Some((TokenKind::Bad(_), _))),
                 "{sql}"
             );
         }
+    }
+
+    #[test]
+    fn what_means_nothing_is_one_token() {
+        let behind = |sql: &str| {
+            lex(sql)
+                .iter()
+                .skip(1)
+                .map(|token| token.1)
+                .collect::<String>()
+        };
+        for sql in [
+            "\\ a;b",
+            "\\' a;b",
+            "? a;b",
+            "[ a;b",
+            "@ a;b",
+            "1.e a;b",
+            "x'zz' a;b",
+            "/*+ 'x */ a;b",
+            "\u{1} a;b",
+        ] {
+            assert_eq!(behind(sql), "a;b", "{sql}");
+        }
+        let bytes = b"'\xe4;' \xe4;\xff";
+        let kinds = Lexer::new(bytes, &Dialect::mariadb((10, 11, 0))).map(|token| token.kind);
+        assert_eq!(
+            kinds.collect::<Vec<_>>(),
+            [
+                TokenKind::Text,
+                TokenKind::Word,
+                TokenKind::Semicolon,
+                TokenKind::Word
+            ]
+        );
     }
 
     #[test]

@@ -53,6 +53,7 @@ mod words;
 use super::catch_panic::catch_panic;
 pub use dialect::Dialect;
 pub(crate) use script::{Script, ScriptForm, ScriptStatement};
+pub(crate) use split::has_semicolon;
 pub use split::{Statements, split};
 pub(crate) use sys::known as sys_function;
 pub use verdict::{Calls, Passed, Refusal, StatementKind};

@@ -6,6 +6,7 @@
 use std::io::{self, ErrorKind, Read};
 
 use super::dialect::Dialect;
+use super::lexer::is_space;
 use super::split::split;
 
 /// Bytes read ahead before the first statement is given. A browser reads nothing of an answer before it has sent the
@@ -19,7 +20,7 @@ const PIECE: usize = 64 << 10;
 const DONE: usize = 1 << 20;
 
 /// What some editors begin a file with.
-const BYTE_ORDER_MARK: char = '\u{feff}';
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Longest sign that may end statements, in bytes.
 const MAX_DELIMITER: usize = 32;
@@ -40,8 +41,12 @@ pub(crate) struct ScriptStatement {
     pub(crate) offset: u64,
     /// The line in which it begins, from 1.
     pub(crate) line: u64,
-    /// The text, without what ends it.
-    pub(crate) sql: String,
+    /// The text, without what ends it, in whatever character set the session reads it.
+    pub(crate) sql: Vec<u8>,
+    /// A sign that was set ended it, so that the server itself finds the statements in it, as with its own console.
+    pub(crate) is_delimited: bool,
+    /// Why it is a command to this program that does nothing; it goes to no server.
+    pub(crate) says: Option<&'static str>,
 }
 
 /// Reads statements from a source.
@@ -53,11 +58,9 @@ pub(crate) struct Script<R> {
     delimiter: String,
     /// Longest statement, in bytes.
     most: usize,
-    text: String,
+    text: Vec<u8>,
     /// Bytes of the text that are done with.
     at: usize,
-    /// Bytes behind the text that are no whole character yet.
-    cut: Vec<u8>,
     is_ended: bool,
     /// Where `at` is in the script.
     offset: u64,
@@ -72,6 +75,8 @@ enum Found {
     Nothing(usize),
     /// A line that sets the delimiter, and its end.
     Delimiter(String, usize),
+    /// A line that would, but for that; its end.
+    NoDelimiter(&'static str, usize),
     /// Its end is not here; begins and ends so far.
     Open(usize, usize),
 }
@@ -91,9 +96,8 @@ impl<R: Read> Script<R> {
             dialect,
             delimiter: delimiter.to_owned(),
             most,
-            text: String::new(),
+            text: Vec::new(),
             at: 0,
-            cut: Vec::new(),
             is_ended: false,
             offset: 0,
             line: 1,
@@ -110,13 +114,18 @@ impl<R: Read> Script<R> {
         (self.offset, self.line)
     }
 
-    /// The next statement; with `part` not the last one unless it is seen to be whole. Fails where the source does, where
-    /// it is not UTF-8, and at a statement that is too long.
+    /// Reads on as a session of that dialect does.
+    pub(crate) fn follow(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
+    }
+
+    /// The next statement; with `part` not the last one unless it is seen to be whole. Fails where the source does, and at
+    /// a statement that is too long.
     pub(crate) fn next(&mut self, part: bool) -> io::Result<Option<ScriptStatement>> {
         if self.offset == 0 && self.text.is_empty() {
             self.fill(AHEAD)?;
             if self.form == ScriptForm::Sql && self.text.starts_with(BYTE_ORDER_MARK) {
-                self.take(BYTE_ORDER_MARK.len_utf8());
+                self.take(BYTE_ORDER_MARK.len());
             }
         }
         loop {
@@ -127,7 +136,7 @@ impl<R: Read> Script<R> {
                     let is_all = self.at + taken == self.text.len();
                     self.take(taken);
                     if is_all && self.is_ended {
-                        return if part { Ok(None) } else { self.is_whole() };
+                        return Ok(None);
                     }
                     if is_all {
                         self.fill(PIECE)?;
@@ -139,6 +148,7 @@ impl<R: Read> Script<R> {
                     self.take(taken);
                     continue;
                 }
+                Found::NoDelimiter(says, taken) => return Ok(Some(self.no_delimiter(says, taken))),
                 Found::Open(start, _) if !self.is_ended => {
                     // Looked at again when there is twice as much, so that a long statement is not read too often.
                     let open = self.text.len() - self.at;
@@ -164,18 +174,40 @@ impl<R: Read> Script<R> {
         let line = self.line + lines(before);
         let text = rest.get(start..end).expect("it ends within the text");
         let sql = match self.form {
-            ScriptForm::Sql => text.to_owned(),
-            ScriptForm::Lines => serde_json::from_slice(text.as_bytes()).map_err(|error| {
-                io::Error::other(format!("line {line} is no JSON string: {error}"))
-            })?,
+            ScriptForm::Sql => text.to_vec(),
+            ScriptForm::Lines => serde_json::from_slice::<String>(text)
+                .map_err(|error| {
+                    io::Error::other(format!("line {line} is no JSON string: {error}"))
+                })?
+                .into_bytes(),
         };
+        let is_delimited = self.form == ScriptForm::Sql && self.delimiter != ";";
         let offset = self.offset + count(start);
         if sql.len() > self.most {
             self.take(start);
             return Err(self.too_long());
         }
         self.take(taken);
-        Ok(ScriptStatement { offset, line, sql })
+        Ok(ScriptStatement {
+            offset,
+            line,
+            sql,
+            is_delimited,
+            says: None,
+        })
+    }
+
+    /// A line that sets no delimiter; the last one goes on to be it.
+    fn no_delimiter(&mut self, says: &'static str, taken: usize) -> ScriptStatement {
+        let statement = ScriptStatement {
+            offset: self.offset,
+            line: self.line,
+            sql: b"DELIMITER".to_vec(),
+            is_delimited: false,
+            says: Some(says),
+        };
+        self.take(taken);
+        statement
     }
 
     fn too_long(&self) -> io::Error {
@@ -189,7 +221,7 @@ impl<R: Read> Script<R> {
         )
     }
 
-    fn left(&self) -> &str {
+    fn left(&self) -> &[u8] {
         self.text
             .get(self.at..)
             .expect("no more is taken than there is")
@@ -209,14 +241,6 @@ impl<R: Read> Script<R> {
         }
     }
 
-    fn is_whole(&self) -> io::Result<Option<ScriptStatement>> {
-        if self.cut.is_empty() {
-            Ok(None)
-        } else {
-            Err(self.no_text())
-        }
-    }
-
     /// Reads so many bytes more, or to the end.
     fn fill(&mut self, more: usize) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
@@ -228,36 +252,9 @@ impl<R: Read> Script<R> {
             let new = piece
                 .get(..count)
                 .expect("no more is read than there is room");
-            self.append(new)?;
+            self.text.extend_from_slice(new);
         }
         Ok(())
-    }
-
-    fn append(&mut self, new: &[u8]) -> io::Result<()> {
-        let joined;
-        let mut bytes = new;
-        if !self.cut.is_empty() {
-            joined = [&self.cut, new].concat();
-            bytes = &joined;
-        }
-        let (whole, cut) = match std::str::from_utf8(bytes) {
-            Ok(text) => (text, &[][..]),
-            Err(error) if error.error_len().is_none() => {
-                let (whole, cut) = bytes.split_at(error.valid_up_to());
-                (std::str::from_utf8(whole).expect("so much is valid"), cut)
-            }
-            Err(_) => return Err(self.no_text()),
-        };
-        self.text.push_str(whole);
-        self.cut = cut.to_vec();
-        Ok(())
-    }
-
-    fn no_text(&self) -> io::Error {
-        let line = self.line + lines(self.left());
-        io::Error::other(format!(
-            "what follows line {line} is not UTF-8 text; convert the file first"
-        ))
     }
 
     fn find(&self, is_whole: bool) -> Found {
@@ -265,7 +262,7 @@ impl<R: Read> Script<R> {
         if self.form == ScriptForm::Lines {
             return line_of(text);
         }
-        let Some(start) = beginning(text) else {
+        let Some(start) = beginning(text, &self.dialect) else {
             // A comment that is not closed yet.
             return if is_whole {
                 Found::Nothing(text.len())
@@ -280,12 +277,12 @@ impl<R: Read> Script<R> {
         if let Some(found) = delimiter_line(rest, is_whole) {
             return found.moved(start);
         }
-        let found = if self.delimiter == ";" && rest.starts_with(';') {
+        let found = if self.delimiter == ";" && rest.starts_with(b";") {
             Found::Nothing(1)
         } else if self.delimiter == ";" {
             plain(rest, &self.dialect, is_whole)
         } else {
-            up_to(rest, &self.delimiter)
+            up_to(rest, self.delimiter.as_bytes(), &self.dialect)
         };
         found.moved(start)
     }
@@ -298,6 +295,7 @@ impl Found {
             Self::Statement(start, end, taken) => Self::Statement(start + by, end + by, taken + by),
             Self::Nothing(taken) => Self::Nothing(taken + by),
             Self::Delimiter(delimiter, taken) => Self::Delimiter(delimiter, taken + by),
+            Self::NoDelimiter(says, taken) => Self::NoDelimiter(says, taken + by),
             Self::Open(start, end) => Self::Open(start + by, end + by),
         }
     }
@@ -307,13 +305,23 @@ fn count(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-fn lines(text: &str) -> u64 {
-    count(text.bytes().filter(|&byte| byte == b'\n').count())
+fn lines(text: &[u8]) -> u64 {
+    count(text.iter().filter(|&&byte| byte == b'\n').count())
 }
 
-fn line_of(text: &str) -> Found {
-    match text.find('\n') {
-        _ if text.trim().is_empty() => Found::Nothing(text.len()),
+fn place(text: &[u8], sign: &[u8]) -> Option<usize> {
+    text.windows(sign.len()).position(|part| part == sign)
+}
+
+/// Bytes of `text` without the space at its end.
+fn trimmed(text: &[u8]) -> usize {
+    let last = text.iter().rposition(|&byte| !is_space(byte));
+    last.map_or(0, |last| last + 1)
+}
+
+fn line_of(text: &[u8]) -> Found {
+    match text.iter().position(|&byte| byte == b'\n') {
+        _ if trimmed(text) == 0 => Found::Nothing(text.len()),
         None => Found::Open(0, text.len()),
         Some(0) => Found::Nothing(1),
         Some(end) => Found::Statement(0, end, end + 1),
@@ -321,14 +329,13 @@ fn line_of(text: &str) -> Found {
 }
 
 /// Behind space and comments; `None` within a comment that has no end. What a server may execute is no comment.
-fn beginning(text: &str) -> Option<usize> {
+fn beginning(text: &[u8], dialect: &Dialect) -> Option<usize> {
     let mut at = 0;
     loop {
         let rest = text.get(at..)?;
-        let space = rest.len() - rest.trim_start().len();
-        let rest = rest.get(space..)?;
+        let space = rest.iter().take_while(|&&byte| is_space(byte)).count();
         at += space;
-        match comment(rest) {
+        match comment(rest.get(space..)?, dialect) {
             0 => return Some(at),
             usize::MAX => return None,
             length => at += length,
@@ -337,46 +344,59 @@ fn beginning(text: &str) -> Option<usize> {
 }
 
 /// Bytes of the comment that `text` begins with: 0 where it does not, `usize::MAX` where it does not end.
-fn comment(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let is_line = match bytes {
+fn comment(text: &[u8], dialect: &Dialect) -> usize {
+    let is_line = match text {
         [b'#', ..] => true,
         [b'-', b'-', next, ..] => next.is_ascii_whitespace() || next.is_ascii_control(),
         _ => false,
     };
     if is_line {
-        return text.find('\n').map_or(usize::MAX, |end| end + 1);
+        return place(text, b"\n").map_or(usize::MAX, |end| end + 1);
     }
-    match bytes {
-        [b'/', b'*', b'!' | b'+', ..] | [b'/', b'*', b'M', b'!', ..] => 0,
-        [b'/', b'*', ..] => text.find("*/").map_or(usize::MAX, |end| end + 2),
+    match text {
+        [b'/', b'*', b'!' | b'+', ..] => 0,
+        [b'/', b'*', b'M', b'!', ..] if dialect.mariadb => 0,
+        [b'/', b'*', rest @ ..] => place(rest, b"*/").map_or(usize::MAX, |end| end + 4),
         _ => 0,
     }
 }
 
-/// `DELIMITER //`, where `text` begins with one.
-fn delimiter_line(text: &str, is_ended: bool) -> Option<Found> {
-    const WORD: &str = "DELIMITER";
-    let word = text.get(..WORD.len())?;
-    let behind = text.get(WORD.len()..)?;
-    if !word.eq_ignore_ascii_case(WORD) || !behind.starts_with([' ', '\t']) {
+/// `DELIMITER //`, where `text` begins with one. Quotes around the sign are no part of it, and what follows it is nothing.
+fn delimiter_line(text: &[u8], is_ended: bool) -> Option<Found> {
+    const WORD: &[u8] = b"DELIMITER";
+    let (word, behind) = text.split_at_checked(WORD.len())?;
+    let is_command = word.eq_ignore_ascii_case(WORD)
+        && (behind.first()).map_or(is_ended, |&byte| is_space(byte));
+    if !is_command {
         return None;
     }
-    let end = match text.find('\n') {
+    let end = match place(text, b"\n") {
         Some(end) => end + 1,
         None if is_ended => text.len(),
         None => return Some(Found::Open(0, text.len())),
     };
-    let line = text.get(WORD.len()..end)?;
-    let sign = line.split_whitespace().next();
-    let sign = sign
-        .filter(|sign| sign.len() <= MAX_DELIMITER)
-        .unwrap_or(";");
-    Some(Found::Delimiter(sign.to_owned(), end))
+    let line = text.get(WORD.len()..end)?.trim_ascii();
+    let sign = match line {
+        [quote @ (b'\'' | b'"' | b'`'), rest @ ..] => rest.split(|byte| byte == quote).next(),
+        _ => line.split(|&byte| is_space(byte)).next(),
+    };
+    let sign = String::from_utf8_lossy(sign.unwrap_or_default());
+    Some(match &*sign {
+        "" => Found::NoDelimiter(NO_SIGN, end),
+        sign if sign.contains('\\') => Found::NoDelimiter(BACKSLASH, end),
+        sign if sign.len() > MAX_DELIMITER => Found::NoDelimiter(TOO_LONG, end),
+        sign => Found::Delimiter(sign.to_owned(), end),
+    })
 }
 
+const NO_SIGN: &str = "DELIMITER sets nothing without a sign; statements end as before: write, for example, DELIMITER //";
+const BACKSLASH: &str =
+    "a delimiter may hold no backslash; statements end as before: choose another sign, such as //";
+const TOO_LONG: &str =
+    "a delimiter has at most 32 bytes; statements end as before: choose a shorter sign, such as //";
+
 /// As the server sees statements.
-fn plain(text: &str, dialect: &Dialect, is_ended: bool) -> Found {
+fn plain(text: &[u8], dialect: &Dialect, is_ended: bool) -> Found {
     let mut statements = split(text, dialect);
     match statements.next_ended() {
         None if is_ended => Found::Nothing(text.len()),
@@ -386,14 +406,12 @@ fn plain(text: &str, dialect: &Dialect, is_ended: bool) -> Found {
     }
 }
 
-/// As client programs do it with a sign that was set: quotes and comments hide it.
-fn up_to(text: &str, delimiter: &str) -> Found {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let rest = bytes.get(at..).unwrap_or_default();
-        if rest.starts_with(delimiter.as_bytes()) {
-            let end = text.get(..at).unwrap_or_default().trim_end().len();
+/// As client programs do it with a sign that was set: quotes, comments and hints hide it.
+fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> Found {
+    let (mut at, mut end) = (0, 0);
+    while let Some(&byte) = text.get(at) {
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.starts_with(delimiter) {
             let taken = at + delimiter.len();
             return if end == 0 {
                 Found::Nothing(taken)
@@ -401,25 +419,52 @@ fn up_to(text: &str, delimiter: &str) -> Found {
                 Found::Statement(0, end, taken)
             };
         }
+        let comment = match byte {
+            b'#' | b'-' | b'/' => comment(rest, dialect),
+            _ => 0,
+        };
         let skipped = match byte {
-            b'\'' | b'"' | b'`' => quoted(rest),
-            b'#' | b'-' | b'/' => comment(text.get(at..).unwrap_or_default()),
+            _ if comment > 0 => comment,
+            b'\'' | b'"' | b'`' => quoted(rest, dialect),
+            b'/' if rest.starts_with(b"/*+") => {
+                place(rest, b"*/").map_or(usize::MAX, |end| end + 2)
+            }
+            b'$' if !dialect.mariadb => dollar_text(rest),
+            b'\\' if matches!(rest.get(1), Some(b'\'' | b'"' | b'`')) => 2,
             _ => 1,
         };
-        if skipped == usize::MAX {
-            break;
+        at = at.saturating_add(skipped.max(1)).min(text.len());
+        if comment == 0 && !is_space(byte) {
+            end = at;
         }
-        at += skipped.max(1);
     }
-    Found::Open(0, text.trim_end().len())
+    Found::Open(0, end)
+}
+
+/// Bytes of the `$tag$ … $tag$` that `bytes` begins with, as MySQL has it; 0 where it does not.
+fn dollar_text(bytes: &[u8]) -> usize {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
+    let tag = 1 + bytes
+        .iter()
+        .skip(1)
+        .take_while(|byte| is_name(byte))
+        .count();
+    match bytes.split_at_checked(tag + 1) {
+        Some((tag, text)) if tag.ends_with(b"$") => {
+            place(text, tag).map_or(usize::MAX, |length| length + 2 * tag.len())
+        }
+        _ => 0,
+    }
 }
 
 /// Bytes of the quoted text that `bytes` begins with; `usize::MAX` where it does not end.
-fn quoted(bytes: &[u8]) -> usize {
+fn quoted(bytes: &[u8], dialect: &Dialect) -> usize {
     let quote = bytes.first().copied();
+    let is_text = quote == Some(b'\'') || quote == Some(b'"') && !dialect.ansi_quotes;
+    let escapes = is_text && !dialect.no_backslash_escapes;
     let mut at = 1;
     while let Some(&byte) = bytes.get(at) {
-        if byte == b'\\' && quote != Some(b'`') {
+        if byte == b'\\' && escapes {
             at += 1;
         } else if Some(byte) == quote {
             return at + 1;
@@ -452,7 +497,7 @@ mod tests {
         let mut script = script(text.as_bytes(), piece);
         let next = || script.next(false).unwrap();
         std::iter::from_fn(next)
-            .map(|one| (one.offset, one.line, one.sql))
+            .map(|one| (one.offset, one.line, String::from_utf8(one.sql).unwrap()))
             .collect()
     }
 
@@ -487,6 +532,58 @@ mod tests {
     }
 
     #[test]
+    fn the_shared_vectors_are_taken_apart_however_they_come() {
+        let vectors: Vec<serde_json::Value> =
+            serde_json::from_str(include_str!("../../../tests/data/split.json")).unwrap();
+        for vector in vectors {
+            let sql = vector["sql"].as_str().unwrap();
+            let modes = vector["modes"].as_str().unwrap_or_default();
+            let mut dialect = Dialect::mariadb((10, 11, 0));
+            dialect.mariadb = vector["server"] != "mysql";
+            dialect.ansi_quotes = modes.contains("ANSI_QUOTES");
+            dialect.no_backslash_escapes = modes.contains("NO_BACKSLASH_ESCAPES");
+            for piece in [1, 5, usize::MAX] {
+                let source = Slow(sql.as_bytes(), piece);
+                let mut script =
+                    Script::new(source, ScriptForm::Sql, dialect.clone(), ";", 1 << 20);
+                let next = || script.next(false).unwrap();
+                let found: Vec<_> = std::iter::from_fn(next)
+                    .filter(|one| one.says.is_none())
+                    .map(|one| String::from_utf8(one.sql).unwrap())
+                    .collect();
+                let wanted: Vec<_> = (vector["statements"].as_array().unwrap().iter())
+                    .map(|one| one.as_str().unwrap())
+                    .collect();
+                assert_eq!(found, wanted, "{sql:?} in pieces of {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_delimiter_is_set_as_in_a_console() {
+        let one = |text: &str| {
+            let found = script(text.as_bytes(), 3).next(false).unwrap().unwrap();
+            (found.says.is_some(), found.is_delimited)
+        };
+        for text in [
+            "DELIMITER",
+            "delimiter \n",
+            "DELIMITER ''\n",
+            "DELIMITER a\\b\n",
+        ] {
+            assert_eq!(one(text), (true, false), "{text}");
+        }
+        for text in [
+            "DELIMITER //\na//",
+            "DELIMITER '//' b\na//",
+            "delimiter \"//\"\r\na//",
+        ] {
+            assert_eq!(one(text), (false, true), "{text}");
+        }
+        assert_eq!(one("DELIMITER ';'\na;"), (false, false));
+    }
+
+    #[test]
     fn a_byte_order_mark_is_left_out() {
         let found = all("\u{feff}SELECT 1;\nSELECT '\u{feff}'", 2);
         let one = |offset, line, sql: &str| (offset, line, sql.to_owned());
@@ -506,7 +603,7 @@ mod tests {
             let dialect = Dialect::mariadb((10, 11, 0));
             let mut script = Script::new(part, ScriptForm::Sql, dialect, &delimiter, 1 << 20);
             while let Some(one) = script.next(end < text.len()).unwrap() {
-                found.push(one.sql);
+                found.push(String::from_utf8(one.sql).unwrap());
             }
             if end == text.len() {
                 return found;
@@ -531,15 +628,17 @@ mod tests {
     #[test]
     fn a_part_leaves_what_may_go_on() {
         let mut script = script(b"SELECT 1; SELECT 'a", 5);
-        assert_eq!(script.next(true).unwrap().unwrap().sql, "SELECT 1");
+        assert_eq!(script.next(true).unwrap().unwrap().sql, b"SELECT 1");
         assert_eq!(script.next(true).unwrap(), None);
         assert_eq!(script.rest(), (9, 1));
     }
 
     #[test]
-    fn what_is_no_text_and_what_is_too_long_is_told() {
-        let error = script(b"SELECT 1;\n\xff", 4).next(false).unwrap_err();
-        assert!(error.to_string().contains("not UTF-8"), "{error}");
+    fn what_is_no_text_is_given_as_it_is_and_what_is_too_long_is_told() {
+        let mut bytes = script(b"SELECT 1;\n\xff';\xfe' ; SELECT '\xe4", 4);
+        let next = || bytes.next(false).unwrap();
+        let found: Vec<_> = std::iter::from_fn(next).map(|one| one.sql).collect();
+        assert_eq!(found, [&b"SELECT 1"[..], b"\xff';\xfe'", b"SELECT '\xe4"]);
         let long = format!("SELECT 1;\nSELECT '{}", "x".repeat(3 << 20));
         let mut script = script(long.as_bytes(), 1 << 16);
         assert!(script.next(false).unwrap().is_some());

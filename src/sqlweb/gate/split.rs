@@ -1,9 +1,10 @@
 //! Where the statements of a text end, as the server sees them.
 //!
-//! A semicolon ends a statement unless it stands inside a compound one:
-//! `CREATE PROCEDURE … BEGIN …; END`, `BEGIN NOT ATOMIC …; END`, `IF … THEN …;
-//! END IF`. Each block has exactly one `END`, so the open blocks are a stack.
-//! `DELIMITER` is a word of client programs and means nothing here.
+//! A semicolon ends a statement unless it stands inside a compound one: `CREATE PROCEDURE … BEGIN …; END`,
+//! `BEGIN NOT ATOMIC …; END`, `IF … THEN …; END IF`. Each block has exactly one `END`, so the open blocks are a stack;
+//! `END`, `BEGIN` and `DO` are names as well, so that they count only where the block can end, begin or go on. In doubt a
+//! text stays together: a server refuses it whole, and no piece of it runs. `DELIMITER` is a word of client programs and
+//! means nothing here.
 
 use std::ops::Range;
 
@@ -13,10 +14,16 @@ use super::lexer::{Lexer, Token, TokenKind};
 /// The statements of a text, as byte ranges without the semicolon that ends
 /// them. Empty statements do not count. Lazy, so that asking for the second
 /// one is enough to know that there is more than one.
-pub fn split<'a>(sql: &'a str, dialect: &Dialect) -> Statements<'a> {
+pub fn split<'a>(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Statements<'a> {
     Statements {
-        lexer: Lexer::new(sql, dialect),
+        lexer: Lexer::of_script(sql, dialect),
     }
+}
+
+/// Whether a semicolon stands outside quotes and comments, and something behind it.
+pub(crate) fn has_semicolon(sql: &str, dialect: &Dialect) -> bool {
+    let mut tokens = Lexer::of_script(sql, dialect);
+    tokens.any(|token| token.kind == TokenKind::Semicolon) && tokens.next().is_some()
 }
 
 /// The iterator that [`split`] returns.
@@ -78,7 +85,17 @@ enum SplitStage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
     /// A list of statements.
-    Statements,
+    List,
+    /// `IF` or `CASE`: statements follow `THEN` and `ELSE`.
+    Cases,
+    /// `WHILE` or `FOR`, before its `DO`.
+    Loop,
+    /// `REPEAT`; behind its `UNTIL` it is one that may end.
+    Repeat,
+    /// The condition of a `REPEAT`.
+    Until,
+    /// Declarations before a `BEGIN`, as Oracle has them.
+    Declare,
     /// A `CASE` that is a value: what follows its `THEN` is no statement.
     CaseValue,
 }
@@ -91,6 +108,20 @@ struct Compound {
     parentheses: usize,
     /// A statement can start here.
     at_statement: bool,
+    /// A value must follow: what comes is a name, whatever it is called.
+    at_operand: bool,
+    /// The last token ended a block.
+    has_ended: bool,
+    /// In `DECLARE … HANDLER FOR`, before its statement.
+    in_handler: bool,
+    /// In the head of a routine within a package.
+    in_routine: bool,
+    /// In `<<label>>`.
+    in_label: bool,
+    /// The last token was a name at the beginning of a statement.
+    may_label: bool,
+    /// What is created.
+    created: &'static str,
     /// The last word, upper case, when the last token was one of those that matter.
     last: &'static str,
 }
@@ -98,11 +129,47 @@ struct Compound {
 /// The words that matter here.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
-    "AFTER", "ALTER", "BEFORE", "BEGIN", "CALL", "CASE", "CHARACTER", "CREATE", "DATABASE", "DELETE", "DO", "EACH",
-    "ELSE", "END", "EVENT", "EXISTS", "FOR", "FULLTEXT", "FUNCTION", "IF", "INDEX", "INSERT", "LOOP", "NOT", "OR",
-    "PACKAGE", "PROCEDURE", "REPEAT", "REPLACE", "RETURN", "ROLE", "SCHEMA", "SELECT", "SEQUENCE", "SERVER", "SET",
-    "SIGNAL", "SPATIAL", "TABLE", "TEMPORARY", "THEN", "TRIGGER", "UNIQUE", "UPDATE", "USER", "VIEW", "WHILE",
-    "WITH",
+    "AFTER", "ALTER", "ANALYZE", "AND", "AS", "ATOMIC", "BEFORE", "BEGIN", "BETWEEN", "BY", "CALL", "CASE", "CATALOG",
+    "CHARACTER", "CLOSE", "COMMIT", "CREATE", "DATABASE", "DEALLOCATE", "DECLARE", "DELETE", "DIV", "DO", "DROP", "EACH", "ELSE",
+    "ELSEIF", "END", "EVENT", "EXECUTE", "EXISTS", "FETCH", "FLUSH", "FOLLOWS", "FOR", "FROM", "FULLTEXT", "FUNCTION",
+    "GET", "GRANT", "HANDLER", "IF", "IN", "INDEX", "INSERT", "INTO", "IS", "KILL", "LIBRARY", "LIKE", "LOAD", "LOCK", "LOGFILE",
+    "LOOP", "MOD", "NOT", "ON", "OPEN", "OPTIMIZE", "OR", "PACKAGE", "PRECEDES", "PREPARE", "PROCEDURE", "RELEASE", "RENAME",
+    "REPEAT", "REPLACE", "RESIGNAL", "RESOURCE", "RETURN", "RETURNS", "REVOKE", "ROLE", "ROLLBACK", "ROW", "SAVEPOINT", "SCHEMA",
+    "SELECT", "SEQUENCE", "SERVER", "SET", "SHOW", "SIGNAL", "SPATIAL", "SQLSTATE", "START", "TABLE", "TABLESPACE",
+    "TEMPORARY", "THEN", "TRIGGER", "TRUNCATE", "UNDO", "UNIQUE", "UNLOCK", "UNTIL", "UPDATE", "USE", "USER", "VALUE", "VALUES",
+    "VIEW", "WHEN", "WHILE", "WITH", "WORK", "XA", "XOR",
+];
+
+/// Words behind which a value or a name must follow.
+#[rustfmt::skip]
+const BEFORE_OPERANDS: &[&str] = &[
+    "AND", "AS", "BETWEEN", "BY", "CASE", "DIV", "DROP", "ELSEIF", "FROM", "IN", "INTO", "IS", "LIKE", "MOD", "NOT", "ON",
+    "OR", "RETURN", "SELECT", "SET", "TABLE", "UNTIL", "UPDATE", "WHEN", "WHILE", "XOR",
+];
+
+/// Words that open a block.
+const OPENERS: &[&str] = &["BEGIN", "IF", "CASE", "LOOP", "REPEAT", "WHILE", "FOR"];
+
+/// What is created with a body, but for a package.
+const ROUTINES: &[&str] = &["FUNCTION", "PROCEDURE", "TRIGGER", "EVENT"];
+
+/// Words in the head of a program behind which a name or a type follows.
+const BEFORE_NAMES: &[&str] = &["EXISTS", "ON", "RETURNS", "FOLLOWS", "PRECEDES"];
+
+/// What is created without a body.
+#[rustfmt::skip]
+const BODILESS: &[&str] = &[
+    "CATALOG", "DATABASE", "FULLTEXT", "INDEX", "LIBRARY", "LOGFILE", "RESOURCE", "ROLE", "SCHEMA", "SEQUENCE", "SERVER",
+    "SPATIAL", "TABLE", "TABLESPACE", "TEMPORARY", "UNDO", "UNIQUE", "USER", "VIEW",
+];
+
+/// Statements that are a body by themselves.
+#[rustfmt::skip]
+const BODIES: &[&str] = &[
+    "ALTER", "ANALYZE", "CALL", "CLOSE", "COMMIT", "CREATE", "DEALLOCATE", "DELETE", "DO", "DROP", "EXECUTE", "FETCH", "FLUSH",
+    "GET", "GRANT", "HANDLER", "INSERT", "KILL", "LOAD", "LOCK", "OPEN", "OPTIMIZE", "PREPARE", "RELEASE", "RENAME", "REPLACE",
+    "RESIGNAL", "RETURN", "REVOKE", "ROLLBACK", "SAVEPOINT", "SELECT", "SET", "SHOW", "SIGNAL", "START", "TABLE", "TRUNCATE",
+    "UNLOCK", "UPDATE", "USE", "VALUES", "WITH", "XA",
 ];
 
 fn known(token: Token, lexer: &Lexer<'_>) -> &'static str {
@@ -123,7 +190,8 @@ impl Compound {
         if matches!(
             token.kind,
             TokenKind::ExecutableOpen | TokenKind::ExecutableClose
-        ) {
+        ) || self.stage == SplitStage::Plain
+        {
             return;
         }
         match token.kind {
@@ -135,59 +203,86 @@ impl Compound {
         match self.stage {
             SplitStage::Start => self.start(token, word, lexer),
             SplitStage::Create => self.create(word),
-            SplitStage::Head => self.head(word, lexer),
+            SplitStage::Head => self.head(token, word, lexer),
             SplitStage::Body => self.body(token, word, lexer),
             SplitStage::Plain => {}
         }
         self.last = word;
+        self.at_operand = BEFORE_OPERANDS.contains(&word)
+            || matches!(word, "THEN" | "ELSE") && self.blocks.last() == Some(&Block::CaseValue)
+            || matches!(
+                token.kind,
+                TokenKind::Comma | TokenKind::Operator | TokenKind::Open | TokenKind::Dot
+            );
     }
 
-    fn start(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
+    fn start(&mut self, token: Token, word: &'static str, lexer: &Lexer<'_>) {
         let next = lexer.peek();
-        if token.kind == TokenKind::Colon || next.is_some_and(|next| next.kind == TokenKind::Colon)
-        {
+        let in_label = |token: Token| {
+            token.kind == TokenKind::Colon
+                || token.kind == TokenKind::Operator && "<>".contains(lexer.text(token))
+        };
+        if in_label(token) || next.is_some_and(in_label) {
             return;
         }
         match word {
             "CREATE" | "ALTER" => self.stage = SplitStage::Create,
-            "BEGIN" if next.map(|next| known(next, lexer)) != Some("NOT") => {
-                self.stage = SplitStage::Plain
+            // A transaction.
+            "BEGIN" if next.is_none_or(|next| ends_begin(next, lexer)) => {
+                self.stage = SplitStage::Plain;
             }
-            "BEGIN" | "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR" => self.open_body(word),
+            "DECLARE" => {
+                self.stage = SplitStage::Body;
+                self.blocks.push(Block::Declare);
+            }
+            _ if OPENERS.contains(&word) => self.open_body(word),
             _ => self.stage = SplitStage::Plain,
         }
     }
 
-    fn create(&mut self, word: &str) {
+    fn create(&mut self, word: &'static str) {
         match word {
-            "FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT" => self.stage = SplitStage::Head,
-            "PACKAGE" => self.open_body(word),
-            "DATABASE" | "FULLTEXT" | "INDEX" | "ROLE" | "SCHEMA" | "SEQUENCE" | "SERVER" => {
-                self.stage = SplitStage::Plain
+            "PACKAGE" => {
+                self.stage = SplitStage::Body;
+                self.blocks.push(Block::Declare);
             }
-            "SPATIAL" | "TABLE" | "TEMPORARY" | "UNIQUE" | "USER" | "VIEW" => {
-                self.stage = SplitStage::Plain
+            _ if ROUTINES.contains(&word) => {
+                self.stage = SplitStage::Head;
+                self.created = word;
             }
+            _ if BODILESS.contains(&word) => self.stage = SplitStage::Plain,
             _ => {}
         }
     }
 
-    /// Parameters stand in parentheses; everything else up to the body is a
-    /// known set of words, so that the first other one starts the body.
-    fn head(&mut self, word: &str, lexer: &Lexer<'_>) {
-        if self.parentheses > 0 {
+    /// The body of an event follows `DO`, and that of a trigger `EACH ROW`. Of a routine, parameters stand in parentheses,
+    /// and everything else up to the body is a known set of words, so that the first other one starts the body.
+    fn head(&mut self, token: Token, word: &'static str, lexer: &Lexer<'_>) {
+        if self.parentheses > 0 || token.kind != TokenKind::Word {
             return;
         }
-        match word {
-            "IF" if matches!(self.last, "FUNCTION" | "PROCEDURE" | "TRIGGER" | "EVENT") => {}
-            "FOR" if lexer.peek().map(|next| known(next, lexer)) == Some("EACH") => {}
-            "SET" if self.last == "CHARACTER" => {}
-            "INSERT" | "UPDATE" | "DELETE" if matches!(self.last, "BEFORE" | "AFTER" | "OR") => {}
-            "BEGIN" | "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR" => self.open_body(word),
-            "CALL" | "DELETE" | "INSERT" | "REPLACE" | "RETURN" => self.stage = SplitStage::Body,
-            "SELECT" | "SET" | "SIGNAL" | "UPDATE" | "WITH" => self.stage = SplitStage::Body,
+        match (word, self.created) {
+            ("IF", _) if ROUTINES.contains(&self.last) => {}
+            _ if ROUTINES.contains(&self.last) || BEFORE_NAMES.contains(&self.last) => {}
+            ("DO", "EVENT") => self.created = "",
+            ("ROW", "TRIGGER") if self.last == "EACH" => self.created = "",
+            (_, "EVENT" | "TRIGGER") => {}
+            ("SET", _) if self.last == "CHARACTER" => {}
+            ("AS" | "IS", "FUNCTION" | "PROCEDURE" | "RETURN") if may_declare(lexer) => {
+                self.stage = SplitStage::Body;
+                self.declare();
+            }
+            ("RETURN", "FUNCTION") => self.created = "RETURN",
+            (_, "RETURN") => {}
+            _ if OPENERS.contains(&word) => self.open_body(word),
+            _ if BODIES.contains(&word) => self.stage = SplitStage::Plain,
             _ => {}
         }
+    }
+
+    fn declare(&mut self) {
+        self.blocks.push(Block::Declare);
+        self.at_statement = true;
     }
 
     fn open_body(&mut self, word: &str) {
@@ -196,45 +291,137 @@ impl Compound {
     }
 
     fn open(&mut self, word: &str) {
-        self.blocks.push(Block::Statements);
+        let block = match word {
+            "IF" | "CASE" => Block::Cases,
+            "WHILE" | "FOR" => Block::Loop,
+            "REPEAT" => Block::Repeat,
+            _ => Block::List,
+        };
+        match self.blocks.last_mut() {
+            // Of what was declared.
+            Some(last @ Block::Declare) if word == "BEGIN" => *last = block,
+            _ => self.blocks.push(block),
+        }
         // A condition or a name comes first in the others.
-        self.at_statement = matches!(word, "BEGIN" | "LOOP" | "REPEAT");
+        self.at_statement = matches!(block, Block::List | Block::Repeat);
     }
 
-    fn body(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
+    fn body(&mut self, token: Token, word: &'static str, lexer: &Lexer<'_>) {
         let starts = std::mem::replace(&mut self.at_statement, false);
-        if matches!(token.kind, TokenKind::Semicolon | TokenKind::Colon) {
-            self.at_statement = true;
-            return;
-        }
-        if self.last == "END" && is_block(word) {
-            return;
-        }
-        match word {
-            "END" => drop(self.blocks.pop()),
-            "BEGIN" if starts || is_handler_body(lexer.peek()) => self.open(word),
-            "CASE" if !starts => self.blocks.push(Block::CaseValue),
-            "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR" if starts => self.open(word),
-            "THEN" | "ELSE" => self.at_statement = self.blocks.last() == Some(&Block::Statements),
-            // As a statement of its own `DO` evaluates expressions.
-            "DO" => self.at_statement = !starts,
+        let ended = std::mem::replace(&mut self.has_ended, false);
+        let is_name = matches!(
+            token.kind,
+            TokenKind::Word | TokenKind::Quoted | TokenKind::Name
+        );
+        let labels = std::mem::replace(&mut self.may_label, starts && is_name);
+        match token.kind {
+            TokenKind::Semicolon => self.statement_ends(),
+            TokenKind::Colon => self.at_statement = labels,
+            TokenKind::Operator if starts && "<>".contains(lexer.text(token)) => {
+                self.in_label = lexer.text(token) == "<";
+                self.at_statement = true;
+            }
+            _ if starts && self.in_label => self.at_statement = true,
+            _ if self.in_handler => self.condition(token, word, lexer),
+            TokenKind::Word if !(ended && OPENERS.contains(&word)) => {
+                self.word(word, starts, lexer)
+            }
             _ => {}
         }
     }
+
+    fn statement_ends(&mut self) {
+        while self
+            .blocks
+            .pop_if(|block| *block == Block::CaseValue)
+            .is_some()
+        {}
+        self.at_statement = true;
+        self.in_handler = false;
+        self.in_routine = false;
+        self.parentheses = 0;
+    }
+
+    /// Behind the last condition of a handler its statement starts.
+    fn condition(&mut self, token: Token, word: &str, lexer: &Lexer<'_>) {
+        let goes_on = token.kind == TokenKind::Comma
+            || matches!(word, "SQLSTATE" | "NOT")
+            || word == "VALUE" && self.last == "SQLSTATE"
+            || (lexer.peek()).is_some_and(|next| next.kind == TokenKind::Comma);
+        self.in_handler = goes_on;
+        self.at_statement = !goes_on;
+    }
+
+    fn word(&mut self, word: &'static str, starts: bool, lexer: &Lexer<'_>) {
+        match word {
+            "END" | "BEGIN" | "DO" | "UNTIL" | "AS" | "IS" if self.is_name(word, starts, lexer) => {
+            }
+            "END" if starts || self.ends_value() => {
+                self.blocks.pop();
+                self.has_ended = true;
+            }
+            "NOT" if self.last == "BEGIN" => self.at_statement = starts,
+            "ATOMIC" if self.last == "NOT" => self.at_statement = starts,
+            "CASE" if !starts => self.blocks.push(Block::CaseValue),
+            "BEGIN" | "AS" | "IS" if self.in_routine && self.parentheses == 0 => {
+                self.in_routine = false;
+                self.declare();
+                if word == "BEGIN" {
+                    self.open(word);
+                }
+            }
+            _ if starts && OPENERS.contains(&word) => self.open(word),
+            "THEN" | "ELSE" => self.at_statement = self.blocks.last() != Some(&Block::CaseValue),
+            "DO" | "LOOP" if self.parentheses == 0 => self.goes_on(Block::Loop, Block::List),
+            "UNTIL" if starts => self.goes_on(Block::Repeat, Block::Until),
+            "FOR" if self.last == "HANDLER" => self.in_handler = true,
+            "PROCEDURE" | "FUNCTION" if self.blocks.last() == Some(&Block::Declare) => {
+                self.in_routine = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a word that may be a name is one: a value must follow, or what follows makes it an assignment or a label.
+    fn is_name(&self, word: &str, starts: bool, lexer: &Lexer<'_>) -> bool {
+        let sets = lexer.peek().is_some_and(|next| match next.kind {
+            TokenKind::Colon => true,
+            TokenKind::Operator => word != "UNTIL" || [":=", "="].contains(&lexer.text(next)),
+            _ => false,
+        });
+        self.at_operand || starts && sets
+    }
+
+    /// Whether an `END` that starts no statement ends something here.
+    fn ends_value(&self) -> bool {
+        matches!(self.blocks.last(), Some(Block::CaseValue | Block::Until))
+    }
+
+    fn goes_on(&mut self, from: Block, to: Block) {
+        if let Some(last) = self.blocks.last_mut().filter(|last| **last == from) {
+            *last = to;
+            self.at_statement = to == Block::List;
+        }
+    }
 }
 
-fn is_block(word: &str) -> bool {
-    matches!(word, "IF" | "CASE" | "LOOP" | "REPEAT" | "WHILE" | "FOR")
+/// Whether a `BEGIN` before it begins a transaction.
+fn ends_begin(next: Token, lexer: &Lexer<'_>) -> bool {
+    matches!(next.kind, TokenKind::Semicolon | TokenKind::ExecutableClose)
+        || known(next, lexer) == "WORK"
 }
 
-/// Behind `HANDLER FOR SQLEXCEPTION` a block opens that no list of statements
-/// announces; a column called `begin` is told from it by what follows.
-fn is_handler_body(next: Option<Token>) -> bool {
-    next.is_none_or(|token| {
-        !matches!(
-            token.kind,
-            TokenKind::Comma | TokenKind::Operator | TokenKind::Close | TokenKind::Dot
-        )
+/// Whether declarations may follow the `AS` or `IS` that was taken: not behind a value, nor before a text.
+fn may_declare(lexer: &Lexer<'_>) -> bool {
+    const VALUES: [&str; 6] = ["NULL", "NOT", "TRUE", "FALSE", "UNKNOWN", "DISTINCT"];
+    lexer.peek().is_some_and(|next| match next.kind {
+        TokenKind::Word => !VALUES
+            .iter()
+            .any(|value| value.eq_ignore_ascii_case(lexer.text(next))),
+        kind => matches!(
+            kind,
+            TokenKind::Quoted | TokenKind::Name | TokenKind::Operator
+        ),
     })
 }
 

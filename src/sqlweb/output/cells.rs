@@ -282,7 +282,7 @@ pub(crate) fn sql(
     match cell {
         None => out.push(b"NULL"),
         Some(b"") => out.push(b"''"),
-        Some(digits) if is_number && digits.len() <= PIECE => out.push(digits),
+        Some(digits) if is_number && is_digits(digits) => out.push(digits),
         Some(bytes) if kind.is_binary() && bytes.len() <= PIECE => {
             rows::push_binary(out.bytes(), kind, bytes);
         }
@@ -294,6 +294,13 @@ pub(crate) fn sql(
         }
     }
     out.flush_if_full()
+}
+
+/// True for a number as servers write it; whatever else comes in its place must stand in quotes.
+fn is_digits(cell: &[u8]) -> bool {
+    let is_of_number =
+        |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
+    cell.len() <= PIECE && !cell.starts_with(b"--") && cell.iter().all(is_of_number)
 }
 
 /// Writes a long value, a text with `push`; what of it is not UTF-8 becomes U+FFFD.

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::job::{Completed, Job};
 use super::noted::noted;
+use super::raw;
+use super::row_count::{self, CountingSink};
 use super::statement::{self, RunContext};
 use super::time_zone::{TimeZone, with_time_zone};
 use super::utf8;
@@ -13,12 +15,13 @@ use crate::http::{ApiError, CancelToken};
 use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
-    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, status, stoppable,
-    stopped_when_gone,
+    CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, rows, status,
+    stoppable, stopped_when_gone,
 };
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
 use crate::sqlweb::output::RowSink;
+use crate::sqlweb::record_sql;
 use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
 
@@ -32,8 +35,6 @@ struct Classified {
     info: Arc<ServerInfo>,
     /// Whether it may change the connection's current database.
     moves: bool,
-    /// Whether the number of statements hangs on a mode of the session that must be asked for.
-    ask_mode: bool,
 }
 
 impl Classified {
@@ -80,9 +81,9 @@ fn execute_unnoted(
     script: Option<&Entry<'_>>,
 ) -> Result<Completed, ApiError> {
     let info = service.info();
-    let mut classified = classify(service, &info, &job.sql);
+    let mut classified = classify(service, &info, job);
     if let Err(refusal) = &classified
-        && !may_pass_elsewhere(&job.sql)
+        && (job.raw.is_some() || !may_pass_elsewhere(&job.sql))
     {
         return Err(refusal.clone());
     }
@@ -106,7 +107,7 @@ fn execute_unnoted(
     // What counts is the server that the statement goes to.
     let own = lease.conn().info();
     if !Arc::ptr_eq(&own, &info) {
-        classified = classify(service, &own, &job.sql);
+        classified = classify(service, &own, job);
     }
     let classified = match classified {
         Ok(classified) => classified,
@@ -116,7 +117,10 @@ fn execute_unnoted(
         }
     };
     let before = classified.moves.then(|| lease.lose_track());
-    let outcome = run_on(service, job, sink, entry, &classified, lease.conn());
+    let outcome = returned_to(service, job, &mut lease).and_then(|returned| {
+        let told = run_on(service, job, sink, entry, &classified, lease.conn())?;
+        Ok([returned, told].concat())
+    });
     let outcome = outcome.map_err(|error| lease.explain(error));
     if let (Some(before), Some(entered)) = (before, classified.enters()) {
         lease.keep_track(match outcome {
@@ -137,6 +141,52 @@ fn execute_unnoted(
         .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
 }
 
+/// The dialect that the session of `job` reads now: any statement may have changed its `sql_mode`.
+pub(crate) fn dialect_now(
+    service: &Arc<Service>,
+    job: &Job,
+    entry: &Entry<'_>,
+) -> Result<Dialect, ApiError> {
+    let wanted = CheckoutRequest {
+        owner: &job.owner,
+        database: None,
+        enters: None,
+        running: &entry.running,
+        uses: job.uses.as_ref(),
+    };
+    let mut lease = service
+        .sessions
+        .check_out(&wanted)
+        .map_err(checkout_error)?;
+    let dialect = lease.conn().info().dialect.clone();
+    let asked = rows(&mut lease.conn().driver, "SELECT @@sql_mode");
+    lease.give_back(&asked, &entry.running);
+    let told = asked.map_err(|error| api_error(&error))?;
+    let modes = told.first().and_then(|row| row.get_opt::<String, _>(0));
+    let modes = modes.and_then(Result::ok).unwrap_or_default();
+    let has = |mode| modes.split(',').any(|one| one == mode);
+    Ok(of_modes(
+        &dialect,
+        has("ANSI_QUOTES"),
+        has("NO_BACKSLASH_ESCAPES"),
+    ))
+}
+
+/// Makes sure again of what a statement before may have changed out of sight: the character sets, and the database that the
+/// session is in. What the job's statement reads of the one before it is left alone.
+fn returned_to(service: &Service, job: &Job, lease: &mut Lease<'_>) -> Result<Vec<Value>, DbError> {
+    let conn = lease.conn();
+    let is_due = conn.charset_unsure && !service.options.readonly;
+    if !is_due || job.is_of_file || utf8::reads_last(&job.sql) {
+        return Ok(Vec::new());
+    }
+    let notes = utf8::return_to(conn)?;
+    let told = rows(&mut conn.driver, "SELECT DATABASE()")?;
+    conn.database_unsure = false;
+    lease.keep_track(told.first().and_then(|row| catalogue::text(row, 0)));
+    Ok(notes)
+}
+
 /// Whether the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
 /// clean before its next use.
 fn leaves_transaction(
@@ -153,6 +203,7 @@ fn leaves_transaction(
     let conn = lease.conn();
     let in_transaction = status::in_transaction(conn);
     conn.has_state |= in_transaction;
+    conn.held.transaction = in_transaction;
     in_transaction
 }
 
@@ -188,19 +239,28 @@ fn run_on(
     match &classified.passed {
         Some(passed) if service.options.readonly => {
             let sql = alone(&job.sql, &classified.info.dialect);
-            read_only(service, sql, sink, &context, passed, conn)
+            read_only(service, job, sql, sink, &context, passed, conn)
         }
         _ => {
-            if classified.ask_mode {
-                check_with_mode(conn, &job.sql)?;
-            }
-            conn.moved |= classified.moves;
-            conn.has_state |= classified.passed.is_none();
+            // An error would not tell.
+            let dialect = dialect_of(conn);
+            only_one(conn, job)?;
             let several = PROGRAMS.contains(&classified.kind.as_str());
+            conn.database_unsure |= several;
+            conn.moved |= classified.moves || several;
+            if classified.passed.is_none() {
+                conn.has_state = true;
+                conn.held.note(&record_sql::kind(&job.sql), &job.sql);
+            }
             let warnings = with_time_zone(conn, zone, |conn| {
-                run(&job.sql, sink, &context, conn, several)
+                run(job, &job.sql, sink, &context, conn, several)
             });
-            if job.is_of_file || !utf8::may_leave(&classified.kind, &job.sql) {
+            let warnings = warnings.map_err(|error| explain_several(&dialect, job, error));
+            let may_leave = utf8::may_leave(&classified.kind, &job.sql);
+            // A file's own character set holds to its end.
+            conn.charset_unsure |=
+                job.is_of_file && may_leave || utf8::may_leave_unseen(&classified.kind);
+            if job.is_of_file || !may_leave {
                 return warnings;
             }
             warnings.and_then(|warnings| utf8::stay(conn, warnings))
@@ -226,6 +286,7 @@ fn alone<'a>(sql: &'a str, dialect: &Dialect) -> &'a str {
 /// The third layer around what the gate has passed.
 fn read_only(
     service: &Service,
+    job: &Job,
     sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
@@ -244,23 +305,38 @@ fn read_only(
     let sent = passed.rebuilt.as_deref().unwrap_or(sql);
     let outcome = stoppable(context.running, conn, is_ready).and_then(|()| match &passed.kind {
         StatementKind::Use(db) => change_database(conn, db, sink),
-        _ => run(sent, sink, context, conn, false),
+        _ => run(job, sent, sink, context, conn, false),
     });
     readonly::explain(readonly::not_too_wide(outcome, sql), passed.kind.name())
 }
 
-/// Runs `sql`, of which `several` statements may come.
+/// Runs `sql`, of which `several` statements may come, or the bytes that `job` has in its place.
 fn run(
+    job: &Job,
     sql: &str,
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
     conn: &mut DbConn,
     several: bool,
 ) -> Result<Vec<Value>, DbError> {
-    let ended = statement::run(conn, sql, sink, context)?;
+    let count = conn.row_count.take();
+    let has_escapes = !conn.has_no_backslash_escapes();
+    let fill_in = |count| row_count::filled_in(sql, record_sql::kind(sql), count, has_escapes);
+    let filled_in = count.and_then(fill_in);
+    let sink = &mut CountingSink {
+        sink,
+        affected: None,
+    };
+    let ended = match &job.raw {
+        Some(bytes) => raw::run(conn, (sql, bytes), sink, context)?,
+        None => statement::run(conn, filled_in.as_deref().unwrap_or(sql), sink, context)?,
+    };
+    if ended.warnings > 0 {
+        conn.row_count = sink.affected;
+    }
     let mut warnings = match ended.warnings {
         0 => Vec::new(),
-        _ => catalogue::warnings(&mut conn.driver)?,
+        count => catalogue::warnings(&mut conn.driver, count)?,
     };
     if ended.stopped.is_some() {
         let message = if several {
@@ -307,16 +383,26 @@ pub(crate) fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a
     })
 }
 
-fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Classified, ApiError> {
+fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Classified, ApiError> {
     let info = info.clone();
+    let sql = job.sql.as_str();
+    if job.raw.is_some() {
+        return classify_bytes(service, info, sql);
+    }
     let dialect = info.dialect.clone();
-    let statements = gate::split(sql, &dialect).count();
-    // A backslash ends or continues a string depending on NO_BACKSLASH_ESCAPES.
-    let ask_mode = !service.options.readonly
-        && sql.contains('\\')
-        && gate::split(sql, &without_escapes(&dialect, true)).count() != statements;
-    if !ask_mode {
-        one_statement(statements)?;
+    if gate::split(sql, &dialect).next().is_none() {
+        return Err(ApiError::bad_request(
+            "'sql' holds no statement; send one statement a request",
+        ));
+    }
+    if service.options.readonly {
+        let statements = gate::split(sql, &dialect).count();
+        if statements > 1 {
+            return Err(ApiError::bad_request(several(statements)));
+        }
+    }
+    if service.is_shared() && lifts_time_limit(sql) {
+        return Err(no_time_limit());
     }
     match gate::check(sql, &dialect) {
         Ok(passed) => Ok(Classified {
@@ -324,18 +410,57 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, sql: &str) -> Result<Clas
             moves: matches!(passed.kind, StatementKind::Use(_)),
             passed: Some(passed),
             info,
-            ask_mode,
         }),
         Err(refusal) if service.options.readonly => Err(blocked(&refusal)),
         Err(refusal) if refusal.statement == "LOAD" && asks_for_a_file(sql) => Err(no_file()),
         Err(refusal) => Ok(Classified {
-            moves: !stays(&refusal.statement, sql),
+            moves: !stays(&refusal.statement, sql)
+                && !PROGRAMS.contains(&refusal.statement.as_str()),
             kind: refusal.statement,
             passed: None,
             info,
-            ask_mode,
         }),
     }
+}
+
+/// Whether a hint in the text may set another time limit than the server's own.
+fn lifts_time_limit(sql: &str) -> bool {
+    let hints = sql.split("/*+").skip(1);
+    hints
+        .filter_map(|hint| hint.split("*/").next())
+        .any(|hint| hint.to_ascii_uppercase().contains("MAX_EXECUTION_TIME"))
+}
+
+fn no_time_limit() -> ApiError {
+    ApiError::forbidden(
+        "the hint MAX_EXECUTION_TIME was refused: who shares a database limits the time on its server, and it would lift that \
+         limit; leave it out",
+    )
+    .with("statement", "optimizer hint")
+}
+
+/// Bytes that are no text are judged by nobody: they are refused where writing is, and may do anything elsewhere.
+fn classify_bytes(
+    service: &Service,
+    info: Arc<ServerInfo>,
+    shown: &str,
+) -> Result<Classified, ApiError> {
+    let kind = record_sql::kind(shown);
+    if service.options.readonly {
+        let what = "a statement that is not UTF-8 was refused, since it cannot be judged (layer: server gate)";
+        return Err(ApiError::forbidden(format!("read-only mode: {what}"))
+            .with("statement", kind)
+            .with("layer", "gate"));
+    }
+    if kind == "LOAD" && asks_for_a_file(shown) {
+        return Err(no_file());
+    }
+    Ok(Classified {
+        moves: !stays(kind, shown) && !PROGRAMS.contains(&kind),
+        kind: kind.to_owned(),
+        passed: None,
+        info,
+    })
 }
 
 /// Whether the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
@@ -353,8 +478,16 @@ fn no_file() -> ApiError {
     )
 }
 
-/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`.
-const STAYING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
+/// Writing statements that leave the current database as it is, also by what they call: no stored program can `USE`; and
+/// what only keeps a statement for later.
+const STAYING: [&str; 6] = [
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "REPLACE",
+    "PREPARE",
+    "DEALLOCATE",
+];
 
 /// Further ones, as long as the text has no word of [`MOVING`].
 #[rustfmt::skip]
@@ -376,30 +509,69 @@ fn stays(statement: &str, sql: &str) -> bool {
         }
 }
 
-fn one_statement(statements: usize) -> Result<(), ApiError> {
-    match statements {
-        1 => Ok(()),
-        0 => Err(ApiError::bad_request(
-            "'sql' holds no statement; send one statement a request",
+fn several(statements: usize) -> String {
+    format!(
+        "'sql' holds {statements} statements; send one statement a request, or all of them as a script"
+    )
+}
+
+/// Has the server refuse a second statement in the text, unless a script may have more in it: what our own lexer makes of a
+/// text is never quite what the server does.
+fn only_one(conn: &mut DbConn, job: &Job) -> Result<(), DbError> {
+    let text = job.sql.trim_end_matches([';', ' ', '\t', '\r', '\n']);
+    if !text.contains(';') || conn.take_several(job.is_delimited)? || job.is_delimited {
+        return Ok(());
+    }
+    // Where it could not be told, it refuses more than one when it is to prepare the text.
+    let dialect = conn.info().dialect.clone();
+    if !MODES.iter().any(|(ansi_quotes, no_backslash_escapes)| {
+        gate::has_semicolon(
+            text,
+            &of_modes(&dialect, *ansi_quotes, *no_backslash_escapes),
+        )
+    }) {
+        return Ok(());
+    }
+    match readonly::prepare(&mut conn.driver, &job.sql) {
+        Err(DbError::Statement(error)) if error.code == PARSE_ERROR => Err(explain_several(
+            &dialect_of(conn),
+            job,
+            DbError::Statement(error),
         )),
-        n => Err(ApiError::bad_request(format!(
-            "'sql' holds {n} statements; send one statement a request"
-        ))),
+        Err(error) if !error.leaves_connection_usable() => Err(error),
+        _ => Ok(()),
     }
 }
 
-/// The session itself says whether a backslash escapes.
-fn check_with_mode(conn: &DbConn, sql: &str) -> Result<(), DbError> {
-    let dialect = without_escapes(&conn.info().dialect, conn.has_no_backslash_escapes());
-    one_statement(gate::split(sql, &dialect).count())
-        .map_err(|error| DbError::Request(error.message))
-}
+/// Whether `"` quotes names, and whether a backslash is a character like others.
+const MODES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
-/// The dialect in a session of that mode.
-fn without_escapes(dialect: &Dialect, no_backslash_escapes: bool) -> Dialect {
+fn of_modes(dialect: &Dialect, ansi_quotes: bool, no_backslash_escapes: bool) -> Dialect {
     Dialect {
+        ansi_quotes,
         no_backslash_escapes,
         ..dialect.clone()
+    }
+}
+
+/// What the session said last of how it reads a text.
+fn dialect_of(conn: &DbConn) -> Dialect {
+    of_modes(&conn.info().dialect, false, conn.has_no_backslash_escapes())
+}
+
+/// `ER_PARSE_ERROR`: the text is no statement, or more than one.
+const PARSE_ERROR: u16 = 1064;
+
+/// Says it where several statements were sent as one. Nothing of them has run.
+fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
+    match error {
+        DbError::Statement(error) if error.code == PARSE_ERROR && !job.is_delimited => {
+            match gate::split(&job.sql, dialect).count() {
+                0 | 1 => DbError::Statement(error),
+                n => DbError::Request(format!("{}: {}", several(n), error.message)),
+            }
+        }
+        error => error,
     }
 }
 

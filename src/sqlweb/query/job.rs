@@ -13,12 +13,16 @@ use crate::sqlweb::visitors::Use;
 pub(crate) struct Job {
     /// The text.
     pub(crate) sql: String,
+    /// The bytes that are sent, where they are no UTF-8; the text is what can be shown of them then.
+    pub(crate) raw: Option<Vec<u8>>,
     /// The database to run in.
     pub(crate) db: Option<String>,
     /// The offset that `TIMESTAMP` is read and shown with, such as `+02:00`; the session's own where there is none.
     pub(crate) time_zone: Option<TimeZone>,
     /// Whether the text comes from a file, which may set the character set that it is read in.
     pub(crate) is_of_file: bool,
+    /// Whether the text may hold several statements, which the server finds, as a script may have them before a delimiter.
+    pub(crate) is_delimited: bool,
     /// The id by which it can be cancelled.
     pub(crate) query_id: Option<String>,
     /// To whom it belongs.
@@ -38,6 +42,25 @@ impl Job {
     pub(super) fn is_refused_again(&self, error: &ApiError) -> bool {
         let is_unsent = (400..500).contains(&error.status) && !error.extra.contains_key("error");
         is_unsent && self.was_refused.replace(true)
+    }
+}
+
+impl Job {
+    /// Takes the next statement of a script.
+    pub(crate) fn set_statement(&mut self, bytes: Vec<u8>) {
+        match String::from_utf8(bytes) {
+            Ok(sql) => (self.sql, self.raw) = (sql, None),
+            Err(error) => {
+                let bytes = error.into_bytes();
+                self.sql = String::from_utf8_lossy(&bytes).into_owned();
+                self.raw = Some(bytes);
+            }
+        }
+    }
+
+    /// Bytes of the statement as it is sent.
+    pub(crate) fn size(&self) -> usize {
+        self.raw.as_ref().map_or(self.sql.len(), Vec::len)
     }
 }
 

@@ -5,6 +5,8 @@ mod dump_job;
 mod execute;
 mod job;
 mod noted;
+mod raw;
+mod row_count;
 mod statement;
 mod tickets;
 mod time_zone;
@@ -12,7 +14,7 @@ mod utf8;
 
 pub(super) use budget::{RowBudget, RowPermit};
 pub(super) use dump_job::DumpJob;
-pub(super) use execute::{enter, execute, execute_as};
+pub(super) use execute::{dialect_now, enter, execute, execute_as};
 pub(super) use job::Job;
 pub(super) use noted::{note, verdict};
 pub(super) use statement::{RunContext, run};

@@ -49,11 +49,24 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
+    run_bytes(conn, (sql, sql.as_bytes()), sink, context)
+}
+
+/// As [`run`], for bytes that a process list may show as the text `sql`.
+pub(super) fn run_bytes(
+    conn: &mut DbConn,
+    (sql, bytes): (&str, &[u8]),
+    sink: &mut dyn RowSink,
+    context: &RunContext<'_>,
+) -> Result<Ended, DbError> {
     let sent = SentStatement::on(conn, Some(sql), context.harmless).within(context.database);
     context.running.begin(sent)?;
-    let guarded = context.guard.as_ref().map(|guard| guard.clone() + sql);
+    let guarded = context
+        .guard
+        .as_ref()
+        .map(|guard| [guard.as_bytes(), bytes].concat());
     let guards = guarded.as_ref().map_or(0, |_| readonly::GUARDS);
-    let text = guarded.as_deref().unwrap_or(sql);
+    let text = guarded.as_deref().unwrap_or(bytes);
     let outcome = conn.with_read_timeout(None, |conn| {
         catch_panic(|| copy_results(conn.ask(text, guards)?, guards, sink, context))
     });
@@ -62,9 +75,11 @@ pub(crate) fn run(
         (Err(DbError::Statement(error)), Some(stop)) if was_interrupted(error.code) => {
             Err(DbError::Stopped(stop.cause))
         }
-        // MySQL's answer to a statement whose connection is killed: it closes then.
-        (Err(DbError::Statement(error)), None) if error.code == INTERRUPTED && !conn.is_there() => {
-            let lost = DbError::Lost("the server has killed it".into());
+        (Err(DbError::Statement(error)), _) if conn.ended_with(&error) => {
+            let lost = DbError::Lost(match error.code {
+                INTERRUPTED => "the server has killed it".into(),
+                _ => format!("the server ended it ({})", error.message),
+            });
             Err(if context.harmless {
                 lost
             } else {

@@ -146,11 +146,13 @@ mod tests {
         Download::Export(Export {
             job: Job {
                 is_of_file: false,
+                is_delimited: false,
                 reader: String::new(),
                 uses: None,
                 was_refused: std::cell::Cell::default(),
                 visitor: String::new(),
                 sql: "x".repeat(sql),
+                raw: None,
                 db: None,
                 time_zone: None,
                 query_id: None,

@@ -16,7 +16,32 @@ pub(super) fn may_leave(kind: &str, sql: &str) -> bool {
     }
     let text = sql.to_ascii_uppercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    has(&["NAMES", "CHARSET", "CHARACTER"]) && !has(&["STATEMENT"])
+    has(&["NAMES", "CHARSET", "CHARACTER", "COLLATION"]) && !has(&["STATEMENT"])
+}
+
+/// True for statements that may set it out of sight, by running others.
+pub(super) fn may_leave_unseen(kind: &str) -> bool {
+    ["CALL", "EXECUTE", "BEGIN"].contains(&kind)
+}
+
+/// True for a statement that reads what the one before it has left, which no question of ours may change.
+pub(super) fn reads_last(sql: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "ROW_COUNT",
+        "FOUND_ROWS",
+        "DIAGNOSTICS",
+        "WARNING",
+        "ERROR",
+        "LAST_INSERT_ID",
+    ];
+    let text = sql.get(..LONGEST).unwrap_or(sql).to_ascii_uppercase();
+    WORDS.iter().any(|word| text.contains(word))
+}
+
+/// The same for a session that a statement may have left in another one, before the next statement is sent.
+pub(super) fn return_to(conn: &mut DbConn) -> Result<Vec<Value>, DbError> {
+    conn.charset_unsure = false;
+    stay(conn, Vec::new())
 }
 
 /// Sets it back where it is another now, and says so. A collation of UTF-8 stays as it was set.
@@ -48,6 +73,8 @@ mod tests {
         assert!(of_set.iter().all(|sql| may_leave("SET", sql)));
         let comment = "/*!40101 SET NAMES utf8 */";
         assert!(may_leave("executable comment", comment));
+        assert!(may_leave("SET", "SET collation_connection = latin1_bin"));
+        assert!(reads_last("select row_count()") && !reads_last("SELECT 1"));
         assert!(!may_leave("SET", "SET @a = 1"));
         assert!(!may_leave("UPDATE", "UPDATE t SET names = 1"));
     }

@@ -136,3 +136,47 @@ fn catalogue() {
         (&json!(false), &json!("read-write"), &json!(true))
     );
 }
+
+#[test]
+fn a_view_that_is_broken_in_any_way_has_a_schema() {
+    let db = database("api_broken");
+    db.exec(
+        "DROP DATABASE IF EXISTS api_broken_too; CREATE DATABASE api_broken_too; USE api_broken; \
+         CREATE TABLE api_broken_too.x (a INT); CREATE TABLE lost (a INT, z INT); \
+         CREATE FUNCTION gone(x INT) RETURNS INT DETERMINISTIC RETURN x; \
+         CREATE VIEW no_database AS SELECT a FROM api_broken_too.x; CREATE VIEW no_column AS SELECT z FROM lost; \
+         CREATE VIEW no_function AS SELECT gone(1) AS g; CREATE VIEW no_view AS SELECT z FROM no_column; \
+         CREATE DEFINER=nobody@nowhere VIEW no_definer AS SELECT id FROM t; \
+         DROP DATABASE api_broken_too; ALTER TABLE lost DROP COLUMN z; DROP FUNCTION gone",
+    );
+    for args in [&[][..], &["--readonly"]] {
+        let postern = Postern::on(db, args);
+        let mut client = postern.client();
+        for view in [
+            "no_database",
+            "no_column",
+            "no_function",
+            "no_view",
+            "no_definer",
+        ] {
+            let told = client
+                .get(&format!("/api/schema?db=api_broken&table={view}"))
+                .json();
+            assert_eq!(told["code"], 200, "{view}: {told}");
+            let create = told["data"]["create_statement"]
+                .as_str()
+                .unwrap_or_default();
+            assert!(
+                create.to_lowercase().contains(" as select"),
+                "{view}: {told}"
+            );
+            let known = told["data"]["columns"].as_array().unwrap();
+            assert!(
+                told["data"]["note"].is_string() || known.len() == 1,
+                "{view}: {told}"
+            );
+        }
+        let told = client.get("/api/schema?db=api_broken&table=nothing").json();
+        assert_eq!(told["code"], 404, "{told}");
+    }
+}

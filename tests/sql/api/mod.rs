@@ -3,6 +3,7 @@
 mod answers;
 mod balancer;
 mod catalogue;
+mod consoles;
 mod edit;
 mod edit_races;
 mod edit_types;

@@ -317,3 +317,289 @@ fn a_character_set_of_a_tab_spoils_no_text() {
     let (_, body) = run("SELECT @@collation_connection AS c");
     assert_eq!(body["data"]["rows"][0]["c"], "utf8mb4_bin");
 }
+
+#[test]
+fn one_statement_is_one_to_the_server_and_several_run_nothing() {
+    let db = database("script_one");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    for text in [
+        "SELECT 1; DELETE FROM script_one.t",
+        "/*M!999999\\- x */ SELECT 1; DELETE FROM script_one.t",
+        "SELECT 1 AS $a; DELETE FROM script_one.t",
+        "SELECT 'a\\'; DELETE FROM script_one.t; SELECT 1 -- '",
+        "/*!40101 SET @a = 1; */ DELETE FROM script_one.t",
+        "SELECT 1 /*! ; DELETE FROM script_one.t */",
+        "DO 1; DELETE FROM script_one.t;",
+    ] {
+        for session in ["", "one"] {
+            // Twice, since a connection that has none of a session is made as new in between.
+            for _ in 0..2 {
+                let asked = json!({"sql": text, "session": session});
+                let (status, body) = post(&mut client, "/api/query", asked);
+                // The one with a backslash is one statement.
+                assert!(status == 400 || text.contains("a\\'"), "{text}: {body}");
+                assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 3, "{text}");
+            }
+        }
+    }
+    let asked = json!({"sql": "SET sql_mode = 'NO_BACKSLASH_ESCAPES'", "session": "one"});
+    post(&mut client, "/api/query", asked);
+    let asked = json!({"sql": "SELECT 'a\\'; DELETE FROM script_one.t", "session": "one"});
+    let (status, body) = post(&mut client, "/api/query", asked);
+    assert_eq!(status, 400, "{body}");
+    assert!(
+        body["message"]
+            .as_str()
+            .unwrap()
+            .contains("holds 2 statements"),
+        "{body}"
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 3);
+    // What a delimiter has delimited is the server's to count.
+    let text = "DELIMITER //\nINSERT INTO t (v) VALUES ('a'); INSERT INTO t (v) VALUES ('b')//\nDELIMITER ;\n\
+        INSERT INTO t (v) VALUES ('c;d')";
+    let (_, lines) = script(&mut client, "db=script_one", SQL, "two", text);
+    assert_eq!(lines.last().unwrap()["failed"], 0, "{lines:?}");
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 6);
+}
+
+#[test]
+fn a_script_is_split_in_the_mode_that_its_session_has_at_that_statement() {
+    let db = database("script_mode");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "/*!40101 SET @OLD_SQL_MODE = @@SQL_MODE, SQL_MODE = 'NO_BACKSLASH_ESCAPES' */;\n\
+        INSERT INTO t (v) VALUES ('a\\'); INSERT INTO t (v) VALUES ('b');\nSET SESSION sql_mode = 'ANSI_QUOTES';\n\
+        INSERT INTO t (\"v\") VALUES ('c\\';'); SELECT 1 AS \"a\\\"; INSERT INTO t (v) VALUES ('d');\n\
+        SET sql_mode = @OLD_SQL_MODE;\nINSERT INTO t (v) VALUES (\"e\\\";\");\nSET @m = 'SET sql_mode = ''ANSI_QUOTES''';\n\
+        PREPARE s FROM @m; EXECUTE s; SELECT 1 AS \"a\\\"; INSERT INTO t (v) VALUES ('f')";
+    let (_, lines) = script(
+        &mut client,
+        "db=script_mode&on_error=continue",
+        SQL,
+        "m",
+        text,
+    );
+    assert_eq!(lines.last().unwrap()["failed"], 0, "{lines:?}");
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_mode.t"), 9);
+    // The next script begins in the mode that this one has left.
+    let text = "SELECT 1 AS \"a\\\"; INSERT INTO t (v) VALUES ('g')";
+    let (_, lines) = script(&mut client, "db=script_mode", SQL, "m", text);
+    assert_eq!(lines.last().unwrap()["statements"], 2, "{lines:?}");
+}
+
+#[test]
+fn nothing_behind_an_odd_text_is_left_out_and_what_did_not_run_is_counted() {
+    let db = database("script_odd");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "SELECT ?; SHOW TABLES\\G; prepare ? from x; source x; SELECT @; DELIMITER\nINSERT INTO t (v) VALUES ('a')";
+    let (_, lines) = script(
+        &mut client,
+        "db=script_odd&on_error=continue",
+        SQL,
+        "s",
+        text,
+    );
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["not_run"]),
+        (&json!(7), &json!(0)),
+        "{lines:?}"
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_odd.t"), 4);
+    let (_, lines) = script(&mut client, "db=script_odd", SQL, "s", text);
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["not_run"]),
+        (&json!(1), &json!(6)),
+        "{lines:?}"
+    );
+    // No piece of a program that is cut short runs.
+    let text = "CREATE PROCEDURE p() BEGIN IF 1 THEN SELECT 1; DELETE FROM t; END; DELETE FROM t";
+    script(
+        &mut client,
+        "db=script_odd&on_error=continue",
+        SQL,
+        "s",
+        text,
+    );
+    assert_eq!(count(db, "SELECT COUNT(*) FROM script_odd.t"), 4);
+}
+
+#[test]
+fn who_is_shared_with_does_not_lift_the_time_limit() {
+    let db = database("script_hint");
+    let asked = |postern: &Postern| {
+        let sql = "SELECT /*+ MAX_EXECUTION_TIME(0) */ 1";
+        post(&mut postern.client(), "/api/query", json!({"sql": sql})).0
+    };
+    assert_eq!(asked(&Postern::on(db, &[])), 200);
+    assert_eq!(asked(&Postern::on(db, &["--readonly"])), 403);
+}
+
+/// Errors that servers say before they end a connection; a statement may signal any of them.
+const LAST_WORDS: [u16; 11] = [
+    1053, 1080, 1152, 1153, 1158, 1161, 1184, 1317, 1927, 3032, 4031,
+];
+
+#[test]
+fn an_error_ends_no_session_by_its_number() {
+    let db = database("script_signals");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut text = "SET @kept = 7; BEGIN; INSERT INTO t (v) VALUES ('open');\n".to_owned();
+    for number in LAST_WORDS {
+        text += &format!(
+            "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'mine';\n"
+        );
+    }
+    text += "INSERT INTO t (v) VALUES (@kept); COMMIT";
+    let query = "db=script_signals&on_error=continue";
+    let (_, lines) = script(&mut client, query, SQL, "s", &text);
+    for (line, number) in lines.iter().skip(3).zip(LAST_WORDS) {
+        assert_eq!(
+            (&line["code"], &line["error"]["errno"]),
+            (&json!(400), &json!(number))
+        );
+        assert_eq!(line["in_transaction"], true, "{line}");
+    }
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["statements"], &end["stopped"]),
+        (&json!(16), &Value::Null)
+    );
+    assert_eq!(
+        count(
+            db,
+            "SELECT COUNT(*) FROM script_signals.t WHERE v IN ('7', 'open')"
+        ),
+        2
+    );
+    let one = json!({"sql": "SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1053", "session": "s"});
+    assert_eq!(post(&mut client, "/api/query", one).0, 400);
+    let asked = json!({"sql": "SELECT @kept AS n", "session": "s"});
+    assert_eq!(
+        post(&mut client, "/api/query", asked).1["data"]["rows"][0]["n"],
+        7
+    );
+}
+
+#[test]
+fn a_script_says_why_it_stopped_and_what_was_lost() {
+    let db = database("script_reason");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let text = "SET @a = 1; CREATE TEMPORARY TABLE x (a INT); BEGIN; INSERT INTO t (v) VALUES ('gone');\n\
+        KILL CONNECTION_ID();\nINSERT INTO t (v) VALUES ('never')";
+    let query = "db=script_reason&on_error=continue";
+    let (_, lines) = script(&mut client, query, SQL, "s", text);
+    let (last, end) = (&lines[4], lines.last().unwrap());
+    assert_eq!((lines.len(), &last["code"]), (6, &json!(502)), "{lines:?}");
+    let told = last["message"].as_str().unwrap();
+    assert!(
+        told.contains("(it had: an open transaction, temporary tables, variables)"),
+        "{told}"
+    );
+    assert_eq!(end["stopped"], "lost");
+    let reason = end["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("stopped at statement 5 in line 2, with which the connection ended"),
+        "{reason}"
+    );
+    assert_eq!(
+        count(
+            db,
+            "SELECT COUNT(*) FROM script_reason.t WHERE v IN ('gone', 'never')"
+        ),
+        0
+    );
+    let (_, lines) = script(&mut client, "", SQL, "s2", "SELECT 1;\nSELEC 2; SELECT 3");
+    assert_eq!(lines[2]["stopped"], "failed");
+    let reason = lines[2]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("stopped at statement 2 in line 2, which failed: "),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_script_is_bytes_and_its_session_says_what_they_mean() {
+    let db = database("script_bytes");
+    db.exec(
+        "CREATE TABLE script_bytes.b (id INT PRIMARY KEY, b BLOB, l VARCHAR(20) CHARACTER SET latin1, u VARCHAR(20) CHARACTER SET utf8mb4); \
+         CREATE TABLE script_bytes.g (g GEOMETRY)",
+    );
+    let all: Vec<u8> = (0..=255).collect();
+    let mut quoted = Vec::new();
+    for byte in &all {
+        if matches!(byte, b'\'' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    let script = [
+        &b"SET NAMES utf8mb4;\nINSERT INTO b (id, b) VALUES (1, _binary '"[..],
+        &quoted,
+        b"');\nSET NAMES latin1;\nINSERT INTO b (id, l, u) VALUES (2, '\xe9\x80\xff', '\xe9\x80\xff'), (3, '\xc3\xa9', '\xc3\xa9');\n\
+        CREATE TABLE c (a INT COMMENT 'Gr\xf6\xdfe');\n\
+        DELIMITER ;;\nCREATE PROCEDURE p() BEGIN SELECT 'Stra\xdfe' AS s; END ;;\nCREATE PROCEDURE q() BEGIN SELECT 1; END ;;\nDELIMITER ;\n\
+        SET NAMES utf8mb4;\nINSERT INTO b (id, u) VALUES (4, '\xc3\xa9');\n",
+    ]
+    .concat();
+    for args in [&[][..], &["--tls", "off"]] {
+        db.exec("USE script_bytes; DELETE FROM b; DROP TABLE IF EXISTS c; DROP PROCEDURE IF EXISTS p; DROP PROCEDURE IF EXISTS q");
+        let postern = Postern::on(db, args);
+        let mut client = postern.client();
+        let headers = [("Content-Type", SQL), ("Postern-Session", "s")];
+        let answer = client.send(
+            "POST",
+            "/api/script?db=script_bytes&on_error=continue",
+            &headers,
+            &script,
+        );
+        let text = answer.text();
+        assert!(text.contains("\"failed\":0"), "{args:?}: {text}");
+        assert_eq!(
+            db.value("SELECT HEX(b) FROM script_bytes.b WHERE id = 1"),
+            all.iter().map(|b| format!("{b:02X}")).collect::<String>()
+        );
+        let hex = |id: u8, column: &str| {
+            db.value(&format!(
+                "SELECT HEX({column}) FROM script_bytes.b WHERE id = {id}"
+            ))
+        };
+        assert_eq!(
+            (hex(2, "l"), hex(2, "u")),
+            ("E980FF".into(), "C3A9E282ACC3BF".into())
+        );
+        assert_eq!(
+            (hex(3, "l"), hex(3, "u")),
+            ("C3A9".into(), "C383C2A9".into())
+        );
+        assert_eq!(hex(4, "u"), "C3A9");
+        let body = json!({"sql": "CALL p()", "db": "script_bytes", "session": "s"});
+        assert_eq!(
+            post(&mut client, "/api/query", body).1["data"]["rows"][0]["s"],
+            "Straße"
+        );
+        let comment = db.value("SELECT HEX(COLUMN_COMMENT) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'script_bytes' AND TABLE_NAME = 'c'");
+        assert!(
+            comment.ends_with("C39F65") || comment.ends_with("DF65"),
+            "{comment}"
+        );
+    }
+    let shared = Postern::on(db, &["--readonly"]);
+    let answer = shared.client().send(
+        "POST",
+        "/api/script",
+        &[("Content-Type", SQL)],
+        b"SELECT '\xff'",
+    );
+    assert!(
+        answer.text().contains("is not UTF-8 was refused"),
+        "{}",
+        answer.text()
+    );
+}

@@ -599,3 +599,88 @@ fn an_account_with_one_connection_shares_it_between_the_catalogue_and_a_tab() {
         assert_eq!(status, 200, "{body}");
     }
 }
+
+#[test]
+fn texts_are_utf_8_whatever_a_session_sets_and_however() {
+    let db = database("api_charsets");
+    db.exec("CREATE PROCEDURE api_charsets.sets() BEGIN SET NAMES latin1; INSERT INTO t (v) VALUES ('called'); END");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |sql: &str| {
+        let body = json!({"sql": sql, "session": "s"});
+        let (status, told) = post(&mut client, "/api/query", body);
+        assert_eq!(status, 200, "{sql}: {told}");
+        told["data"].clone()
+    };
+    run("USE api_charsets");
+    for sql in [
+        "SET collation_connection = 'latin1_swedish_ci'",
+        "SET @@collation_connection = latin1_bin",
+        "EXECUTE p",
+        "CALL sets()",
+    ] {
+        run("PREPARE p FROM 'SET NAMES latin1'");
+        run(sql);
+        let told = run("SELECT 'žluť 🐴' AS a, LENGTH('ž') AS n");
+        assert_eq!(told["rows"][0], json!({"a": "žluť 🐴", "n": 2}), "{sql}");
+    }
+    run("SET collation_connection = 'utf8mb4_bin'");
+    let told = run("SELECT @@collation_connection AS c");
+    assert_eq!(told["rows"][0]["c"], "utf8mb4_bin");
+    run("CALL sets()");
+    let told = run("SELECT ROW_COUNT() AS n");
+    assert_eq!(told["rows"][0]["n"], 1, "nothing is asked in between");
+}
+
+#[test]
+fn warnings_that_are_not_listed_are_counted() {
+    let db = database("api_warnings");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let values = vec!["('x')"; 150].join(", ");
+    let mut run = |sql: String| {
+        let body = json!({"sql": sql, "db": "api_warnings", "session": "s"});
+        post(&mut client, "/api/query", body).1["data"].clone()
+    };
+    run("CREATE TABLE n (n INT)".into());
+    let told = run(format!("INSERT IGNORE INTO n VALUES {values}"));
+    let listed = told["warnings"].as_array().unwrap();
+    let note = listed.last().unwrap()["message"].as_str().unwrap();
+    let shown = listed.len() - 1;
+    let said = format!("the statement has 150 warnings; {shown} are listed");
+    assert!(note.starts_with(&said), "{note}");
+    let told = run("INSERT IGNORE INTO n VALUES ('x'), ('y')".into());
+    assert_eq!(told["warnings"].as_array().unwrap().len(), 2, "{told}");
+    // Asking for them is nothing that the session notices.
+    let told = run("SELECT ROW_COUNT(), ROW_COUNT() + 1 AS m".into());
+    assert_eq!(told["rows"][0], json!({"ROW_COUNT()": 2, "m": 3}));
+    let told = run("SELECT ROW_COUNT() AS n".into());
+    assert_eq!(told["rows"][0]["n"], -1);
+    run("INSERT IGNORE INTO n VALUES ('x'), ('y'), (3)".into());
+    run("GET DIAGNOSTICS @many = NUMBER".into());
+    let told = run("SELECT @many AS many".into());
+    assert_eq!(told["rows"][0]["many"], 2);
+}
+
+#[test]
+fn a_lost_connection_keeps_its_database_whatever_ran_before() {
+    let db = database("api_kept_db");
+    db.exec("CREATE PROCEDURE api_kept_db.p() SELECT 1");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    for sql in ["PREPARE s FROM 'SELECT 1'", "CALL p()", "EXECUTE s"] {
+        let mut run = |sql: &str| {
+            let body = json!({"sql": sql, "session": "s"});
+            post(&mut client, "/api/query", body)
+        };
+        assert_eq!(run("USE api_kept_db").0, 200);
+        run("PREPARE s FROM 'SELECT 1'");
+        assert_eq!(run(sql).0, 200, "{sql}");
+        let id = run("SELECT CONNECTION_ID() AS id").1["data"]["rows"][0]["id"].to_string();
+        assert_eq!(run(sql).0, 200, "{sql}");
+        db.exec(&format!("KILL {id}"));
+        wait_until(SOON, "the loss is told", || run("SELECT 1").0 == 502);
+        let told = run("SELECT DATABASE() AS d").1;
+        assert_eq!(told["data"]["rows"][0]["d"], "api_kept_db", "{sql}: {told}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Dumps that the server's own client restores, compared with what was dumped.
 
 mod limits;
-mod nasty;
+pub(crate) mod nasty;
 mod restore;
 mod rights;
 
@@ -63,7 +63,7 @@ fn client(db: &Database, into: &str, file: &[u8]) -> Result<(), String> {
 
 /// Everything there is in a database, in words: what makes each object, what the catalogue says, and every value by its
 /// bytes. The database's own name does not count.
-fn everything(db: &Database, name: &str) -> Vec<String> {
+pub(crate) fn everything(db: &Database, name: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut conn = db.conn();
     conn.query_drop("SET NAMES utf8mb4").unwrap();

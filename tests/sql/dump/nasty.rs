@@ -131,7 +131,7 @@ SET sql_mode = '';
 "#;
 
 /// Makes it anew under that name.
-pub(super) fn make(db: &Database, name: &str) {
+pub(crate) fn make(db: &Database, name: &str) {
     db.exec(&format!("DROP DATABASE IF EXISTS `{name}`"));
     let mut conn = db.conn();
     let mut run = |sql: &str| {
@@ -193,4 +193,4 @@ pub(super) fn make(db: &Database, name: &str) {
 }
 
 /// The database's own character set.
-pub(super) const OPTIONS: &str = "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci";
+pub(crate) const OPTIONS: &str = "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci";

@@ -17,6 +17,12 @@ use crate::sqlweb::results::{Done, TextRow, info_line};
 /// COM_QUERY, the command of a statement's text.
 const COM_QUERY: u8 = 3;
 
+/// COM_SET_OPTION with MYSQL_OPTION_MULTI_STATEMENTS_ON, or _OFF.
+const COM_SET_OPTION: u8 = 27;
+
+/// The first byte of a packet that says that something is wrong.
+const ERR: u8 = 0xff;
+
 /// Longest text of a statement that goes into one packet, in bytes: one less than a packet that goes on in the next, and
 /// one for the command.
 pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
@@ -68,7 +74,7 @@ impl<'c> Answer<'c> {
     /// taken that is longer than `most`, in bytes.
     pub(crate) fn direct(
         socket: &'c SocketHandle,
-        sql: &str,
+        sql: &[u8],
         most: usize,
         told: &'c mut LastTold,
     ) -> Result<Self, DbError> {
@@ -77,12 +83,27 @@ impl<'c> Answer<'c> {
         let mut command = Vec::with_capacity(5 + sql.len());
         command.extend_from_slice(&length.to_le_bytes());
         command.push(COM_QUERY);
-        command.extend_from_slice(sql.as_bytes());
+        command.extend_from_slice(sql);
         socket
             .send(&command)
             .map_err(|error| DbError::Lost(io_sentence(&error)))?;
         let packets = PacketReader::new(socket, most);
         Ok(Self::Direct(TextResult::new(packets), told))
+    }
+
+    /// Tells the server whether it may take several statements in one text; false where it does not know how to.
+    pub(crate) fn set_several(
+        socket: &'c SocketHandle,
+        several: bool,
+        most: usize,
+    ) -> Result<bool, DbError> {
+        let command = [3, 0, 0, 0, COM_SET_OPTION, u8::from(!several), 0];
+        socket
+            .send(&command)
+            .map_err(|error| DbError::Lost(io_sentence(&error)))?;
+        let mut packets = PacketReader::new(socket, most);
+        packets.advance()?;
+        Ok(packets.payload().first() != Some(&ERR))
     }
 
     /// Sends `sql` by the driver, which uses `socket`; after `guards` statements, if any, it has one that returns rows.

@@ -1,0 +1,245 @@
+//! Check of what a server says made an object: the file may hold exactly that one statement, whatever the server sends.
+//! A console takes commands of its own from a text that it reads, such as `\!` for the shell.
+
+/// The modes in which a console and a server read a text.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Reading {
+    /// `"` begins a name, in which a backslash is a character like others.
+    pub(super) ansi_quotes: bool,
+    /// A backslash is a character like others everywhere.
+    pub(super) no_escapes: bool,
+    /// A program between two delimiters, which may hold semicolons.
+    pub(super) is_program: bool,
+}
+
+impl Reading {
+    /// The modes in a list of `sql_mode`.
+    pub(super) fn of_mode(mode: &str) -> Self {
+        const ANSI: [&str; 7] = [
+            "ANSI_QUOTES",
+            "ANSI",
+            "DB2",
+            "MAXDB",
+            "MSSQL",
+            "ORACLE",
+            "POSTGRESQL",
+        ];
+        let has = |name: &str| {
+            mode.split(',')
+                .any(|word| word.trim().eq_ignore_ascii_case(name))
+        };
+        Self {
+            ansi_quotes: ANSI.into_iter().any(has),
+            no_escapes: has("NO_BACKSLASH_ESCAPES"),
+            is_program: false,
+        }
+    }
+}
+
+/// Words that may stand before the kind of what is made.
+const BEFORE_KIND: [&str; 14] = [
+    "CREATE",
+    "OR",
+    "REPLACE",
+    "ALGORITHM",
+    "UNDEFINED",
+    "MERGE",
+    "TEMPTABLE",
+    "DEFINER",
+    "SQL",
+    "SECURITY",
+    "INVOKER",
+    "AGGREGATE",
+    "TEMPORARY",
+    "EDITIONABLE",
+];
+
+/// Why a text is not one statement that makes a `kind`, or nothing where it is.
+pub(super) fn fault(text: &str, kind: &str, reading: Reading) -> Option<&'static str> {
+    let mut scan = Scan {
+        rest: text.as_bytes(),
+        reading,
+    };
+    let kind = kind.split(' ').next().unwrap_or_default();
+    let (mut is_first, mut is_made) = (true, false);
+    while let Some(part) = scan.next() {
+        match part {
+            Part::Fault(why) => return Some(why),
+            Part::Word(word) if !is_made => {
+                let is = |known: &str| word.eq_ignore_ascii_case(known.as_bytes());
+                if is_first != is("CREATE") {
+                    return Some("it does not begin with CREATE");
+                }
+                is_made = is(kind);
+                if !is_made && !BEFORE_KIND.into_iter().any(is) {
+                    return Some("it makes something else");
+                }
+            }
+            // Rows of its own come from no catalogue.
+            Part::Word(word) if kind == "TABLE" && word.eq_ignore_ascii_case(b"SELECT") => {
+                return Some("a table is filled by it");
+            }
+            Part::Word(_) => {}
+            Part::Other if is_first => return Some("it does not begin with CREATE"),
+            Part::Other => continue,
+        }
+        is_first = false;
+    }
+    (!is_made).then_some("it makes nothing")
+}
+
+/// A part of a text.
+enum Part<'a> {
+    /// Outside of quotes and comments.
+    Word(&'a [u8]),
+    /// Signs, and what stands in quotes.
+    Other,
+    Fault(&'static str),
+}
+
+/// The text as a console reads it.
+struct Scan<'a> {
+    rest: &'a [u8],
+    reading: Reading,
+}
+
+const UNCLOSED: &str = "a quote or comment in it has no end";
+
+impl<'a> Scan<'a> {
+    fn next(&mut self) -> Option<Part<'a>> {
+        loop {
+            let (&first, behind) = self.rest.split_first()?;
+            match first {
+                b'#' => self.skip_line(),
+                b'-' if is_dashes(behind) => self.skip_line(),
+                b'/' if behind.starts_with(b"*") && !is_code(behind) => {
+                    let Some(end) = behind.windows(2).skip(1).position(|two| two == b"*/") else {
+                        return Some(self.fault(UNCLOSED));
+                    };
+                    self.rest = behind.get(end + 3..).unwrap_or_default();
+                }
+                _ if first.is_ascii_whitespace() => self.rest = behind,
+                b'\'' | b'"' | b'`' => return Some(self.quoted(first, behind)),
+                b';' if !self.reading.is_program => {
+                    return Some(self.fault("it has more than one statement"));
+                }
+                b'\\' if behind.first() != Some(&b'N') => {
+                    return Some(self.fault("it has a backslash outside of quotes"));
+                }
+                0 => return Some(self.fault("it has a NUL byte")),
+                _ if is_word(first) => {
+                    let end = self.rest.iter().position(|byte| !is_word(*byte));
+                    let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+                    self.rest = rest;
+                    return Some(Part::Word(word));
+                }
+                _ => {
+                    self.rest = behind;
+                    return Some(Part::Other);
+                }
+            }
+        }
+    }
+
+    fn fault(&mut self, why: &'static str) -> Part<'a> {
+        self.rest = &[];
+        Part::Fault(why)
+    }
+
+    fn skip_line(&mut self) {
+        let end = self.rest.iter().position(|byte| *byte == b'\n');
+        self.rest = self
+            .rest
+            .get(end.unwrap_or(self.rest.len())..)
+            .unwrap_or_default();
+    }
+
+    fn quoted(&mut self, quote: u8, behind: &'a [u8]) -> Part<'a> {
+        let is_name = quote == b'`' || quote == b'"' && self.reading.ansi_quotes;
+        let has_escapes = !is_name && !self.reading.no_escapes;
+        let mut bytes = behind.iter();
+        while let Some(&byte) = bytes.next() {
+            if byte == b'\\' && has_escapes {
+                bytes.next();
+            } else if byte == 0 {
+                return self.fault("it has a NUL byte");
+            } else if byte == quote {
+                // Doubled, it begins what goes on.
+                self.rest = bytes.as_slice();
+                return Part::Other;
+            }
+        }
+        self.fault(UNCLOSED)
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
+}
+
+/// Behind a dash, the second one of a comment.
+fn is_dashes(behind: &[u8]) -> bool {
+    match behind {
+        [b'-'] => true,
+        [b'-', next, ..] => next.is_ascii_whitespace() || next.is_ascii_control(),
+        _ => false,
+    }
+}
+
+/// Behind a slash, a comment that servers run.
+fn is_code(behind: &[u8]) -> bool {
+    behind.starts_with(b"*!") || behind.starts_with(b"*M!")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_statement_is_taken_and_nothing_else() {
+        let table = |text: &str| fault(text, "TABLE", Reading::default());
+        for good in [
+            "CREATE TABLE `a\n\\! x` (\n `b;` int DEFAULT '\\';' COMMENT 'a\n\\! sh\n',\n c int /* ; \\! */ -- ; \\!\n)",
+            "CREATE TABLE `t` (a int) /*!50100 PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (1)) */",
+            "CREATE TEMPORARY TABLE t (a int DEFAULT \\N, b char(1) DEFAULT '''')",
+        ] {
+            assert_eq!(table(good), None, "{good}");
+        }
+        for bad in [
+            "CREATE TABLE t (a int)\n\\! touch x",
+            "CREATE TABLE t (a int);\nsystem touch x",
+            "CREATE TABLE t (a int COMMENT 'it's; \\! x')",
+            "CREATE TABLE t (a int) COMMENT='x",
+            "CREATE TABLE t (a int) /*!50100 ; \\! x */",
+            "CREATE TABLE t (a int) /* x",
+            "CREATE TABLE t (a int) -- x\n; select 1",
+            "CREATE TABLE t AS SELECT LOAD_FILE('x')",
+            "CREATE USER t",
+            "source x",
+            "\\! CREATE TABLE t (a int)",
+            "system touch x",
+            "(CREATE TABLE t (a int))",
+            "CREATE",
+            "",
+        ] {
+            assert!(table(bad).is_some(), "{bad}");
+        }
+        let program = Reading {
+            is_program: true,
+            ..Reading::default()
+        };
+        let text =
+            "CREATE DEFINER=`a`@`b` PROCEDURE `p`()\nBEGIN SELECT '\\''; -- '\n SELECT 2; END";
+        assert_eq!(fault(text, "PROCEDURE", program), None);
+        assert!(fault(text, "FUNCTION", program).is_some());
+        assert!(fault(&format!("{text}\n\\! x"), "PROCEDURE", program).is_some());
+    }
+
+    #[test]
+    fn a_quote_ends_as_the_mode_has_it() {
+        let text = r#"CREATE VIEW v AS SELECT 'a\' AS "b\""#;
+        assert!(fault(text, "VIEW", Reading::default()).is_some());
+        let modes = Reading::of_mode("STRICT_ALL_TABLES,ansi_quotes,NO_BACKSLASH_ESCAPES");
+        assert_eq!(fault(text, "VIEW", modes), None);
+    }
+}
