@@ -237,11 +237,9 @@ impl ScriptRun<'_> {
         }
         let (offset, line) = script.rest();
         let delimiter = script.delimiter().to_owned();
-        let not_run = if trouble.is_none() {
-            self.left(&mut script, options)
-        } else {
-            0
-        };
+        let is_counted =
+            trouble.is_none() && !self.entry.running.is_stopped() && !self.service.is_shared();
+        let not_run = is_counted.then(|| left(&mut script, options));
         let mut end = json!({
             "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
             "delimiter": delimiter, "not_run": not_run, "cancelled": self.entry.running.is_stopped(),
@@ -277,14 +275,6 @@ impl ScriptRun<'_> {
             && (sql.windows(MODE.len())).any(|part| part.eq_ignore_ascii_case(MODE));
         self.has_met_mode |= names;
         names || self.has_met_mode && matches!(record_sql::kind(&self.job.sql), "EXECUTE" | "CALL")
-    }
-
-    /// Statements of the script behind the one that it stopped at. Where it was cancelled nobody asks.
-    fn left<R: Read>(&self, script: &mut Script<R>, options: &ScriptOptions) -> u64 {
-        let is_cancelled = self.entry.running.is_stopped();
-        let next = || script.next(options.is_part).ok().flatten();
-        let left = std::iter::from_fn(next).take_while(|_| !is_cancelled);
-        left.map(|_| 1).sum()
     }
 
     /// What a line says that is a command to this program.
@@ -444,6 +434,12 @@ fn has_failed() -> io::Error {
 
 /// The status of a statement with which its connection ended, or for which none could be had.
 const CONNECTION_LOST: u16 = 502;
+
+/// Statements of the script behind the one that it stopped at.
+fn left<R: Read>(script: &mut Script<R>, options: &ScriptOptions) -> usize {
+    let next = || script.next(options.is_part).ok().flatten();
+    std::iter::from_fn(next).count()
+}
 
 /// The status of a script that cannot be read on.
 fn status(error: &io::Error) -> u16 {

@@ -566,7 +566,10 @@ const PARSE_ERROR: u16 = 1064;
 fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
     match error {
         DbError::Statement(error) if error.code == PARSE_ERROR && !job.is_delimited => {
-            match gate::split(&job.sql, dialect).count() {
+            let other = of_modes(dialect, false, !dialect.no_backslash_escapes);
+            let count = |dialect| gate::split(&job.sql, dialect).count();
+            // A server may tell of a mode one answer late.
+            match count(dialect).max(count(&other)) {
                 0 | 1 => DbError::Statement(error),
                 n => DbError::Request(format!("{}: {}", several(n), error.message)),
             }
