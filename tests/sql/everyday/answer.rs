@@ -182,13 +182,16 @@ fn of_set((columns, rows): &Rows, data: &Value, volatile: bool) -> Option<String
     if found.len() != rows.len() {
         return Some(format!("{} rows, here {}", rows.len(), found.len()));
     }
+    let types = strings(&data["types"]);
     let all = rows.iter().zip(found).enumerate();
     let mut cells = all.flat_map(|(number, (row, here))| {
-        let pairs = names.iter().zip(row);
-        pairs.map(move |(name, cell)| (number, name, cell, &here[*name]))
+        let pairs = names.iter().zip(&types).zip(row);
+        pairs.map(move |((name, kind), cell)| (number, name, kind, cell, &here[*name]))
     });
-    let (number, name, cell, here) =
-        cells.find(|(_, _, cell, here)| !same_cell(cell.as_deref(), here))?;
+    let (number, name, _, cell, here) = cells.find(|(_, _, kind, cell, here)| {
+        let is_double = ["FLOAT", "DOUBLE"].contains(kind);
+        !same_cell(cell.as_deref(), here, is_double)
+    })?;
     Some(format!("row {number}, {name}: {cell:?}, here {here:.300}"))
 }
 
@@ -210,20 +213,20 @@ fn same_names(columns: &[String], names: &[&str]) -> bool {
     columns.len() == names.len() && names.iter().enumerate().all(same)
 }
 
-fn same_cell(direct: Option<&str>, here: &Value) -> bool {
+fn same_cell(direct: Option<&str>, here: &Value, is_double: bool) -> bool {
     match (direct, here) {
         (None, Value::Null) => true,
         (Some(text), Value::String(here)) => text == here,
-        (Some(text), Value::Number(here)) => same_number(text, here),
+        (Some(text), Value::Number(here)) => same_number(text, here, is_double),
         _ => false,
     }
 }
 
 /// An integer is a number only where every reader keeps it exactly. Of a double the reader here, not the writer, may be
 /// off by the last digit.
-fn same_number(text: &str, here: &Number) -> bool {
+fn same_number(text: &str, here: &Number, is_double: bool) -> bool {
     if let (Ok(exact), Some(here)) = (text.parse::<i64>(), here.as_i64()) {
-        return exact == here && exact.unsigned_abs() < 1 << 53;
+        return exact == here && (is_double || exact.unsigned_abs() < 1 << 53);
     }
     let (Ok(exact), Some(here)) = (text.parse::<f64>(), here.as_f64()) else {
         return false;

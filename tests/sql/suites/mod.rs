@@ -19,6 +19,7 @@ use support::postern::Postern;
 
 use crate::everyday::answer::{Direct, ask, difference};
 use list::{List, Treatment};
+use reader::Statement;
 
 /// Longest time for the statements of one server.
 const PATIENCE: Duration = Duration::from_secs(570);
@@ -103,9 +104,20 @@ impl Run<'_> {
         self.counts.left_out += script.left_out;
         let mut both = Both::start(&self.servers, &self.postern, file);
         let statements = script.statements;
-        for (at, (line, sql)) in statements.iter().enumerate() {
-            let treatment = self.list.treatment(file, sql);
-            let next = statements.get(at + 1).map_or("", |(_, sql)| sql);
+        for (
+            at,
+            Statement {
+                line,
+                sql,
+                is_volatile,
+            },
+        ) in statements.iter().enumerate()
+        {
+            let treatment = self.list.treatment(file, sql).max(match is_volatile {
+                true => Treatment::Volatile,
+                false => Treatment::Whole,
+            });
+            let next = statements.get(at + 1).map_or("", |next| &next.sql);
             *match treatment {
                 Treatment::Whole => &mut self.counts.compared,
                 Treatment::Volatile => &mut self.counts.volatile,
@@ -213,15 +225,17 @@ const EMPTY: u16 = 1065;
 const CHARACTER_SETS: &str = "SELECT CONCAT_WS(' ', @@character_set_client, @@character_set_connection, \
     IFNULL(@@character_set_results, '-'))";
 
-/// A server that waits for nothing for long and writes files nowhere but to `dir`.
+/// A server that waits for nothing for long, not for its disk either, and writes files nowhere but to `dir`.
 fn server(dir: &Path) -> Database {
     let own: &[&str] = match support::database::Server::chosen().kind() {
-        Kind::MariaDb => &["--max-statement-time=20", "--lock-wait-timeout=2"],
-        Kind::MySql => &["--max-execution-time=20000", "--lock-wait-timeout=2"],
+        Kind::MariaDb => &["--max-statement-time=20", "--debug-no-sync"],
+        Kind::MySql => &["--max-execution-time=20000"],
     };
     let own = own.iter().map(|arg| (*arg).to_owned());
     let places = [
+        "--lock-wait-timeout=2".to_owned(),
         "--innodb-lock-wait-timeout=1".to_owned(),
+        "--innodb-flush-method=nosync".to_owned(),
         format!("--secure-file-priv={}", dir.display()),
     ];
     let db = Database::start(Options {

@@ -7,10 +7,20 @@
 /// What a file has to run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Script {
-    /// Line and text of each statement.
-    pub(super) statements: Vec<(usize, String)>,
+    /// The statements.
+    pub(super) statements: Vec<Statement>,
     /// Number of commands that were left out.
     pub(super) left_out: usize,
+}
+
+/// A statement as it is sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Statement {
+    /// The line where it begins.
+    pub(super) line: usize,
+    pub(super) sql: String,
+    /// True where the file itself says that its rows, or their order, may be others each time.
+    pub(super) is_volatile: bool,
 }
 
 /// Commands that change what the test program prints, or what it expects, but not what the server is asked.
@@ -19,8 +29,6 @@ const SILENT: &[&str] = &[
     "error",
     "enable_",
     "disable_",
-    "sorted_result",
-    "partially_sorted_result",
     "replace_",
     "vertical_results",
     "horizontal_results",
@@ -100,6 +108,8 @@ pub(super) fn read(text: &str) -> Script {
         rest: text,
         line: 1,
         delimiter: ";".to_owned(),
+        is_sorted: false,
+        has_no_result: false,
         script: Script::default(),
     };
     reader.commands(true);
@@ -110,6 +120,10 @@ struct Reader<'a> {
     rest: &'a str,
     line: usize,
     delimiter: String,
+    /// After `sorted_result`.
+    is_sorted: bool,
+    /// After `disable_result_log`.
+    has_no_result: bool,
     script: Script,
 }
 
@@ -186,22 +200,30 @@ impl Reader<'_> {
     fn take_in(&mut self, line: usize, text: &str, is_dashed: bool, is_kept: bool) {
         let word = first_word(text);
         let behind = text[word.len()..].trim();
-        if word == "delimiter" {
-            behind.clone_into(&mut self.delimiter);
-        } else if SILENT.iter().any(|silent| word.starts_with(silent)) {
-            // Nothing that the server hears of.
-        } else if BEFORE_SQL.contains(&word.as_str()) && is_kept && !behind.contains('$') {
-            self.script.statements.push((line, behind.to_owned()));
-        } else if is_dashed
-            || COMMANDS.contains(&word.as_str())
-            || BEFORE_SQL.contains(&word.as_str())
-        {
-            self.leave_out(&word, behind, is_dashed);
-        } else if !is_kept {
-            self.script.left_out += 1;
-        } else if !text.is_empty() {
-            self.script.statements.push((line, text.to_owned()));
+        let has_sql = BEFORE_SQL.contains(&word.as_str());
+        match word.as_str() {
+            "delimiter" => behind.clone_into(&mut self.delimiter),
+            "disable_result_log" | "enable_result_log" => {
+                self.has_no_result = word.starts_with('d');
+            }
+            "sorted_result" | "partially_sorted_result" => self.is_sorted = true,
+            word if SILENT.iter().any(|silent| word.starts_with(silent)) => {}
+            _ if has_sql && is_kept && !behind.contains('$') => self.keep(line, behind),
+            word if is_dashed || has_sql || COMMANDS.contains(&word) => {
+                self.leave_out(word, behind, is_dashed);
+            }
+            _ if !is_kept => self.script.left_out += 1,
+            _ if !text.is_empty() => self.keep(line, text),
+            _ => {}
         }
+    }
+
+    fn keep(&mut self, line: usize, sql: &str) {
+        self.script.statements.push(Statement {
+            line,
+            sql: sql.to_owned(),
+            is_volatile: std::mem::take(&mut self.is_sorted) || self.has_no_result,
+        });
     }
 
     /// Counts a command; a remark behind dashes is none. Lines for another program end with a line of their own.
@@ -244,6 +266,7 @@ if ($a)
   select 'in a block;';
   while ($b) { dec $b; }
 }
+--sorted_result
 delimiter //;
 create procedure p() begin select 4; end//
 delimiter ;//
@@ -267,15 +290,19 @@ select 9;
     let found: Vec<_> = script
         .statements
         .iter()
-        .map(|(line, sql)| (*line, sql.as_str()))
+        .map(|s| (s.line, s.sql.as_str(), s.is_volatile))
         .collect();
     let expected = [
-        (4, "insert into t values (';', \"a\\\"; b\"), ('it''s')"),
-        (6, "select 2 as `x;y`"),
-        (8, "select 3"),
-        (15, "create procedure p() begin select 4; end"),
-        (18, "select 5"),
-        (26, "select 8\n  # of the statement"),
+        (
+            4,
+            "insert into t values (';', \"a\\\"; b\"), ('it''s')",
+            false,
+        ),
+        (6, "select 2 as `x;y`", false),
+        (8, "select 3", false),
+        (16, "create procedure p() begin select 4; end", true),
+        (19, "select 5", false),
+        (27, "select 8\n  # of the statement", false),
     ];
     assert_eq!(found, expected);
     // source, let, eval, if and its two, perl, write_file, connect, exit
