@@ -1,4 +1,4 @@
-//! What came of a statement: from the server itself, and through the web client; and whether the two are the same.
+//! Outcomes of a statement: from the server itself, and through the web client; and how the two differ.
 
 use mysql::consts::ColumnType as T;
 use mysql::prelude::Queryable;
@@ -14,7 +14,7 @@ const NATIVE_NAME: u16 = 1585;
 /// Most warnings that the web client asks for.
 const MOST_WARNINGS: usize = 100;
 
-/// What the server itself answered.
+/// The server's own answer.
 pub(crate) enum Direct {
     /// It has run.
     Done(Told),
@@ -26,7 +26,7 @@ pub(crate) enum Direct {
 #[derive(Default)]
 pub(crate) struct Told {
     sets: Vec<Rows>,
-    /// Level, number and text of each, where they were asked for.
+    /// Level, number and text of each; none where they were not asked for.
     warnings: Option<Vec<Warning>>,
     affected_rows: u64,
     last_insert_id: u64,
@@ -37,7 +37,7 @@ type Rows = (Vec<String>, Vec<Vec<Option<String>>>);
 
 type Warning = (String, u16, String);
 
-/// Runs it on a clean session in the database `db`.
+/// Runs a statement on a clean session in the database `db`.
 pub(super) fn direct(conn: &mut Conn, db: &str, sql: &str) -> Direct {
     conn.reset().expect("the server resets connections");
     for clean in ["SET NAMES utf8mb4".to_owned(), format!("USE {db}")] {
@@ -46,7 +46,8 @@ pub(super) fn direct(conn: &mut Conn, db: &str, sql: &str) -> Direct {
     ask(conn, sql, true).unwrap_or_else(|e| panic!("{sql}: {e}"))
 }
 
-/// Runs it as it is, and asks for its warnings if that `may` be asked. An error that is not the statement's is passed on.
+/// Runs a statement in the session as it is, and lists its warnings unless they `may` not be asked for. An error of the
+/// connection is passed on.
 pub(crate) fn ask(conn: &mut Conn, sql: &str, may: bool) -> mysql::Result<Direct> {
     let sets = match sets(conn, sql) {
         Err(mysql::Error::MySqlError(error)) => return Ok(Direct::Failed(error)),
@@ -112,8 +113,8 @@ fn is_binary(column: &Column) -> bool {
     }
 }
 
-/// How the web client's `answer` differs from the server's own, if it does. Of one that is `volatile` columns and the
-/// error's number alone are compared.
+/// Returns how the web client's `answer` differs from the server's own, if it does. Of a `volatile` one only columns and
+/// the error's number are compared.
 pub(crate) fn difference(direct: &Direct, answer: &Value, volatile: bool) -> Option<String> {
     let told = match direct {
         Direct::Failed(error) => return of_error(error, answer, volatile),
@@ -144,7 +145,7 @@ fn of_error(error: &MySqlError, answer: &Value, volatile: bool) -> Option<String
     (!is_same).then(|| format!("directly {error}, here {answer:.400}"))
 }
 
-/// How the figures of the end differ, and the warnings.
+/// Returns how the figures of the end differ, or the warnings.
 fn of_end(told: &Told, data: &Value) -> Option<String> {
     let here = [&data["affected_rows"], &data["last_insert_id"]];
     if here != [told.affected_rows, told.last_insert_id] {
@@ -158,7 +159,7 @@ fn of_end(told: &Told, data: &Value) -> Option<String> {
     let own: Vec<Value> = own
         .map(|(level, code, message)| json!({"level": level, "code": code, "message": message}))
         .collect();
-    // What the web client itself remarks has no number.
+    // Remarks of the web client itself have no number.
     let is_servers = |w: &&Value| !w["code"].is_null() && w["code"] != NATIVE_NAME;
     let here: Vec<&Value> = list(&data["warnings"]).filter(is_servers).collect();
     (here != own.iter().collect::<Vec<_>>()).then(|| format!("warnings {own:?}, here {here:?}"))

@@ -1,10 +1,10 @@
-//! The statements of a `.test` file, as far as they stand there as they are sent.
+//! Reader of the servers' `.test` files: their statements, as far as they are sent as they stand there.
 //!
-//! Left out, and counted, is what needs the test program: blocks of `if` and `while`, `let`, `eval` of what has variables,
-//! `source`, `send` and whatever else is not SQL. Statements of further connections run like the others: all that matters
-//! here is that both sides run the same.
+//! Commands of the test program are left out and counted: blocks of `if` and `while`, `let`, `eval` with variables,
+//! `source`, `send` and the like. Statements of further connections run like the others: it only matters that both sides
+//! run the same.
 
-/// What a file has to run.
+/// Contents of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Script {
     /// The statements.
@@ -23,7 +23,7 @@ pub(super) struct Statement {
     pub(super) is_volatile: bool,
 }
 
-/// Commands that change what the test program prints, or what it expects, but not what the server is asked.
+/// Commands for the output of the test program or its expectations; the server does not see them.
 const SILENT: &[&str] = &[
     "echo",
     "error",
@@ -226,7 +226,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Counts a command; a remark behind dashes is none. Lines for another program end with a line of their own.
+    /// Counts a command; a remark behind dashes is none. Skips lines that are for another program.
     fn leave_out(&mut self, word: &str, behind: &str, is_dashed: bool) {
         let is_command = COMMANDS.contains(&word) || BEFORE_SQL.contains(&word);
         self.script.left_out += usize::from(is_command);
@@ -305,6 +305,6 @@ select 9;
         (27, "select 8\n  # of the statement", false),
     ];
     assert_eq!(found, expected);
-    // source, let, eval, if and its two, perl, write_file, connect, exit
+    // source, let, eval, if with its select and while, dec, perl, write_file, connect, exit
     assert_eq!(script.left_out, 11);
 }
