@@ -16,8 +16,6 @@ pub(super) enum Treatment {
     Whole,
     /// Run; of a result its columns alone are compared, of an error its number.
     Volatile,
-    /// Run, and not compared: the difference is right by decision.
-    Decided,
     /// Not run.
     LeftOut,
 }
@@ -43,7 +41,6 @@ impl List {
         let (word, rest) = line.split_once(' ')?;
         let treatment = match word {
             "volatile" => Treatment::Volatile,
-            "decided" => Treatment::Decided,
             "left-out" => Treatment::LeftOut,
             kind => {
                 let names = rest.split_whitespace();

@@ -86,12 +86,21 @@ struct Counts {
     /// Statements of which all was compared.
     compared: usize,
     volatile: usize,
-    decided: usize,
     /// Statements and commands that were not run.
     left_out: usize,
     /// Files that ended early, with their session.
     broken_off: usize,
     different: usize,
+}
+
+impl Counts {
+    fn add(&mut self, treatment: Treatment) {
+        *match treatment {
+            Treatment::Whole => &mut self.compared,
+            Treatment::Volatile => &mut self.volatile,
+            Treatment::LeftOut => &mut self.left_out,
+        } += 1;
+    }
 }
 
 struct Run<'a> {
@@ -109,44 +118,51 @@ impl Run<'_> {
         self.counts.left_out += script.left_out;
         let mut both = Both::start(&self.servers, &self.postern, file);
         let statements = script.statements;
-        for (
-            at,
-            Statement {
-                line,
-                sql,
-                is_volatile,
-            },
-        ) in statements.iter().enumerate()
-        {
-            let treatment = self.list.treatment(file, sql).max(match is_volatile {
-                true => Treatment::Volatile,
-                false => Treatment::Whole,
-            });
+        for (at, statement) in statements.iter().enumerate() {
             let next = statements.get(at + 1).map_or("", |next| &next.sql);
-            *match treatment {
-                Treatment::Whole => &mut self.counts.compared,
-                Treatment::Volatile => &mut self.counts.volatile,
-                Treatment::Decided => &mut self.counts.decided,
-                Treatment::LeftOut => {
-                    self.counts.left_out += 1;
-                    continue;
-                }
-            } += 1;
-            match both.run(sql, next, treatment == Treatment::Volatile) {
-                Ok(()) => {}
-                Err(Fault::BrokenOff(why)) => {
-                    println!("{file}:{line}: broken off: {why}: {sql:.200}");
-                    self.counts.broken_off += 1;
-                    break;
-                }
-                Err(Fault::Differs(_)) if treatment == Treatment::Decided => {}
-                Err(Fault::Differs(how)) => {
-                    println!("{file}:{line}: {sql:.300}\n    {how:.700}");
-                    self.counts.different += 1;
-                }
+            if !self.statement(file, statement, next, &mut both) {
+                break;
             }
         }
         both.end();
+    }
+
+    /// Runs one and tells what differs; false where the session has ended.
+    fn statement(
+        &mut self,
+        file: &str,
+        statement: &Statement,
+        next: &str,
+        both: &mut Both,
+    ) -> bool {
+        let Statement { line, sql, .. } = statement;
+        let treatment = self.treatment(file, statement);
+        self.counts.add(treatment);
+        if treatment == Treatment::LeftOut {
+            return true;
+        }
+        match both.run(sql, next, treatment == Treatment::Volatile) {
+            Ok(()) => true,
+            Err(Fault::Differs(how)) => {
+                println!("{file}:{line}: {sql:.300}\n    {how:.700}");
+                self.counts.different += 1;
+                true
+            }
+            Err(Fault::BrokenOff(why)) => {
+                println!("{file}:{line}: {sql:.300}\n    broken off: {why}");
+                self.counts.broken_off += 1;
+                false
+            }
+        }
+    }
+
+    fn treatment(&self, file: &str, statement: &Statement) -> Treatment {
+        let own = if statement.is_volatile {
+            Treatment::Volatile
+        } else {
+            Treatment::Whole
+        };
+        self.list.treatment(file, &statement.sql).max(own)
     }
 }
 

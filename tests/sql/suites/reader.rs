@@ -146,7 +146,7 @@ impl Reader<'_> {
                     self.take_in(self.line - 1, command, true, is_kept);
                 }
                 Some(_) => {
-                    let (line, text) = (self.line, self.to_delimiter());
+                    let (line, text) = (self.line, self.until_delimiter());
                     self.take_in(line, text.trim(), false, is_kept);
                 }
             }
@@ -167,7 +167,7 @@ impl Reader<'_> {
     }
 
     /// The text up to the delimiter outside of quotes, or up to the brace that begins a block.
-    fn to_delimiter(&mut self) -> String {
+    fn until_delimiter(&mut self) -> String {
         let (mut quote, mut is_escaped) = (None, false);
         let is_conditional = ["if", "while"].contains(&first_word(self.rest).as_str());
         for (at, c) in self.rest.char_indices() {
