@@ -4,7 +4,7 @@
 # it is run again alone has failed here.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# != 0 ] || set -- base servers chromium fuzz soak fleet static
+[ $# != 0 ] || set -- base servers suites chromium fuzz soak fleet static
 export POSTERN_TEST_WHOLE=1
 further=$(tests/servers.sh | grep -v '^cannot')
 
@@ -16,11 +16,22 @@ on() {
     done
 }
 
+# The servers' own regression tests, on the installed MariaDB and on all others; a MySQL must be among them.
+suites() {
+    tests/servers.sh suites || return 1
+    case $further in *mysql-*) failed=0 ;; *) echo 'nightly: there is no MySQL' && failed=1 ;; esac
+    for server in '' $further; do
+        POSTERN_TEST_SERVER=$server cargo test --locked --test sql suites:: -- --include-ignored --nocapture || failed=1
+    done
+    return "$failed"
+}
+
 part() {
     # shellcheck disable=SC2046,SC2086 # lists of words
     case $1 in
         base) tests/run.sh cli fleet http lib manager relay sql ssh tunnel perf ;;
         servers) tests/run.sh $(on $further) ;;
+        suites) suites ;;
         chromium) CHROMIUM=chromium tests/run.sh browser ;;
         fuzz) tests/fuzz/run.sh 300 ;;
         soak) make --no-print-directory soak MINUTES=15 ;;

@@ -4,9 +4,10 @@
 # installed and nobody need be root: apt works in a directory of its own, with the mirror that this machine's apt uses.
 # What is there stays as it is; remove it for a newer one.
 # Prints the servers that can be used, a line each, and why another cannot be had, which is no failure.
+# With the argument `suites`: unpacks the regression tests of both kinds in target/suites instead; a missing one fails.
 set -eu
 cd "$(dirname "$0")/.."
-servers=$PWD/target/servers
+servers=$PWD/target/${1:-servers}
 apt=$servers/apt
 mkdir -p "$servers"
 exec 9>"$servers/lock"
@@ -140,8 +141,35 @@ want() {
     get "$@" || echo "$1: $why" >>"$servers/missing"
 }
 
+# The apt of this machine: its MariaDB is the one that is installed.
+own_apt() {
+    apt-get -q "$@" </dev/null >>"$apt/log" 2>&1
+}
+
+# suite KIND APT PACKAGE PATH: unpacks the test files of a kind's package, which are at that path in it.
+suite() {
+    [ ! -d "$servers/$1" ] || return 0
+    fresh=$servers/unfinished
+    rm -rf "$fresh"
+    mkdir -p "$fresh"
+    echo "servers: fetching $3" >&2
+    why="a package is missing or does not arrive: $apt/log"
+    (cd "$fresh" && "$2" download "$3") || { "$2" update && (cd "$fresh" && "$2" download "$3"); } || return 1
+    why="a package cannot be unpacked: $apt/log"
+    (cd "$fresh" && dpkg-deb --fsys-tarfile "$3"_*.deb >all && tar -xf all "./$4") 2>>"$apt/log" || return 1
+    mv "$fresh/$4" "$servers/$1" && rm -rf "$fresh"
+}
+
 rm -rf "$apt"
 mkdir "$apt"
+if [ "${1:-}" = suites ]; then
+    {
+        suite mariadb own_apt mariadb-test-data usr/share/mysql/mysql-test/main &&
+            { [ -d "$servers/mysql" ] || prepare; } && suite mysql private_apt mysql-testsuite usr/lib/mysql-test/t
+    } || { echo "servers: $why" >&2 && exit 1; }
+    rm -rf "$apt"
+    exit
+fi
 : >"$servers/missing"
 want mysql mysqld 'mysql-server-core mysql-client-core' '' 'mysql-router'
 # The whole package of MariaDB's server has its plugins.

@@ -24,4 +24,5 @@ mod signin;
 mod signin_mysql;
 mod silent_server;
 mod starts;
+mod suites;
 mod values;

@@ -92,14 +92,18 @@ select * from `orders` where json_contains('[1, 4]', cast(`customer_id` as json)
 
 SELECT LEAD(total, 2) RESPECT NULLS OVER (ORDER BY id), NTH_VALUE(total, 2) FROM FIRST RESPECT NULLS OVER (ORDER BY id) FROM orders ORDER BY id;
 SELECT id FROM products INTERSECT ALL SELECT product_id FROM order_items ORDER BY id;
+-- volatile
 -- fails 3889
 SELECT department, COUNT(*) FROM employees GROUP BY CUBE (department);
+-- volatile
 -- fails 3889
 SELECT department, COUNT(*) FROM employees GROUP BY GROUPING SETS ((department), ());
 -- fails 6037
 SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS n FROM customers QUALIFY (n = 1);
+-- volatile
 -- fails 3889
 SELECT id FROM customers TABLESAMPLE BERNOULLI (50);
+-- volatile
 -- fails 3889
 SELECT id FROM customers TABLESAMPLE SYSTEM (50);
 

@@ -3,7 +3,7 @@
 //!
 //! The statements are in `tests/data/everyday`, see [`corpus`] for their form.
 
-mod answer;
+pub(crate) mod answer;
 mod corpus;
 
 use std::collections::{BTreeMap, HashSet};
@@ -114,10 +114,10 @@ fn check(entry: &Entry, conn: &mut Conn, clients: &mut [Client; 2]) -> Option<St
     let [normal, read_only] = clients;
     let own = direct(conn, DB, &entry.sql);
     match &own {
-        Direct::Failed(code, message) if entry.fails != Some(*code) => {
-            return Some(format!("fails directly: {code} {message}"));
+        Direct::Failed(error) if entry.fails != Some(error.code) => {
+            return Some(format!("fails directly: {error}"));
         }
-        Direct::Rows(..) if entry.fails.is_some() => return Some("does not fail".to_owned()),
+        Direct::Done(..) if entry.fails.is_some() => return Some("does not fail".to_owned()),
         _ => {}
     }
     let answer = ask(normal, &entry.sql);
