@@ -117,7 +117,7 @@ export class FileRun {
       const { bytes, length, isLast } = await source.piece(at, size);
       if (!length) return '';
       const part = !isLast;
-      const end = await this.#piece({ body: bytes, delimiter, part, db: at === 0 ? this.db : '' }, at, line);
+      const end = await this.#piece({ body: bytes, delimiter, part, db: this.#now.statements ? '' : this.db }, at, line);
       if (!end) return 'The connection was lost.';
       Object.assign(this.#now, { notRun: end.not_run ?? 0, isLeft: part && (end.cancelled || (end.failed > 0 && stopOnError)) });
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;

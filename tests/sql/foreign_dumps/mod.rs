@@ -124,7 +124,7 @@ fn in_pieces(postern: &Postern, db: &str, file: &[u8], size: usize) -> Vec<Value
         let to = file.len().min(at + most);
         let is_part = to < file.len();
         let sign: String = delimiter.bytes().map(|b| format!("%{b:02x}")).collect();
-        let db = if at == 0 { db } else { "" };
+        let db = if all.is_empty() { db } else { "" };
         let query = format!("db={db}&delimiter={sign}&part={}", u8::from(is_part));
         let query = query.trim_start_matches("db=&");
         let mut told = send(postern, query, &file[at..to]);
