@@ -21,7 +21,7 @@ suites() {
     tests/servers.sh suites || return 1
     case $further in *mysql-*) failed=0 ;; *) echo 'nightly: there is no MySQL' && failed=1 ;; esac
     for server in '' $further; do
-        POSTERN_TEST_SERVER=$server cargo test --locked --test sql suites:: -- --include-ignored --nocapture || failed=1
+        POSTERN_TEST_SUITES=1 POSTERN_TEST_SERVER=$server cargo test --locked --test sql suites:: -- --nocapture || failed=1
     done
     return "$failed"
 }

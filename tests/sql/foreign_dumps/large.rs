@@ -36,7 +36,8 @@ fn a_large_dump_is_restored_in_constant_memory_with_progress() {
     assert_eq!(console(db, NAME, &file, AS_IT_IS), []);
     let by_console = start.elapsed();
     assert_eq!(sums(), before);
-    let ways: [(&str, &dyn Fn(&Postern) -> Vec<Value>); 2] = [
+    type Way<'a> = (&'a str, &'a dyn Fn(&Postern) -> Vec<Value>);
+    let ways: [Way<'_>; 2] = [
         ("one request", &|postern| whole(postern, NAME, &file)),
         ("pieces", &|postern| {
             in_pieces(postern, NAME, &file, 1 << 20)
