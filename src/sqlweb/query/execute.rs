@@ -250,7 +250,7 @@ fn run_on(
             conn.moved |= classified.moves || several;
             if classified.passed.is_none() {
                 conn.has_state = true;
-                conn.held.note(&record_sql::kind(&job.sql), &job.sql);
+                conn.held.note(record_sql::kind(&job.sql), &job.sql);
             }
             let warnings = with_time_zone(conn, zone, |conn| {
                 run(job, &job.sql, sink, &context, conn, several)
