@@ -6,7 +6,8 @@ use support::is_whole;
 use support::postern::Postern;
 
 use super::{
-    AS_IT_IS, console, difference, empty, failed, in_pieces, numbers, schema, state, tool, whole,
+    AS_BYTES, AS_IT_IS, console, difference, empty, failed, in_pieces, numbers, schema, state,
+    tool, whole,
 };
 
 /// Dumps a database; what cannot be dumped is left out.
@@ -111,7 +112,7 @@ fn forms(db: &Database) -> Vec<Vec<&'static str>> {
 #[test]
 fn a_dump_of_the_servers_own_program_is_restored_as_its_console_does() {
     let db = Database::shared();
-    let postern = Postern::on(db, &[]);
+    let postern = Postern::on(db, AS_BYTES);
     let mut wrong = Vec::new();
     for (number, form) in forms(db).into_iter().enumerate() {
         let name = format!("foreign_{number}");

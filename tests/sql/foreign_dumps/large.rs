@@ -9,6 +9,9 @@ use support::{is_whole, rounds};
 
 use super::{AS_IT_IS, console, empty, in_pieces, tool, whole};
 
+/// A way to restore, by name.
+type Way<'a> = (&'a str, &'a dyn Fn(&Postern) -> Vec<Value>);
+
 /// Memory that a restore may take beside what an idle process has, in KiB: one statement several times.
 const MOST_KIB: u64 = 24 << 10;
 
@@ -36,7 +39,6 @@ fn a_large_dump_is_restored_in_constant_memory_with_progress() {
     assert_eq!(console(db, NAME, &file, AS_IT_IS), []);
     let by_console = start.elapsed();
     assert_eq!(sums(), before);
-    type Way<'a> = (&'a str, &'a dyn Fn(&Postern) -> Vec<Value>);
     let ways: [Way<'_>; 2] = [
         ("one request", &|postern| whole(postern, NAME, &file)),
         ("pieces", &|postern| {

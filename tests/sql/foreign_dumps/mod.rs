@@ -20,6 +20,10 @@ use crate::dump::{everything, nasty};
 /// Options of the console that leave a file as it is: its comments and its CR LF.
 const AS_IT_IS: &[&str] = &["--binary-mode", "--comments"];
 
+/// Options of the program with which bytes that are no UTF-8 go to the server as they are. Through TLS they go as text,
+/// and MySQL notes utf8mb4 as the character set of a program.
+const AS_BYTES: &[&str] = &["--tls", "off"];
+
 /// A failed statement: the server's error number, and the line where it begins.
 type Failure = (u64, u64);
 
@@ -192,14 +196,6 @@ fn state(db: &Database, name: &str) -> Vec<String> {
         // When a trigger was made is not kept.
         shown[0].truncate(6);
         all.push(shown[0].join(" | "));
-    }
-    let tables = ask(&format!(
-        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{name}' AND TABLE_TYPE = 'BASE TABLE' ORDER BY 1"
-    ));
-    for table in tables {
-        let object = table[0].replace('`', "``");
-        let sum = ask(&format!("CHECKSUM TABLE `{name}`.`{object}` EXTENDED"));
-        all.push(sum[0].join(" "));
     }
     all
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use support::database::{Database, Kind};
 use support::postern::Postern;
 
-use super::{AS_IT_IS, console, difference, empty, failed, in_pieces, numbers, state, whole};
+use super::{
+    AS_BYTES, AS_IT_IS, console, difference, empty, failed, in_pieces, numbers, state, whole,
+};
 
 /// The database that every script fills.
 const NAME: &str = "foreign_styles";
@@ -477,7 +479,7 @@ fn what_other_tools_write_runs_as_in_the_console() {
 fn a_script_is_bytes() {
     let db = Database::shared();
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let postern = Postern::on(db, &[]);
+    let postern = Postern::on(db, AS_BYTES);
     let mut wrong = Vec::new();
     const RAW: &[(&str, &[u8])] = &[
         ("Windows-1252", b"SET NAMES latin1;\nCREATE TABLE t (v VARCHAR(20) CHARACTER SET utf8mb4 DEFAULT 'Stra\xdfe');\n-- M\xfcnchen; it's\nINSERT INTO t VALUES ('\x80 5;'), (DEFAULT);\nCREATE PROCEDURE p() SELECT '\xe9';\n"),
