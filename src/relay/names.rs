@@ -152,6 +152,10 @@ mod tests {
         let (list, _) = list.split_once(']').unwrap();
         let names: Vec<&str> = list.split('\'').skip(1).step_by(2).collect();
         assert_eq!(names, RESERVED);
+        let (_, list) = page.split_once("RESERVED_WORDS = [").unwrap();
+        let (list, _) = list.split_once(']').unwrap();
+        let words: Vec<&str> = list.split('\'').skip(1).step_by(2).collect();
+        assert_eq!(words, RESERVED_WORDS);
     }
 
     #[test]

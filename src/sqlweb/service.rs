@@ -146,7 +146,12 @@ impl Service {
 
     /// Whether strangers may be here, or nobody is to write.
     pub(crate) fn is_shared(&self) -> bool {
-        self.options.readonly || self.options.is_shared || self.access.is_some()
+        self.options.readonly || self.has_visitors()
+    }
+
+    /// True if others than the owner may send statements.
+    pub(crate) fn has_visitors(&self) -> bool {
+        self.options.is_shared || self.access.is_some()
     }
 
     /// Who the sender of a request counts as, where visitors are counted.

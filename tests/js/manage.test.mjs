@@ -111,7 +111,7 @@ test('an address is taken apart as people write it', () => {
 test('names that relays keep are refused, and a name is made as a relay makes one', () => {
   assert.ok(RESERVED.length > 10);
   assert.ok(siteNameProblem('www').includes('reserved') && siteNameProblem('autodiscover-2') === '' && siteNameProblem('ns1') !== '');
-  const texts = { 'My Shop': 'my-shop', '  Käse & Brot!! ': 'k-se-brot', a: 'a-brave-otter-123', admin: 'admin-brave-otter-123', '日本': 'brave-otter-123', 'http 10.0.0.1:80': 'brave-otter-123' };
+  const texts = { 'My Shop': 'my-shop', '  Käse & Brot!! ': 'k-se-brot', a: 'a-brave-otter-123', admin: 'brave-otter-123', api: 'api-brave-otter-123', '日本': 'brave-otter-123', 'http 10.0.0.1:80': 'brave-otter-123' };
   for (const [text, name] of Object.entries(texts)) assert.deepEqual(nameFrom(text, 'http 10.0.0.1:80'), { name, isDrawn: name.includes('otter') }, text);
 });
 

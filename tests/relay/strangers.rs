@@ -138,7 +138,7 @@ fn nobody_enrols_under_a_name_that_cannot_be_revoked() {
 /// Whatever a name is made of, it is a label below the domain, and none that is the relay's.
 #[test]
 fn no_wish_for_a_name_leads_out_of_the_domain() {
-    let relay = Relay::start(&["--public-url=http://admin-page.localhost"]);
+    let relay = Relay::start(&["--public-url=http://own-page.localhost"]);
     let long = "x".repeat(64);
     let call = |changes: Value| {
         let call = with(with(body("one", "a", "http", 1), token(&relay)), changes);
@@ -175,9 +175,9 @@ fn no_wish_for_a_name_leads_out_of_the_domain() {
             .unwrap()
             .to_owned()
     };
-    let own = url(json!({"site_name": "admin-page"}));
+    let own = url(json!({"site_name": "own-page"}));
     assert_eq!(
-        own, "http://admin-page-2.localhost/",
+        own, "http://own-page-2.localhost/",
         "the relay is the other"
     );
     for (number, called) in [

@@ -9,12 +9,20 @@ const NAME_MIN = 3;
 export const RESERVED = ['admin', 'api', 'auth', 'autoconfig', 'autodiscover', 'dns', 'doh', 'enterpriseenrollment', 'enterpriseregistration', 'gateway', 'imap',
   'isatap', 'ldap', 'localhost', 'login', 'lyncdiscover', 'mail', 'mta-sts', 'ns', 'openpgpkey', 'pop', 'postern', 'proxy', 'relay', 'sip', 'smtp', 'sso',
   'status', 'tunnel', 'wpad', 'www'];
+/** Names that people take for the server’s own, also with a number or a suffix: `src/relay/names.rs`. */
+export const RESERVED_WORDS = ['abuse', 'account', 'accounts', 'admin', 'administrator', 'auth', 'billing', 'console', 'dashboard', 'helpdesk', 'hostmaster',
+  'idp', 'login', 'logon', 'mfa', 'noc', 'oauth', 'oauth2', 'oidc', 'passwd', 'password', 'payment', 'payments', 'postmaster', 'register', 'root', 'saml',
+  'secure', 'security', 'sign-in', 'sign-on', 'sign-up', 'signin', 'signon', 'signup', 'sso', 'support', 'verify', 'vpn', 'webadmin', 'webmail', 'webmaster'];
+
+/** True for a reserved word, with a number or a suffix perhaps. @param {string} name @param {string} stem */
+const isWord = (name, stem) => RESERVED_WORDS.some((word) => word === name || word === stem || name.startsWith(`${word}-`));
 
 /** What is wrong with the name of a site; empty where nothing is. @param {string} name */
 export function siteNameProblem(name) {
   const fits = name.length >= NAME_MIN && name.length <= NAME_MAX && /^[a-z0-9-]+$/.test(name) && !/^-|-$|--/.test(name);
   if (!fits) return `Use ${NAME_MIN} to ${NAME_MAX} of a-z, 0-9 and -, without - at an end and without --.`;
-  return RESERVED.includes(name.replace(/[0-9]+$/, '')) ? `“${name}” is reserved: programs and people take it for the server’s own. Choose another.` : '';
+  const stem = name.replace(/[0-9]+$/, '');
+  return RESERVED.includes(stem) || isWord(name, stem) ? `“${name}” is reserved: programs and people take it for the server’s own. Choose another.` : '';
 }
 
 /** Stands for the two words and the number that are drawn where nobody chose a name. */
@@ -27,7 +35,8 @@ const DRAWN = 'brave-otter-123';
 export function nameFrom(called, address) {
   const name = called.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-/, '').slice(0, NAME_MAX).replace(/-$/, '');
   if (called === address || name === '') return { name: DRAWN, isDrawn: true };
-  return siteNameProblem(name) === '' ? { name, isDrawn: false } : { name: `${name}-${DRAWN}`, isDrawn: true };
+  const longer = siteNameProblem(`${name}-${DRAWN}`) === '' ? `${name}-${DRAWN}` : DRAWN;
+  return siteNameProblem(name) === '' ? { name, isDrawn: false } : { name: longer, isDrawn: true };
 }
 
 /**

@@ -56,7 +56,9 @@ pub fn site_wish(app: &AppConfig) -> Option<String> {
         return Some(words.clone());
     }
     let is_fine = names::check(&label).is_ok();
-    (!is_fine).then(|| format!("{label}-{words}"))
+    let longer = (!is_fine).then(|| format!("{label}-{words}"))?;
+    // Not even with a suffix is a reserved word a name.
+    Some(names::check(&longer).map_or_else(|_| words.clone(), |()| longer))
 }
 
 #[cfg(test)]
@@ -97,7 +99,8 @@ mod tests {
             (json!({}), Some("W")),
             (json!({"name": "My shop"}), None),
             (json!({"name": "a"}), Some("a-W")),
-            (json!({"name": "admin"}), Some("admin-W")),
+            (json!({"name": "admin"}), Some("W")),
+            (json!({"name": "api"}), Some("api-W")),
             (json!({"name": "日本"}), Some("W")),
             (json!({"display_name": "http 10.1.2.3:3000"}), Some("W")),
             (json!({"name": "https [::1]:443 (2)"}), Some("W")),

@@ -401,7 +401,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
             return Err(ApiError::bad_request(several(statements)));
         }
     }
-    if service.is_shared() && lifts_time_limit(sql) {
+    if service.has_visitors() && lifts_time_limit(sql) {
         return Err(no_time_limit());
     }
     match gate::check(sql, &dialect) {

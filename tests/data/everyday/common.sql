@@ -615,8 +615,6 @@ SELECT IS_USED_LOCK('x');
 SELECT GET_LOCK('everyday', 0), RELEASE_LOCK('everyday');
 -- refused: it touches locks
 SELECT RELEASE_ALL_LOCKS();
--- refused: default expression
-SELECT DEFAULT(country) FROM customers LIMIT 1;
 -- refused: files of the server's host
 SELECT LOAD_FILE('/no/such/file');
 -- refused: counters

@@ -358,3 +358,7 @@ ANALYZE TABLE employees PERSISTENT FOR ALL;
 SELECT EXTRACTVALUE('<a>1</a>', CONCAT('/', 'a'));
 -- refused: default expression
 SELECT id, DEFAULT(vip) FROM customers ORDER BY id;
+
+-- kind: defaults
+-- refused: default expression
+SELECT DEFAULT(country) FROM customers LIMIT 1;

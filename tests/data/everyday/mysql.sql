@@ -387,3 +387,6 @@ SHOW COLUMNS FROM information_schema.TABLES;
 SELECT @@warning_count;
 SELECT @@error_count;
 SELECT EXTRACTVALUE('<a>1</a>', CONCAT('/', 'a'));
+
+-- kind: defaults
+SELECT DEFAULT(country) FROM customers LIMIT 1;
