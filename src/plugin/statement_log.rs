@@ -31,9 +31,12 @@ const MOST_VISITORS: usize = 1000;
 /// 120: somebody at a keyboard has fewer, and those of others stay in sight.
 const LINES_A_MINUTE: u64 = 120;
 
-/// Verbs of what changes nothing.
+/// Verbs of what changes nothing, where the client may change something.
 #[rustfmt::skip]
 const READING: [&str; 9] = ["DESC", "DESCRIBE", "EXPLAIN", "HELP", "SELECT", "SHOW", "TABLE", "USE", "VALUES"];
+
+/// The kind of a line that stands for statements of several kinds.
+const SEVERAL: &str = "OTHER";
 
 /// Time within which they are counted.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -137,6 +140,7 @@ pub struct Present {
 #[derive(Default)]
 pub struct StatementLog {
     keeps_sql: AtomicBool,
+    is_read_only: AtomicBool,
     log: Mutex<Log>,
     sink: Mutex<Option<Arc<dyn StatementSink>>>,
 }
@@ -155,15 +159,15 @@ struct Log {
     visitors: HashMap<String, Seen>,
     /// The same visitors by the number of their last request.
     by_request: BTreeMap<u64, String>,
-    /// Those who have had lines within the last minute.
-    minutes: HashMap<String, Minute>,
+    /// Those who have had lines within the last minute: of what ran, and of what was refused or failed.
+    minutes: HashMap<(String, bool), Minute>,
 }
 
 /// Lines of one visitor since a minute began.
 struct Minute {
     began: Instant,
     lines: u64,
-    /// All that has no line: their number, rows and time, and the last one's end.
+    /// All that has no line: their number, rows and time, the worst end, and kind and visitor where they are one's.
     more: Option<StatementRecord>,
 }
 
@@ -178,6 +182,11 @@ impl StatementLog {
     /// Whether texts are kept from now on; at first they are not.
     pub fn keep_sql(&self, keeps: bool) {
         self.keeps_sql.store(keeps, Ordering::SeqCst);
+    }
+
+    /// Sets whether the client of the statements is read-only, so that no statement changes anything.
+    pub fn set_read_only(&self, is_read_only: bool) {
+        self.is_read_only.store(is_read_only, Ordering::SeqCst);
     }
 
     /// Whether they are.
@@ -204,7 +213,8 @@ impl StatementLog {
         let mut log = self.log.lock();
         log.answered(&record);
         let mut lines = log.over(false);
-        if let Some(record) = log.within_minute(record, is_more) {
+        let reads = self.is_read_only.load(Ordering::SeqCst) || READING.contains(&record.kind);
+        if let Some(record) = log.within_minute(record, reads, is_more) {
             lines.push(log.keep(record));
         }
         drop(log);
@@ -281,16 +291,24 @@ impl Log {
     }
 
     /// The record again, unless its visitor has had their lines of this minute. What may have changed something always has
-    /// its own: nobody can hide it behind others.
-    fn within_minute(&mut self, record: StatementRecord, is_more: bool) -> Option<StatementRecord> {
-        let changed_nothing = matches!(record.verdict, Verdict::Refused | Verdict::Failed);
-        if !changed_nothing && !READING.contains(&record.kind) {
+    /// its own: nobody can hide it behind others. Nor is what was refused or failed hidden behind what ran.
+    fn within_minute(
+        &mut self,
+        record: StatementRecord,
+        reads: bool,
+        is_more: bool,
+    ) -> Option<StatementRecord> {
+        let has_failed = matches!(record.verdict, Verdict::Refused | Verdict::Failed);
+        if !has_failed && !reads {
             return Some(record);
         }
         let is_full = self.minutes.len() >= MOST_VISITORS;
-        let who = Some(counted(&record.visitor));
+        let network = counted(&record.visitor);
+        let who = Some((network.clone(), has_failed));
         let who = who.filter(|who| !is_full || self.minutes.contains_key(who));
-        let minute = self.minutes.entry(who.unwrap_or_default());
+        let minute = self
+            .minutes
+            .entry(who.unwrap_or((String::new(), has_failed)));
         let minute = minute.or_insert_with(|| Minute {
             began: Instant::now(),
             lines: 0,
@@ -300,23 +318,34 @@ impl Log {
             minute.lines += 1;
             return Some(record);
         }
-        let (more, rows, ms) = match &minute.more {
-            Some(so_far) => (so_far.more, so_far.rows, so_far.ms),
-            None => (0, 0, 0),
-        };
-        minute.more = Some(StatementRecord {
-            more: more + 1,
-            rows: rows.saturating_add(record.rows),
-            ms: ms.saturating_add(record.ms),
+        let so_far = minute.more.take();
+        let mut line = StatementRecord {
             sql: None,
+            more: 1,
             ..record
-        });
+        };
+        if let Some(so_far) = so_far {
+            line.more += so_far.more;
+            line.rows = line.rows.saturating_add(so_far.rows);
+            line.ms = line.ms.saturating_add(so_far.ms);
+            if line.kind != so_far.kind {
+                line.kind = SEVERAL;
+            }
+            if line.visitor != so_far.visitor {
+                line.visitor = network;
+            }
+            if so_far.verdict != Verdict::Ok && line.verdict != Verdict::Refused {
+                line.verdict = so_far.verdict;
+            }
+        }
+        minute.more = Some(line);
         None
     }
 
     /// Ends minutes that are over, or all; answers lines for what had none in them.
     fn over(&mut self, all: bool) -> Vec<StatementRecord> {
-        let is_over = |_: &String, minute: &mut Minute| all || minute.began.elapsed() >= MINUTE;
+        let is_over =
+            |_: &(String, bool), minute: &mut Minute| all || minute.began.elapsed() >= MINUTE;
         let over: Vec<Minute> = self.minutes.extract_if(is_over).map(|(_, of)| of).collect();
         let more = over.into_iter().filter_map(|minute| minute.more);
         more.map(|record| self.keep(record)).collect()
@@ -475,7 +504,7 @@ mod tests {
         let (last, all) = log.after(0);
         let line = all.last().unwrap();
         assert_eq!((line.n, line.more, line.rows), (last, 11, 11));
-        assert!(line.visitor.ends_with("192.0.2.1"));
+        assert!(line.visitor.contains("192.0.2.1"));
         log.note(of("192.0.2.1"));
         assert_eq!(log.after(last).1[0].more, 0, "a minute that is new");
         age();
@@ -485,6 +514,34 @@ mod tests {
             log.note(of(&format!("tag{other}")));
         }
         assert_eq!(log.log.lock().minutes.len(), 2, "all that is not known");
+    }
+
+    #[test]
+    fn what_failed_is_not_hidden_behind_what_ran_nor_told_as_anothers() {
+        let log = StatementLog::default();
+        log.set_read_only(true);
+        let of = |visitor: &str, kind, verdict| StatementRecord {
+            visitor: visitor.into(),
+            kind,
+            verdict,
+            ..record(None)
+        };
+        for _ in 0..LINES_A_MINUTE + 5 {
+            log.note(of("aa 192.0.2.1", "WITH", Verdict::Ok));
+        }
+        let lines = |log: &StatementLog| u64::try_from(log.after(0).1.len()).unwrap();
+        assert_eq!(lines(&log), LINES_A_MINUTE);
+        log.note(of("bb 192.0.2.1", "DROP", Verdict::Refused));
+        assert_eq!(lines(&log), LINES_A_MINUTE + 1);
+        log.note(of("bb 192.0.2.1", "SELECT", Verdict::Ok));
+        log.settle(true);
+        let all = log.after(0).1;
+        let line = all.iter().find(|line| line.more > 0).unwrap();
+        assert_eq!(
+            (line.more, line.kind, line.verdict),
+            (6, SEVERAL, Verdict::Ok)
+        );
+        assert_eq!(line.visitor, counted("192.0.2.1"));
     }
 
     #[test]

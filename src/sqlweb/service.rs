@@ -64,7 +64,9 @@ impl Service {
         visitors: Visitors,
     ) -> Service {
         Service {
-            statements: Mutex::new(options.statements.clone()),
+            statements: Mutex::new(options.statements.clone().inspect(|statements| {
+                statements.set_read_only(options.readonly);
+            })),
             sessions: SessionPool::new(connector.clone(), options.readonly),
             connector,
             options,
@@ -136,6 +138,7 @@ impl Service {
 
     /// From now on they are noted there.
     pub(crate) fn note_in(&self, statements: Arc<StatementLog>) {
+        statements.set_read_only(self.options.readonly);
         *self.statements.lock() = Some(statements);
     }
 
