@@ -1,4 +1,4 @@
-//! What a session is known to hold on its connection, so that its loss can be told.
+//! Things that a session is known to hold on its connection, so that its loss can be told.
 
 use std::fmt;
 

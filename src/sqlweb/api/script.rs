@@ -202,7 +202,7 @@ struct ScriptRun<'a> {
     /// The server's `max_allowed_packet`, once it was asked for.
     packet: Option<usize>,
     progress: Rc<Progress>,
-    /// Whether a statement has named the `sql_mode`.
+    /// True once a statement has named the `sql_mode`.
     has_met_mode: bool,
 }
 
@@ -226,7 +226,7 @@ impl ScriptRun<'_> {
                         self.follow(&mut script, options);
                     }
                     self.progress.goes_on();
-                    trouble = self.is_hopeless().then(has_failed);
+                    trouble = self.is_hopeless().then(too_many_failures);
                 }
                 Ok(None) => break,
                 Err(error) => {
@@ -267,7 +267,7 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Whether the statement that was run last may have changed the session's `sql_mode`. What is prepared, in a variable
+    /// True if the statement that was run last may have changed the session's `sql_mode`. What is prepared, in a variable
     /// or not, has come with that word in it.
     fn may_have_changed_mode(&mut self) -> bool {
         let sql = self.job.sql.as_bytes();
@@ -277,7 +277,7 @@ impl ScriptRun<'_> {
         names || self.has_met_mode && matches!(record_sql::kind(&self.job.sql), "EXECUTE" | "CALL")
     }
 
-    /// What a line says that is a command to this program.
+    /// Tells the answer to a line that is a command to this program.
     fn said(&mut self, statement: &ScriptStatement, says: &str) -> io::Result<()> {
         let told = json!({
             "statement": self.number, "offset": statement.offset, "line": statement.line, "kind": "OTHER", "code": 200,
@@ -424,7 +424,7 @@ impl ScriptRun<'_> {
     }
 }
 
-fn has_failed() -> io::Error {
+fn too_many_failures() -> io::Error {
     let why = format!(
         "{FAILURES_SHARED} of its statements have failed, the most of a script while this database is shared; the rest was not \
          run: correct it, and send it from there on"

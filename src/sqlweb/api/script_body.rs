@@ -63,7 +63,7 @@ fn as_utf8<'a>(start: &[u8], body: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
     })
 }
 
-/// What is unpacked, with errors that say so.
+/// Reads unpacked bytes, with errors that say so.
 struct Unpacked<R>(MultiGzDecoder<R>);
 
 impl<R: Read> Read for Unpacked<R> {

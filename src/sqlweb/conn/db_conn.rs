@@ -59,7 +59,7 @@ pub(crate) struct DbConn {
     /// Who knows what the server said last of the session. The driver, again, once it has reset the connection; what it
     /// is used for otherwise changes nothing that is asked for here.
     pub(super) told: LastTold,
-    /// Whether the server takes several statements in one text, where that is known.
+    /// True if the server takes several statements in one text; none where that is not known.
     pub(super) takes_several: Option<bool>,
     /// Its permit under `MAX_CONNECTIONS`; a control connection has none.
     pub(super) permit: Option<Permit>,

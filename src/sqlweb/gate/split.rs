@@ -20,7 +20,7 @@ pub fn split<'a>(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Sta
     }
 }
 
-/// Whether a semicolon stands outside quotes and comments, and something behind it.
+/// True if a semicolon stands outside quotes and comments, with something behind it.
 pub(crate) fn has_semicolon(sql: &str, dialect: &Dialect) -> bool {
     let mut tokens = Lexer::of_script(sql, dialect);
     tokens.any(|token| token.kind == TokenKind::Semicolon) && tokens.next().is_some()
@@ -120,7 +120,7 @@ struct Compound {
     in_label: bool,
     /// The last token was a name at the beginning of a statement.
     may_label: bool,
-    /// What is created.
+    /// The kind of object that is created.
     created: &'static str,
     /// The last word, upper case, when the last token was one of those that matter.
     last: &'static str,
@@ -150,13 +150,13 @@ const BEFORE_OPERANDS: &[&str] = &[
 /// Words that open a block.
 const OPENERS: &[&str] = &["BEGIN", "IF", "CASE", "LOOP", "REPEAT", "WHILE", "FOR"];
 
-/// What is created with a body, but for a package.
+/// Objects that are created with a body, but for a package.
 const ROUTINES: &[&str] = &["FUNCTION", "PROCEDURE", "TRIGGER", "EVENT"];
 
 /// Words in the head of a program behind which a name or a type follows.
 const BEFORE_NAMES: &[&str] = &["EXISTS", "ON", "RETURNS", "FOLLOWS", "PRECEDES"];
 
-/// What is created without a body.
+/// Objects that are created without a body.
 #[rustfmt::skip]
 const BODILESS: &[&str] = &[
     "CATALOG", "DATABASE", "FULLTEXT", "INDEX", "LIBRARY", "LOGFILE", "RESOURCE", "ROLE", "SCHEMA", "SEQUENCE", "SERVER",
@@ -382,7 +382,7 @@ impl Compound {
         }
     }
 
-    /// Whether a word that may be a name is one: a value must follow, or what follows makes it an assignment or a label.
+    /// True if a word that may be a name is one: a value must follow, or what follows makes it an assignment or a label.
     fn is_name(&self, word: &str, starts: bool, lexer: &Lexer<'_>) -> bool {
         let sets = lexer.peek().is_some_and(|next| match next.kind {
             TokenKind::Colon => true,
@@ -392,7 +392,7 @@ impl Compound {
         self.at_operand || starts && sets
     }
 
-    /// Whether an `END` that starts no statement ends something here.
+    /// True if an `END` that starts no statement ends something here.
     fn ends_value(&self) -> bool {
         matches!(self.blocks.last(), Some(Block::CaseValue | Block::Until))
     }
@@ -405,13 +405,13 @@ impl Compound {
     }
 }
 
-/// Whether a `BEGIN` before it begins a transaction.
+/// True if a `BEGIN` before it begins a transaction.
 fn ends_begin(next: Token, lexer: &Lexer<'_>) -> bool {
     matches!(next.kind, TokenKind::Semicolon | TokenKind::ExecutableClose)
         || known(next, lexer) == "WORK"
 }
 
-/// Whether declarations may follow the `AS` or `IS` that was taken: not behind a value, nor before a text.
+/// True if declarations may follow the `AS` or `IS` that was taken: not behind a value, nor before a text.
 fn may_declare(lexer: &Lexer<'_>) -> bool {
     const VALUES: [&str; 6] = ["NULL", "NOT", "TRUE", "FALSE", "UNKNOWN", "DISTINCT"];
     lexer.peek().is_some_and(|next| match next.kind {

@@ -423,7 +423,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     }
 }
 
-/// Whether a hint in the text may set another time limit than the server's own.
+/// True if a hint in the text may set another time limit than the server's own.
 fn lifts_time_limit(sql: &str) -> bool {
     let hints = sql.split("/*+").skip(1);
     hints
@@ -543,7 +543,7 @@ fn only_one(conn: &mut DbConn, job: &Job) -> Result<(), DbError> {
     }
 }
 
-/// Whether `"` quotes names, and whether a backslash is a character like others.
+/// Pairs: `"` quotes names, and a backslash is a character like others.
 const MODES: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
 fn of_modes(dialect: &Dialect, ansi_quotes: bool, no_backslash_escapes: bool) -> Dialect {
@@ -554,7 +554,7 @@ fn of_modes(dialect: &Dialect, ansi_quotes: bool, no_backslash_escapes: bool) ->
     }
 }
 
-/// What the session said last of how it reads a text.
+/// The dialect that the session named last.
 fn dialect_of(conn: &DbConn) -> Dialect {
     of_modes(&conn.info().dialect, false, conn.has_no_backslash_escapes())
 }

@@ -21,7 +21,7 @@ pub(crate) struct Job {
     pub(crate) time_zone: Option<TimeZone>,
     /// Whether the text comes from a file, which may set the character set that it is read in.
     pub(crate) is_of_file: bool,
-    /// Whether the text may hold several statements, which the server finds, as a script may have them before a delimiter.
+    /// True if the text may hold several statements, which the server finds, as a script may have them before a delimiter.
     pub(crate) is_delimited: bool,
     /// The id by which it can be cancelled.
     pub(crate) query_id: Option<String>,

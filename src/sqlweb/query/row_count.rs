@@ -102,7 +102,7 @@ fn call_length(text: &str) -> Option<usize> {
     Some(text.len() - rest.len())
 }
 
-/// Whether a column of a list ends before this text.
+/// True if a column of a list ends before this text.
 fn ends_column(text: &str) -> bool {
     let rest = text.trim_start();
     let from = rest

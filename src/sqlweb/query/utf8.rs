@@ -38,7 +38,7 @@ pub(super) fn reads_last(sql: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
 }
 
-/// The same for a session that a statement may have left in another one, before the next statement is sent.
+/// Returns a session to its character sets that a statement may have left in another one, before the next statement is sent.
 pub(super) fn return_to(conn: &mut DbConn) -> Result<Vec<Value>, DbError> {
     conn.charset_unsure = false;
     stay(conn, Vec::new())
