@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::cli::failure::{Failure, UNREACHABLE, printable, warn};
 use crate::cli::manager_client::Manager;
@@ -12,6 +13,11 @@ use crate::manager::{self, Applications, Options, Running, ServerAccess, ServerU
 use crate::plugin::WebClients;
 use crate::relay::embedded::{self, Embedded, NotEmbedded};
 use crate::store::DataDir;
+
+/// Time for the sockets of a process that ends to be closed. Default 2 s: it takes milliseconds.
+const FREE_TIME: Duration = Duration::from_secs(2);
+/// Pause between two looks whether they are.
+const FREE_POLL: Duration = Duration::from_millis(20);
 
 pub(in crate::cli::commands) struct Alone {
     running: Running,
@@ -130,7 +136,10 @@ fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnR
         })
     };
     let begun = match before {
-        Some(port) => embedded::succeed(home, run_dir, true, port),
+        Some(port) => {
+            wait_until_free(port);
+            embedded::succeed(home, run_dir, true, port)
+        }
         None => embedded::start(home, run_dir, true),
     };
     match begun {
@@ -144,6 +153,14 @@ fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnR
             Ok((access(&url, relay.token)?, None, beside))
         }
         Err(error) => Err(cannot(&error.to_string()).hint("name a server with --server URL")),
+    }
+}
+
+/// Waits until a process that is ending has given the port back; another program may keep it.
+fn wait_until_free(port: u16) {
+    let until = Instant::now() + FREE_TIME;
+    while TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_err() && Instant::now() < until {
+        std::thread::sleep(FREE_POLL);
     }
 }
 
