@@ -248,6 +248,12 @@ test('a long script is split whole', async () => {
   assert.equal(text.slice(found[19999].start, found[19999].end), found[19999].sql);
 });
 
+test('a command of the consoles is a line by itself', () => {
+  const text = 'use my-db\nSELECT 1\\G\n\\. x.sql\nsource a b.sql\n\\! ls; SELECT 2;\nexit\r\nSELECT\nstatus\nFROM t; help\nUSE\nb;';
+  assert.deepEqual(splitScript(text).map(({ sql }) => sql), ['use my-db', 'SELECT 1', '\\. x.sql', 'source a b.sql', '\\! ls', 'SELECT 2', 'exit',
+    'SELECT\nstatus\nFROM t', 'help', 'USE\nb']);
+});
+
 test('scripts are split as the shared vectors say', async () => {
   for (const { sql, statements, server, modes = '' } of await readVectors('split.json')) {
     const dialect = { mariadb: server !== 'mysql', ansiQuotes: modes.includes('ANSI_QUOTES'), noBackslashEscapes: modes.includes('NO_BACKSLASH_ESCAPES') };

@@ -15,7 +15,6 @@ const COMMANDS = [
 export function consoleHint(sql) {
   const text = sql.trim();
   for (const [command, hint] of COMMANDS) if (command.test(text)) return hint;
-  if (/\\[Gg]\s*$/.test(text)) return `\\${text.trimEnd().slice(-1)} ends a statement in the console. End it with ; here: a cell shows its whole value when it is clicked.`;
   return '';
 }
 
@@ -40,6 +39,6 @@ export const isThere = (errno) => EXISTS.has(errno);
 export function hintOf(error) {
   if (error?.errno !== 1064) return '';
   const near = /near '([^\n;]*)/.exec(error.message ?? '')?.[1].replace(/'(?: at line \d+)?$/, '') ?? '';
-  const hint = /^\\[Gg]/.test(near) ? consoleHint(near.slice(0, 2)) || consoleHint(`x${near.slice(0, 2)}`) : consoleHint(near);
+  const hint = consoleHint(near);
   return hint && ` ${hint}`;
 }

@@ -94,7 +94,7 @@ export function* statements(text, from = { at: 0, delimiter: ';' }, dialect = {}
       lexer.delimiter = delimiter === ';' ? '' : delimiter;
       continue;
     }
-    const statement = lexer.delimiter ? delimited(text, lexer) : oneStatement(text, lexer);
+    const statement = lexer.takeCommand() ?? (lexer.delimiter ? delimited(text, lexer) : oneStatement(text, lexer));
     if (!statement) return;
     if (statement.start === statement.end) continue;
     lexer.dialect = { ...dialect, ...modesAfter(statement.sql, lexer.dialect, dialect) };
@@ -119,14 +119,10 @@ function modesAfter(sql, now, before) {
 
 /** @param {string} text @param {Lexer} lexer @returns {Statement|null} */
 function oneStatement(text, lexer) {
-  let first = lexer.next();
-  while (first?.kind === 'semicolon') first = lexer.next();
+  const first = lexer.next();
   if (!first || (first.kind === 'comment' && first.end === text.length)) return null;
-  // A line that sets the delimiter may follow an empty statement.
-  if (isDelimiterWord(text, first)) {
-    lexer.at = first.start;
-    return { start: first.start, end: first.start, sql: '', delimiter: ';' };
-  }
+  // A command of the console may follow an empty statement.
+  if (first.kind === 'semicolon') return { start: first.end, end: first.end, sql: '', delimiter: ';' };
   const compound = new Compound(text);
   compound.take(first, lexer);
   let { end } = first;
@@ -207,6 +203,13 @@ const LONGEST_SETTING = 4096;
 /** Longest sign that may end statements, in bytes. */
 const MAX_DELIMITER = 32;
 
+/** Commands of the consoles: a backslash and a letter, or a line that begins with a word. @type {RegExp[]} */
+const COMMANDS = [
+  /\\(?:[?CrhPR.!Tu][^\n]*|[-ceGqgntwp#xsW])/y,
+  /(?:use|source|charset|connect|help|pager|prompt|system|tee|\?)[ \t]+[^\s][^\n]*/iy,
+  /(?:clear|edit|ego|exit|go|help|nopager|notee|nowarning|pager|print|quit|rehash|resetconnection|sandbox|status|tee|warnings|\?)[ \t\r]*(?=\n|$)/iy,
+];
+
 const SINGLE = { '(': 'open', ')': 'close', ',': 'comma', ';': 'semicolon' };
 
 /** The server's lexer, for an editor: what is not closed runs to the end, and a sign that means nothing is an operator. */
@@ -263,14 +266,37 @@ export class Lexer {
     return sign.includes('\\') || new TextEncoder().encode(sign).length > MAX_DELIMITER ? '' : sign;
   }
 
-  /** Takes space and comments. @returns {number} where something else begins */
+  /**
+   * Takes a command of the consoles where a statement could start; see src/sqlweb/gate/console.rs.
+   * @returns {Statement|null} an empty one where it would do nothing
+   */
+  takeCommand() {
+    const start = this.at;
+    const delimiter = this.delimiter || ';';
+    const matched = (/** @type {RegExp} */ one) => {
+      one.lastIndex = start;
+      return one.exec(this.sql)?.[0] ?? '';
+    };
+    const line = COMMANDS.map(matched).find(Boolean);
+    if (!line) return null;
+    const isLetter = line[0] === '\\';
+    const found = line.indexOf(delimiter);
+    if (!isLetter && (found >= 0 || /\\g/i.test(line))) return null;
+    const sql = (found < 0 ? line : line.slice(0, found)).trim();
+    this.at = start + (found < 0 ? line.length : found + delimiter.length);
+    if (/^(?:\\[Ggc-]|go|ego|clear|sandbox)$/i.test(sql)) return { start, end: start, sql: '', delimiter };
+    return { start, end: start + sql.length, sql, delimiter };
+  }
+
+  /** Takes space and comments; two dashes are one, whatever follows. @returns {number} where something else begins */
   skipBlank() {
     for (;;) {
       while (isSpace(this.sql.charCodeAt(this.at))) this.at += 1;
       const start = this.at;
       if (this.delimiter && this.sql.startsWith(this.delimiter, start)) return start;
       if (this.sql.startsWith('/*+', start)) return start;
-      if (this.at < this.sql.length) this.#skipComment();
+      if (this.sql.startsWith('--', start)) this.#skipLine();
+      else if (this.at < this.sql.length) this.#skipComment();
       if (this.at === start) return start;
     }
   }
@@ -281,11 +307,12 @@ export class Lexer {
     let end = this.at;
     while (this.at < sql.length) {
       const start = this.at;
-      if (sql.startsWith(delimiter, start)) {
-        this.at += delimiter.length;
+      const c = sql[start];
+      const isGo = c === '\\' && /g/i.test(sql.charAt(start + 1));
+      if (isGo || sql.startsWith(delimiter, start)) {
+        this.at += isGo ? 2 : delimiter.length;
         return end;
       }
-      const c = sql[start];
       if (c === "'" || c === '"' || c === '`') this.#quoted(c);
       else if (c === '#' || c === '-' || c === '/') this.#skipComment();
       else if (c === '$' && this.isMysql) this.#dollar();
@@ -310,14 +337,18 @@ export class Lexer {
     const { sql } = this;
     const c = sql[this.at];
     if (c === '#' || (c === '-' && this.#startsDashes())) {
-      const end = sql.indexOf('\n', this.at);
-      this.at = end < 0 ? sql.length : end;
+      this.#skipLine();
     } else if (c === '/' && sql[this.at + 1] === '*' && !this.#atExecutable()) {
       const end = sql.indexOf('*/', this.at + 2);
       this.at = end < 0 ? sql.length : end + 2;
       return end >= 0;
     }
     return true;
+  }
+
+  #skipLine() {
+    const end = this.sql.indexOf('\n', this.at);
+    this.at = end < 0 ? this.sql.length : end;
   }
 
   #startsDashes() {
@@ -358,6 +389,8 @@ export class Lexer {
       this.inExecutable = false;
       return this.#take(2, 'executable-end');
     }
+    // A console ends a statement so.
+    if (/^\\g$/i.test(two)) return this.#take(2, 'semicolon');
     // A quote behind a backslash opens nothing for a console.
     if (two === ':=' || /^\\[N'"`]/.test(two)) return this.#take(2, 'operator');
     return this.#take(1, c === ':' ? 'colon' : 'operator');

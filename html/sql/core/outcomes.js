@@ -19,7 +19,7 @@ const WITH_ROWS = /\b(?:RETURNING|STATEMENT)\b/i;
  * @typedef {{statement: number, offset: number, line: number, kind: string, code: number, duration: string, affected_rows?: number, last_insert_id?: number,
  *   rows?: number, info?: string, in_transaction?: boolean, warnings?: {level: string, code: number|null, message: string}[], message?: string, error?: DbError}} Outcome
  * @typedef {{end: true, statements: number, failed: number, offset: number, line: number, delimiter: string, not_run: number|null, cancelled: boolean, code?: number, message?: string,
- *   stopped?: 'lost'|'cancelled'|'failed'|'unreadable', reason?: string}} End
+ *   stopped?: 'lost'|'cancelled'|'failed'|'exit'|'unreadable', reason?: string}} End
  */
 
 /** Whether a statement can go together with others: nothing of its answer is shown but how it ended. @param {string} sql */

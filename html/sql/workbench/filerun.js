@@ -121,6 +121,7 @@ export class FileRun {
       if (!end) return 'The connection was lost.';
       Object.assign(this.#now, { notRun: end.not_run ?? 0, isLeft: part && (end.cancelled || (end.failed > 0 && stopOnError)) });
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
+      if (end.stopped === 'exit') return this.#exited(end, part, line);
       // What follows belongs to a session that is gone.
       if (end.stopped === 'lost' || (end.failed && stopOnError)) return '';
       if (!part || end.cancelled) return '';
@@ -129,6 +130,13 @@ export class FileRun {
       delimiter = end.delimiter;
       if (size > MAX_PIECE) return `The statement in line ${line} has no end.`;
     }
+    return '';
+  }
+
+  /** Says that the file has ended itself. */
+  #exited(end, part, line) {
+    this.#now.isLeft = part;
+    this.#options.results.addNote(this, `Line ${(line + end.line - 1).toLocaleString('en')}: the file ends with the command “exit”.`, 'warn');
     return '';
   }
 

@@ -16,7 +16,7 @@ use super::script_body::script_of;
 use super::shared_body::{Progress, SharedBody};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::sqlweb::conn::Entry;
-use crate::sqlweb::gate::{Script, ScriptForm, ScriptStatement};
+use crate::sqlweb::gate::{ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement};
 use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
 use crate::sqlweb::query::{Job, dialect_now, enter, execute_as};
@@ -27,9 +27,6 @@ use crate::sqlweb::service::Service;
 /// Outcomes held back before they are sent, in bytes, and for how long: most statements take less than sending costs.
 const FULL: usize = 16 << 10;
 const PROMPT: Duration = Duration::from_millis(50);
-
-/// Longest sign that may end statements, in bytes.
-const MAX_DELIMITER: usize = 32;
 
 /// From this size on, in bytes, a statement is compared with what the server takes. Default 1 MiB, the least that a
 /// server's `max_allowed_packet` is in practice.
@@ -152,6 +149,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         number: 0,
         failed: 0,
         is_over: false,
+        exited_in: None,
         last_failed: (0, String::new()),
         packet: None,
         progress: Progress::new(),
@@ -197,6 +195,8 @@ struct ScriptRun<'a> {
     failed: u64,
     /// Whether the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
+    /// The line of the command that ended the script.
+    exited_in: Option<u64>,
     /// Line and message of the statement that failed last.
     last_failed: (u64, String),
     /// The server's `max_allowed_packet`, once it was asked for.
@@ -215,6 +215,7 @@ impl ScriptRun<'_> {
         self.follow(&mut script, options);
         while trouble.is_none()
             && !self.is_over
+            && self.exited_in.is_none()
             && !self.entry.running.is_stopped()
             && (self.failed == 0 || options.goes_on)
         {
@@ -278,11 +279,28 @@ impl ScriptRun<'_> {
     }
 
     /// Tells the answer to a line that is a command to this program.
-    fn said(&mut self, statement: &ScriptStatement, says: &str) -> io::Result<()> {
-        let told = json!({
+    fn command(&mut self, statement: &ScriptStatement, command: ConsoleCommand) -> io::Result<()> {
+        let text = String::from_utf8_lossy(&statement.sql);
+        let word = text.split_whitespace().next().unwrap_or_default();
+        let mut told = json!({
             "statement": self.number, "offset": statement.offset, "line": statement.line, "kind": "OTHER", "code": 200,
-            "duration": duration(Instant::now()), "warnings": [{"level": "Warning", "code": null, "message": says}],
+            "duration": duration(Instant::now()),
         });
+        let members = told.as_object_mut().expect("it was made as an object");
+        match command {
+            ConsoleCommand::Skipped(says) => {
+                let warning =
+                    json!({"level": "Warning", "code": null, "message": format!("{word}: {says}")});
+                members.insert("warnings".into(), json!([warning]));
+            }
+            ConsoleCommand::Failed(says) => {
+                self.failed += 1;
+                self.last_failed = (statement.line, says.to_owned());
+                members.insert("code".into(), json!(400));
+                members.insert("message".into(), json!(says));
+            }
+            ConsoleCommand::Exit => self.exited_in = Some(statement.line),
+        }
         self.tell(&told)
     }
 
@@ -293,6 +311,10 @@ impl ScriptRun<'_> {
         options: &ScriptOptions,
     ) -> Option<(&'static str, String)> {
         let (line, message) = &self.last_failed;
+        if let Some(line) = self.exited_in {
+            let reason = format!("ended by 'exit' in line {line}, as in the console");
+            return Some(("exit", reason));
+        }
         let at = format!("statement {} in line {line}", self.number);
         if self.is_over {
             let reason = format!("stopped at {at}, with which the connection ended: {message}");
@@ -312,8 +334,8 @@ impl ScriptRun<'_> {
 
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
         self.number += 1;
-        if let Some(says) = statement.says {
-            return self.said(&statement, says);
+        if let Some(command) = statement.command {
+            return self.command(&statement, command);
         }
         self.job.is_delimited = statement.is_delimited;
         let began = Instant::now();

@@ -102,9 +102,10 @@ pub(super) struct Lexer<'a> {
     at: usize,
     ansi_quotes: bool,
     backslash_escapes: bool,
-    dollar_quotes: bool,
-    /// `/*M!` opens a comment like others, as it does on MySQL.
-    skips_mariadb: bool,
+    /// MySQL 8.1 and later read $tag$ … $tag$ as a string.
+    is_mysql: bool,
+    /// Reads as a console: `/*M!` opens a comment like others on MySQL, and `\g` ends a statement.
+    is_script: bool,
     in_executable: bool,
     /// Where the last unquoted word ended: a dot there separates names, also before a digit.
     word_end: Option<usize>,
@@ -119,9 +120,8 @@ impl<'a> Lexer<'a> {
             at: 0,
             ansi_quotes: dialect.ansi_quotes,
             backslash_escapes: !dialect.no_backslash_escapes,
-            // MySQL 8.1 and later read $tag$ … $tag$ as a string.
-            dollar_quotes: !dialect.mariadb,
-            skips_mariadb: false,
+            is_mysql: !dialect.mariadb,
+            is_script: false,
             in_executable: false,
             word_end: None,
             dot_end: None,
@@ -131,7 +131,7 @@ impl<'a> Lexer<'a> {
     /// As the server's own console reads a script.
     pub(super) fn of_script(sql: &'a (impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> Self {
         let mut lexer = Self::new(sql, dialect);
-        lexer.skips_mariadb = !dialect.mariadb;
+        lexer.is_script = true;
         lexer
     }
 
@@ -188,7 +188,7 @@ impl<'a> Lexer<'a> {
 
     fn at_executable(&self) -> bool {
         let rest = self.rest();
-        rest.starts_with(b"/*!") || !self.skips_mariadb && rest.starts_with(b"/*M!")
+        rest.starts_with(b"/*!") || !(self.is_script && self.is_mysql) && rest.starts_with(b"/*M!")
     }
 
     fn skip_comment(&mut self) -> Result<(), (LexError, usize)> {
@@ -243,6 +243,8 @@ impl<'a> Lexer<'a> {
             (b'<' | b'=' | b'>' | b'^' | b'|' | b'~' | b'{' | b'}', _) => {
                 self.take(1, TokenKind::Operator)
             }
+            // A console ends a statement so; a server takes neither.
+            (b'\\', Some(b'g' | b'G')) if self.is_script => self.take(2, TokenKind::Semicolon),
             // A quote behind a backslash opens nothing for a console.
             (b'\\', Some(b'\'' | b'"' | b'`')) => self.take(2, TokenKind::Bad(LexError::Character)),
             _ => self.take(1, TokenKind::Bad(LexError::Character)),
@@ -280,7 +282,7 @@ impl<'a> Lexer<'a> {
                 _ => {}
             }
         }
-        if first == b'$' && self.dollar_quotes {
+        if first == b'$' && self.is_mysql {
             return self.dollar();
         }
         self.name_from(self.at)

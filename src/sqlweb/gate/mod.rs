@@ -26,12 +26,13 @@
 //! query, checker  tokens → Passed or Refusal
 //! nesting  how deep a server goes for it        geometry  how deep a geometry it could make
 //! rollup   how many sums it asks for          unprepared  what has no free part
-//! script   the statements of a file, as it comes
+//! script   the statements of a file, as it comes  console  commands of client programs in it
 //! words, functions, spatial, sys  the lists
 //! ```
 
 mod calls;
 mod checker;
+mod console;
 mod dialect;
 mod functions;
 mod geometry;
@@ -51,6 +52,7 @@ mod walk;
 mod words;
 
 use super::catch_panic::catch_panic;
+pub(crate) use console::{ConsoleCommand, MAX_DELIMITER};
 pub use dialect::Dialect;
 pub(crate) use script::{Script, ScriptForm, ScriptStatement};
 pub(crate) use split::has_semicolon;

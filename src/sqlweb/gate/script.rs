@@ -1,10 +1,11 @@
 //! The statements of a script, one after another, as its bytes come.
 //!
-//! Beside what the server takes, `DELIMITER` lines work as in the client programs: up to the next one a statement ends at
-//! that sign, wherever it stands outside quotes and comments.
+//! Beside what the server takes, commands of the client programs are known ([`super::console`]). Behind a `DELIMITER` line
+//! a statement ends at that sign, wherever it stands outside quotes and comments.
 
 use std::io::{self, ErrorKind, Read};
 
+use super::console::{Command, ConsoleCommand, command, place};
 use super::dialect::Dialect;
 use super::lexer::is_space;
 use super::split::split;
@@ -21,9 +22,6 @@ const DONE: usize = 1 << 20;
 
 /// What some editors begin a file with.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Longest sign that may end statements, in bytes.
-const MAX_DELIMITER: usize = 32;
 
 /// What a script is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +43,8 @@ pub(crate) struct ScriptStatement {
     pub(crate) sql: Vec<u8>,
     /// A sign that was set ended it, so that the server itself finds the statements in it, as with its own console.
     pub(crate) is_delimited: bool,
-    /// Why it is a command to this program that does nothing; it goes to no server.
-    pub(crate) says: Option<&'static str>,
+    /// Set if it is a command to this program, which goes to no server.
+    pub(crate) command: Option<ConsoleCommand>,
 }
 
 /// Reads statements from a source.
@@ -73,10 +71,8 @@ enum Found {
     Statement(usize, usize, usize),
     /// Nothing to run in so many bytes.
     Nothing(usize),
-    /// A line that sets the delimiter, and its end.
-    Delimiter(String, usize),
-    /// A line that would, but for that; its end.
-    NoDelimiter(&'static str, usize),
+    /// A command of a client program, where it begins and ends.
+    Command(Command, usize, usize),
     /// Its end is not here; begins and ends so far.
     Open(usize, usize),
 }
@@ -143,12 +139,12 @@ impl<R: Read> Script<R> {
                     }
                     continue;
                 }
-                Found::Delimiter(delimiter, taken) => {
-                    self.delimiter = delimiter;
-                    self.take(taken);
-                    continue;
+                Found::Command(command, start, taken) => {
+                    match self.command(command, start, taken) {
+                        None => continue,
+                        told => return Ok(told),
+                    }
                 }
-                Found::NoDelimiter(says, taken) => return Ok(Some(self.no_delimiter(says, taken))),
                 Found::Open(start, _) if !self.is_ended => {
                     // Looked at again when there is twice as much, so that a long statement is not read too often.
                     let open = self.text.len() - self.at;
@@ -193,21 +189,33 @@ impl<R: Read> Script<R> {
             line,
             sql,
             is_delimited,
-            says: None,
+            command: None,
         })
     }
 
-    /// A line that sets no delimiter; the last one goes on to be it.
-    fn no_delimiter(&mut self, says: &'static str, taken: usize) -> ScriptStatement {
-        let statement = ScriptStatement {
-            offset: self.offset,
-            line: self.line,
-            sql: b"DELIMITER".to_vec(),
-            is_delimited: false,
-            says: Some(says),
+    fn command(&mut self, command: Command, start: usize, taken: usize) -> Option<ScriptStatement> {
+        self.take(start);
+        let text = self.left().get(..taken - start);
+        let text = text.expect("it was found within the text").trim_ascii();
+        let (sql, command) = match command {
+            Command::Sql(sql) => (sql.into_bytes(), None),
+            Command::Own(Some(command)) => (text.to_vec(), Some(command)),
+            Command::Own(None) => (Vec::new(), None),
+            Command::Delimiter(sign) => {
+                self.delimiter = sign;
+                (Vec::new(), None)
+            }
         };
-        self.take(taken);
-        statement
+        let (offset, line) = (self.offset, self.line);
+        self.take(taken - start);
+        let statement = ScriptStatement {
+            offset,
+            line,
+            sql,
+            is_delimited: false,
+            command,
+        };
+        (!statement.sql.is_empty()).then_some(statement)
     }
 
     fn too_long(&self) -> io::Error {
@@ -274,8 +282,10 @@ impl<R: Read> Script<R> {
         if rest.is_empty() {
             return Found::Nothing(start);
         }
-        if let Some(found) = delimiter_line(rest, is_whole) {
-            return found.moved(start);
+        match command(rest, self.delimiter.as_bytes(), is_whole) {
+            Ok(None) => {}
+            Ok(Some((command, taken))) => return Found::Command(command, start, start + taken),
+            Err(()) => return Found::Open(start, text.len()),
         }
         let found = if self.delimiter == ";" && rest.starts_with(b";") {
             Found::Nothing(1)
@@ -294,8 +304,7 @@ impl Found {
         match self {
             Self::Statement(start, end, taken) => Self::Statement(start + by, end + by, taken + by),
             Self::Nothing(taken) => Self::Nothing(taken + by),
-            Self::Delimiter(delimiter, taken) => Self::Delimiter(delimiter, taken + by),
-            Self::NoDelimiter(says, taken) => Self::NoDelimiter(says, taken + by),
+            Self::Command(command, start, taken) => Self::Command(command, start + by, taken + by),
             Self::Open(start, end) => Self::Open(start + by, end + by),
         }
     }
@@ -307,10 +316,6 @@ fn count(bytes: usize) -> u64 {
 
 fn lines(text: &[u8]) -> u64 {
     count(text.iter().filter(|&&byte| byte == b'\n').count())
-}
-
-fn place(text: &[u8], sign: &[u8]) -> Option<usize> {
-    text.windows(sign.len()).position(|part| part == sign)
 }
 
 /// Bytes of `text` without the space at its end.
@@ -328,14 +333,20 @@ fn line_of(text: &[u8]) -> Found {
     }
 }
 
-/// Behind space and comments; `None` within a comment that has no end. What a server may execute is no comment.
+/// Behind space and comments; `None` within a comment that has no end. What a server may execute is no comment. Two dashes
+/// are one here whatever follows them, as in the consoles.
 fn beginning(text: &[u8], dialect: &Dialect) -> Option<usize> {
     let mut at = 0;
     loop {
         let rest = text.get(at..)?;
         let space = rest.iter().take_while(|&&byte| is_space(byte)).count();
         at += space;
-        match comment(rest.get(space..)?, dialect) {
+        let rest = rest.get(space..)?;
+        let found = match rest {
+            [b'-', b'-', ..] => line_comment(rest),
+            _ => comment(rest, dialect),
+        };
+        match found {
             0 => return Some(at),
             usize::MAX => return None,
             length => at += length,
@@ -350,10 +361,8 @@ fn comment(text: &[u8], dialect: &Dialect) -> usize {
         [b'-', b'-', next, ..] => next.is_ascii_whitespace() || next.is_ascii_control(),
         _ => false,
     };
-    if is_line {
-        return place(text, b"\n").map_or(usize::MAX, |end| end + 1);
-    }
     match text {
+        _ if is_line => line_comment(text),
         [b'/', b'*', b'!' | b'+', ..] => 0,
         [b'/', b'*', b'M', b'!', ..] if dialect.mariadb => 0,
         [b'/', b'*', rest @ ..] => place(rest, b"*/").map_or(usize::MAX, |end| end + 4),
@@ -361,39 +370,9 @@ fn comment(text: &[u8], dialect: &Dialect) -> usize {
     }
 }
 
-/// `DELIMITER //`, where `text` begins with one. Quotes around the sign are no part of it, and what follows it is nothing.
-fn delimiter_line(text: &[u8], is_ended: bool) -> Option<Found> {
-    const WORD: &[u8] = b"DELIMITER";
-    let (word, behind) = text.split_at_checked(WORD.len())?;
-    let is_command = word.eq_ignore_ascii_case(WORD)
-        && (behind.first()).map_or(is_ended, |&byte| is_space(byte));
-    if !is_command {
-        return None;
-    }
-    let end = match place(text, b"\n") {
-        Some(end) => end + 1,
-        None if is_ended => text.len(),
-        None => return Some(Found::Open(0, text.len())),
-    };
-    let line = text.get(WORD.len()..end)?.trim_ascii();
-    let sign = match line {
-        [quote @ (b'\'' | b'"' | b'`'), rest @ ..] => rest.split(|byte| byte == quote).next(),
-        _ => line.split(|&byte| is_space(byte)).next(),
-    };
-    let sign = String::from_utf8_lossy(sign.unwrap_or_default());
-    Some(match &*sign {
-        "" => Found::NoDelimiter(NO_SIGN, end),
-        sign if sign.contains('\\') => Found::NoDelimiter(BACKSLASH, end),
-        sign if sign.len() > MAX_DELIMITER => Found::NoDelimiter(TOO_LONG, end),
-        sign => Found::Delimiter(sign.to_owned(), end),
-    })
+fn line_comment(text: &[u8]) -> usize {
+    place(text, b"\n").map_or(usize::MAX, |end| end + 1)
 }
-
-const NO_SIGN: &str = "DELIMITER sets nothing without a sign; statements end as before: write, for example, DELIMITER //";
-const BACKSLASH: &str =
-    "a delimiter may hold no backslash; statements end as before: choose another sign, such as //";
-const TOO_LONG: &str =
-    "a delimiter has at most 32 bytes; statements end as before: choose a shorter sign, such as //";
 
 /// As the server sees statements.
 fn plain(text: &[u8], dialect: &Dialect, is_ended: bool) -> Found {
@@ -411,8 +390,9 @@ fn up_to(text: &[u8], delimiter: &[u8], dialect: &Dialect) -> Found {
     let (mut at, mut end) = (0, 0);
     while let Some(&byte) = text.get(at) {
         let rest = text.get(at..).unwrap_or_default();
-        if rest.starts_with(delimiter) {
-            let taken = at + delimiter.len();
+        let is_go = matches!(rest, [b'\\', b'g' | b'G', ..]);
+        if is_go || rest.starts_with(delimiter) {
+            let taken = at + if is_go { 2 } else { delimiter.len() };
             return if end == 0 {
                 Found::Nothing(taken)
             } else {
@@ -548,7 +528,7 @@ mod tests {
                     Script::new(source, ScriptForm::Sql, dialect.clone(), ";", 1 << 20);
                 let next = || script.next(false).unwrap();
                 let found: Vec<_> = std::iter::from_fn(next)
-                    .filter(|one| one.says.is_none())
+                    .filter(|one| !one.sql.to_ascii_uppercase().starts_with(b"DELIMITER"))
                     .map(|one| String::from_utf8(one.sql).unwrap())
                     .collect();
                 let wanted: Vec<_> = (vector["statements"].as_array().unwrap().iter())
@@ -563,7 +543,7 @@ mod tests {
     fn a_delimiter_is_set_as_in_a_console() {
         let one = |text: &str| {
             let found = script(text.as_bytes(), 3).next(false).unwrap().unwrap();
-            (found.says.is_some(), found.is_delimited)
+            (found.command.is_some(), found.is_delimited)
         };
         for text in [
             "DELIMITER",

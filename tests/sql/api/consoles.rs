@@ -52,6 +52,9 @@ fn in_console(db: &Database, text: &str, modes: &str) {
         .arg(format!("--socket={}", db.socket().display()))
         .arg(format!("--user={USER}"))
         .env("MYSQL_PWD", PASSWORD);
+    if db.kind() == Kind::MySql {
+        console.args(["--commands", "--skip-comments"]); // off and on there, on and off in MariaDB's
+    }
     if !modes.is_empty() {
         console.arg(format!("--init-command=SET sql_mode = '{modes}'"));
     }

@@ -428,6 +428,77 @@ fn nothing_behind_an_odd_text_is_left_out_and_what_did_not_run_is_counted() {
     assert_eq!(count(db, "SELECT COUNT(*) FROM script_odd.t"), 4);
 }
 
+/// Commands of the servers' consoles: each is a line, done where it can be, told where it has no use, and a failure where
+/// what follows would miss it.
+#[test]
+fn commands_of_the_consoles_in_a_script() {
+    let db = database("`script-console`");
+    let postern = Postern::on(db, &[]);
+    let mut client = postern.client();
+    let mut run = |query: &str, text: &str| {
+        let (_, mut lines) = script(&mut client, query, SQL, "s", text);
+        let end = lines.pop().expect("the line at the end");
+        (lines, end)
+    };
+    let text = "use script-console\ntee out.txt\npager less\nINSERT INTO t (v) VALUES ('a')\\G\n\\W\nwarnings\ncharset latin1\n\\! touch x; \
+        INSERT INTO t (v) VALUES (@@character_set_client)\\g\n\\u script-console\n\\d //\nINSERT INTO t (v) VALUES ('b')//\n\\C utf8mb4\n";
+    let (lines, end) = run("on_error=stop", text);
+    assert_eq!(
+        (&end["failed"], &end["not_run"]),
+        (&json!(0), &json!(0)),
+        "{lines:?}"
+    );
+    let told = |word: &str| {
+        let told = lines.iter().filter(|line| {
+            line["warnings"][0]["message"]
+                .as_str()
+                .is_some_and(|text| text.starts_with(word))
+        });
+        told.count()
+    };
+    for word in ["tee: ", "pager: ", "\\W: ", "warnings: ", "\\!: "] {
+        assert_eq!(told(word), 1, "{word} {lines:?}");
+    }
+    let new = "SELECT COUNT(*) FROM `script-console`.t WHERE v IN ('a', 'b', 'latin1')";
+    assert_eq!(count(db, new), 3);
+    // The other file is missing in what follows.
+    for text in [
+        "source other.sql\nDELETE FROM t;",
+        "\\. other.sql\nDELETE FROM t;",
+        "connect other\nDELETE FROM t",
+    ] {
+        let (lines, end) = run("db=script-console", text);
+        assert_eq!(
+            (&end["stopped"], &end["not_run"]),
+            (&json!("failed"), &json!(1)),
+            "{lines:?}"
+        );
+    }
+    assert_eq!(count(db, new), 3);
+    for text in [
+        "SELECT 1;\nexit\nDELETE FROM t;",
+        "SELECT 1;\n\\q\nDELETE FROM t",
+        "SELECT 1; quit; DELETE FROM t",
+    ] {
+        let (lines, end) = run("db=script-console&on_error=continue", text);
+        assert_eq!(
+            (&end["stopped"], &end["not_run"]),
+            (&json!("exit"), &json!(1)),
+            "{lines:?}"
+        );
+        assert_eq!(end["failed"], 0);
+    }
+    assert_eq!(count(db, new), 3);
+    // Names of columns, labels and topics of the server's own help are no commands.
+    let text = "SELECT\nstatus, `use`\nFROM (SELECT 1 AS status, 2 AS `use`) x;\nHELP 'select';\nUSE\n`script-console`;";
+    let (lines, end) = run("db=script-console", text);
+    assert_eq!(
+        (&end["statements"], &end["failed"]),
+        (&json!(3), &json!(0)),
+        "{lines:?}"
+    );
+}
+
 #[test]
 fn who_is_shared_with_does_not_lift_the_time_limit() {
     let db = database("script_hint");

@@ -61,6 +61,7 @@ fn empty(db: &Database, name: &str) {
 fn console(db: &Database, into: &str, file: &[u8], options: &[&str]) -> Vec<Failure> {
     let mut child = tool(db, "mysql")
         .args(["--force", "--default-character-set=utf8mb4"])
+        .args((db.kind() == Kind::MySql).then_some("--commands")) // on in MariaDB's
         .args(options)
         .arg(into)
         .stdin(Stdio::piped())

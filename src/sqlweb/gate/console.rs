@@ -1,0 +1,149 @@
+//! Commands of the servers' consoles (`client/mysql.cc` of both), which stand in scripts where nothing of a statement was
+//! read: a word at the head of a line, or a backslash and a letter.
+
+use super::lexer::is_space;
+
+/// Longest sign that may end statements, in bytes.
+pub(crate) const MAX_DELIMITER: usize = 32;
+
+/// A command that no server takes, and its effect on the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConsoleCommand {
+    /// Nothing is done, which leaves all else as it would be; the text says so.
+    Skipped(&'static str),
+    /// What follows would rely on it, so it counts as a failed statement.
+    Failed(&'static str),
+    /// The script ends here.
+    Exit,
+}
+
+/// The beginning of a text that is a command.
+pub(super) enum Command {
+    /// Sets the sign that ends statements.
+    Delimiter(String),
+    /// Goes to the server as this statement.
+    Sql(String),
+    /// Goes to no server; nothing is said of what would have no effect anyway.
+    Own(Option<ConsoleCommand>),
+}
+
+const NO_SIGN: &str = "DELIMITER sets nothing without a sign; statements end as before: write, for example, DELIMITER //";
+const BACKSLASH: &str =
+    "a delimiter may hold no backslash; statements end as before: choose another sign, such as //";
+const TOO_LONG: &str =
+    "a delimiter has at most 32 bytes; statements end as before: choose a shorter sign, such as //";
+const OF_CONSOLE: &str = "this is a command of the console and does nothing here";
+const OTHER_FILE: &str = "'source' cannot be run here: the other file is not part of this script; run that file by itself, in its place";
+const OTHER_SESSION: &str =
+    "'connect' cannot be run here: a script has one session; remove it, or run each part by itself";
+
+/// The words, their letters behind a backslash, and whether something may follow.
+#[rustfmt::skip]
+const COMMANDS: &[(&str, u8, bool)] = &[
+    ("?", b'?', true), ("charset", b'C', true), ("clear", b'c', false), ("connect", b'r', true), ("delimiter", b'd', true),
+    ("edit", b'e', false), ("ego", b'G', false), ("exit", b'q', false), ("go", b'g', false), ("help", b'h', true),
+    ("nopager", b'n', false), ("notee", b't', false), ("nowarning", b'w', false), ("pager", b'P', true),
+    ("print", b'p', false), ("prompt", b'R', true), ("quit", b'q', false), ("rehash", b'#', false),
+    ("resetconnection", b'x', false), ("sandbox", b'-', false), ("source", b'.', true), ("status", b's', false),
+    ("system", b'!', true), ("tee", b'T', true), ("use", b'u', true), ("warnings", b'W', false),
+];
+
+/// Bytes of the longest word.
+const LONGEST: usize = "resetconnection".len();
+
+/// The command that `text` begins with and the bytes that it takes; `Err` where more must be read to tell.
+pub(super) fn command(
+    text: &[u8],
+    delimiter: &[u8],
+    is_ended: bool,
+) -> Result<Option<(Command, usize)>, ()> {
+    let Some((name, word)) = name_of(text) else {
+        return Ok(None);
+    };
+    let behind = text.get(word..).unwrap_or_default();
+    let end = behind.iter().position(|&byte| byte == b'\n');
+    if end.is_none() && !is_ended {
+        return Err(());
+    }
+    let line = behind.get(..end.unwrap_or(behind.len()));
+    let line = line.unwrap_or_default();
+    let is_letter = text.first() == Some(&b'\\');
+    let (argument, taken) = match (name, is_letter) {
+        (("delimiter", ..), false) => (line, line.len()),
+        ((.., false), true) => (&[][..], 0),
+        // Up to the sign that ends a statement, or the line.
+        (("use" | "source" | "exit" | "quit", ..), _) | (_, true) => match place(line, delimiter) {
+            Some(end) => (line.get(..end).unwrap_or_default(), end + delimiter.len()),
+            None => (line, line.len()),
+        },
+        // With a sign in it the line is read as a statement.
+        _ if [delimiter, b"\\g", b"\\G"]
+            .iter()
+            .any(|sign| place(line, sign).is_some()) =>
+        {
+            return Ok(None);
+        }
+        _ => (line, line.len()),
+    };
+    let argument = argument.trim_ascii();
+    if !is_letter && (!name.2 && !argument.is_empty() || name.0 == "use" && argument.is_empty()) {
+        return Ok(None);
+    }
+    Ok(Some((meaning(name.0, argument), word + taken)))
+}
+
+/// The entry of the command that `text` begins with, and the bytes of its word.
+fn name_of(text: &[u8]) -> Option<(&'static (&'static str, u8, bool), usize)> {
+    if let [b'\\', letter, ..] = text {
+        let found = COMMANDS.iter().find(|(_, own, _)| own == letter);
+        return found.map(|name| (name, 2));
+    }
+    let ends = |&byte: &u8| is_space(byte) || byte == b';';
+    let word = text.iter().take(LONGEST + 1).take_while(|byte| !ends(byte));
+    let word = word.count();
+    let text = text.get(..word)?;
+    let found = (COMMANDS.iter()).find(|(name, ..)| name.as_bytes().eq_ignore_ascii_case(text));
+    found.map(|name| (name, word))
+}
+
+fn meaning(name: &str, argument: &[u8]) -> Command {
+    let told = |command| Command::Own(Some(command));
+    match name {
+        "delimiter" => delimiter_of(argument),
+        "use" => Command::Sql(format!("USE `{}`", unquoted(argument).replace('`', "``"))),
+        "charset" => Command::Sql(format!(
+            "SET NAMES '{}'",
+            unquoted(argument).replace(['\'', '\\'], "")
+        )),
+        "source" => told(ConsoleCommand::Failed(OTHER_FILE)),
+        "connect" | "resetconnection" => told(ConsoleCommand::Failed(OTHER_SESSION)),
+        "exit" | "quit" => told(ConsoleCommand::Exit),
+        "clear" | "go" | "ego" | "sandbox" => Command::Own(None),
+        _ => told(ConsoleCommand::Skipped(OF_CONSOLE)),
+    }
+}
+
+fn delimiter_of(argument: &[u8]) -> Command {
+    let sign = unquoted(argument);
+    let refused = |why| Command::Own(Some(ConsoleCommand::Skipped(why)));
+    match &*sign {
+        "" => refused(NO_SIGN),
+        sign if sign.contains('\\') => refused(BACKSLASH),
+        sign if sign.len() > MAX_DELIMITER => refused(TOO_LONG),
+        sign => Command::Delimiter(sign.to_owned()),
+    }
+}
+
+/// The first word of an argument. Quotes around it are no part of it, and what follows it is nothing.
+fn unquoted(argument: &[u8]) -> String {
+    let word = match argument {
+        [quote @ (b'\'' | b'"' | b'`'), rest @ ..] => rest.split(|byte| byte == quote).next(),
+        _ => argument.split(|&byte| is_space(byte)).next(),
+    };
+    String::from_utf8_lossy(word.unwrap_or_default()).into_owned()
+}
+
+/// Where `sign` stands first.
+pub(super) fn place(text: &[u8], sign: &[u8]) -> Option<usize> {
+    text.windows(sign.len()).position(|part| part == sign)
+}
