@@ -565,14 +565,15 @@ const PARSE_ERROR: u16 = 1064;
 /// Says it where several statements were sent as one. Nothing of them has run.
 fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
     match error {
-        DbError::Statement(error) if error.code == PARSE_ERROR && !job.is_delimited => {
+        DbError::Statement(mut error) if error.code == PARSE_ERROR && !job.is_delimited => {
             let other = of_modes(dialect, false, !dialect.no_backslash_escapes);
             let count = |dialect| gate::split(&job.sql, dialect).count();
             // A server may tell of a mode one answer late.
-            match count(dialect).max(count(&other)) {
-                0 | 1 => DbError::Statement(error),
-                n => DbError::Request(format!("{}: {}", several(n), error.message)),
+            let statements = count(dialect).max(count(&other));
+            if statements > 1 {
+                error.message = format!("{}: {}", several(statements), error.message);
             }
+            DbError::Statement(error)
         }
         error => error,
     }

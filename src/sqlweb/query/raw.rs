@@ -47,18 +47,29 @@ fn as_text(
     sink: &mut dyn RowSink,
     context: &RunContext<'_>,
 ) -> Result<Ended, DbError> {
-    let cell = |conn: &mut DbConn, asked: &str| {
+    let cell = |conn: &mut DbConn, asked: &str| -> Result<String, DbError> {
         let told = rows(&mut conn.driver, asked)?;
-        let told = told.first().and_then(|row| text(row, 0));
-        told.ok_or_else(|| DbError::Request("the statement has no text".into()))
+        Ok(told
+            .first()
+            .and_then(|row| text(row, 0))
+            .unwrap_or_default())
     };
     let charset = cell(conn, "SELECT @@character_set_client")?;
     let known = charset.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let charset = if known { charset.as_str() } else { "utf8mb4" };
-    let asked = format!(
-        "SELECT CAST(CONVERT(CONVERT(CAST(@postern_statement AS BINARY) USING {charset}) USING utf8mb4) AS BINARY)"
+    let converted = format!(
+        "CONVERT(CONVERT(CAST(@postern_statement AS BINARY) USING {charset}) USING utf8mb4)"
     );
-    let sql = cell(conn, &asked)?;
+    let kept = format!(
+        "SELECT CAST(CONVERT({converted} USING {charset}) AS BINARY) = CAST(@postern_statement AS BINARY)"
+    );
+    if charset == "binary" || cell(conn, &kept)? != "1" {
+        return Err(DbError::Request(format!(
+            "the statement has bytes that are not text in the character set '{charset}', and MySQL takes such a program \
+             only without TLS: run this file with --tls off, or through the server's Unix socket"
+        )));
+    }
+    let sql = cell(conn, &format!("SELECT CAST({converted} AS BINARY)"))?;
     run_silently(&mut conn.driver, "SET character_set_client = utf8mb4")?;
     let outcome = statement::run(conn, &sql, sink, context);
     if outcome

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{SOON, count, database, post};
+use support::database::Kind;
 use support::http::Client;
 use support::postern::Postern;
 use support::wait_until;
@@ -355,6 +356,11 @@ fn one_statement_is_one_to_the_server_and_several_run_nothing() {
             .contains("holds 2 statements"),
         "{body}"
     );
+    assert_eq!(
+        (&body["error"]["errno"], &body["error"]["sqlstate"]),
+        (&json!(1064), &json!("42000")),
+        "{body}"
+    );
     assert_eq!(count(db, "SELECT COUNT(*) FROM script_one.t"), 3);
     // What a delimiter has delimited is the server's to count.
     let text = "DELIMITER //\nINSERT INTO t (v) VALUES ('a'); INSERT INTO t (v) VALUES ('b')//\nDELIMITER ;\n\
@@ -600,6 +606,36 @@ fn a_script_says_why_it_stopped_and_what_was_lost() {
         reason.starts_with("stopped at statement 2 in line 2, which failed: "),
         "{reason}"
     );
+}
+
+/// MySQL prepares no program, so that one goes over TLS as text: bytes that are none are refused, and not altered.
+#[test]
+fn a_program_with_bytes_that_are_no_text_is_whole_or_refused() {
+    let db = database("script_program");
+    let names = "SELECT CONCAT(ROUTINE_NAME, HEX(ROUTINE_DEFINITION)) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'script_program'";
+    for tls in ["off", "prefer"] {
+        let postern = Postern::on(db, &["--tls", tls]);
+        let mut client = postern.client();
+        let mut outcomes = Vec::new();
+        for charset in ["latin1", "binary", "utf8mb4"] {
+            let head = format!(
+                "DROP PROCEDURE IF EXISTS p;\nSET NAMES {charset};\nCREATE PROCEDURE p() SELECT '"
+            );
+            let text = [head.as_bytes(), b"\xe9\xff';\n"].concat();
+            let headers = [("Content-Type", SQL), ("Postern-Session", charset)];
+            let path = "/api/script?db=script_program";
+            let answer = client.send("POST", path, &headers, &text).text().to_owned();
+            let is_refused = answer.contains("run this file with --tls off");
+            assert_eq!(
+                is_refused,
+                db.column(names).is_empty(),
+                "{charset}: {answer}"
+            );
+            outcomes.push(is_refused);
+        }
+        let over_tls = tls == "prefer" && db.kind() == Kind::MySql;
+        assert_eq!(outcomes, [false, over_tls, over_tls], "{tls}");
+    }
 }
 
 #[test]
