@@ -9,6 +9,7 @@ pub(super) fn hint(error: &DbError) -> Option<&'static str> {
             Some("check that the server runs and that host and port are right")
         }
         DbError::Denied(error) => Some(of_denial(error.code)),
+        DbError::Statement(error) if EXPIRED.contains(&error.code) => Some(of_denial(error.code)),
         DbError::Tls(message) => Some(of_tls(message)),
         DbError::Auth(message) if message.contains("sign-in method") => Some(
             "have an administrator give the account another method, such as MySQL's caching_sha2_password",
@@ -16,6 +17,9 @@ pub(super) fn hint(error: &DbError) -> Option<&'static str> {
         _ => None,
     }
 }
+
+/// ER_MUST_CHANGE_PASSWORD, and ER_MUST_CHANGE_PASSWORD_LOGIN at sign-in.
+pub(super) const EXPIRED: [u16; 2] = [1820, 1862];
 
 /// By the server's error number (MySQL and MariaDB, "Server error message reference").
 fn of_denial(code: u16) -> &'static str {
@@ -30,9 +34,8 @@ fn of_denial(code: u16) -> &'static str {
         }
         // ER_HOST_NOT_PRIVILEGED
         1130 => "have an administrator make an account for this machine's address",
-        // ER_MUST_CHANGE_PASSWORD, and the same at sign-in
-        1820 | 1862 => {
-            "change it with the server's own client, which lets such an account in: ALTER USER USER() IDENTIFIED BY '...'"
+        code if EXPIRED.contains(&code) => {
+            "the password has expired; run 'postern mysql' with this account in a terminal to set a new one"
         }
         // ER_ACCOUNT_HAS_BEEN_LOCKED of both, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK
         3118 | 3955 | 4151 => "have an administrator unlock it: ALTER USER ... ACCOUNT UNLOCK",

@@ -12,6 +12,7 @@ use crate::store::DataDir;
 use zeroize::Zeroizing;
 
 /// Everything the web client needs to know before it starts.
+#[derive(Clone)]
 pub struct Options {
     /// The database server.
     pub target: Target,
@@ -19,6 +20,8 @@ pub struct Options {
     pub user: String,
     /// The user's password; empty for an account without one.
     pub password: Zeroizing<String>,
+    /// The password that is set first, in place of one that has expired.
+    pub new_password: Option<Zeroizing<String>>,
     /// The database that statements run in when a request names none.
     pub database: Option<String>,
     /// Whether every statement that could write is refused.
@@ -60,6 +63,7 @@ impl Options {
             target: self.target.clone(),
             user: user.to_owned(),
             password,
+            new_password: None,
             database,
             allow_hosts: self.allow_hosts.clone(),
             run_dir: self.run_dir.clone(),

@@ -14,7 +14,7 @@ use super::conn::{Connector, readonly};
 use super::error::DbError;
 use super::gate::Calls;
 use super::guest::{self, Guest};
-use super::hints::hint;
+use super::hints::{self, hint};
 use super::options::Options;
 use super::service::{self, Service};
 use super::visitors::Visitors;
@@ -65,6 +65,8 @@ pub enum StartError {
         hint: Option<&'static str>,
         /// Whether the account was refused.
         is_denied: bool,
+        /// True if the account must have another password first.
+        is_expired: bool,
     },
     /// The temporary account cannot be had.
     Guest {
@@ -103,6 +105,17 @@ impl StartError {
         }
     }
 
+    /// True if the account must have another password first: see [`Options::new_password`].
+    pub fn is_expired(&self) -> bool {
+        matches!(
+            self,
+            Self::Database {
+                is_expired: true,
+                ..
+            }
+        )
+    }
+
     /// Whether the database refused the account or its password.
     pub fn is_denied(&self) -> bool {
         matches!(
@@ -122,6 +135,9 @@ impl From<DbError> for StartError {
             message: error.to_string(),
             hint,
             is_denied: error.is_denied(),
+            is_expired: error
+                .server_error()
+                .is_some_and(|error| hints::EXPIRED.contains(&error.code)),
         }
     }
 }
@@ -145,7 +161,7 @@ pub fn start(options: Options) -> Result<WebClient, StartError> {
 
 /// The same, listening by `bind`.
 pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClient, StartError> {
-    let options = Arc::new(options);
+    let options = Arc::new(renewed(options)?);
     let connector = Arc::new(Connector::new(options.clone()));
     meet_server(&connector, options.readonly)?;
     let (options, connector, guest) = as_guest(options, connector)?;
@@ -154,6 +170,19 @@ pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClien
         guest.end();
     }
     started
+}
+
+/// Has the server set the new password, where there is one.
+fn renewed(options: Options) -> Result<Options, StartError> {
+    let Some(password) = options.new_password.clone() else {
+        return Ok(options);
+    };
+    Arc::new(Connector::new(Arc::new(options.clone()))).connect()?;
+    Ok(Options {
+        password,
+        new_password: None,
+        ..options
+    })
 }
 
 /// The names of the databases that can be lent, of the tables of one, or of the columns of a table.

@@ -5,6 +5,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use support::database::Database;
 use support::free_port;
 use tempfile::TempDir;
 
@@ -251,7 +252,7 @@ fn passwords_are_exported_under_a_passphrase() {
     terminal.expect("Passphrase for the secrets: ");
     terminal.expect_echo(false);
     terminal.press("open sesame\n");
-    terminal.expect("Once more: ");
+    terminal.expect("Repeat: ");
     terminal.expect_echo(false);
     terminal.press("open sesame\n");
     terminal.expect("\n0\n");
@@ -276,6 +277,41 @@ fn passwords_are_exported_under_a_passphrase() {
         terminal.screen()
     );
     assert_eq!(terminal.status(), Some(0));
+}
+
+/// An expired password is replaced by a new one at the start, and is the account's from then on.
+#[test]
+fn an_expired_password_is_replaced_on_the_terminal() {
+    let db = Database::shared();
+    db.exec("DROP USER IF EXISTS worn@'%'; CREATE USER worn@'%' IDENTIFIED BY 'old'; ALTER USER worn@'%' PASSWORD EXPIRE");
+    let line = format!(
+        "exec $POSTERN mysql {} --db-user worn --no-open --listen 127.0.0.1:0",
+        db.target()
+    );
+    let start = |password: &str| {
+        let mut terminal = Terminal::run(&line);
+        terminal.expect("Password: ");
+        terminal.expect_echo(false);
+        terminal.press(&format!("{password}\n"));
+        terminal
+    };
+    let answer = |again: &str| {
+        let mut terminal = start("old");
+        terminal.expect("the password of worn has expired");
+        terminal.expect("New password: ");
+        terminal.press("n'e\\w1\n");
+        terminal.expect("Repeat: ");
+        terminal.press(&format!("{again}\n"));
+        terminal
+    };
+    answer("other").expect("the two entries differ");
+    let mut terminal = answer("n'e\\w1");
+    terminal.expect("Web client: ");
+    assert!(!terminal.screen().contains("w1"), "{}", terminal.screen());
+    terminal.press("\u{3}");
+    terminal.status();
+    start("n'e\\w1").expect("Web client: ");
+    start("old").expect("Access denied");
 }
 
 /// Quiet, and in plain words: nothing of what goes on inside.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use mysql::consts::CapabilityFlags;
+use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, LocalInfileHandler, OptsBuilder, SslOpts};
 use rustls::pki_types::ServerName;
 
@@ -18,6 +20,7 @@ use crate::net::trust_store;
 use crate::sqlweb::error::{DbError, LOCAL_FILE, NOT_MYSQL, io_sentence, plain};
 use crate::sqlweb::options::{Target, TlsMode};
 use crate::store::random;
+use zeroize::Zeroizing;
 
 /// Time for one TCP connect to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,11 +66,11 @@ impl Connector {
         }
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
-                authority::without_public(|| Conn::new(self.opts(address, with_tls))).ok_or_else(
+                authority::without_public(|| self.open(self.opts(address, with_tls))).ok_or_else(
                     || DbError::Tls("--tls verify-ca cannot be had in this process".into()),
                 )?
             }
-            _ => Conn::new(self.opts(address, with_tls)),
+            _ => self.open(self.opts(address, with_tls)),
         };
         match signed_in {
             Ok(conn) if with_tls => {
@@ -85,6 +88,29 @@ impl Connector {
             }
             Err(error) => Err(self.refused(error, address)),
         }
+    }
+
+    /// Signs in, and sets the new password where there is one: before that, a server takes nothing else.
+    fn open(&self, opts: OptsBuilder) -> mysql::Result<Conn> {
+        let Some(new) = &self.options.new_password else {
+            return Conn::new(opts);
+        };
+        let may_be_expired = CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS;
+        let mut conn = Conn::new(opts.additional_capabilities(may_be_expired))?;
+        let mut new = Zeroizing::new(new.replace('\'', "''"));
+        if !conn.no_backslash_escape() {
+            new = Zeroizing::new(new.replace('\\', "\\\\"));
+        }
+        let of_mysql = Zeroizing::new(format!("ALTER USER USER() IDENTIFIED BY '{}'", *new));
+        match conn.query_drop(of_mysql.as_str()) {
+            // ER_PARSE_ERROR and ER_MUST_CHANGE_PASSWORD: MariaDB takes only the other form.
+            Err(mysql::Error::MySqlError(error)) if [1064, 1820].contains(&error.code) => {
+                let of_mariadb = Zeroizing::new(format!("SET PASSWORD = PASSWORD('{}')", *new));
+                conn.query_drop(of_mariadb.as_str())?;
+            }
+            outcome => outcome?,
+        }
+        Ok(conn)
     }
 
     /// What the driver reads has no TLS: that ends at a thread of ours.
@@ -113,7 +139,7 @@ impl Connector {
             .opts(None, true)
             .ssl_opts(None::<SslOpts>)
             .socket(Some(door.path().to_string_lossy()));
-        let outcome = Conn::new(opts);
+        let outcome = self.open(opts);
         self.by_sha256.store(outcome.is_ok(), Ordering::SeqCst);
         if outcome.is_ok() && with_tls {
             self.offers_tls.store(OFFERED, Ordering::SeqCst);

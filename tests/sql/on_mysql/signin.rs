@@ -139,7 +139,7 @@ fn an_account_that_is_not_let_in_is_told_why_and_what_to_do() {
             "Account is blocked for 1 day(s)",
             "ACCOUNT UNLOCK",
         ),
-        ("expired", "Your password has expired", "ALTER USER USER()"),
+        ("expired", "Your password has expired", "to set a new one"),
         ("mustx509", "Access denied", "a certificate of their own"),
     ] {
         let (error, hint) = told(start(&target, user, "secret", &[]));

@@ -13,6 +13,7 @@ use std::io::{IsTerminal, Read};
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
+use super::super::mysql::prompt::{asked, new_secret};
 use super::sealing;
 use super::select::{Changes, changes, named, of_app, of_store, selected};
 use super::warning;
@@ -289,19 +290,5 @@ fn new_passphrase() -> Result<Zeroizing<String>, Failure> {
         return Err(EXPORT
             .usage("--with-secrets asks for a passphrase, and there is no terminal to ask on"));
     }
-    let passphrase = asked("Passphrase for the secrets: ")?;
-    if passphrase.is_empty() {
-        return Err(Failure::operation("an empty passphrase protects nothing"));
-    }
-    if asked("Once more: ")? != passphrase {
-        return Err(Failure::operation("the two passphrases are not the same"));
-    }
-    Ok(passphrase)
-}
-
-/// On the terminal itself, without echo.
-fn asked(question: &str) -> Result<Zeroizing<String>, Failure> {
-    let answer = rpassword::prompt_password(question);
-    let answer = answer.map_err(|error| Failure::operation(format!("cannot ask: {error}")))?;
-    Ok(Zeroizing::new(answer))
+    new_secret("Passphrase for the secrets: ")
 }

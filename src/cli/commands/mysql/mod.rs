@@ -1,7 +1,7 @@
 //! `postern mysql [target]`: opens the web SQL client.
 
 mod client;
-mod prompt;
+pub(in crate::cli::commands) mod prompt;
 mod settings;
 mod share;
 
@@ -71,8 +71,20 @@ impl Plugin for MySql {
         });
         let readonly = options.readonly || options.guest.is_some();
         let answered = tell_silence();
+        let again = options.clone();
         let running = sqlweb::start(options);
         drop(answered);
+        let running = match running {
+            Err(error) if error.is_expired() && prompt::can_ask() => {
+                warn(&format!("the password of {} has expired", user_of(&again)));
+                let new_password = prompt::new_secret("New password: ")?;
+                sqlweb::start(Options {
+                    new_password: Some(new_password),
+                    ..again
+                })
+            }
+            outcome => outcome,
+        };
         let running = running.map_err(|error| {
             Failure::verbatim(printable(&error.to_string())).hint_if(error.hint())
         })?;
@@ -109,6 +121,7 @@ fn options(database: Database) -> Options {
         },
         user: database.user.unwrap_or_else(|| DEFAULT_USER.to_owned()),
         password: database.password,
+        new_password: None,
         database: database.name,
         readonly: database.readonly,
         invisible: database.invisible,
@@ -147,12 +160,16 @@ fn tell_silence() -> Sender<()> {
     answered
 }
 
-fn connecting(options: &Options) -> String {
-    let target = options.target.to_string();
-    let user = match options.user.as_str() {
+fn user_of(options: &Options) -> String {
+    match options.user.as_str() {
         "" => "the anonymous user".to_owned(),
         user => printable(user),
-    };
+    }
+}
+
+fn connecting(options: &Options) -> String {
+    let target = options.target.to_string();
+    let user = user_of(options);
     let database = options.database.as_deref().map(printable);
     let database = database.map_or(String::new(), |name| format!(", database {name}"));
     let no_tls = matches!(options.target, Target::Unix(_)) && options.tls != TlsMode::default();

@@ -204,6 +204,30 @@ impl Answers for Stdin {
     }
 }
 
+/// True if there is a terminal to ask on.
+pub(crate) fn can_ask() -> bool {
+    io::stderr().is_terminal() && io::stdin().is_terminal()
+}
+
+/// Asks twice for a secret that is to be set, on the terminal itself and without echo.
+pub(crate) fn new_secret(question: &str) -> Result<Zeroizing<String>, Failure> {
+    let secret = asked(question)?;
+    if secret.is_empty() {
+        return Err(Failure::operation("it must not be empty"));
+    }
+    if asked("Repeat: ")? != secret {
+        return Err(Failure::operation("the two entries differ"));
+    }
+    Ok(secret)
+}
+
+/// Asks on the terminal itself, without echo.
+pub(crate) fn asked(question: &str) -> Result<Zeroizing<String>, Failure> {
+    let answer = rpassword::prompt_password(question);
+    let answer = answer.map_err(|error| Failure::operation(format!("cannot ask: {error}")))?;
+    Ok(Zeroizing::new(answer))
+}
+
 /// Questions go to stderr; one that cannot be shown is answered all the same.
 fn show(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -112,6 +112,7 @@ impl Settings {
             target: self.address.target,
             user: credentials.user,
             password: credentials.password,
+            new_password: None,
             database: credentials.database.filter(|name| !name.is_empty()),
             readonly: self.readonly,
             invisible: self.invisible,
