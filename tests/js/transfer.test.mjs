@@ -213,6 +213,14 @@ test('CSV: escapes are guessed where a server writes NULL, and not in other file
   for (const text of ['1,C:\\new\n2,\\N\n', '1,a\\\\b\r\n2,\\N\r\n', '1,a\\\\b\n2,x\n', '1,"\\N"\n2,x\n']) assert.equal(guessDialect(text).escape, undefined, text);
 });
 
+test('CSV: a carriage return of a value is no line end where the server has written escapes', () => {
+  const fields = (text, quote) => recordsOf(text, { delimiter: '\t', quote, escape: '\\' }).map((record) => record.fields);
+  assert.deepEqual(fields('1\ta\r\\\nb\n2\tc\rd\te\n', ''), [['1', 'a\r\nb'], ['2', 'c\rd', 'e']]);
+  assert.deepEqual(fields('1\ta\r\n2\tb\r\n', ''), [['1', 'a'], ['2', 'b']]);
+  assert.deepEqual(fields('"1"\t"a"\r\n"2"\t"b\r"\r\n', '"'), [['1', 'a'], ['2', 'b\r']]);
+  assert.deepEqual(fields('1\ta\n2\tb\r\n', ''), [['1', 'a'], ['2', 'b\r']]);
+});
+
 test("CSV: Excel's line that names the delimiter is no row", () => {
   for (const [text, delimiter] of [['sep=;\r\na;b\r\n1;2\r\n', ';'], ['SEP=,\na,b\n1,2\n', ','], ['sep=\t\na\tb\n', '\t'], ['sep=^\na^b\n', '^']]) {
     const dialect = guessDialect(text);

@@ -21,7 +21,7 @@ const SEPARATOR_LINE = /^sep=.$/i;
 /** What a letter behind the escape stands for, as servers write and read it (LOAD DATA, "FIELDS ESCAPED BY"); others stand for themselves. */
 const ESCAPED = { 0: '\0', b: '\b', n: '\n', r: '\r', t: '\t', Z: '\x1a' };
 
-/** Reads text that comes in pieces. Line ends are CRLF, LF or CR. */
+/** Reads text that comes in pieces. Line ends are CRLF, LF or CR; with an escape LF, or CRLF if the first one is. */
 export class CsvParser {
   #delimiter;
   #quote;
@@ -38,6 +38,9 @@ export class CsvParser {
   #isEscaped = false;
   /** The field is the sign for NULL so far, as it stands. */
   #isNull = false;
+  /** With an escape: lines end with CRLF. @type {boolean|undefined} */ #isCrLf;
+  /** With an escape: the CR that the last piece ended with. */
+  #held = '';
   /** The last piece ended with a CR, whose LF may begin the next one. */
   #afterCr = false;
   #line = 1;
@@ -66,6 +69,8 @@ export class CsvParser {
       this.#afterCr = false;
       if (text[0] === '\n') at = 1;
     }
+    text = this.#held + text;
+    this.#held = '';
     while (at < text.length) at = this.#isEscaped ? this.#behindEscape(text, at) : this.#state === 'quoted' ? this.#inQuotes(text, at) : this.#outside(text, at);
   }
 
@@ -106,8 +111,20 @@ export class CsvParser {
     if (!found) return end;
     if (found[0] === this.#escape) this.#isEscaped = true;
     else if (found[0] === this.#delimiter) this.#endField();
+    else if (this.#escape && found[0] === '\r' && !this.#endsAtCr(text, end)) return end + 1;
     else return this.#endRecord(text, end);
     return end + 1;
+  }
+
+  /** True if lines end so; a server that writes escapes leaves the CR of a value as it is. */
+  #endsAtCr(text, at) {
+    if (at + 1 === text.length) this.#held = '\r';
+    else if (text[at + 1] === '\n' && this.#isCrLf !== false) return true;
+    else {
+      this.#add('\r');
+      this.#state = 'plain';
+    }
+    return false;
   }
 
   /** A field that goes on behind its quotes is what stands there, quotes and all. */
@@ -153,6 +170,7 @@ export class CsvParser {
   }
 
   #endRecord(text, at) {
+    this.#isCrLf ??= text[at] === '\r';
     this.#endField();
     /** @type {Record} */
     const record = { fields: this.#fields, quoted: this.#quoted, line: this.#begins };
@@ -176,6 +194,7 @@ export class CsvParser {
   /** Ends the text; throws where a quote is open. */
   end() {
     if (this.#isEscaped) this.#behindEscape(this.#escape, 0);
+    if (this.#held) this.push('\n');
     const unclosed = this.#unclosed();
     if (unclosed) throw new Error(unclosed);
     if (this.#fields.length || this.#state !== 'start') this.#endRecord('\n', 0);

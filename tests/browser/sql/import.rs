@@ -339,6 +339,77 @@ fn encodings_are_guessed_and_can_be_changed() {
     assert_eq!(value("SELECT COUNT(*) FROM imp_enc.t"), "2");
 }
 
+/// Files of the server's own (`INTO OUTFILE`, as `--tab` has them) and of Excel hold the rows that they were made of.
+#[test]
+fn files_of_the_server_and_of_excel_come_back_as_they_were() {
+    let client = Client::open(
+        "imp_own",
+        "CREATE TABLE s (id INT PRIMARY KEY, v VARCHAR(60), n DECIMAL(8,2), d DATETIME); CREATE TABLE t LIKE s; \
+         INSERT INTO s VALUES (1, 'tab\t, line\nand \\\\N, \"quoted\"; it''s', 1.5, '2024-02-29 12:00:00'), (2, NULL, NULL, NULL), \
+         (3, '', 0, '1000-01-01 00:00:00'), (4, 'Žluť 🐴 \\\\', -7.25, NULL), (5, 'NULL', 2, NULL), (6, ' end \r\n', 3, NULL)",
+    );
+    let db = Database::shared();
+    let dir = tempfile::tempdir().unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let sums = |table: &str| {
+        let rows = "SUM(CRC32(CONCAT_WS('|', id, HEX(v), v IS NULL, n, n IS NULL, d, d IS NULL)))";
+        value(&format!(
+            "SELECT CONCAT(COUNT(*), ' ', {rows}) FROM imp_own.{table}"
+        ))
+    };
+    for (name, options) in [
+        ("t.tsv", ""),
+        ("t.csv", "FIELDS TERMINATED BY ';' ENCLOSED BY '\"'"),
+        (
+            "t.CSV",
+            "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"'",
+        ),
+    ] {
+        let path = dir.path().join(name);
+        db.exec(&format!(
+            "SELECT * FROM imp_own.s INTO OUTFILE '{}' CHARACTER SET utf8mb4 {options}",
+            path.display()
+        ));
+        let bytes = std::fs::read(&path).unwrap();
+        db.exec("TRUNCATE imp_own.t");
+        client.page.wait_for("!document.querySelector('dialog')");
+        drop_file(&client, name, &format!("new Uint8Array({})", json!(bytes)));
+        let told = import(&client);
+        assert!(
+            told.starts_with("6 rows written"),
+            "{name}: {told} {:?}",
+            client
+                .page
+                .eval("document.querySelector('dialog').innerText.slice(-900)")
+        );
+        assert_eq!(sums("t"), sums("s"), "{name}");
+        client.page.click("dialog [data-action=close]");
+    }
+    let excel = "sep=;\r\nid;v;n;d\r\n1;\"two\r\nlines; \"\"q\"\"\";1.5;2024-02-29 12:00:00\r\n";
+    for (name, bytes) in [
+        ("t.csv", [b"\xef\xbb\xbf", excel.as_bytes()].concat()),
+        (
+            "T.csv",
+            excel.encode_utf16().fold(vec![0xff, 0xfe], |all, unit| {
+                [all, unit.to_le_bytes().to_vec()].concat()
+            }),
+        ),
+    ] {
+        db.exec("TRUNCATE imp_own.t");
+        client.page.wait_for("!document.querySelector('dialog')");
+        drop_file(&client, name, &format!("new Uint8Array({})", json!(bytes)));
+        let told = import(&client);
+        assert!(told.starts_with("1 row written"), "{name}: {told}");
+        assert_eq!(
+            value("SELECT CONCAT_WS('|', HEX(v), n, d) FROM imp_own.t"),
+            "74776F0D0A6C696E65733B20227122|1.50|2024-02-29 12:00:00",
+            "{name}"
+        );
+        client.page.click("dialog [data-action=close]");
+    }
+}
+
 #[test]
 fn a_table_that_cannot_roll_back_says_so_and_keeps_what_was_written() {
     let client = Client::open(

@@ -144,7 +144,6 @@ fn what_a_console_alone_understands_is_told_before_anything_is_sent() {
     let client = Client::open("scripts_console", "");
     let before = client.sent();
     for (typed, hint) in [
-        ("SELECT 1\\G", "ends a statement in the console"),
         ("source dump.sql", "Open the file here"),
         ("?", "command of the console"),
     ] {
@@ -155,4 +154,10 @@ fn what_a_console_alone_understands_is_told_before_anything_is_sent() {
         ));
     }
     assert_eq!(client.sent(), before);
+    // What can be done is done.
+    client.write("use scripts_console\nSELECT DATABASE() AS here\\G");
+    client.until_ended(|| client.page.press("Ctrl+Shift+Enter"));
+    client
+        .page
+        .wait_for("eyes.first('.results').innerText.includes('scripts_console')");
 }
