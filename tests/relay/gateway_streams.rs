@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use postern::http::Limits;
 use support::assert_within;
-use support::gateway::{Client, Relay, TIMEOUT, application, read_request, wait_until};
+use support::gateway::{BROWSER, Client, Relay, TIMEOUT, application, read_request, wait_until};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -173,7 +173,8 @@ fn a_visitor_who_vanishes_ends_his_stream() {
         let before = asked.load(Ordering::SeqCst);
         let mut client = relay.connect();
         let lines = if body { "Content-Length: 9\r\n" } else { "" };
-        client.send(relay.request("GET", "shop", "/", lines).as_bytes());
+        let lines = format!("{BROWSER}{lines}");
+        client.send(relay.request("GET", "shop", "/", &lines).as_bytes());
         wait_until("the application is asked", || {
             asked.load(Ordering::SeqCst) > before
         });
@@ -353,7 +354,7 @@ fn one_connectors_sites_leave_room_for_others() {
     let stuck = relay.share("stuck", silent);
     let _shop = relay.share("shop", plain());
     let visitors = || stuck.site.figures.visitors.load(Ordering::Relaxed);
-    let request = relay.request("GET", "stuck", "/", "");
+    let request = relay.request("GET", "stuck", "/", BROWSER);
     let mut waiting: Vec<_> = (0..8).map(|_| relay.connect()).collect();
     for client in &mut waiting {
         client.send(request.as_bytes());
@@ -398,7 +399,7 @@ fn one_visitor_has_a_quarter_whatever_he_asks_for() {
     });
     let shared = relay.share("shop", port);
     let ask = |path: &str, from: &str, lines: &str| {
-        let lines = format!("X-Forwarded-For: {from}\r\n{lines}");
+        let lines = format!("X-Forwarded-For: {from}\r\n{BROWSER}{lines}");
         let mut client = relay.connect();
         client.send(relay.request("GET", "shop", path, &lines).as_bytes());
         client

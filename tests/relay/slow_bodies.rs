@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use support::front::{Front, connect_from};
-use support::gateway::{Answer, Client, application};
+use support::gateway::{Answer, BROWSER, Client, application};
 use support::manager::Manager;
 use support::postern::Home;
 use support::relay::Relay;
@@ -277,13 +277,12 @@ fn late_readers_uploads_that_pause_and_clients_that_half_close_are_waited_for() 
 #[test]
 fn what_a_browser_has_left_ends_at_once() {
     let world = World::start(&[], &["shop"]);
-    let lines = "Sec-Fetch-Mode: cors\r\n";
     let visitors = || {
         let status = world.relay.status();
         let figures = &status["connectors"][0]["applications"][0]["figures"];
         figures["visitors"].as_u64().unwrap()
     };
-    let visitor = world.ask("GET", "/never", lines);
+    let visitor = world.ask("GET", "/never", BROWSER);
     wait_until(TIMEOUT, "it is there", || visitors() == 1);
     let left = Instant::now();
     drop(visitor);
