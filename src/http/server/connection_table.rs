@@ -13,7 +13,7 @@ use crate::sync::{Condvar, Mutex};
 /// Time that connections have to end once they were shut down at the stop.
 const SHUT_TIME: Duration = Duration::from_millis(300);
 /// Time after which a head or a body that does not come on is slow. Default 2 s: most are whole at once.
-const SLOW_AFTER: Duration = Duration::from_secs(2);
+const SLOW_AFTER: Duration = crate::limits::SLOW_AFTER;
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,7 +39,7 @@ const KEPT_FOR: Duration = Duration::from_secs(30);
 /// most.
 const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
 /// Time that an upgraded connection with one end closed may be silent, and an answer may take whose visitor has left.
-const HALF_CLOSED: Duration = Duration::from_secs(60);
+const HALF_CLOSED: Duration = crate::limits::HALF_CLOSED;
 /// What begins a path that is the program's own, and never logged.
 const OWN_PATHS: &str = "/.postern/";
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::limits;
+
 /// Caps and timeouts. `Limits::default()` is what the program uses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -25,9 +27,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            answer_time: Duration::from_secs(300),
-            silence: Duration::from_secs(3600),
-            half_closed: Duration::from_secs(60),
+            answer_time: limits::ANSWER_TIME,
+            silence: limits::SILENCE,
+            half_closed: limits::HALF_CLOSED,
             sure_for: Duration::from_secs(1),
             kept_for: Duration::from_secs(30),
         }

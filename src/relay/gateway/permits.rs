@@ -13,11 +13,11 @@ use crate::http;
 
 /// The part of all requests that sites may have together. Default 7/8: the rest is for the relay's
 /// own names, by which connectors come back.
-const ALL: (usize, usize) = (7, 8);
+const ALL: (usize, usize) = crate::limits::OF_ALL_SITES;
 /// The part that the sites of one connector may have. Default 1/2.
-const CONNECTOR: (usize, usize) = (1, 2);
+const CONNECTOR: (usize, usize) = crate::limits::OF_ONE_CONNECTOR;
 /// The part that one source may have. Default 1/4.
-const SOURCE: (usize, usize) = (1, 4);
+const SOURCE: (usize, usize) = crate::limits::OF_ONE_VISITOR;
 /// Counters in a row of [`Sources`]. Default 2,048: sources that share both of theirs with another are
 /// one in millions.
 const COUNTERS: usize = 2048;
