@@ -2,9 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use postern::http::Limits;
@@ -155,6 +155,36 @@ fn a_request_may_go_on_while_its_answer_does() {
             back.push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
     }
+}
+
+/// As with event streams: a body that is not ended is no reason to end an answer that goes on.
+#[test]
+fn a_body_that_pauses_while_the_answer_comes_has_the_time_of_the_answer() {
+    let relay = Relay::start_with(Limits::default(), |config| {
+        config.limits.answer_time = Duration::from_millis(300);
+    });
+    let (go, gone_on) = channel();
+    let gone_on = Mutex::new(gone_on);
+    let port = application(move |mut stream| {
+        read_head(&mut stream);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok";
+        stream.write_all(head).unwrap();
+        let _: Result<(), _> = gone_on.lock().unwrap().recv_timeout(TIMEOUT);
+        let _ = stream.write_all(b"ok");
+    });
+    let _shared = relay.share("shop", port);
+    let mut client = relay.connect();
+    let request = relay.request("POST", "shop", "/", "Content-Length: 9\r\n");
+    client.send(request.as_bytes());
+    let began = Instant::now();
+    wait_until("the time for a request has passed", || {
+        began.elapsed() > Duration::from_secs(1)
+    });
+    go.send(()).unwrap();
+    assert_eq!(
+        client.answer(false).map(|answer| answer.text()).as_deref(),
+        Some("okok")
+    );
 }
 
 #[test]

@@ -396,7 +396,9 @@ impl<'e> Exchange<'e> {
         } else {
             after(moved, self.rules.answer_time(), Late::Upstream)
         };
-        let stall = self.wants_body().then_some(times.body_stall);
+        // Once the answer has begun, its silence is what counts for both.
+        let is_answering = answer.head.has_head() && times.silence.is_some();
+        let stall = (self.wants_body() && !is_answering).then_some(times.body_stall);
         let of_request = after(request.moved, stall, Late::ClientBody);
         let gone = self.transfer.gone;
         let grace = gone.and_then(|gone| after(gone, times.gone_grace, Late::Client));
