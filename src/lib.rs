@@ -18,6 +18,7 @@
 //! | [`tunnel`] | the chisel protocol from both ends: `ws` carries bytes, `ssh` is a pure state machine, `mux` runs it |
 //! | [`http`] | HTTP/1.1: `h1` is pure, `server` owns the sockets, tiny_http's workers answer behind it |
 //! | [`net`], `sync`, [`store`] | names and addresses, waiting and accepting; locks and permits; the per-user directory |
+//! | `limits` | every time and size that people meet, in one table |
 //!
 //! Synchronous throughout: a thread waits where an async runtime would have a task. No `unsafe`.
 //!
@@ -199,6 +200,7 @@
 
 pub mod cli;
 pub mod http;
+mod limits;
 pub mod manager;
 pub mod net;
 pub mod plugin;

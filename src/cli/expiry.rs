@@ -10,7 +10,7 @@ use super::failure::Failure;
 use crate::store::time::parse_rfc3339;
 
 /// The longest `--for`. Default 366 days: what is to last longer has no end.
-const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+const LONGEST: Duration = crate::limits::LONGEST_SHARE;
 
 /// The end that the flags name; none where they name none.
 pub(super) fn read(command: &Command, parsed: &Parsed) -> Result<Option<SystemTime>, Failure> {

@@ -15,11 +15,11 @@ use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile};
 
 /// Servers of one user: a page lists them all.
-pub const MAX_SERVERS: usize = 50;
+pub const MAX_SERVERS: usize = crate::limits::SERVERS;
 /// Characters of a label.
 const LABEL_CAP: usize = 100;
 /// Bytes of an enrol token. 256, as a relay takes it.
-const TOKEN_CAP: usize = 256;
+const TOKEN_CAP: usize = crate::limits::ENROLL_TOKEN;
 const FILE: &str = ".servers";
 const PURPOSE: &str = "postern servers 1";
 

@@ -7,7 +7,7 @@ use crate::store::expiry::{Clocks, Expiry};
 use crate::sync::Mutex;
 
 /// How long a guest's account lives where nothing is said.
-pub const GUESTS_LIFE: Duration = Duration::from_secs(8 * 3600);
+pub const GUESTS_LIFE: Duration = crate::limits::GUEST_LIFE;
 
 /// A temporary account that may read what is listed and nothing else.
 #[derive(Clone, Debug)]

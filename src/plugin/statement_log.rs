@@ -16,7 +16,7 @@ use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 
 /// Statements that are kept. Default 500, some 100 KiB without texts.
-const MOST: usize = 500;
+const MOST: usize = crate::limits::STATEMENT_LOG;
 
 /// Bytes of all texts that are kept; the oldest go first.
 const MOST_TEXT: usize = 1024 * 1024;
@@ -29,7 +29,7 @@ const MOST_VISITORS: usize = 1000;
 
 /// Lines of one visitor a minute of what changed nothing; what comes beyond is counted, and one line says how much. Default
 /// 120: somebody at a keyboard has fewer, and those of others stay in sight.
-const LINES_A_MINUTE: u64 = 120;
+const LINES_A_MINUTE: u64 = crate::limits::STATEMENT_LINES;
 
 /// Verbs of what changes nothing, where the client may change something.
 #[rustfmt::skip]

@@ -10,7 +10,7 @@ use crate::store::{DataDir, Error, JsonFile};
 use crate::sync::Mutex;
 
 /// Time between two writes, and so what a crash loses. Default 1 min.
-pub const EVERY: Duration = Duration::from_secs(60);
+pub const EVERY: Duration = crate::limits::FIGURES_EVERY;
 /// The file's name.
 const FILE: &str = "figures.json";
 /// Bytes of it. Default 64 MiB: some 170 for an application, of as many as a relay takes.

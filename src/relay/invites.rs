@@ -15,15 +15,15 @@ use super::secret::{self, SecretHash, identifier};
 use crate::store::time::rfc3339;
 
 /// Invites that are kept, whatever has become of them. Default 1,000: an operator reads the list.
-const MAX_INVITES: usize = 1000;
+const MAX_INVITES: usize = crate::limits::INVITES;
 /// Connectors that are remembered of an invite; the oldest is forgotten first. Default 1,000.
 const MAX_USERS: usize = 1000;
 /// Connectors that an invite may be for. Default 2,500: as many as a relay takes.
-const MAX_USES: u32 = 2500;
+const MAX_USES: u32 = crate::limits::INVITE_USES;
 /// The longest that an invite is good for. Default a year.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+const LONGEST: Duration = crate::limits::INVITE_LONGEST;
 /// How long it is unless that is said. Default a week.
-const USUAL_LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
+const USUAL_LIFE: Duration = crate::limits::INVITE_LIFE;
 /// Characters of a label.
 const MAX_LABEL: usize = 100;
 /// What the token is known by that an earlier version kept: it had no other.

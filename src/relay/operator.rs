@@ -14,7 +14,7 @@ use crate::store::random;
 use crate::sync::Mutex;
 
 /// How long a link signs in: it is opened at once, and what stays in a terminal is worth nothing.
-const LINK_LIFE: Duration = Duration::from_secs(600);
+const LINK_LIFE: Duration = crate::limits::LINK_LIFE;
 /// Links at once; the oldest goes. Default 16: one is used at a time.
 const LINKS: usize = 16;
 /// Links of a fleet that are known to be opened, as long as they would be good. Default 1,024.

@@ -15,7 +15,7 @@ use crate::tunnel::remote::Remote;
 use crate::tunnel::server::{Grant, Policy, TokenBucket, Visits};
 
 /// Wrong logins a minute after which a source's guesses at a weak password are not even looked at.
-const WRONG_LOGINS: usize = 30;
+const WRONG_LOGINS: usize = crate::limits::WRONG_LOGINS;
 /// Where a remote of an assigned port may say that it listens: wherever it is bound, if at all, is
 /// the relay's decision.
 const LOCAL_HOSTS: [&str; 5] = ["127.0.0.1", "0.0.0.0", "localhost", "::1", "::"];

@@ -33,7 +33,7 @@ use crate::sync::LogLimiter;
 use crate::tunnel::server::Opener;
 
 /// Quick-setup calls of one source a minute.
-const CALLS: usize = 30;
+const CALLS: usize = crate::limits::SETUP_CALLS;
 /// Searches for a public port, each of which lost it to another call. Default 5: a port is drawn from thousands.
 const PORT_SEARCHES: usize = 5;
 

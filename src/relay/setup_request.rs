@@ -16,13 +16,13 @@ const MAX_NAME: usize = 64;
 /// Bytes of a password: enough that nobody guesses it in the calls that are allowed, and a cap.
 const PASSWORD: std::ops::RangeInclusive<usize> = 8..=512;
 /// Bytes of an enrol token. Default 256.
-const MAX_TOKEN: usize = 256;
+const MAX_TOKEN: usize = crate::limits::ENROLL_TOKEN;
 /// Characters of a name for people. Default 100, as a manager has it.
 const MAX_DISPLAY: usize = 100;
 /// Bytes of a host name (RFC 1035 §2.3.4).
 const MAX_HOST: usize = 253;
 /// Networks that visitors may come from. Default 100, as a manager has it.
-const MAX_ALLOWED: usize = 100;
+const MAX_ALLOWED: usize = crate::limits::NETWORKS;
 /// Bytes of a SHA-256 digest.
 const DIGEST: usize = 32;
 /// Protocols that get a site.

@@ -16,9 +16,9 @@ use crate::sync::CopyOnWrite;
 pub(super) const VERSION: u32 = 2;
 /// Connectors that may be enrolled. Default 2,500: with five applications each, as many connections as the tunnel
 /// server takes.
-pub(super) const MAX_CONNECTORS: usize = 2500;
+pub(super) const MAX_CONNECTORS: usize = crate::limits::CONNECTORS;
 /// Applications of a connector. Default 100: as many as a manager holds.
-pub(super) const MAX_APPLICATIONS: usize = 100;
+pub(super) const MAX_APPLICATIONS: usize = crate::limits::SITES_OF_ONE;
 /// Names that are remembered as turned out; the oldest is forgotten first.
 const MAX_REVOKED: usize = 1000;
 /// Names and ports of a connector: those that it has, and those that stay its own after it gave them up, of which the
@@ -26,7 +26,7 @@ const MAX_REVOKED: usize = 1000;
 const MAX_NAMES: usize = MAX_APPLICATIONS;
 /// Time that what a connector gave up, or was turned out with, is given to nobody else. Default 30
 /// days: browsers keep cookies of the name, and people the address.
-const RESERVED_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+const RESERVED_FOR: Duration = crate::limits::RESERVED_FOR;
 
 /// What was given up before this is anybody's: RFC 3339.
 pub(super) fn cutoff(now: SystemTime) -> String {

@@ -15,7 +15,7 @@ use crate::sync::{Mutex, Permits};
 const MAX_REMEMBERED: usize = 1024;
 
 /// The part of what all may use at once that is kept for who is at this machine: one in so many.
-const OWNERS_PART: usize = 8;
+const OWNERS_PART: usize = crate::limits::OF_OWNER;
 
 /// Bytes of the tag by which a log tells visitors apart.
 const TAG: usize = 3;

@@ -23,13 +23,13 @@ use crate::sync::Mutex;
 /// The directory's name in the per-user directory.
 const DIRECTORY: &str = "audit";
 /// Files of a set at once. Default 10.
-const FILES: usize = 10;
+const FILES: usize = crate::limits::AUDIT_FILES;
 /// Bytes of a file. Default 10 MiB: some 50,000 requests.
-const FILE_CAP: u64 = 10 * 1024 * 1024;
+const FILE_CAP: u64 = crate::limits::AUDIT_FILE;
 /// How long the set of an application that is gone is kept after its last line. Default 90 days.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const KEPT: Duration = crate::limits::AUDIT_KEPT;
 /// Sets of applications that are gone: the newest stay. Default 500, as many as there may be applications.
-const GONE_SETS: usize = 500;
+const GONE_SETS: usize = crate::limits::AUDIT_REMOVED;
 
 /// The sets of all applications of one process.
 pub struct AuditSets {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::lock::Mutex;
 
 /// Lines a minute of one kind. Default 120: anybody can cause any number.
-const LINES: usize = 120;
+const LINES: usize = crate::limits::LOG_LINES;
 /// The time that those are counted in.
 const WINDOW: Duration = Duration::from_secs(60);
 

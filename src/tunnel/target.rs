@@ -14,7 +14,7 @@ use rustix::event::PollFlags;
 use super::ws::socket::{begin_to_connect, connected};
 
 /// Time to connect to a target, all its addresses together. Default 10 s.
-pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_WITHIN: Duration = crate::limits::CONNECT_WITHIN;
 /// Time after which a connect looks whether anybody still wants it. Default 250 ms.
 const LOOK: Duration = Duration::from_millis(250);
 /// Addresses of one name that are tried. Default 4: `localhost` has two.

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use postern::http::Limits;
 use postern::tunnel::client::Tunnel;
-use support::gateway::{Client, Relay, Shared, TIMEOUT, application, read_request, wait_until};
+use support::gateway::{
+    BROWSER, Client, Relay, Shared, TIMEOUT, application, read_request, wait_until,
+};
 use support::relay::{PASSWORD, Relay as Process, body};
 
 /// Bytes of a body that no visitor takes at once.
@@ -184,7 +186,7 @@ fn who_leaves_a_kept_connection_ends_its_request() {
         ask(&relay, &mut client, "/", "");
         assert_eq!(client.answer(false).unwrap().status, 200);
     }
-    ask(&relay, &mut client, "/", "");
+    ask(&relay, &mut client, "/", BROWSER);
     assert_eq!(heard.recv_timeout(TIMEOUT), Ok("asked"));
     assert_eq!(shared.site.figures.visitors.load(Ordering::SeqCst), 1);
     drop(client);

@@ -2,14 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use postern::http::Limits;
 use support::assert_within;
-use support::gateway::{Client, Relay, TIMEOUT, application, read_request, wait_until};
+use support::gateway::{BROWSER, Client, Relay, TIMEOUT, application, read_request, wait_until};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -157,6 +157,36 @@ fn a_request_may_go_on_while_its_answer_does() {
     }
 }
 
+/// As with event streams: a body that is not ended is no reason to end an answer that goes on.
+#[test]
+fn a_body_that_pauses_while_the_answer_comes_has_the_time_of_the_answer() {
+    let relay = Relay::start_with(Limits::default(), |config| {
+        config.limits.answer_time = Duration::from_millis(300);
+    });
+    let (go, gone_on) = channel();
+    let gone_on = Mutex::new(gone_on);
+    let port = application(move |mut stream| {
+        read_head(&mut stream);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok";
+        stream.write_all(head).unwrap();
+        let _: Result<(), _> = gone_on.lock().unwrap().recv_timeout(TIMEOUT);
+        let _ = stream.write_all(b"ok");
+    });
+    let _shared = relay.share("shop", port);
+    let mut client = relay.connect();
+    let request = relay.request("POST", "shop", "/", "Content-Length: 9\r\n");
+    client.send(request.as_bytes());
+    let began = Instant::now();
+    wait_until("the time for a request has passed", || {
+        began.elapsed() > Duration::from_secs(1)
+    });
+    go.send(()).unwrap();
+    assert_eq!(
+        client.answer(false).map(|answer| answer.text()).as_deref(),
+        Some("okok")
+    );
+}
+
 #[test]
 fn a_visitor_who_vanishes_ends_his_stream() {
     let relay = Relay::start();
@@ -173,7 +203,8 @@ fn a_visitor_who_vanishes_ends_his_stream() {
         let before = asked.load(Ordering::SeqCst);
         let mut client = relay.connect();
         let lines = if body { "Content-Length: 9\r\n" } else { "" };
-        client.send(relay.request("GET", "shop", "/", lines).as_bytes());
+        let lines = format!("{BROWSER}{lines}");
+        client.send(relay.request("GET", "shop", "/", &lines).as_bytes());
         wait_until("the application is asked", || {
             asked.load(Ordering::SeqCst) > before
         });
@@ -353,7 +384,7 @@ fn one_connectors_sites_leave_room_for_others() {
     let stuck = relay.share("stuck", silent);
     let _shop = relay.share("shop", plain());
     let visitors = || stuck.site.figures.visitors.load(Ordering::Relaxed);
-    let request = relay.request("GET", "stuck", "/", "");
+    let request = relay.request("GET", "stuck", "/", BROWSER);
     let mut waiting: Vec<_> = (0..8).map(|_| relay.connect()).collect();
     for client in &mut waiting {
         client.send(request.as_bytes());
@@ -398,7 +429,7 @@ fn one_visitor_has_a_quarter_whatever_he_asks_for() {
     });
     let shared = relay.share("shop", port);
     let ask = |path: &str, from: &str, lines: &str| {
-        let lines = format!("X-Forwarded-For: {from}\r\n{lines}");
+        let lines = format!("X-Forwarded-For: {from}\r\n{BROWSER}{lines}");
         let mut client = relay.connect();
         client.send(relay.request("GET", "shop", path, &lines).as_bytes());
         client

@@ -29,6 +29,7 @@ mod quotas;
 mod setup;
 mod share;
 mod sites;
+mod slow_bodies;
 mod slow_readers;
 mod status;
 mod strangers;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use postern::tunnel::client::Tunnel;
 use serde_json::json;
+use support::gateway::BROWSER;
 use support::relay::{PASSWORD, Relay, body, with};
 use support::{TIMEOUT, wait_until};
 
@@ -59,8 +60,9 @@ fn get(relay: &Relay, host: &str, path: &str, from: &str) -> TcpStream {
     let mut socket = TcpStream::connect(relay.address).unwrap();
     socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let port = relay.address.port();
-    let request =
-        format!("GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nX-Forwarded-For: {from}\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nX-Forwarded-For: {from}\r\n{BROWSER}\r\n"
+    );
     socket.write_all(request.as_bytes()).unwrap();
     socket
 }

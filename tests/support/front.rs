@@ -1,4 +1,4 @@
-//! Real web servers in front of a relay, with the files of `tests/deploy`: Debian's Caddy and HAProxy.
+//! Real web servers in front of a relay, with the files of `tests/deploy`: Debian's Caddy, HAProxy and nginx.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -23,14 +23,54 @@ impl Front {
     /// HAProxy, without TLS.
     #[track_caller]
     pub fn haproxy(relay: SocketAddr) -> Front {
+        Front::haproxy_for(relay, "%[src]")
+    }
+
+    /// HAProxy that takes a visitor's address from `X-Visitor`: all of a test are from loopback.
+    #[track_caller]
+    pub fn haproxy_told(relay: SocketAddr) -> Front {
+        Front::haproxy_for(relay, "%[req.hdr(x-visitor)]")
+    }
+
+    #[track_caller]
+    fn haproxy_for(relay: SocketAddr, visitor: &str) -> Front {
         let (dir, address) = (directory(), free_address());
         let file = deployed("haproxy.cfg")
+            .replace("%[src]", visitor)
             .replace(
                 "bind :443 ssl crt /etc/ssl/relay.example.pem",
                 &format!("bind {address}"),
             )
             .replace("127.0.0.1:8180", &relay.to_string());
         Front::of_haproxy(&file, dir, address)
+    }
+
+    /// nginx, without TLS, that takes a visitor's address from `X-Visitor`.
+    #[track_caller]
+    pub fn nginx_told(relay: SocketAddr) -> Front {
+        let (dir, address) = (directory(), free_address());
+        let file = deployed("nginx.conf")
+            .replace("listen 443 ssl;", &format!("listen {address};"))
+            .replace("server_name relay.example *.relay.example;", "")
+            .replace("$remote_addr", "$http_x_visitor")
+            .replace("127.0.0.1:8180", &relay.to_string());
+        let lines = file
+            .lines()
+            .filter(|line| !line.contains("ssl_certificate"));
+        let file = lines.collect::<Vec<_>>().join("\n");
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let temporary = temporary.map(|name| format!("{name}_temp_path {name};"));
+        let file = format!(
+            "daemon off; master_process off; pid nginx.pid; worker_rlimit_nofile 8192; \
+             events {{ worker_connections 4096; }} http {{ access_log off; {}\n{file}\n}}",
+            temporary.join(" ")
+        );
+        let config = dir.path().join("nginx.conf");
+        std::fs::write(&config, file).expect("a file is made");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let program = KillOnDrop::new("nginx").env("PATH", format!("{path}:/usr/sbin"));
+        let program = program.args(["-e", "stderr", "-p"]).args([dir.path()]);
+        Front::of(program.args(["-c"]).args([config]), dir, address)
     }
 
     /// HAProxy in front of a fleet, without TLS, on the port that visitors use.

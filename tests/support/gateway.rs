@@ -27,6 +27,9 @@ pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// The connector's name and password.
 pub const CONNECTOR: (&str, &str) = ("connector", "its password");
 
+/// A line that only browsers send: one that ends its connection has left.
+pub const BROWSER: &str = "Sec-Fetch-Mode: cors\r\n";
+
 /// Holds whatever the connector asks for on loopback, and listens on its second address; nothing else is
 /// granted.
 struct OnlyHeld;

@@ -194,7 +194,8 @@ pub(crate) mod relay {
         "connections of visitors and connectors' calls at once (default 512): half of them for the sites of one \
          connector, a quarter for one visitor");
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
-        "how long an application may take to begin its answer, also as in 5m (default 300)");
+        "how long a request may stand still before its answer begins, because the visitor or the application is slow, also \
+         as in 5m (default 300)");
     pub(crate) const DRAIN: Flag = Flag::valued("drain", "SECONDS",
         "how long SIGTERM waits for requests and connections that run, also as in 1m: /health answers 503 meanwhile, and who comes is \
          served (default 0; 30 with --store)");

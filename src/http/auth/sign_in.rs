@@ -12,14 +12,14 @@ use crate::store::random;
 use crate::sync::Mutex;
 
 /// Time that a cookie is good for. Default 12 h: a working day.
-pub(crate) const SIGNED_IN_FOR: Duration = Duration::from_secs(12 * 3600);
+pub(crate) const SIGNED_IN_FOR: Duration = crate::limits::SIGNED_IN_FOR;
 /// Cookies of one realm. Default 1,000, 120 KiB; the source that has most gives way, and of several the one that came
 /// last.
 const MAX_OF_REALM: usize = 1000;
 /// Cookies of all realms together. Default 20,000, 3 MiB; the owner who has most gives way.
 const MAX_COOKIES: usize = 20_000;
 /// Wrong codes a minute that a source may send. Default 5.
-const WRONG_CODES: usize = 5;
+const WRONG_CODES: usize = crate::limits::WRONG_CODES;
 
 /// From when on the time of a cookie is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

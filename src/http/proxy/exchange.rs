@@ -369,7 +369,9 @@ impl<'e> Exchange<'e> {
         Err(match late {
             Late::Client => Outcome::Gone,
             _ if self.transfer.answer.has_begun() => self.transfer.answer.broken_off(),
-            Late::Upstream => Outcome::TooSlow,
+            Late::Upstream => Outcome::TooSlow {
+                has_request: self.transfer.request.is_whole(),
+            },
             Late::ClientBody => {
                 Outcome::Refused(Refusal::new(408, "the request body took too long"))
             }
@@ -389,20 +391,17 @@ impl<'e> Exchange<'e> {
             after(answer.moved, Some(times.write_stall), Late::Client)
         } else if answer.head.has_head() {
             after(moved, times.silence, Late::Upstream)
+        } else if self.wants_body() {
+            None
         } else {
             after(moved, self.rules.answer_time(), Late::Upstream)
         };
-        let of_request = if self.wants_room() {
-            after(request.moved, times.request_stall, Late::Upstream)
-        } else if self.wants_body() {
-            after(request.moved, Some(times.body_stall), Late::ClientBody)
-        } else {
-            None
-        };
-        let grace = self
-            .transfer
-            .gone
-            .map(|gone| (gone + times.gone_grace, Late::Client));
+        // Once the answer has begun, its silence is what counts for both.
+        let is_answering = answer.head.has_head() && times.silence.is_some();
+        let stall = (self.wants_body() && !is_answering).then_some(times.body_stall);
+        let of_request = after(request.moved, stall, Late::ClientBody);
+        let gone = self.transfer.gone;
+        let grace = gone.and_then(|gone| after(gone, times.gone_grace, Late::Client));
         let all = [of_answer, of_request, grace].into_iter().flatten();
         all.min_by_key(|(until, _)| *until)
     }

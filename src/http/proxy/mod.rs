@@ -25,5 +25,5 @@ pub(crate) use exchange::{Exchange, Step, Transfer};
 pub(crate) use outcome::Outcome;
 pub(crate) use request_body::RequestBody;
 pub use rules::Client;
-pub(crate) use rules::{Rules, Timeouts};
+pub(crate) use rules::{Rules, Timeouts, gone_grace};
 pub(crate) use upgraded::{Upgraded, UpgradedTimeouts};

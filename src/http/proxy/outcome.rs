@@ -21,7 +21,10 @@ pub(crate) enum Outcome {
     /// What came is no answer; the client is still to be told.
     NotHttp(&'static str),
     /// The upstream took too long; the client is still to be told.
-    TooSlow,
+    TooSlow {
+        /// Whether it had the whole request.
+        has_request: bool,
+    },
     /// The request's body cannot be passed on; the client is still to be told.
     Refused(Refusal),
     /// The answer broke off after a part of it had been sent.

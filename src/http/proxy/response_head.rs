@@ -13,7 +13,7 @@ use crate::http::h1::hop_by_hop::write_line;
 use crate::store::digits::digits;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
-const MAX_HEAD: usize = 64 * 1024;
+const MAX_HEAD: usize = crate::limits::ANSWER_HEAD;
 /// Bytes that most heads stay below, with a short body. Default 512.
 const USUAL_HEAD: usize = 512;
 /// Interim answers before the answer. Default 16.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::http::h1::head::AnswerHead;
+use crate::http::h1::head::{AnswerHead, Head};
 
 /// The client's side of an exchange.
 pub trait Client {
@@ -48,8 +48,8 @@ pub(crate) trait Rules {
         "it does not begin as HTTP does"
     }
 
-    /// Time in which the answer must begin, from the last byte that moved; `None` for no limit.
-    /// Asked at each wait.
+    /// Time in which the answer must begin, from the last byte that moved, while no body is awaited from the client;
+    /// `None` for no limit. Asked at each wait.
     fn answer_time(&self) -> Option<Duration>;
 
     /// The upstream has the whole request. Whether the client's connection is busy from here on.
@@ -79,10 +79,15 @@ pub(crate) struct Timeouts {
     pub(crate) write_stall: Duration,
     /// For a client that sends nothing of its body.
     pub(crate) body_stall: Duration,
-    /// For the end of an answer whose client sends nothing more.
-    pub(crate) gone_grace: Duration,
-    /// For an upstream that takes nothing of a request; `None` for no limit.
-    pub(crate) request_stall: Option<Duration>,
+    /// For the end of an answer whose client sends nothing more; `None` for no limit.
+    pub(crate) gone_grace: Option<Duration>,
     /// For an upstream that is silent within its answer; `None` for no limit.
     pub(crate) silence: Option<Duration>,
+}
+
+/// Time for the end of an answer whose client sends nothing more. A browser never closes one way alone, so it has left.
+/// All others may be waiting, however late the answer is; one that has left answers the kernel's probes no more.
+pub(crate) fn gone_grace(head: &Head, grace: Duration) -> Option<Duration> {
+    let mut of_browser = head.headers.all("sec-fetch-mode");
+    of_browser.next().map(|_| grace)
 }

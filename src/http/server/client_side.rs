@@ -45,7 +45,9 @@ impl Client for Connection<'_> {
         }
         let room = self.inbox.get_mut(begin..).expect("it was made longer");
         let read = (&mut &*self.socket).read(room);
-        self.inbox.truncate(begin + *read.as_ref().unwrap_or(&0));
+        let count = *read.as_ref().unwrap_or(&0);
+        self.entry.note_body(count, self.state.limits.body_progress);
+        self.inbox.truncate(begin + count);
         if self.inbox.is_empty() {
             self.inbox = Vec::new(); // an idle connection holds no memory
         }

@@ -12,6 +12,8 @@ use crate::sync::{Condvar, Mutex};
 
 /// Time that connections have to end once they were shut down at the stop.
 const SHUT_TIME: Duration = Duration::from_millis(300);
+/// Time after which a head or a body that does not come on is slow. Default 2 s: most are whole at once.
+const SLOW_AFTER: Duration = crate::limits::SLOW_AFTER;
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,44 +32,79 @@ pub(super) enum Phase {
     Closing,
 }
 
+/// The order in which connections are given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Closing,
+    SlowHead,
+    SlowBody,
+    Idle,
+    /// A head or a body that comes on.
+    Coming,
+    Stalled,
+}
+
 /// One connection.
 pub(super) struct ConnectionEntry {
     pub(super) id: u64,
     pub(super) socket: TcpStream,
     pub(super) peer: SocketAddr,
-    /// Where it is in its life, and since when.
-    phase: Mutex<(Phase, Instant)>,
+    life: Mutex<Life>,
+}
+
+/// Where a connection is in its life.
+struct Life {
+    phase: Phase,
+    /// When it came there, or when its body last came on.
+    since: Instant,
+    /// Bytes of its body that came after that.
+    came: usize,
+}
+
+impl Life {
+    fn new(phase: Phase) -> Life {
+        let (since, came) = (Instant::now(), 0);
+        Life { phase, since, came }
+    }
 }
 
 impl ConnectionEntry {
     pub(super) fn enter(&self, phase: Phase) {
-        *self.phase.lock() = (phase, Instant::now());
+        *self.life.lock() = Life::new(phase);
+    }
+
+    /// Counts bytes of its body: one that brings `enough` of them in time is not slow.
+    pub(super) fn note_body(&self, bytes: usize, enough: usize) {
+        let mut life = self.life.lock();
+        life.came += bytes;
+        if life.phase == Phase::Body && life.came >= enough {
+            *life = Life::new(Phase::Body);
+        }
     }
 
     /// Its request is read, unless it is at work already.
     pub(super) fn leave_idle(&self) {
-        let mut phase = self.phase.lock();
-        if phase.0 == Phase::Idle {
-            *phase = (Phase::Body, Instant::now());
+        let mut life = self.life.lock();
+        if life.phase == Phase::Idle {
+            *life = Life::new(Phase::Body);
         }
     }
 
-    fn phase(&self) -> Phase {
-        self.phase.lock().0
-    }
-
-    /// The order in which connections are given up; `None` for one that is at work. A body
-    /// may come slowly for long, and whoever sends it need not have signed in.
-    fn rank(&self) -> Option<(u8, Instant)> {
-        let (phase, since) = *self.phase.lock();
-        match phase {
-            Phase::Head => Some((0, since)),
-            Phase::Closing => Some((1, since)),
-            Phase::Idle => Some((2, since)),
-            Phase::Body => Some((3, since)),
-            Phase::Stalled => Some((4, since)),
-            Phase::Busy => None,
-        }
+    /// Returns its place in the order in which connections are given up; `None` for one that is at work. Whoever
+    /// sends a request slowly need not have signed in; a new one is soon whole, and may be anybody's.
+    fn rank(&self) -> Option<(Rank, Instant)> {
+        let life = self.life.lock();
+        let is_slow = life.since.elapsed() >= SLOW_AFTER;
+        let rank = match life.phase {
+            Phase::Closing => Rank::Closing,
+            Phase::Head if is_slow => Rank::SlowHead,
+            Phase::Body if is_slow => Rank::SlowBody,
+            Phase::Idle => Rank::Idle,
+            Phase::Head | Phase::Body => Rank::Coming,
+            Phase::Stalled => Rank::Stalled,
+            Phase::Busy => return None,
+        };
+        Some((rank, life.since))
     }
 
     fn shut(&self) {
@@ -125,7 +162,7 @@ impl ConnectionTable {
             id: entries.next,
             socket,
             peer,
-            phase: Mutex::new((Phase::Head, Instant::now())),
+            life: Mutex::new(Life::new(Phase::Head)),
         });
         entries.by_id.insert(entry.id, Arc::clone(&entry));
         Ok(entry)
@@ -135,8 +172,10 @@ impl ConnectionTable {
         self.entries.lock().evict();
     }
 
+    /// Gives up one that has a stream and makes little of it.
     pub(super) fn give_up_idle(&self) {
-        self.entries.lock().evict_of(|phase| phase == Phase::Idle);
+        let may = |rank| matches!(rank, Rank::SlowBody | Rank::Idle);
+        self.entries.lock().evict_of(may);
     }
 
     pub(super) fn remove(&self, id: u64) {
@@ -174,13 +213,9 @@ impl Entries {
         self.evict_of(|_| true)
     }
 
-    fn evict_of(&mut self, may: impl Fn(Phase) -> bool) -> bool {
-        let ranked = self
-            .by_id
-            .values()
-            .filter(|entry| may(entry.phase()))
-            .filter_map(|e| Some((e.rank()?, e.id)));
-        let Some((_, id)) = ranked.min() else {
+    fn evict_of(&mut self, may: impl Fn(Rank) -> bool) -> bool {
+        let ranked = self.by_id.values().filter_map(|e| Some((e.rank()?, e.id)));
+        let Some((_, id)) = ranked.filter(|((rank, _), _)| may(*rank)).min() else {
             return false;
         };
         if let Some(entry) = self.by_id.remove(&id) {
@@ -234,43 +269,63 @@ mod tests {
         assert!(admit(&table, "192.0.2.1:5").is_some());
     }
 
+    /// In the order in which they are expected to be given up; the last one is not.
     #[test]
-    fn at_the_cap_the_oldest_incomplete_head_goes_and_work_stays() {
-        let table = ConnectionTable::new(4, 4);
-        let entries: Vec<_> = (1..=4)
-            .map(|port| admit(&table, &format!("127.0.0.1:{port}")).unwrap())
-            .collect();
-        entries[0].enter(Phase::Busy);
-        entries[1].enter(Phase::Idle);
-        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
-        let mut late = Vec::new();
-        for wanted in [[true, true, false, true], [true, true, false, false]] {
-            late.push(admit(&table, "127.0.0.1:9").unwrap());
-            assert_eq!(left(), wanted);
+    fn at_the_cap_the_slow_give_way_before_the_idle_and_work_stays() {
+        let slow = SLOW_AFTER + Duration::from_secs(1);
+        let lives = [
+            (Phase::Closing, Duration::ZERO),
+            (Phase::Head, 2 * slow),
+            (Phase::Head, slow),
+            (Phase::Body, 2 * slow),
+            (Phase::Body, slow),
+            (Phase::Idle, 2 * slow),
+            (Phase::Idle, Duration::ZERO),
+            (Phase::Body, SLOW_AFTER / 2),
+            (Phase::Head, Duration::ZERO),
+            (Phase::Stalled, 2 * slow),
+            (Phase::Busy, 2 * slow),
+        ];
+        let table = ConnectionTable::new(lives.len(), lives.len());
+        let enter = |(phase, age): (Phase, Duration)| {
+            let entry = admit(&table, "127.0.0.1:1").unwrap();
+            entry.enter(phase);
+            entry.life.lock().since -= age;
+            entry
+        };
+        let entries: Vec<_> = lives.into_iter().map(enter).collect();
+        for given_up in 0..lives.len() {
+            let left: Vec<_> = entries.iter().map(|e| holds(&table, e)).collect();
+            assert!(
+                left.iter()
+                    .enumerate()
+                    .all(|(at, held)| *held == (at >= given_up)),
+                "{left:?}"
+            );
+            match admit(&table, "127.0.0.1:9") {
+                Some(entry) => entry.enter(Phase::Busy),
+                None => assert_eq!(given_up, lives.len() - 1),
+            }
         }
-        late.iter().for_each(|entry| entry.enter(Phase::Busy));
-        late.push(admit(&table, "127.0.0.1:9").unwrap());
-        assert_eq!(left(), [true, false, false, false]);
-        late.iter().for_each(|entry| entry.enter(Phase::Busy));
-        assert!(admit(&table, "127.0.0.1:9").is_none());
     }
 
     #[test]
-    fn a_body_that_is_read_gives_way_last() {
-        let table = ConnectionTable::new(3, 3);
-        let entries: Vec<_> = [Phase::Busy, Phase::Body, Phase::Idle]
-            .into_iter()
-            .map(|phase| {
-                let entry = admit(&table, "127.0.0.1:1").unwrap();
-                entry.enter(phase);
-                entry
-            })
-            .collect();
-        let left = || entries.iter().map(|e| holds(&table, e)).collect::<Vec<_>>();
-        for wanted in [[true, true, false], [true, false, false]] {
-            admit(&table, "127.0.0.1:9").unwrap().enter(Phase::Busy);
-            assert_eq!(left(), wanted);
-        }
+    fn a_body_that_comes_on_is_not_slow() {
+        let table = ConnectionTable::new(2, 2);
+        let [body, idle] = [Phase::Body, Phase::Idle].map(|phase| {
+            let entry = admit(&table, "127.0.0.1:1").unwrap();
+            entry.enter(phase);
+            entry.life.lock().since -= SLOW_AFTER;
+            entry
+        });
+        body.note_body(10, 16);
+        assert_eq!(body.rank().unwrap().0, Rank::SlowBody);
+        body.note_body(6, 16);
+        assert_eq!(body.rank().unwrap().0, Rank::Coming);
+        table.give_up_idle();
+        assert!(holds(&table, &body) && !holds(&table, &idle));
+        table.give_up_idle();
+        assert!(holds(&table, &body), "it comes on");
     }
 
     /// One household or host has a /64 of IPv6 for itself.

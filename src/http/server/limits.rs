@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-const KIB: usize = 1024;
-const MIB: usize = 1024 * KIB;
+use crate::limits;
+
+const MIB: usize = 1024 * 1024;
 
 /// Caps and timeouts. `Limits::default()` is what the program uses.
 #[derive(Debug, Clone)]
@@ -55,19 +56,19 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            head: 32 * KIB,
-            headers: 100,
-            body: 4 * MIB,
+            head: limits::HEAD,
+            headers: limits::HEADERS,
+            body: limits::BODY,
             bodies: 64 * MIB,
-            connections: 512,
-            per_source: 64,
-            head_time: Duration::from_secs(10),
-            idle_time: Duration::from_secs(60),
-            body_stall: Duration::from_secs(30),
-            body_progress: 16 * KIB,
-            write_stall: Duration::from_secs(120),
+            connections: limits::CONNECTIONS,
+            per_source: limits::PER_SOURCE,
+            head_time: limits::HEAD_TIME,
+            idle_time: limits::IDLE_TIME,
+            body_stall: limits::BODY_STALL,
+            body_progress: limits::BODY_PROGRESS,
+            write_stall: limits::WRITE_STALL,
             upstream_timeout: Duration::from_secs(30),
-            gone_grace: Duration::from_secs(1),
+            gone_grace: limits::GONE_GRACE,
             linger_time: Duration::from_secs(2),
             linger_bytes: 16 * MIB,
             stop_time: Duration::from_millis(700),

@@ -53,8 +53,7 @@ impl WorkerRules<'_> {
         Timeouts {
             write_stall: limits.write_stall,
             body_stall: limits.body_stall,
-            gone_grace: limits.gone_grace,
-            request_stall: None,
+            gone_grace: Some(limits.gone_grace),
             silence: None,
         }
     }
@@ -64,7 +63,7 @@ impl WorkerRules<'_> {
         match outcome {
             Outcome::Unanswered(_) => Err(self.broken("the request was not answered")),
             Outcome::NotHttp(why) => Err(self.broken(why)),
-            Outcome::TooSlow => Err(too_busy()),
+            Outcome::TooSlow { .. } => Err(too_busy()),
             Outcome::Refused(refusal) => Err(refusal.clone()),
             ended => Ok(After::from(ended)),
         }

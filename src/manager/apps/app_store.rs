@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 /// Applications of one user: a page lists them all.
-pub const MAX_APPS: usize = 500;
+pub const MAX_APPS: usize = crate::limits::APPLICATIONS;
 const FILE: &str = ".apps";
 const PURPOSE: &str = "postern applications 1";
 

@@ -13,11 +13,11 @@ use crate::manager::server_url::ServerUrl;
 use crate::relay::names;
 
 /// Characters of a name: it stands on a card.
-const NAME_CAP: usize = 100;
+const NAME_CAP: usize = crate::limits::APP_NAME;
 /// Characters of a user's or database's name: the longest that a server takes.
 const TEXT_CAP: usize = 255;
 /// Characters of a URL.
-const URL_CAP: usize = 2048;
+const URL_CAP: usize = crate::limits::APP_URL;
 /// Where an application is that names no address.
 const HERE: &str = "127.0.0.1";
 

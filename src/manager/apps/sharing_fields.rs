@@ -28,11 +28,11 @@ const GROUP_CAP: usize = 60;
 /// Bytes of a host name with a port.
 const HOST_CAP: usize = 260;
 /// Entries of a list.
-const MAX_ENTRIES: usize = 100;
+const MAX_ENTRIES: usize = crate::limits::NETWORKS;
 /// Characters of a grant: a table with some twenty columns.
 const GRANT_CAP: usize = 2000;
 /// Streams at once, the most that may be asked for.
-const MAX_STREAMS: u64 = 10_000;
+const MAX_STREAMS: u64 = crate::limits::MAX_STREAMS;
 
 impl Reader<'_> {
     pub(super) fn sharing(&mut self) -> SharingInput {

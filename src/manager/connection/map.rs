@@ -17,7 +17,7 @@ use crate::store::time::in_words;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
-pub const MAX_ACTIVE: usize = 100;
+pub const MAX_ACTIVE: usize = crate::limits::CONNECTED;
 
 /// All connections of a process.
 #[derive(Default)]

@@ -30,7 +30,7 @@ use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
 
 /// Time for the application's tunnel to connect. 30 s by the specification.
-const TUNNEL_WAIT: Duration = Duration::from_secs(30);
+const TUNNEL_WAIT: Duration = crate::limits::TUNNEL_WAIT;
 /// Time for this machine's own relay to take a WebSocket. Default 5 s: it answers within some milliseconds.
 const STAND_IN_WAIT: Duration = Duration::from_secs(5);
 /// Where the remote server listens for visitors: the site gateway is on its own host.

@@ -17,7 +17,7 @@ use super::record::ConnectionRecord;
 /// The longest that the first question delays `connected`.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 /// The pause between two questions while it fails.
-const FAILING_PAUSE: Duration = Duration::from_secs(30);
+const FAILING_PAUSE: Duration = crate::limits::PROBE_PAUSE;
 /// The least pause between two questions, however many visits fail.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// Bytes of the stack of the thread that asks: TLS, and the resolver.

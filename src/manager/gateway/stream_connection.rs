@@ -18,7 +18,7 @@ use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{
     ByteStream, Client, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded,
-    UpgradedTimeouts,
+    UpgradedTimeouts, gone_grace,
 };
 use crate::http::server::connection_handler::{After, ClientConnection};
 use crate::http::server::response_bytes;
@@ -27,7 +27,7 @@ use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
 use crate::relay::gateway::{
     Cause, FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message,
-    not_http, path, target_is_down, unanswered,
+    not_http, path, refused, target_is_down, too_slow, unanswered,
 };
 use crate::tunnel::target::Serve;
 
@@ -35,11 +35,11 @@ use crate::tunnel::target::Serve;
 /// at all. As a relay has them for streams.
 const SURE_FOR: Duration = Duration::from_secs(1);
 const KEPT_FOR: Duration = Duration::from_secs(30);
-/// Whoever stands nearer to the visitor has closer limits: these end what has been forgotten.
-const FORGOTTEN: Duration = Duration::from_secs(3600);
-/// Time that an upgraded connection with one end closed may be silent, and an answer may take whose visitor sends
-/// nothing more.
-const HALF_CLOSED: Duration = Duration::from_secs(60);
+/// Time after which what has been forgotten ends. Whoever stands nearer to the visitor has closer limits, of 24 h at
+/// most.
+const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
+/// Time that an upgraded connection with one end closed may be silent, and an answer may take whose visitor has left.
+const HALF_CLOSED: Duration = crate::limits::HALF_CLOSED;
 /// What begins a path that is the program's own, and never logged.
 const OWN_PATHS: &str = "/.postern/";
 
@@ -206,7 +206,7 @@ impl<'g> StreamConnection<'g> {
         let to_app = app_request::head(head, &self.gateway.names.naming);
         let mut transfer = Transfer::new(head, RequestBody::new(head.framing, to_app));
         let client = &mut self.client;
-        let outcome = Exchange::new(client, stream, &mut transfer, &rules, timeouts()).run();
+        let outcome = Exchange::new(client, stream, &mut transfer, &rules, timeouts(head)).run();
         let mut served = Served {
             after: After::from(&outcome),
             status: transfer.status().unwrap_or(0),
@@ -246,15 +246,8 @@ impl<'g> StreamConnection<'g> {
                 text = not_http(why);
                 target_is_down(&text)
             }
-            Outcome::TooSlow => message(
-                504,
-                "The application is too slow",
-                "It took nothing of the request for too long.",
-                "Try again later.",
-            ),
-            Outcome::Refused(refusal) => {
-                message(refusal.status, "A malformed request", &refusal.message, "")
-            }
+            Outcome::TooSlow { has_request } => too_slow(*has_request),
+            Outcome::Refused(refusal) => refused(refusal),
             Outcome::BrokenOff { .. } => {
                 self.gateway.visits.stats.refuse(Cause::BrokenOff);
                 return served;
@@ -289,20 +282,18 @@ impl<'g> StreamConnection<'g> {
     }
 }
 
-fn timeouts() -> Timeouts {
+fn timeouts(head: &Head) -> Timeouts {
     Timeouts {
         write_stall: FORGOTTEN,
         body_stall: FORGOTTEN,
-        gone_grace: HALF_CLOSED,
-        request_stall: Some(FORGOTTEN),
+        gone_grace: gone_grace(head, HALF_CLOSED),
         silence: None,
     }
 }
 
 fn upgraded_timeouts() -> UpgradedTimeouts {
     UpgradedTimeouts {
-        // A relay's own limit comes first.
-        silence: FORGOTTEN * 24,
+        silence: FORGOTTEN,
         half_closed: HALF_CLOSED,
         client_stall: FORGOTTEN,
         upstream_stall: FORGOTTEN,

@@ -10,7 +10,7 @@ use crate::relay::gateway::TlsStream;
 use crate::tunnel::target;
 
 /// Time to connect, all addresses of a name together: the same as for a stream that is not HTTP.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_WITHIN: Duration = crate::limits::CONNECT_WITHIN;
 /// Silence after which the kernel asks whether the application's machine is still there, and between its questions.
 const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(15);

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 /// The longest wait that a server can ask for: a person is looking at it.
-const MAX_WAIT: Duration = Duration::from_secs(300);
+const MAX_WAIT: Duration = crate::limits::RETRY_AFTER;
 
 /// How long to wait from `now` on: the header has seconds or a date. `None` for anything else.
 pub(super) fn parse(value: &str, now: SystemTime) -> Option<Duration> {

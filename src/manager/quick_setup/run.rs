@@ -15,7 +15,7 @@ use super::redact::SentSecrets;
 use crate::manager::ServerUrl;
 
 /// How often a server is asked at most.
-pub const ATTEMPTS: u32 = 5;
+pub const ATTEMPTS: u32 = crate::limits::SETUP_ATTEMPTS;
 
 /// A call's stack, in bytes: TLS fits in a debug build too.
 const STACK: usize = 512 * 1024;
@@ -40,7 +40,7 @@ pub(super) struct Pace {
 
 /// As the specification has them.
 const PACE: Pace = Pace {
-    call: Duration::from_secs(30),
+    call: crate::limits::SETUP_CALL,
     second: Duration::from_secs(1),
 };
 

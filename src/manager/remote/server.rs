@@ -19,7 +19,7 @@ use crate::tunnel::group::TunnelGroup;
 const STACK: usize = 256 * 1024;
 
 /// Time for the main tunnel to connect. 30 s by the specification.
-const MAIN_WAIT: Duration = Duration::from_secs(30);
+const MAIN_WAIT: Duration = crate::limits::TUNNEL_WAIT;
 
 /// The remote servers that this process has to do with.
 pub(crate) struct Servers {

@@ -12,7 +12,7 @@ use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 
 /// Requests that are kept. Default 500, some 100 KiB.
-const MOST: usize = 500;
+const MOST: usize = crate::limits::REQUEST_LOG;
 
 /// Visitors that are remembered, so that each counts once. Default 1000, some 20 KiB: more are not counted.
 const MOST_KNOWN: usize = 1000;

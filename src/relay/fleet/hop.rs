@@ -53,10 +53,9 @@ const NONE: &[u8] = b"none\n";
 const REFUSED: &[u8] = b"refused\n";
 /// Bytes of a word of an answer, at most.
 const MAX_WORD: usize = 16;
-/// Silence after which a stream ends that nobody else has ended: whoever has asked for it watches over it.
-const SILENCE: Duration = Duration::from_secs(24 * 3600);
-/// Time that what is sent may not be taken for.
-const STALL: Duration = Duration::from_secs(600);
+/// Time after which a stream ends that is silent or takes nothing: whoever has asked for it watches over it, and has
+/// closer limits, of 24 h at most.
+const SILENCE: Duration = Duration::from_secs(25 * 3600);
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,8 +218,8 @@ pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
         timeouts: UpgradedTimeouts {
             silence: SILENCE,
             half_closed: SILENCE,
-            client_stall: STALL,
-            upstream_stall: STALL,
+            client_stall: SILENCE,
+            upstream_stall: SILENCE,
         },
     }
     .run(Vec::new(), Vec::new());

@@ -95,7 +95,7 @@ impl ConnectionHandler for VisitorConnection {
             return Progress::Idle;
         };
         let rules = SiteRules::new(&self.gateway, &run.head, &run.terms);
-        let timeouts = timeouts(&self.gateway, visitor);
+        let timeouts = timeouts(&self.gateway, &run.head, visitor);
         let stream = run.upstream.stream.as_mut();
         let mut exchange = Exchange::new(visitor, stream, &mut run.transfer, &rules, timeouts);
         let step = match run.steps {

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use crate::limits;
+
 /// Caps and timeouts. `Limits::default()` is what the program uses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Time that an application may take to begin its answer, once it has the whole request.
-    /// Default 300 s: reports and long polls are slow.
+    /// Time that a request may stand still before its answer begins: its visitor sends nothing more of it, or the
+    /// application takes nothing, or says nothing. Default 300 s: reports, long polls and uploads are slow.
     pub answer_time: Duration,
     /// Time that an answer under way, or an upgraded connection, may be silent. Default 1 h:
     /// event streams and WebSockets may have nothing to say.
@@ -15,9 +17,6 @@ pub struct Limits {
     /// Time that an upgraded connection with one end closed may be silent. Default 60 s: the
     /// other end closes soon or has forgotten to.
     pub half_closed: Duration,
-    /// Time that an application may take nothing of a request. Default 60 s: it is not paused,
-    /// it hangs.
-    pub request_stall: Duration,
     /// Time after which a kept stream is not used for a request that must not be sent twice.
     /// Default 1 s: servers close idle connections after 2 s at the earliest.
     pub sure_for: Duration,
@@ -28,10 +27,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            answer_time: Duration::from_secs(300),
-            silence: Duration::from_secs(3600),
-            half_closed: Duration::from_secs(60),
-            request_stall: Duration::from_secs(60),
+            answer_time: limits::ANSWER_TIME,
+            silence: limits::SILENCE,
+            half_closed: limits::HALF_CLOSED,
             sure_for: Duration::from_secs(1),
             kept_for: Duration::from_secs(30),
         }

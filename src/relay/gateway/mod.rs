@@ -66,7 +66,9 @@ pub(crate) use forwarded::{FORWARDED_FOR, ForwardDefaults, Origin};
 pub(crate) use gateway_state::GatewayState;
 pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
-pub(crate) use replies::{REFUSED, answer, message, not_http, target_is_down, unanswered};
+pub(crate) use replies::{
+    REFUSED, answer, message, not_http, refused, target_is_down, too_slow, unanswered,
+};
 pub(crate) use request_head::{
     asks_for_websocket, end as end_head, is_never_kept, is_ours, is_repeatable,
 };

@@ -13,11 +13,11 @@ use crate::http;
 
 /// The part of all requests that sites may have together. Default 7/8: the rest is for the relay's
 /// own names, by which connectors come back.
-const ALL: (usize, usize) = (7, 8);
+const ALL: (usize, usize) = crate::limits::OF_ALL_SITES;
 /// The part that the sites of one connector may have. Default 1/2.
-const CONNECTOR: (usize, usize) = (1, 2);
+const CONNECTOR: (usize, usize) = crate::limits::OF_ONE_CONNECTOR;
 /// The part that one source may have. Default 1/4.
-const SOURCE: (usize, usize) = (1, 4);
+const SOURCE: (usize, usize) = crate::limits::OF_ONE_VISITOR;
 /// Counters in a row of [`Sources`]. Default 2,048: sources that share both of theirs with another are
 /// one in millions.
 const COUNTERS: usize = 2048;
@@ -90,7 +90,8 @@ pub(super) struct BusyPermit {
     source: Option<[usize; 2]>,
     /// Requests that could run in all.
     capacity: usize,
-    is_taken: Cell<bool>,
+    /// How many of its shares are taken.
+    taken: Cell<usize>,
 }
 
 impl BusyPermit {
@@ -107,36 +108,39 @@ impl BusyPermit {
             connector: Arc::clone(connector),
             source: source.map(|source| permits.sources.places_of(source)),
             capacity,
-            is_taken: Cell::new(false),
+            taken: Cell::new(0),
         }
     }
 
-    /// Takes it, unless it is taken already.
+    /// Takes it, as far as it is not taken already.
     pub(super) fn take(&self) -> Result<(), Full> {
-        if self.is_taken.get() {
-            return Ok(());
-        }
-        // One by one: a request that is refused at one counter never shows in the next.
-        for (at, (counters, most, full)) in self.shares().iter().enumerate() {
+        self.take_first(self.shares().len())
+    }
+
+    /// Takes the visitor's own share, for a body that is still to come; the others only need to have room now. So
+    /// slow bodies use up nobody else's.
+    pub(super) fn begin(&self) -> Result<(), Full> {
+        self.take_first(1)?;
+        let now = |counter: Option<&AtomicUsize>| counter.map(|c| c.load(Ordering::Relaxed));
+        let shares = self.shares();
+        let mut others = shares.iter().skip(1);
+        let full = others.find(|share| is_full(share.0.map(now), share.1));
+        full.map_or(Ok(()), |share| Err(share.2))
+    }
+
+    /// Takes the first shares one by one: a request that is refused at one counter never shows in the next.
+    fn take_first(&self, wanted: usize) -> Result<(), Full> {
+        let (shares, had) = (self.shares(), self.taken.get());
+        for (counters, most, full) in shares.iter().take(wanted).skip(had) {
             let of_others =
                 counters.map(|counter| counter.map(|c| c.fetch_add(1, Ordering::Relaxed)));
+            self.taken.set(self.taken.get() + 1);
             if is_full(of_others, *most) {
-                self.give_back(at + 1);
+                self.keep_first(had);
                 return Err(*full);
             }
         }
-        self.is_taken.set(true);
         Ok(())
-    }
-
-    /// Whether it could be taken now.
-    pub(super) fn check(&self) -> Result<(), Full> {
-        let now = |counter: Option<&AtomicUsize>| counter.map(|c| c.load(Ordering::Relaxed));
-        let shares = self.shares();
-        let mut full = shares
-            .iter()
-            .filter(|share| is_full(share.0.map(now), share.1));
-        full.next().map_or(Ok(()), |share| Err(share.2))
     }
 
     /// The counters of each share, the most that it may hold, and what to say where it does.
@@ -157,9 +161,11 @@ impl BusyPermit {
         ]
     }
 
-    fn give_back(&self, shares: usize) {
-        let all = self.shares();
-        for counter in all.iter().take(shares).flat_map(|share| share.0).flatten() {
+    /// Gives the other shares back.
+    fn keep_first(&self, kept: usize) {
+        let (all, taken) = (self.shares(), self.taken.replace(kept));
+        let back = all.iter().take(taken).skip(kept);
+        for counter in back.flat_map(|share| share.0).flatten() {
             counter.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -172,9 +178,7 @@ fn is_full(counts: [Option<usize>; 2], most: usize) -> bool {
 
 impl Drop for BusyPermit {
     fn drop(&mut self) {
-        if self.is_taken.get() {
-            self.give_back(self.shares().len());
-        }
+        self.keep_first(0);
     }
 }
 
@@ -217,11 +221,32 @@ mod tests {
         let permit = |source| BusyPermit::new(&permits, &busy, ip(source), 4);
         let first = permit("2001:db8::1");
         assert_eq!(
-            (first.check(), first.take(), first.take()),
+            (first.begin(), first.take(), first.take()),
             (Ok(()), Ok(()), Ok(()))
         );
-        assert_eq!(permit("2001:db8::2").check(), Err(Full::Source));
+        assert_eq!(permit("2001:db8::2").begin(), Err(Full::Source));
         assert_eq!(permit("2001:db8:1::2").take(), Ok(()));
         assert_eq!(busy.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_body_that_is_sent_counts_for_its_visitor_alone() {
+        let (permits, busy) = <(Arc<Permits>, Arc<AtomicUsize>)>::default();
+        let permit = |last: u8| {
+            let source = Some(IpAddr::from([192, 0, 2, last]));
+            BusyPermit::new(&permits, &busy, source, 4)
+        };
+        let bodies: Vec<_> = (1..=8).map(permit).collect();
+        assert!(bodies.iter().all(|body| body.begin() == Ok(())));
+        assert_eq!(permit(1).begin(), Err(Full::Source));
+        assert_eq!((busy.load(Ordering::Relaxed), permits.count()), (0, 0));
+        assert_eq!(permit(9).take(), Ok(()), "there is room for whole requests");
+        let whole = [0, 1, 2].map(|at| bodies[at].take());
+        assert_eq!(whole, [Ok(()), Ok(()), Err(Full::Connector)]);
+        assert_eq!(permit(10).begin(), Err(Full::Connector));
+        drop(bodies);
+        let mut counters = permits.sources.rows.iter().flatten();
+        assert!(counters.all(|counter| counter.load(Ordering::Relaxed) == 0));
+        assert_eq!((busy.load(Ordering::Relaxed), permits.count()), (0, 0));
     }
 }

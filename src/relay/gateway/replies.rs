@@ -8,6 +8,7 @@ use super::permits::Full;
 use super::request_stats::Cause;
 use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
+use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
 
@@ -138,6 +139,24 @@ pub(crate) fn target_is_down(why: &str) -> Message<'_> {
         why,
         "Try again later. If it is yours: the tunnel is up, so start what it leads to, then reload.",
     )
+}
+
+pub(crate) fn too_slow(has_request: bool) -> Message<'static> {
+    let text = if has_request {
+        "It has the request and did not answer in time."
+    } else {
+        "It did not read the whole request in time."
+    };
+    message(504, "The application is too slow", text, "Try again later.")
+}
+
+/// What is said of a request whose body cannot be passed on.
+pub(crate) fn refused(refusal: &Refusal) -> Message<'_> {
+    if refusal.status == 408 {
+        let text = "The rest of the request did not arrive in time.";
+        return message(408, "The upload stopped", text, "Send it again.");
+    }
+    message(refusal.status, "A malformed request", &refusal.message, "")
 }
 
 /// What is said where nobody is at the target, or it says nothing.

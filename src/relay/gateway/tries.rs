@@ -82,7 +82,9 @@ mod tests {
         assert!(tries.may_repeat(&closed) && !tries.may_repeat(&closed));
         assert!(tries.may_repeat(&lost));
         let mut tries = Tries::new(true);
-        assert!(!tries.may_repeat(&Outcome::TooSlow) && tries.may_repeat(&lost));
+        assert!(
+            !tries.may_repeat(&Outcome::TooSlow { has_request: true }) && tries.may_repeat(&lost)
+        );
         assert!(!tries.may_repeat(&closed));
         assert!(!Tries::new(false).may_repeat(&lost));
     }

@@ -16,8 +16,8 @@ use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{
-    answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, target_is_down,
-    too_busy, tunnel_is_down, unanswered,
+    answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, refused,
+    target_is_down, too_busy, too_slow, tunnel_is_down, unanswered,
 };
 use super::request_head::{self, is_repeatable, is_safe};
 use super::request_stats::Cause;
@@ -31,6 +31,7 @@ use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{
     ByteStream, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded, UpgradedTimeouts,
+    gone_grace,
 };
 use crate::http::server::connection_handler::{After, ClientConnection};
 use crate::http::socket::would_block;
@@ -126,7 +127,10 @@ impl VisitorConnection {
         site.figures.count_request();
         if site.code.is_some() {
             if is_sign_in(request.head, &site) {
-                return self.gateway.enter(request, &site, visitor);
+                return match self.permitted(request, &site, visitor) {
+                    Ok(_permit) => self.gateway.enter(request, &site, visitor),
+                    Err(full) => self.gateway.say(request, visitor, &too_busy(full)),
+                };
             }
             if !self.gateway.is_signed_in(request, &site) {
                 let page = self.gateway.asking(request, &site);
@@ -287,8 +291,8 @@ impl VisitorConnection {
         })
     }
 
-    /// A request that is whole runs from here on. One with a body gives way while it is sent, and
-    /// takes its permit after that.
+    /// A request that is whole runs from here on. One with a body gives way while it is sent, counts as its visitor's
+    /// all the while, and takes the rest of its permit after that.
     fn permitted(
         &self,
         request: &SiteRequest<'_>,
@@ -300,7 +304,7 @@ impl VisitorConnection {
         let permit = BusyPermit::new(permits, &site.busy, source, visitor.capacity());
         match request.head.framing {
             Framing::Length(0) => permit.take()?,
-            _ => permit.check()?,
+            _ => permit.begin()?,
         }
         Ok(permit)
     }
@@ -433,7 +437,7 @@ impl VisitorConnection {
         transfer: &mut Transfer,
     ) -> (Outcome, Served) {
         let rules = SiteRules::new(&self.gateway, request.head, terms);
-        let timeouts = timeouts(&self.gateway, visitor);
+        let timeouts = timeouts(&self.gateway, request.head, visitor);
         let outcome = Exchange::new(visitor, stream, transfer, &rules, timeouts).run();
         let mut served = served(&outcome, transfer);
         if matches!(outcome, Outcome::Upgraded) {
@@ -455,7 +459,7 @@ impl VisitorConnection {
             silence: limits.silence,
             half_closed: limits.half_closed,
             client_stall: visitor.limits().write_stall,
-            upstream_stall: limits.request_stall,
+            upstream_stall: limits.answer_time,
         }
     }
 
@@ -480,15 +484,8 @@ impl VisitorConnection {
                 text = not_http(why);
                 target_is_down(&text)
             }
-            Outcome::TooSlow => message(
-                504,
-                "The application is too slow",
-                "It took the request and did not answer in time.",
-                "Try again later.",
-            ),
-            Outcome::Refused(refusal) => {
-                message(refusal.status, "A malformed request", &refusal.message, "")
-            }
+            Outcome::TooSlow { has_request } => too_slow(*has_request),
+            Outcome::Refused(refusal) => refused(refusal),
             Outcome::BrokenOff { .. } => {
                 self.gateway.stats.refuse(Cause::BrokenOff);
                 return served;
@@ -518,13 +515,16 @@ impl Drop for VisitorConnection {
     }
 }
 
-pub(super) fn timeouts(gateway: &GatewayState, visitor: &dyn ClientConnection) -> Timeouts {
+pub(super) fn timeouts(
+    gateway: &GatewayState,
+    head: &Head,
+    visitor: &dyn ClientConnection,
+) -> Timeouts {
     let (ours, front) = (&gateway.config.limits, visitor.limits());
     Timeouts {
         write_stall: front.write_stall,
-        body_stall: front.body_stall,
-        gone_grace: front.gone_grace,
-        request_stall: Some(ours.request_stall),
+        body_stall: ours.answer_time,
+        gone_grace: gone_grace(head, front.gone_grace),
         silence: Some(ours.silence),
     }
 }

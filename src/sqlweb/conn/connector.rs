@@ -23,7 +23,7 @@ use crate::sqlweb::options::{Options, Target};
 use crate::sync::{Mutex, Permit, Permits};
 
 /// Time for TCP, TLS and sign-in together, on all addresses of the name.
-pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const HANDSHAKE_TIMEOUT: Duration = crate::limits::DB_SIGN_IN;
 
 /// Stack of the thread that signs in: the driver with a TLS handshake needs about 60 KiB in a debug build.
 const STACK: usize = 512 << 10;

@@ -23,7 +23,7 @@ use crate::store::random;
 use zeroize::Zeroizing;
 
 /// Time for one TCP connect to one address.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = crate::limits::DB_CONNECT;
 
 /// Longest silence of the server during the sign-in. Shorter than [`HANDSHAKE_TIMEOUT`](super::connector::HANDSHAKE_TIMEOUT), so that a server that accepts
 /// and says nothing is told from one that is slow, and its thread ends; longer than a server takes that waits for the

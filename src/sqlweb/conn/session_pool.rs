@@ -13,7 +13,7 @@ use crate::sqlweb::held::Held;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A session's connection is closed, and its transaction rolled back, after this time without a statement.
-const SESSION_IDLE: Duration = Duration::from_secs(600);
+const SESSION_IDLE: Duration = crate::limits::SESSION_IDLE;
 
 /// How long a session is kept whose page has gone: one that is loaded again asks for it within this time.
 const LEAVE_GRACE: Duration = Duration::from_secs(15);
@@ -25,7 +25,7 @@ const SPARE_IDLE: Duration = Duration::from_secs(60);
 const SPARES: usize = 3;
 
 /// How long a statement waits for the one before it in the same session.
-const TURN_TIMEOUT: Duration = Duration::from_secs(10);
+const TURN_TIMEOUT: Duration = crate::limits::SESSION_TURN;
 
 /// After this time without use a connection is asked whether it is still there, and not only whether it was closed.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);

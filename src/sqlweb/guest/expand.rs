@@ -11,7 +11,7 @@ use crate::sqlweb::conn::rows;
 use crate::sqlweb::error::DbError;
 
 /// Tables and views that one guest's account may read: each is a statement at the start.
-const MOST_TABLES: usize = 2000;
+const MOST_TABLES: usize = crate::limits::GUEST_TABLES;
 
 /// What a guest may read: by database and table or view its columns, all where there are none.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::store::random;
 use crate::sync::{Mutex, MutexGuard, Permit};
 
 /// How long a ticket can be redeemed.
-const TICKET_TIME: Duration = Duration::from_secs(60);
+const TICKET_TIME: Duration = crate::limits::DOWNLOAD_WAIT;
 
 /// Tickets that may wait at once.
 const MAX_TICKETS: usize = 100;

@@ -7,7 +7,7 @@ use crate::http::server::raise_open_files;
 use crate::sync::{Permit, Permits};
 
 /// Streams of all tunnels. Default 8192, an open file each; fewer where this process may not open so many.
-const MOST: usize = 8192;
+const MOST: usize = crate::limits::STREAMS;
 /// Open files that are left for the rest of the program. Default 128: pages, databases, the tunnels themselves.
 const RESERVED: usize = 128;
 /// Which part of the other open files streams may have. Default a half: pages and web clients have connections too.
@@ -15,12 +15,12 @@ const PART: usize = 2;
 /// Streams that there is room for whatever the limit is.
 const LEAST: usize = 16;
 /// Which part of all streams one tunnel may have: another one's visitors must get in too. Default a half.
-const SHARE_OF_TUNNEL: usize = 2;
+const SHARE_OF_TUNNEL: usize = crate::limits::STREAMS_OF_TUNNEL;
 
 /// Open files of a stream that is served in this process: both ends of the pair, and one to the application.
 const FILES_SERVED: usize = 3;
 /// Such streams of one tunnel. Default 512, as each has a thread: what a relay of ours has for all its visitors.
-const MOST_SERVED: usize = 512;
+const MOST_SERVED: usize = crate::limits::STREAMS_OF_SITE;
 
 /// Streams that are open.
 static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);

@@ -16,13 +16,13 @@ use crate::tunnel::target::{MayDial, Serve};
 use crate::tunnel::ws::{DialOptions, Endpoint};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.
-pub const KEEPALIVE: Duration = Duration::from_secs(25);
+pub const KEEPALIVE: Duration = crate::limits::KEEPALIVE;
 /// The longest pause before another attempt. Default 10 s.
-pub const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
+pub const MAX_RETRY_INTERVAL: Duration = crate::limits::MAX_RETRY_INTERVAL;
 
 /// Time in which a side that hears nothing of the other gives a connection up: the keep-alive's pause, and 15 s for its
 /// answer. Default 40 s.
-pub const GONE_WITHIN: Duration = Duration::from_secs(40);
+pub const GONE_WITHIN: Duration = crate::limits::GONE_WITHIN;
 
 /// What a tunnel is made of.
 #[non_exhaustive]

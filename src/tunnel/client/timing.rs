@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::tunnel::{mux, target};
 
 /// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
-pub const READY_WITHIN: Duration = Duration::from_secs(30);
+pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
 /// The first pause before another attempt. Default 100 ms.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 /// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and

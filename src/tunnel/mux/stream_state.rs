@@ -33,7 +33,7 @@ use super::wake_up::WakeUp;
 use crate::net::Waker;
 
 /// Time for the peer to confirm a channel, 30 s: above the time it needs for its own connect.
-pub(super) const OPEN_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const OPEN_WITHIN: Duration = crate::limits::OPEN_WITHIN;
 
 /// What a transition leads to.
 #[must_use]

@@ -13,15 +13,15 @@ use crate::tunnel::ws::Cancel;
 
 /// Connections in all. Default 16,384: 2,500 connectors, each with a main tunnel and those of five applications; fewer
 /// where this process may not open so many files.
-pub(super) const MAX_CONNECTIONS: usize = 16_384;
+pub(super) const MAX_CONNECTIONS: usize = crate::limits::TUNNELS;
 /// Of these, such as have not logged in. Default 1024: they are anybody's, and each has a thread.
-const MAX_PENDING: usize = 1024;
+const MAX_PENDING: usize = crate::limits::TUNNELS_PENDING;
 /// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
 /// behind one router.
-const MAX_OF_ONE_SOURCE: usize = 128;
+const MAX_OF_ONE_SOURCE: usize = crate::limits::TUNNELS_OF_SOURCE;
 /// Connections with one login. Default 256: twice what one with 100 applications has, as those of before may not have
 /// ended yet where it comes back.
-const MAX_OF_ONE_LOGIN: usize = 256;
+const MAX_OF_ONE_LOGIN: usize = crate::limits::TUNNELS_OF_LOGIN;
 
 /// All clients.
 #[derive(Clone)]

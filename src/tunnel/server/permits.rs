@@ -9,13 +9,13 @@ use crate::sync::Mutex;
 
 /// Visitors of all public ports. Default 4096, a descriptor each, and a thread while one has much
 /// to send; fewer where this process may not open so many files.
-pub(super) const MAX_VISITORS: usize = 4096;
+pub(super) const MAX_VISITORS: usize = crate::limits::PORT_VISITORS;
 /// Which part of all permits the visitors of one holder's ports may have: others have ports too.
 /// Default a half.
-const SHARE_OF_HOLDER: usize = 2;
+const SHARE_OF_HOLDER: usize = crate::limits::PORTS_OF_ONE;
 /// Which part of all permits one source (an IPv4 address, an IPv6 /64) may have, loopback exempt.
 /// Default a quarter: a proxy has many visitors.
-const SHARE_OF_SOURCE: usize = 4;
+const SHARE_OF_SOURCE: usize = crate::limits::PORTS_OF_SOURCE;
 
 /// All permits.
 #[derive(Clone)]

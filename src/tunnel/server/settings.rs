@@ -13,9 +13,9 @@ use crate::tunnel::ws::AcceptOptions;
 /// Open files of the rest of the program. Default 128: logs, the standard streams, what it reads.
 const RESERVED_FILES: usize = 128;
 /// Time from the WebSocket to a login. Default 30 s.
-pub const LOGIN_WITHIN: Duration = Duration::from_secs(30);
+pub const LOGIN_WITHIN: Duration = crate::limits::LOGIN_WITHIN;
 /// Time from the login to the configuration. Default 10 s, as a chisel server has it.
-pub const CONFIG_WITHIN: Duration = Duration::from_secs(10);
+pub const CONFIG_WITHIN: Duration = crate::limits::CONFIG_WITHIN;
 
 /// What a server is made of.
 #[non_exhaustive]

@@ -71,9 +71,9 @@ pub(super) const REKEY_TIME: Duration = Duration::from_secs(3600);
 /// Bytes sent and received between two key exchanges that make the second no idle one. Default 64 KiB.
 pub(super) const REKEY_WORTH: u64 = 64 * KIB_64;
 /// Time between idle key exchanges that a peer may keep up. Default 20 ms: each costs a fraction of a millisecond.
-pub(super) const REKEY_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const REKEY_PAUSE: Duration = crate::limits::REKEY_PAUSE;
 /// How far ahead of that pace they may be. Default 10 s: 500 exchanges in a row.
-pub(super) const REKEY_AHEAD: Duration = Duration::from_secs(10);
+pub(super) const REKEY_AHEAD: Duration = crate::limits::REKEY_AHEAD;
 
 /// Limits of the channels; `ChannelLimits::default()` is what the program uses.
 #[derive(Debug, Clone)]

@@ -5,14 +5,14 @@ use std::time::Duration;
 const KIB: usize = 1024;
 
 /// Time to find the addresses of a host. Default 10 s: a resolver's own retry lies within.
-pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
+pub const RESOLVE_TIMEOUT: Duration = crate::limits::RESOLVE_TIMEOUT;
 /// Time for TCP connects to all addresses of a host together. Default 10 s.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub const CONNECT_TIMEOUT: Duration = crate::limits::CONNECT_TIMEOUT;
 /// Time for the proxy's answer, TLS and the upgrade together. Default 15 s.
-pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
+pub const HANDSHAKE_TIMEOUT: Duration = crate::limits::HANDSHAKE_TIMEOUT;
 /// Time a write may stand without one byte taken by the peer. Default 30 s. Unacknowledged
 /// data ends the connection after the same time (RFC 5482), whoever writes.
-pub const WRITE_STALL: Duration = Duration::from_secs(30);
+pub const WRITE_STALL: Duration = crate::limits::TUNNEL_STALL;
 
 /// Bytes of a frame's payload that are accepted. Default 64 MiB: peers send some 32 KiB.
 pub const MAX_FRAME: u64 = 64 * 1024 * 1024;

@@ -37,7 +37,7 @@ const FORMAT: &str = "postern applications";
 /// Its version: a newer one is refused.
 const VERSION: u64 = 1;
 /// Bytes of a file. Default 4 MiB: as many as the stored list has.
-const FILE_CAP: u64 = 4 * 1024 * 1024;
+const FILE_CAP: u64 = crate::limits::APP_FILE;
 /// Fields of an answer that say nothing about another machine.
 const LEFT_OUT: [&str; 7] = [
     "id",

@@ -19,7 +19,7 @@ use crate::cli::target::{self, Address};
 use crate::sqlweb::{Options, TlsMode};
 
 /// How long a statement may run where the web client is shared and nothing is said.
-pub(super) const SHARED_QUERY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const SHARED_QUERY_TIMEOUT: Duration = crate::limits::SHARED_QUERY;
 
 /// The largest `--query-timeout`, in seconds: the most that a server takes for it.
 const QUERY_TIMEOUT_CAP: u64 = 31_536_000;

@@ -44,7 +44,7 @@ const ANSWER_SECONDS: RangeInclusive<u64> = 1..=86_400;
 /// Seconds that may be chosen for the end: up to an hour.
 const DRAIN_SECONDS: RangeInclusive<u64> = 0..=3600;
 /// Time for the end of a relay of a fleet, whose visitors others serve meanwhile.
-const FLEET_DRAIN: Duration = Duration::from_secs(30);
+const FLEET_DRAIN: Duration = crate::limits::FLEET_DRAIN;
 /// Applications of a connector that may be chosen: as many as one has at most without that.
 const SITES: RangeInclusive<usize> = 1..=100;
 /// Megabits a second of a connector that may be chosen.

@@ -1,0 +1,147 @@
+//! Every time and size that a visitor, a sharer or an operator can meet, in one table: what uses one refers to it, and the
+//! manual's page of limits has it from here (`limits_tests`).
+
+use std::time::Duration;
+
+/// Makes a constant of each row, and for the manual a table of all.
+macro_rules! limits {
+    ($($section:literal { $($name:ident: $type:ty = $value:expr, $unit:ident, $what:literal;)* })*) => {
+        $($(
+            #[doc = $what]
+            pub(crate) const $name: $type = $value;
+        )*)*
+
+        #[cfg(test)]
+        fn table() -> Vec<(&'static str, Vec<[String; 2]>)> {
+            vec![$(($section, vec![$([$what.to_owned(), tests::$unit($name)]),*])),*]
+        }
+    };
+}
+
+const fn secs(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+const HOUR: u64 = 3600;
+const DAY: u64 = 24 * HOUR;
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+limits! {
+    "Visitors of a site" {
+        HEAD: usize = 32 * KIB, bytes, "request line and headers of a request";
+        HEADERS: usize = 100, count, "header lines of a request";
+        HEAD_TIME: Duration = secs(10), time, "time to send a request's line and headers";
+        ANSWER_TIME: Duration = secs(300), time, "time that a request may stand still before its answer begins, because the visitor sends nothing more of it, or the application reads nothing more of it or does not answer (<code>relay --answer-timeout</code>)";
+        ANSWER_HEAD: usize = 64 * KIB, bytes, "status line and headers of an answer";
+        SILENCE: Duration = secs(HOUR), time, "time that an answer, an event stream or a WebSocket may be silent";
+        WRITE_STALL: Duration = secs(120), time, "time that a visitor may take nothing of an answer";
+        HALF_CLOSED: Duration = secs(60), time, "time that a WebSocket may be silent once one end is closed";
+        GONE_GRACE: Duration = secs(1), time, "time for the rest of an answer to a browser that closed its connection";
+        IDLE_TIME: Duration = secs(60), time, "time that a connection waits for its next request";
+        CONNECT_WITHIN: Duration = secs(10), time, "time to connect to the application";
+        CONNECTIONS: usize = 512, count, "requests and connections at once (<code>relay --connections</code>)";
+        OF_ALL_SITES: (usize, usize) = (7, 8), part, "part of these for all sites together";
+        OF_ONE_CONNECTOR: (usize, usize) = (1, 2), part, "part of these for the sites of one connector";
+        OF_ONE_VISITOR: (usize, usize) = (1, 4), part, "part of these for one visitor (an IPv4 address or an IPv6 /64; behind <code>--trust-proxy</code> the one that the proxy names), requests that are still being sent included";
+        PER_SOURCE: usize = 64, count, "connections of one address, without a proxy in front";
+        SLOW_AFTER: Duration = secs(2), time, "time without progress after which an incomplete request gives way when all connections are in use, before idle connections do";
+        WRONG_CODES: usize = 5, count, "wrong codes a minute from one address";
+        SIGNED_IN_FOR: Duration = secs(12 * HOUR), time, "time that a sign-in is valid";
+    }
+    "Visitors of a public port" {
+        PORT_VISITORS: usize = 4096, count, "visitors of public ports at once, fewer where few files may be open";
+        PORTS_OF_ONE: usize = 2, one_of, "part of these for the ports of one connector";
+        PORTS_OF_SOURCE: usize = 4, one_of, "part of these for one address";
+        OPEN_WITHIN: Duration = secs(30), time, "time for the connector to open the connection";
+    }
+    "Sharing" {
+        APPLICATIONS: usize = 500, count, "applications";
+        CONNECTED: usize = 100, count, "applications connected at once";
+        SERVERS: usize = 50, count, "relays";
+        STREAMS: usize = 8192, count, "connections through all tunnels, fewer where few files may be open";
+        STREAMS_OF_TUNNEL: usize = 2, one_of, "part of these for one tunnel";
+        STREAMS_OF_SITE: usize = 512, count, "connections of one <code>http</code> or <code>https</code> application";
+        MAX_STREAMS: u64 = 10_000, count, "highest <code>max_streams</code> of an application";
+        NETWORKS: usize = 100, count, "networks in <code>--allow</code>";
+        LONGEST_SHARE: Duration = secs(366 * DAY), time, "longest <code>--for</code>";
+        APP_NAME: usize = 100, count, "characters of an application's name";
+        APP_URL: usize = 2048, count, "characters of an application's URL";
+        APP_FILE: u64 = 4 << 20, bytes, "size of a file for <code>app import</code>";
+        GUEST_TABLES: usize = 2000, count, "tables of a guest";
+        GUEST_LIFE: Duration = secs(8 * HOUR), time, "life of a guest account without <code>--for</code>";
+        REQUEST_LOG: usize = 500, count, "requests of an application shown on the page";
+        STATEMENT_LOG: usize = 500, count, "statements of an application shown on the page";
+        STATEMENT_LINES: u64 = 120, count, "lines a minute for one visitor's statements that changed nothing, and as many for those that failed";
+        AUDIT_FILES: usize = 10, count, "files of an application's audit log";
+        AUDIT_FILE: u64 = 10 << 20, bytes, "size of such a file";
+        AUDIT_REMOVED: usize = 500, count, "removed applications whose audit log is kept";
+        AUDIT_KEPT: Duration = secs(90 * DAY), time, "time that the audit log of a removed application is kept";
+        SETUP_CALL: Duration = secs(30), time, "time for a call to a relay";
+        SETUP_ATTEMPTS: u32 = 5, count, "attempts of such a call";
+        RETRY_AFTER: Duration = secs(300), time, "longest wait that a relay can ask for with <code>Retry-After</code>";
+        RESOLVE_TIMEOUT: Duration = secs(10), time, "time to find a relay's address";
+        CONNECT_TIMEOUT: Duration = secs(10), time, "time to connect to a relay";
+        HANDSHAKE_TIMEOUT: Duration = secs(15), time, "time for the proxy, TLS and the WebSocket of a tunnel";
+        TUNNEL_WAIT: Duration = secs(30), time, "time for a tunnel to be ready";
+        KEEPALIVE: Duration = secs(25), time, "time between two keep-alive requests of a tunnel";
+        GONE_WITHIN: Duration = secs(40), time, "silence after which a tunnel is lost";
+        TUNNEL_STALL: Duration = secs(30), time, "time that a tunnel's other end may take nothing";
+        MAX_RETRY_INTERVAL: Duration = secs(10), time, "longest time between two attempts to connect a tunnel";
+        REKEY_PAUSE: Duration = Duration::from_millis(20), time, "least time between two key exchanges of a tunnel that sends nothing between them";
+        REKEY_AHEAD: Duration = secs(10), time, "time by which such key exchanges may be early in all";
+        PROBE_PAUSE: Duration = secs(30), time, "time between two checks of an application that does not answer";
+    }
+    "Web client and management page" {
+        BODY: usize = 4 * MIB, bytes, "body of a request";
+        BODY_PROGRESS: usize = 16 * KIB, bytes, "part of a body that must arrive within the time below";
+        BODY_STALL: Duration = secs(30), time, "time for that part of a body";
+        DB_CONNECTIONS: usize = 32, count, "database connections";
+        DB_OF_ONE: usize = 8, count, "database connections of one visitor";
+        DB_CONNECT: Duration = secs(10), time, "time to connect to a database server";
+        DB_SIGN_IN: Duration = secs(20), time, "time to sign in to a database server";
+        SESSION_IDLE: Duration = secs(600), time, "time that a session without a statement keeps its connection";
+        SESSION_TURN: Duration = secs(10), time, "time that a statement waits for the one before it in its session";
+        SHARED_QUERY: Duration = secs(60), time, "time for a statement when shared (<code>--query-timeout</code>)";
+        ROW: usize = 256 * MIB, bytes, "size of a row";
+        ROW_SHARED: usize = 64 * MIB, bytes, "size of a row in read-only and invisible mode";
+        LARGE_ROWS: usize = 256 * MIB, bytes, "size of all large rows that wait for slow readers";
+        LARGE_ROWS_OF_ONE: usize = LARGE_ROWS / 2, bytes, "size of those of one reader";
+        CHANGES: usize = 5000, count, "changed rows in one request";
+        CHANGES_SIZE: usize = 32 * MIB, bytes, "size of all changes in one request (a file of 24 MB)";
+        STATEMENT_SHARED: usize = 4 * MIB, bytes, "size of a statement of a script when shared or read-only; otherwise what the server takes, up to the size of a row";
+        STATEMENT_TIME: Duration = secs(120), time, "time to send such a statement";
+        SCRIPTS: usize = 16, count, "large scripts at once when shared";
+        SCRIPTS_OF_ONE: usize = 4, count, "large scripts of one visitor";
+        FAILURES_SHARED: u64 = 500, count, "failed statements of a script when shared or read-only";
+        DOWNLOADS_OF_ONE: usize = 10, count, "downloads of one visitor that wait";
+        DOWNLOAD_WAIT: Duration = secs(60), time, "time that a download waits for its start";
+        OF_OWNER: usize = 8, one_of, "part of connections, requests and scripts that is kept for the owner";
+    }
+    "Relay" {
+        SETUP_CALLS: usize = 30, count, "quick-setup calls a minute from one address; those of known connectors are not counted";
+        WRONG_LOGINS: usize = 30, count, "wrong tunnel passwords a minute from one address";
+        CONNECTORS: usize = 2500, count, "connectors";
+        SITES_OF_ONE: usize = 100, count, "applications of one connector (<code>--quota-sites</code>)";
+        TUNNELS: usize = 16_384, count, "tunnels of connectors: a main tunnel and one for each application";
+        TUNNELS_OF_LOGIN: usize = 256, count, "tunnels of one connector";
+        TUNNELS_OF_SOURCE: usize = 128, count, "tunnels of one address without a login";
+        TUNNELS_PENDING: usize = 1024, count, "tunnels without a login";
+        LOGIN_WITHIN: Duration = secs(30), time, "time for a tunnel to log in";
+        CONFIG_WITHIN: Duration = secs(10), time, "time after the login to name what is shared";
+        INVITES: usize = 1000, count, "invites";
+        INVITE_USES: u32 = 2500, count, "connectors that one invite can be for";
+        INVITE_LIFE: Duration = secs(7 * DAY), time, "life of an invite without <code>--for</code>";
+        INVITE_LONGEST: Duration = secs(366 * DAY), time, "longest life of an invite";
+        ENROLL_TOKEN: usize = 256, bytes, "size of an enrol token";
+        RESERVED_FOR: Duration = secs(30 * DAY), time, "time that a name or port stays reserved after a connector gave it up";
+        LINK_LIFE: Duration = secs(600), time, "time that a link to the operator's page is valid";
+        FIGURES_EVERY: Duration = secs(60), time, "time between two saves of traffic and last visits: a relay that is killed loses what came after the last one";
+        LOG_LINES: usize = 120, count, "lines a minute in the log for each kind of failure; one line counts the rest";
+        FLEET_DRAIN: Duration = secs(30), time, "time that a relay of a fleet waits at its end (<code>--drain</code>)";
+    }
+}
+
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod tests;
