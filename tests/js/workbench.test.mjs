@@ -4,6 +4,7 @@ import { errorSpan, offsetOf } from '../../html/sql/core/errors.js';
 import { Highlighter } from '../../html/sql/core/highlight.js';
 import { MAX_ENTRIES, MAX_SQL, addEntry, readHistory, searchHistory } from '../../html/sql/core/history.js';
 import { quoteIdentifier, selectAll, unquoteIdentifier } from '../../html/sql/core/identifiers.js';
+import { consoleHint, hintOf, noPlan } from '../../html/sql/core/hints.js';
 import { scriptStatements } from '../../html/sql/core/script.js';
 import { errorWithoutSecrets, leftOutAt, whyAltered, withoutSecrets } from '../../html/sql/core/secrets.js';
 import { splitScript, tokens } from '../../html/sql/core/lexer.js';
@@ -296,4 +297,25 @@ test('scripts: a file is unpacked and decoded by its first bytes, in pieces that
 test('scripts: a file that names another character set than UTF-8 is run from the file', () => {
   for (const text of ['SET NAMES latin1;', '/*!40101 SET NAMES binary */;', 'set character_set_client = cp1250', "SET CHARSET 'koi8r'"]) assert.ok(namesCharset(text), text);
   for (const text of ['SET NAMES utf8mb4', '/*!40101 SET character_set_client = utf8 */', 'SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT', "SELECT 'names latin1'"]) assert.ok(!namesCharset(text), text);
+});
+
+test('a syntax error at a command of the console says what to do, and no other error does', () => {
+  const error = (near, errno = 1064) => ({ errno, message: `You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use near '${near}' at line 1` });
+  const told = (near, errno) => hintOf(error(near, errno));
+  assert.ok(/^ source is a command of the console/.test(told('source dump.sql')), told('source dump.sql'));
+  assert.ok(/^ source is/.test(told('\\. dump.sql')), told('\\. dump.sql'));
+  assert.ok(/^ Commands with a backslash/.test(told('\\! id')), told('\\! id'));
+  assert.ok(/close the tab/.test(told('exit')), told('exit'));
+  assert.ok(/close the tab/.test(told('quit\nSELECT 1')), told('quit\nSELECT 1'));
+  for (const near of ['', 'sources a', 'exit_code', "it's source x", 'FROM source x', 'helper']) assert.equal(told(near), '', near);
+  assert.equal(told('source dump.sql', 1146), '');
+  for (const none of [null, {}, { errno: 1064 }, { errno: 1064, message: 'no place is told' }]) assert.equal(hintOf(none), '');
+  assert.equal(consoleHint(' SELECT 1 '), '');
+  assert.ok(/F1/.test(consoleHint('\n? ')), consoleHint('\n? '));
+});
+
+test('what has no plan is told, and what may have one is sent', () => {
+  for (const sql of ['SELECT 1', '(SELECT 1)', '-- x\n# y\n/* z */ with a AS (SELECT 1) TABLE a', '/*! SELECT 1 */', 'EXPLAIN FORMAT=JSON UPDATE t SET a = 1', '']) assert.equal(noPlan(sql), '', sql);
+  assert.ok(/^CREATE has no plan/.test(noPlan('/* a */ create TABLE t (a INT)')), noPlan('/* a */ create TABLE t (a INT)'));
+  assert.ok(/^SELECTED has no plan/.test(noPlan('EXPLAIN FORMAT=JSON SELECTED')), noPlan('EXPLAIN FORMAT=JSON SELECTED'));
 });

@@ -100,7 +100,8 @@ test('joiners between emoji are shown as the emoji they make, elsewhere as signs
 test('parameters are found where they are meant, and written so that they are one value', () => {
   const names = (sql) => parametersOf(sql).map(({ name }) => name);
   assert.deepEqual(names("SELECT ':a', `:b`, \":c\", :d /* :e */ -- :f\n, :d"), ['d', 'd']);
-  for (const sql of ['SELECT a::b', "SELECT 12:30, '12:30'", 'lbl:LOOP', 'SELECT @a:=1', 'CREATE PROCEDURE p() BEGIN l :x LOOP', ':a', 'SELECT : a', 'SELECT :1a']) assert.deepEqual(names(sql), [], sql);
+  for (const sql of ['SELECT a::b', "SELECT 12:30, '12:30'", 'lbl:LOOP', 'lbl :LOOP', 'lbl :BEGIN NOT ATOMIC SELECT 1; END', 'lbl :begin', '`a b` :BEGIN', '/* x */ lbl :WHILE', 'SELECT @a:=1', 'CREATE PROCEDURE p() BEGIN l :x LOOP', ':a', 'SELECT : a', 'SELECT :1a']) assert.deepEqual(names(sql), [], sql);
+  for (const sql of ['SELECT :begin', 'SELECT a, :loop', 'SELECT a FROM t WHERE b = :while']) assert.equal(names(sql).length, 1, sql);
   assert.deepEqual(names('SELECT a FROM t WHERE b=:b AND c IN (:list) LIMIT :n'), ['b', 'list', 'n']);
   const fill = (type, value, sql = 'SELECT :x') => withParameters(sql, { x: { type, value } });
   assert.equal(fill('text', "it's"), "SELECT 'it''s'");

@@ -4,6 +4,8 @@ import { Lexer } from './lexer.js';
 /** @typedef {'text'|'number'|'null'|'list'} ParameterType */
 /** @typedef {{type: ParameterType, value: string}} Parameter */
 
+/** Words whose value may follow at once; another word at the beginning of a statement is a label. */
+const VALUES = /^(?:SELECT|KILL|DO)$/i;
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /**
@@ -20,7 +22,7 @@ export function parametersOf(sql) {
     const [before, name, after] = [list[i - 1], list[i + 1], list[i + 2]];
     if (token.kind !== 'colon' || !name || !['word', 'name'].includes(name.kind) || name.start !== token.end || !/^[A-Za-z_]/.test(sql[name.start])) return [];
     const touches = before?.end === token.start && !['open', 'comma', 'operator'].includes(before.kind);
-    const labels = /^(?:BEGIN|LOOP|REPEAT|WHILE|FOR)$/i.test(sql.slice(name.start, name.end)) && i === 1;
+    const labels = /^(?:BEGIN|LOOP|REPEAT|WHILE|FOR)$/i.test(sql.slice(name.start, name.end)) && i === 1 && !VALUES.test(sql.slice(before.start, before.end));
     if (touches || labels || before?.kind === 'colon' || !before) return [];
     return [{ start: token.start, end: name.end, name: sql.slice(name.start, name.end), enclosed: before.kind === 'open' && after?.kind === 'close' }];
   });
