@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Dumps a database; what cannot be dumped is left out.
-fn dump(db: &Database, name: &str, options: &[&str]) -> Vec<u8> {
+pub(super) fn dump(db: &Database, name: &str, options: &[&str]) -> Vec<u8> {
     let mut program = tool(db, "mysqldump");
     let done = program
         .arg("--force")

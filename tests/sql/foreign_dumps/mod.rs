@@ -3,6 +3,7 @@
 
 mod dumps;
 mod large;
+mod page;
 mod schema;
 mod styles;
 
