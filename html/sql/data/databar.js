@@ -5,7 +5,7 @@
 
 import { copyText, fill, h, icon, iconButton } from '../../common/dom.js';
 import { filterText } from './filters.js';
-import { quoteName } from './values.js';
+import { isTimestamp, quoteName } from './values.js';
 import { completeIn } from './whereeditor.js';
 
 /**
@@ -18,13 +18,19 @@ let serial = 0;
 /** The two lines. */
 export class DataBar {
   #on;
+  #zone;
   #total = '';
   /** @type {{db: string, table: string}} */ #place = { db: '', table: '' };
   /** @type {import('./source.js').TableRows|null} */ #rows = null;
 
-  /** @param {Actions} on @param {import('./whereeditor.js').Source} source of what completes the condition */
-  constructor(on, source) {
+  /**
+   * @param {Actions} on
+   * @param {import('./whereeditor.js').Source} source of what completes the condition
+   * @param {() => string} zone the server's
+   */
+  constructor(on, source, zone) {
     this.#on = on;
+    this.#zone = zone;
     this.trail = h('nav', { class: 'data-trail', 'aria-label': 'Tables on the way here' });
     this.field = h('input', {
       class: 'field data-where', id: `data-where-${(serial += 1)}`, 'aria-label': 'Condition of the rows (WHERE)', placeholder: "such as price > 5 AND name LIKE 'A%'",
@@ -48,8 +54,9 @@ export class DataBar {
     this.note = h('span', { class: 'data-note', hidden: true });
     this.code = h('code', { class: 'data-sql', tabindex: 0, role: 'group', 'aria-label': 'The statement' });
     this.copy = iconButton('copy', 'Copy the statement', () => copyText(this.#rows?.sql ?? ''));
+    this.zone = h('span', { class: 'dim', title: 'SET time_zone in a query tab is for that tab only.', hidden: true });
     this.fixed = h('span', { class: 'data-fixed dim', hidden: true });
-    this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.ending, this.fixed, this.note, this.code, this.copy);
+    this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.ending, this.zone, this.fixed, this.note, this.code, this.copy);
   }
 
   /** Says why the rows cannot be changed; the empty text where they can. @param {string} reason */
@@ -86,6 +93,8 @@ export class DataBar {
     this.#figures();
     this.#showTrail(place, trail);
     this.#showChips(place);
+    this.zone.hidden = !rows.source.columns.some(({ type }) => isTimestamp(type));
+    this.zone.textContent = `Server time zone: ${this.#zone()}`;
     const { why } = rows.source.order;
     this.note.hidden = why === '';
     this.note.textContent = why && `Pages by OFFSET, since ${why}: rows that are inserted or deleted meanwhile shift them`;

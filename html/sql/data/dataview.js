@@ -27,7 +27,7 @@ const LOW = '(max-height: 420px)';
  * @typedef {import('./source.js').Place} Place
  * @typedef {Place & {schema: any, rows: TableRows}} Stop on the way back, with the rows that were looked at
  * @typedef {{api: import('./source.js').Api, schema: (db: string, table: string, fresh?: boolean) => Promise<any>, notify: Notify,
- *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean,
+ *   announce: Announce, completing: Pick<import('./whereeditor.js').Source, 'catalogue'|'version'|'enabled'>, onTitle: (title: string) => void, readOnly: () => boolean, zone: () => string,
  *   fill: (db: string, table: string) => Promise<boolean>, transactions: () => string[]}} Deps `transactions`: tabs that have one open; `fill`: imports a file into the table; true where it wrote
  */
 
@@ -62,7 +62,7 @@ export class DataView {
       count: () => this.#count(),
       fill: () => this.#fill(),
       toEnd: () => this.#toEnd(),
-    }, { ...deps.completing, db: () => this.#place.db, announce: deps.announce });
+    }, { ...deps.completing, db: () => this.#place.db, announce: deps.announce }, deps.zone);
     this.#bar.filling.hidden = deps.readOnly();
     this.#bar.free = this.#place.free;
     this.host = h('div', { class: 'data-host' });

@@ -24,7 +24,14 @@ fn times_are_those_of_the_servers_zone_and_what_is_typed_is_stored() {
         let postern = Postern::on(&db, &[]);
         let client = Client::of(Browser::shared(), postern, "zones", "#db=zones");
         client.show_tables();
+        client.page.viewport(1280, 1000);
+        client.run("SET time_zone = '+03:30'");
         open_data(&client, "t");
+        // A zone that an editor tab sets is that tab's own.
+        client.page.wait_for(&format!(
+            "eyes.first('.data-foot').innerText.includes({})",
+            json!(format!("Server time zone: {zone}"))
+        ));
         let texts = db.column("SELECT at FROM zones.t ORDER BY at");
         assert_eq!(client.column(0), texts, "{zone}");
         assert_eq!(
