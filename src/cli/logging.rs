@@ -7,7 +7,6 @@
 //!
 //! Lines of the request log that come fast are written together, at most 100 ms late.
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,6 +18,7 @@ use super::args::command::{Command, Parsed};
 use super::args::table::{LOG_FORMAT, VERBOSE};
 use super::failure::Failure;
 use super::log_buffer::{LogBuffer, TOGETHER};
+use crate::net::in_words;
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
 use crate::sync::{Lookout, Mutex};
@@ -172,7 +172,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
     let (time, level, target) = (rfc3339_millis(time), record.level(), record.target());
     if format == Format::Json {
         let level = level.as_str().to_lowercase();
-        let message = record.args().to_string();
+        let message = in_words(record.args());
         let line = json!({"time": time, "level": level, "target": target, "message": message});
         return escaped(&line.to_string()).into_owned() + "\n";
     }
@@ -188,8 +188,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         line.push_str(": ");
     }
     let begin = line.len();
-    // Writing to memory does not fail.
-    let _ = write!(line, "{}", record.args());
+    line.push_str(&in_words(record.args()));
     let is_plain = |message: &str| message.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !line.get(begin..).is_some_and(is_plain) {
         let message = line.split_off(begin);

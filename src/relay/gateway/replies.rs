@@ -10,6 +10,7 @@ use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
+use crate::net::in_words;
 
 /// Seconds after which one who found no room may try again. Default 5.
 const RETRY_AFTER: &str = "5";
@@ -154,7 +155,7 @@ pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
             "It refuses TLS under the name that it is asked by.".to_owned()
         }
         (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
-            format!("The connection to it failed: {error}.")
+            format!("The connection to it failed: {}.", in_words(error))
         }
         _ => REFUSED.to_owned(),
     }
