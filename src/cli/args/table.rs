@@ -292,7 +292,8 @@ server in front, and name it with --public-url.",
         operand_kinds: &[Kind::Connector],
         brief: "turn a connector out at once, and forbid the invite that it came by",
         about: "Turns a connector out at once, and forbids the invite that it came by, also where that is the relay's \
-            --enroll-token. Where no other is good, that token is renewed, and the new one is printed.",
+            --enroll-token. Where no other is good, that token is renewed, and the new one is printed. NAME may be \
+            the connector's label if only one has it.",
         flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -301,7 +302,8 @@ server in front, and name it with --public-url.",
         name: "relay allow",
         brief: "undo that: it comes back with its names and ports within 30 days, else it may enrol again",
         about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
-            invite is good again too, unless it is the token that all share.",
+            invite is good again too, unless it is the token that all share. NAME may be the connector's label if only \
+            one has it.",
         ..REVOKE
     };
     pub(crate) const FLEET: Command = Command {

@@ -387,8 +387,14 @@ impl Log<'_> {
         if error.is_empty() {
             return self.teller.tell("answers", json!({}), "it answers again");
         }
-        let line = printable(error);
-        self.teller.tell("fails", json!({"error": error}), &line)
+        let (line, fields) = match text(connection, "/health/hint") {
+            "" => (printable(error), json!({"error": error})),
+            hint => (
+                printable(&format!("{error}; {hint}")),
+                json!({"error": error, "hint": hint}),
+            ),
+        };
+        self.teller.tell("fails", fields, &line)
     }
 
     /// The last line.
