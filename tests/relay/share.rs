@@ -5,16 +5,16 @@ use support::http::Client;
 use support::relay::Relay;
 use support::{Database, Home, Postern, TIMEOUT, wait_until};
 
-/// What follows `prefix` on the client's standard output, once it is there.
+/// The link, alone on standard output, and the address of its site.
 #[track_caller]
-fn said(postern: &Postern, prefix: &str) -> String {
-    let line = || {
-        let text = postern.stdout();
-        let mut lines = text.lines().map(str::to_owned);
-        lines.find_map(|line| line.strip_prefix(prefix).map(str::to_owned))
-    };
-    wait_until(TIMEOUT, prefix, || line().is_some());
-    line().unwrap()
+fn shared(postern: &Postern) -> (String, String) {
+    let link = || postern.stdout().strip_suffix('\n').map(str::to_owned);
+    wait_until(TIMEOUT, "a link", || link().is_some());
+    let link = link().unwrap();
+    assert!(!link.contains('\n'), "{link}");
+    let host = link.strip_prefix("http://").unwrap().split('/').next();
+    let site = format!("http://{}/", host.unwrap());
+    (link, site)
 }
 
 /// `PATH` of the site at `url`, at the relay's address.
@@ -29,8 +29,12 @@ fn visit(url: &str, path: &str, cookie: &str) -> support::http::Response {
 fn it_is_read_only_and_asks_for_a_code() {
     let relay = Relay::start(&[]);
     let mut postern = Postern::on(Database::shared(), &["--share", "--server", &relay.url()]);
-    let site = said(&postern, "Site URL: ");
-    let auth = said(&postern, "Auth URL: ");
+    let (auth, site) = shared(&postern);
+    let said = postern.stderr();
+    assert!(
+        said.contains("\nLocal auth URL: ") && said.contains("\nSharing "),
+        "{said}"
+    );
     assert_eq!(visit(&site, "/api/info", "").status(), 401);
     let entered = visit(
         &site,
@@ -54,7 +58,18 @@ fn it_is_read_only_and_asks_for_a_code() {
 fn what_is_given_up_before_it_is_up_is_given_back() {
     // Nobody takes tunnels where connectors are sent.
     let relay = Relay::start(&["--external-ip", "127.0.0.2"]);
-    let mut postern = Postern::on(Database::shared(), &["--share", "--server", &relay.url()]);
+    let (home, db) = (Home::with_plugin(), Database::shared().target());
+    let account = ["--no-open", "--db-user", USER, "--db-pass", PASSWORD];
+    let server = relay.url();
+    let share = [
+        "mysql",
+        &db,
+        "--listen=127.0.0.1:0",
+        "--share",
+        "--server",
+        &server,
+    ];
+    let mut postern = Sharing::start(&home, &[&share[..], &account].concat());
     let applications = || {
         let status = relay.status();
         let applications = status["connectors"][0]["applications"].as_array();
@@ -76,9 +91,9 @@ fn what_is_opened_is_said_plainly() {
         &relay.url(),
     ];
     let postern = Postern::on(Database::shared(), &flags);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     assert_eq!(visit(&site, "/api/info", "").data()["readonly"], false);
-    assert!(!postern.stdout().contains("Auth URL"));
+    assert!(!postern.stdout().contains("/auth?"));
     for flag in ["--readwrite", "--visible"] {
         assert!(postern.stderr().contains(flag), "{}", postern.stderr());
     }
@@ -87,7 +102,7 @@ fn what_is_opened_is_said_plainly() {
 #[test]
 fn without_a_server_it_is_shared_on_this_machine() {
     let postern = Postern::on(Database::shared(), &["--share", "--visible"]);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     assert_eq!(visit(&site, "/api/info", "").data()["readonly"], true);
 }
 
@@ -122,7 +137,7 @@ fn it_takes_the_flags_of_every_share() {
         "--visible",
     ];
     let mut postern = Postern::on(Database::shared(), &flags);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     assert!(site.starts_with("http://book-store.localhost:"), "{site}");
     for _ in 0..3 {
         assert_eq!(visit(&site, "/api/info", "").status(), 200);
@@ -149,7 +164,7 @@ fn a_guest_reads_what_is_listed_and_is_gone_at_the_end() {
         "lent.*",
     ];
     let mut postern = Postern::on(db, &flags);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     let guests = || db.column("SELECT user FROM mysql.user WHERE user LIKE 'postern\\_%'");
     assert_eq!(guests().len(), 1);
     let databases = visit(&site, "/api/databases", "");

@@ -285,7 +285,9 @@ impl Drop for Postern {
 
 /// The addresses it printed, once it printed all that are due.
 fn addresses(process: &Leashed, invisible: bool) -> Option<(String, Option<String>)> {
-    let url = process.stdout.line_after("Web client: ")?;
+    let said = process.stdout.line_after("Web client: ");
+    // What is shared has its link alone on standard output.
+    let url = said.or_else(|| process.stderr.line_after("Web client: "))?;
     let auth_url = process.stdout.line_after("Auth URL: ");
     if invisible && auth_url.is_none() {
         return None;

@@ -71,7 +71,7 @@ impl ShareRequest {
             guest,
             server: server(&COMMAND, parsed)?,
             enroll_token: given_token(parsed),
-            teller: Teller::new(parsed).with_labels(),
+            teller: Teller::new(parsed),
             fields,
             readwrite,
             visible,

@@ -32,8 +32,8 @@ const CONNECTION: &str = "connection";
 pub(in crate::cli::commands) struct Teller {
     json: bool,
     qr: bool,
-    /// Whether addresses have a word before them, as those of the web client have.
-    labels: bool,
+    /// What is said after the link of a web client, which has addresses of its own on this machine.
+    local: Option<String>,
     /// The name that the command line wishes for.
     wish: Option<String>,
     /// The path of the site that is opened first.
@@ -84,7 +84,7 @@ impl Teller {
         Self {
             json: parsed.has(&JSON),
             qr: parsed.has(&QR),
-            labels: false,
+            local: None,
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
             path: None,
             has_server: parsed.value(&SERVER).is_some() || environment(SERVER_VARIABLE).is_some(),
@@ -93,22 +93,15 @@ impl Teller {
         }
     }
 
-    /// The same with a word before each address.
-    pub(in crate::cli::commands) fn with_labels(self) -> Self {
-        Self {
-            labels: true,
-            ..self
-        }
+    /// The same for a web client: this is said of it after the link, so that the link to send is the first.
+    pub(in crate::cli::commands) fn with_local(self, text: String) -> Self {
+        let local = Some(text);
+        Self { local, ..self }
     }
 
     /// The same for a site that is opened at a path.
     pub(in crate::cli::commands) fn opened_at(self, path: Option<String>) -> Self {
         Self { path, ..self }
-    }
-
-    /// Whether it tells in JSON.
-    pub(in crate::cli::commands) fn is_json(&self) -> bool {
-        self.json
     }
 
     /// Tells where it is shared.
@@ -117,10 +110,13 @@ impl Teller {
         if self.json {
             self.event("shared", shared(app, result, &link))?;
         } else {
-            print(&self.address(result, &link))?;
+            print(&format!("{link}\n"))?;
             if self.qr {
                 print(&link::qr(link)?)?;
             }
+        }
+        self.say(self.local.as_deref().unwrap_or_default());
+        if !self.json {
             self.say(&self.sentences(app, result));
         }
         let mut log = Log {
@@ -141,22 +137,11 @@ impl Teller {
         Ok(log)
     }
 
-    fn address(&self, result: &Value, link: &str) -> String {
-        if !self.labels {
-            return format!("{link}\n");
-        }
-        let url = |name: &str, pointer: &str| match text(result, pointer) {
-            "" => String::new(),
-            url => format!("{name}: {}\n", url.escape_default()),
-        };
-        url("Site URL", "/site_url") + &url("Auth URL", "/auth_url")
-    }
-
     /// What a person wants to know of it.
     fn sentences(&self, app: &Value, result: &Value) -> String {
-        let shared = match self.labels {
-            true => printable(text(app, "/name")),
-            false => ["/exposed/protocol", "/exposed/target"]
+        let shared = match self.local {
+            Some(_) => printable(text(app, "/name")),
+            None => ["/exposed/protocol", "/exposed/target"]
                 .map(|name| printable(text(result, name)))
                 .join(" "),
         };
