@@ -11,6 +11,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
+use log::kv::{self, Key, Value, VisitSource};
 use log::{LevelFilter, Log, Metadata, Record};
 use serde_json::json;
 
@@ -173,7 +174,9 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
     if format == Format::Json {
         let level = level.as_str().to_lowercase();
         let message = in_words(record.args());
-        let line = json!({"time": time, "level": level, "target": target, "message": message});
+        let mut line = json!({"time": time, "level": level, "target": target, "message": message});
+        // Reading them does not fail.
+        let _ = record.key_values().visit(&mut Fields(&mut line));
         return escaped(&line.to_string()).into_owned() + "\n";
     }
     let mut line = String::with_capacity(USUAL);
@@ -196,6 +199,18 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
     }
     line.push('\n');
     line
+}
+
+/// The object that a record's fields are added to.
+struct Fields<'a>(&'a mut serde_json::Value);
+
+impl<'kvs> VisitSource<'kvs> for Fields<'_> {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), kv::Error> {
+        let number = value.to_u64().map(serde_json::Value::from);
+        let number = number.or_else(|| value.to_f64().map(serde_json::Value::from));
+        self.0[key.as_str()] = number.unwrap_or_else(|| value.to_string().into());
+        Ok(())
+    }
 }
 
 fn push_escaped(line: &mut String, message: &str) {

@@ -663,3 +663,31 @@ fn the_unit_file_is_hardened_and_sound() {
         }
     }
 }
+
+/// A program that reads the log needs no pattern for it.
+#[test]
+fn a_request_in_the_log_has_fields_where_that_is_json() {
+    let relay = Relay::start(&["--log-format", "json"]);
+    let host = relay.url().replace("http://127.0.0.1", "nosuch.localhost");
+    let headers = [("Host", host.as_str())];
+    let answer = relay.client().send("GET", "/a?secret=1", &headers, b"");
+    let line = || {
+        let lines = relay.stderr();
+        let mut lines = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        lines.find(|line: &serde_json::Value| line["target"] == "postern::access")
+    };
+    wait_until(TIMEOUT, "the request's line", || line().is_some());
+    let line = line().unwrap();
+    for (name, expected) in [
+        ("source", json!("127.0.0.1")),
+        ("site", json!("nosuch")),
+        ("method", json!("GET")),
+        ("path", json!("/a")),
+        ("status", json!(answer.status())),
+    ] {
+        assert_eq!(line[name], expected, "{line}");
+    }
+    assert!(line["bytes"].is_u64() && line["ms"].is_number() && line["message"].is_string());
+}

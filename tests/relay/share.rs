@@ -1,8 +1,10 @@
 //! `postern mysql --share`: others reach the web client, read-only and with a code unless told otherwise.
 
 use serde_json::json;
+use support::database::{PASSWORD, USER};
 use support::http::Client;
 use support::relay::Relay;
+use support::share::Sharing;
 use support::{Database, Home, Postern, TIMEOUT, wait_until};
 
 /// The link, alone on standard output, and the address of its site.
