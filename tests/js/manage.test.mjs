@@ -128,6 +128,9 @@ test('the address to come is told as far as it is known', () => {
   assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://brave-otter-123.localhost:8180/', 'an address is nobody’s business');
   assert.deepEqual(siteOf({ ...app, protocol: 'ssh' }, guess), { address: '', text: 'It gets a public port at relay.example.' });
   assert.ok(siteOf(app, endOfSites('http://127.0.0.1:9', [], version)).text.includes('“my-shop”'));
+  const saved = { ...app, id: '1', port: 3000, connection: { site_url: 'https://my-shop-2.relay.example/' } };
+  assert.equal(siteOf({ ...app, port: '3000', server: '' }, guess, saved).address, 'https://my-shop-2.relay.example/', 'the address that is');
+  assert.equal(siteOf({ ...app, port: '3000', site_name: 'wiki' }, guess, saved).address, 'https://wiki.relay.example/');
   assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('No server'));
 });
 

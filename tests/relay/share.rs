@@ -152,6 +152,23 @@ fn it_takes_the_flags_of_every_share() {
     assert_eq!(visit(&site, "/", "").status(), 410);
 }
 
+/// Visitors and the relay's operator learn no path of this machine.
+#[test]
+fn the_path_of_a_socket_is_no_part_of_a_name() {
+    let relay = Relay::start(&[]);
+    let socket = Database::shared().socket();
+    let socket = socket.to_str().unwrap();
+    let flags = ["--db-user=root", "--share", "--visible", "--server"];
+    let postern = Postern::start(&[&[socket], &flags[..], &[&relay.url()]].concat(), &[]);
+    let (_, site) = shared(&postern);
+    assert!(site.starts_with("http://mysql.localhost:"), "{site}");
+    let status = relay.status().to_string();
+    assert!(
+        !status.contains(socket.rsplit('/').nth(1).unwrap()),
+        "{status}"
+    );
+}
+
 /// A lent database is limited by the database itself, for as long as it is lent.
 #[test]
 fn a_guest_reads_what_is_listed_and_is_gone_at_the_end() {

@@ -204,7 +204,7 @@ class Form {
   #showSite() {
     const { apps, version } = this.context;
     const values = this.#values();
-    const { address, text } = siteOf(values, endOfSites(values.server, apps, version));
+    const { address, text } = siteOf(values, endOfSites(values.server, apps, version), this.app);
     const parts = address ? ['Address: ', h('strong', { text: address.replace(/\/$/, '') }), `, ${text}.`] : [text];
     if (this.preview.textContent !== parts.map((part) => (typeof part === 'string' ? part : part.textContent)).join('')) this.preview.replaceChildren(...parts);
   }
