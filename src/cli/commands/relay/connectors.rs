@@ -5,7 +5,9 @@ use zeroize::Zeroizing;
 
 use super::running::{ask, check, find, items, member, of_state, text, unknown};
 use super::state_dir::claim;
-use crate::cli::columns::print_table;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::columns::print_fitting;
 use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
@@ -32,18 +34,18 @@ const HEADING: [&str; 13] = [
 
 pub(super) const SEE_NAMES: &str = "'postern relay list' shows their names";
 
+/// What an operator reads first.
+const FIRST: [&str; 5] = ["LABEL", "STATUS", "URL", "NAME", "TARGET"];
+
 /// Prints a line an application, and one for each connector without any.
-pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
+pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let connectors = connectors(data, find(data)?.as_ref())?;
-    if as_json {
+    if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(connectors)));
     }
     let rows: Vec<_> = connectors.iter().flat_map(rows).collect();
-    print_table(
-        HEADING,
-        &rows,
-        "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.",
-    )
+    let hint = "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.";
+    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
 /// Connectors and revoked ones, each with the `label` that the operator knows it by, and that of its `machine`.
