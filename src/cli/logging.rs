@@ -41,6 +41,8 @@ pub(crate) enum Format {
 /// The logger, set once.
 struct Stderr {
     format: Format,
+    /// True where the command tells in lines of its own what happens, but for visitors that are refused.
+    is_quiet: bool,
     /// Beginnings of targets that are held to warnings: parts whose owner says what comes of them.
     owned: &'static [&'static str],
     /// Held while lines are written, so that they keep their order.
@@ -56,17 +58,25 @@ pub(crate) const OWNED: [&str; 3] = ["postern::tunnel", "postern::relay", ACCESS
 /// The target of lines that say who came.
 const ACCESS: &str = "postern::access";
 
+/// The target of lines that say who did not get in.
+pub(crate) const REFUSED: &str = "postern::refused";
+
 /// Bytes that most lines stay below. Default 256.
 const USUAL: usize = 256;
 
 /// Sends log lines to stderr from now on.
 pub(crate) fn start(verbose: bool) {
-    start_at(LevelFilter::Warn, verbose, Format::Text, &[]);
+    start_at(LevelFilter::Warn, verbose, Format::Text, &[], false);
+}
+
+/// The same for a command that tells in lines of its own what happens.
+pub(crate) fn start_quietly(verbose: bool) {
+    start_at(LevelFilter::Warn, verbose, Format::Text, &[], true);
 }
 
 /// The same for a command whose log is its output: what happens is told without `-v` too.
 pub(crate) fn start_informing(verbose: bool) {
-    start_at(LevelFilter::Info, verbose, Format::Text, &[]);
+    start_at(LevelFilter::Info, verbose, Format::Text, &[], false);
 }
 
 /// The same for a command that has `-v` and `--log-format`, and tells this much without, of the parts that it
@@ -82,17 +92,26 @@ pub(crate) fn start_by(
         Some("json") => Format::Json,
         Some(other) => return Err(command.refuse(&LOG_FORMAT, other, "give text or json")),
     };
-    start_at(level, parsed.has(&VERBOSE), format, owned);
+    start_at(level, parsed.has(&VERBOSE), format, owned, false);
     Ok(())
 }
 
-fn start_at(level: LevelFilter, is_verbose: bool, format: Format, owned: &'static [&'static str]) {
+fn start_at(
+    level: LevelFilter,
+    is_verbose: bool,
+    format: Format,
+    owned: &'static [&'static str],
+    is_quiet: bool,
+) {
     let format = match format {
         Format::Text if is_verbose => Format::Verbose,
         format => format,
     };
     let owned = if is_verbose { &[] } else { owned };
-    let logger = LOGGER.get_or_init(|| Stderr::new(format, owned));
+    let logger = LOGGER.get_or_init(|| Stderr {
+        is_quiet: is_quiet && !is_verbose,
+        ..Stderr::new(format, owned)
+    });
     // Fails only where a logger is set already, which then goes on.
     if log::set_logger(logger).is_ok() {
         log::set_max_level(if is_verbose {
@@ -112,6 +131,7 @@ impl Stderr {
     fn new(format: Format, owned: &'static [&'static str]) -> Stderr {
         Stderr {
             format,
+            is_quiet: false,
             owned,
             buffer: Mutex::default(),
             later: Lookout::default(),
@@ -151,6 +171,9 @@ fn write_out(buffer: &mut LogBuffer, now: Instant) {
 impl Log for Stderr {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
+        if self.is_quiet && metadata.level() > LevelFilter::Error && target != REFUSED {
+            return false;
+        }
         let is_own = target.split("::").next() == Some(OWN);
         let is_owned = self.owned.iter().any(|part| target.starts_with(part));
         is_own && !is_owned || metadata.level() <= LevelFilter::Warn

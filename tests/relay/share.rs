@@ -3,6 +3,7 @@
 use serde_json::json;
 use support::database::{PASSWORD, USER};
 use support::http::Client;
+use support::manager::Target;
 use support::relay::Relay;
 use support::share::Sharing;
 use support::{Database, Home, Postern, TIMEOUT, wait_until};
@@ -38,6 +39,12 @@ fn it_is_read_only_and_asks_for_a_code() {
         "{said}"
     );
     assert_eq!(visit(&site, "/api/info", "").status(), 401);
+    assert_eq!(visit(&site, "/auth?code=wrong", "").status(), 401);
+    wait_until(TIMEOUT, "the refusal", || {
+        postern
+            .stderr()
+            .contains("127.0.0.1 was refused: a wrong code")
+    });
     let entered = visit(
         &site,
         auth.strip_prefix(site.trim_end_matches('/')).unwrap(),
@@ -150,6 +157,26 @@ fn it_takes_the_flags_of_every_share() {
     assert!(said.contains("Its time is over. Shared for "), "{said}");
     assert!(said.contains(": 1 visitor, "), "{said}");
     assert_eq!(visit(&site, "/", "").status(), 410);
+}
+
+/// Somebody who is asked why a link does not work sees it.
+#[test]
+fn who_is_refused_is_seen_by_the_sharer() {
+    let (home, target) = (Home::new(), Target::start());
+    let port = target.port().to_string();
+    let share = |flags: &[&str]| Sharing::start(&home, &[&["http", &port], flags].concat());
+    let limited = share(&["--allow", "192.0.2.0/24"]);
+    assert_eq!(visit(&limited.link(), "/", "").status(), 403);
+    limited.wait_said("127.0.0.1 was refused: not from a network that is allowed");
+    drop(limited);
+    let coded = share(&["--invisible"]);
+    let (host, _) = coded
+        .link()
+        .split_once("/.postern")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    assert_eq!(visit(&host, "/.postern/auth?code=wrong", "").status(), 401);
+    coded.wait_said("127.0.0.1 was refused: a wrong code");
 }
 
 /// Visitors and the relay's operator learn no path of this machine.

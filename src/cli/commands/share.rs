@@ -45,11 +45,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         server: server(command, parsed)?,
         relay_port: None,
     };
-    logging::start(parsed.has(&VERBOSE));
-    if !parsed.has(&VERBOSE) {
-        // What happens is told in lines of its own.
-        log::set_max_level(log::LevelFilter::Error);
-    }
+    logging::start_quietly(parsed.has(&VERBOSE));
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
     loop {
