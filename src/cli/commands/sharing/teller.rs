@@ -36,8 +36,6 @@ pub(in crate::cli::commands) struct Teller {
     local: Option<String>,
     /// The name that the command line wishes for.
     wish: Option<String>,
-    /// The path of the site that is opened first.
-    path: Option<String>,
     /// Whether a server is named.
     has_server: bool,
     zone: Zone,
@@ -86,7 +84,6 @@ impl Teller {
             qr: parsed.has(&QR),
             local: None,
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
-            path: None,
             has_server: parsed.value(&SERVER).is_some() || environment(SERVER_VARIABLE).is_some(),
             zone: Zone::local(),
             asked: SystemTime::now(),
@@ -99,14 +96,9 @@ impl Teller {
         Self { local, ..self }
     }
 
-    /// The same for a site that is opened at a path.
-    pub(in crate::cli::commands) fn opened_at(self, path: Option<String>) -> Self {
-        Self { path, ..self }
-    }
-
     /// Tells where it is shared.
     pub(super) fn begin(&self, app: &Value, result: &Value) -> Result<Log<'_>, Failure> {
-        let link = link::at(result, self.path.as_deref().unwrap_or_default());
+        let link = link::of(result);
         if self.json {
             self.event("shared", shared(app, result, &link))?;
         } else {
@@ -149,7 +141,8 @@ impl Teller {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
-        if let Some(path) = &self.path {
+        let path = printable(text(result, "/exposed/path"));
+        if !path.is_empty() {
             lines.push_str(&format!(
                 "All of the site is shared; the link opens it at {path}.\n"
             ));
