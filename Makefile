@@ -11,11 +11,12 @@ STATIC_VENV := target/static-venv
 STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
 # ... and Debian's compiler with the source of its standard library.
 DEBIAN_PACKAGES := rustc-web cargo-web rust-web-src
+DEBIAN_ENV = PATH="$(CURDIR)/$(STATIC_VENV)/bin:/usr/bin:$$PATH" RUSTC=/usr/bin/rustc CARGO=/usr/bin/cargo RUSTC_BOOTSTRAP=1
 DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 # No backtraces: an executable without symbols has no names to print in them. Panics are caught and told as ever.
 DEBIAN_STD_FEATURES := panic-unwind,optimize_for_size
 
-.PHONY: all static static-rustup static-debian test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
+.PHONY: all static static-rustup static-debian debian-std apple test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -35,22 +36,29 @@ static-rustup:
 	@command -v musl-gcc >/dev/null || echo "static: musl-gcc is missing; if C code fails to compile, install musl-tools"
 	$(CARGO) build --release --locked --target $(STATIC_TARGET)
 
-static-debian: $(STATIC_VENV)/installed
+static-debian: debian-std
+	flags=CARGO_TARGET_$$(echo $(STATIC_TARGET) | tr a-z- A-Z_)_RUSTFLAGS; \
+	env $(DEBIAN_ENV) \
+		"$$flags=-C link-self-contained=no -C target-feature=+crt-static" \
+		cargo-zigbuild zigbuild --release --locked --target $(STATIC_TARGET) -Zbuild-std=std,panic_unwind \
+		-Zbuild-std-features=$(DEBIAN_STD_FEATURES)
+
+debian-std: $(STATIC_VENV)/installed
 	@if [ ! -d $(DEBIAN_STD) ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "static: installing $(DEBIAN_PACKAGES)"; \
 			apt-get install --yes --no-install-recommends $(DEBIAN_PACKAGES); \
 		else \
-			echo "static: as root, run 'apt-get install $(DEBIAN_PACKAGES)', then 'make static' again" >&2; \
+			echo "static: as root, run 'apt-get install $(DEBIAN_PACKAGES)', then make again" >&2; \
 			exit 1; \
 		fi; \
 	fi
-	flags=CARGO_TARGET_$$(echo $(STATIC_TARGET) | tr a-z- A-Z_)_RUSTFLAGS; \
-	env PATH="$(CURDIR)/$(STATIC_VENV)/bin:/usr/bin:$$PATH" \
-		RUSTC=/usr/bin/rustc CARGO=/usr/bin/cargo RUSTC_BOOTSTRAP=1 \
-		"$$flags=-C link-self-contained=no -C target-feature=+crt-static" \
-		cargo-zigbuild zigbuild --release --locked --target $(STATIC_TARGET) -Zbuild-std=std,panic_unwind \
-		-Zbuild-std-features=$(DEBIAN_STD_FEATURES)
+
+# Whether it compiles for macOS, which nothing here can link or run: with the same compiler, and Zig's headers of macOS.
+apple: debian-std
+	for target in aarch64-apple-darwin x86_64-apple-darwin; do \
+		env $(DEBIAN_ENV) cargo-zigbuild check --locked --target $$target -Zbuild-std=std,panic_unwind || exit 1; \
+	done
 
 $(STATIC_VENV)/installed: Makefile
 	python3 -m venv $(STATIC_VENV)

@@ -26,6 +26,7 @@ interface Exposed {
   target: string;
   invisible: boolean;
   db_readonly: boolean | null;
+  path?: string | null;
   host_header?: string;
   allow?: string[];
   expires?: string | null;
@@ -93,6 +94,7 @@ interface App {
   host_header?: string;
   allow?: string[];
   expires?: string | null;
+  path?: string | null;
   group?: string | null;
   max_streams?: number | null;
   audit?: boolean;

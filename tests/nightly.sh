@@ -4,7 +4,7 @@
 # it is run again alone has failed here.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# != 0 ] || set -- base servers suites chromium fuzz soak fleet static
+[ $# != 0 ] || set -- base servers suites chromium fuzz soak fleet static apple
 export POSTERN_TEST_WHOLE=1
 further=$(tests/servers.sh | grep -v '^cannot')
 
@@ -37,6 +37,7 @@ part() {
         soak) make --no-print-directory soak MINUTES=15 ;;
         fleet) make --no-print-directory fleet ;;
         static) make --no-print-directory static ;;
+        apple) make --no-print-directory apple ;;
         *) echo "nightly: there is no part $1" >&2 && exit 2 ;;
     esac
 }

@@ -2,11 +2,16 @@
 
 use std::io::IsTerminal;
 
+use rustix::termios::tcgetwinsize;
+
 use super::failure::Failure;
 use super::output::print;
 
 /// What stands between two columns that a person reads.
 const GAP: &str = "  ";
+
+/// Characters of a column that is worth showing in part.
+const LEAST: usize = 10;
 
 /// Prints a heading and rows of as many cells, none of which holds a control character. Where there is no row, a person
 /// reads `hint` in place of the heading.
@@ -25,6 +30,77 @@ pub(super) fn print_table<const N: usize>(
     }
     let lines = lines.map(|cells| cells.join("\t") + "\n");
     print(&lines.collect::<String>())
+}
+
+/// The same, so that a person reads a row in one line of the terminal: the columns named by `first` come first, then the
+/// others, as far as there is room. `is_wide` shows all of them.
+pub(super) fn print_fitting<const N: usize>(
+    heading: [&str; N],
+    first: &[&str],
+    rows: &[[String; N]],
+    (hint, is_wide): (&str, bool),
+) -> Result<(), Failure> {
+    match tcgetwinsize(std::io::stdout()).map(|size| usize::from(size.ws_col)) {
+        Ok(width @ 1..) if !rows.is_empty() && !is_wide => {
+            print(&fitting(heading, first, rows, width))
+        }
+        _ => print_table(heading, rows, hint),
+    }
+}
+
+fn fitting<const N: usize>(
+    heading: [&str; N],
+    first: &[&str],
+    rows: &[[String; N]],
+    width: usize,
+) -> String {
+    let heading = heading.map(str::to_owned);
+    let rank = |at: &usize| {
+        first
+            .iter()
+            .position(|name| Some(*name) == heading.get(*at).map(String::as_str))
+    };
+    let mut order: Vec<usize> = (0..N).collect();
+    order.sort_by_key(|at| rank(at).unwrap_or(usize::MAX));
+    let lines = || std::iter::once(&heading).chain(rows);
+    let mut columns: Vec<(usize, usize)> = Vec::new();
+    let mut room = width;
+    for at in order {
+        let gap = if columns.is_empty() { 0 } else { GAP.len() };
+        let most = if columns.is_empty() { width / 3 } else { width };
+        let cells = lines().filter_map(|cells| cells.get(at));
+        let wanted = cells
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+            .min(most);
+        if room >= gap + wanted.min(LEAST) {
+            let given = wanted.min(room - gap);
+            columns.push((at, given));
+            room -= gap + given;
+        }
+    }
+    let line = |cells: &[String; N]| {
+        let shown = columns
+            .iter()
+            .filter_map(|(at, width)| Some((cells.get(*at)?, *width)));
+        let shown: Vec<String> = shown
+            .map(|(cell, width)| format!("{:width$}", shortened(cell, width)))
+            .collect();
+        shown.join(GAP).trim_end().to_owned() + "\n"
+    };
+    lines().map(line).collect()
+}
+
+/// A cell of at most `width` characters; one that is cut ends in `…`.
+fn shortened(cell: &str, width: usize) -> String {
+    if cell.chars().count() <= width {
+        return cell.to_owned();
+    }
+    cell.chars()
+        .take(width.saturating_sub(1))
+        .chain(['…'])
+        .collect()
 }
 
 /// Columns as wide as their widest cell; the last one ends where it ends.
@@ -48,6 +124,30 @@ fn aligned<'a, const N: usize>(lines: impl Iterator<Item = &'a [String; N]> + Cl
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_is_a_line_of_the_terminal() {
+        let heading = ["ID", "STATUS", "SITE", "NAME"];
+        let rows = [[
+            "0123456789abcdef",
+            "connected",
+            "http://shop.localhost:8180/",
+            "my shop",
+        ]];
+        let rows = rows.map(|cells| cells.map(str::to_owned));
+        let first = ["NAME", "STATUS", "SITE"];
+        let shown = |width| fitting(heading, &first, &rows, width);
+        assert_eq!(
+            shown(80),
+            "NAME     STATUS     SITE                         ID\n\
+             my shop  connected  http://shop.localhost:8180/  0123456789abcdef\n"
+        );
+        assert_eq!(
+            shown(40),
+            "NAME     STATUS     SITE\nmy shop  connected  http://shop.localho…\n"
+        );
+        assert_eq!(shown(9), "NA…\nmy…\n");
+    }
 
     #[test]
     fn columns_line_up_by_characters() {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use crate::net::in_words;
 use crate::store::{self, escaped, is_hidden};
 
 /// The longest text from elsewhere that is printed, in characters. Default 16 Ki: far above every message that is one,
@@ -39,7 +40,7 @@ impl Failure {
     pub(crate) fn verbatim(message: impl Into<String>) -> Self {
         Self {
             status: 1,
-            message: message.into(),
+            message: in_words(message.into()),
             hint: None,
             is_of_missing: false,
         }
@@ -158,7 +159,11 @@ impl From<store::Error> for Failure {
 
 /// Tells what went well and is not good all the same. A failing stderr leaves nowhere to say so.
 pub(crate) fn warn(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "postern: {}", escaped(message));
+    let _ = writeln!(
+        io::stderr().lock(),
+        "postern: {}",
+        escaped(&in_words(message))
+    );
 }
 
 /// The user's text in single quotes, harmless to a terminal.

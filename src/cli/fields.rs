@@ -167,7 +167,7 @@ pub(super) fn read_address(command: &Command, text: &str) -> Result<Endpoint, Fa
     Ok(read)
 }
 
-/// What an address says. A path of it is told to be none of the application: all of the site is shared.
+/// What an address says. A path of it is what links open: all of the site is shared.
 pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
     let texts = [
         ("ip", endpoint.host),
@@ -183,8 +183,9 @@ pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
             fields.insert(name.to_owned(), text.into());
         }
     }
-    if let Some(path) = endpoint.path {
-        warn(&format!("all of the site is shared, not {path} alone"));
+    // A whole URL without a path opens the first page.
+    if endpoint.protocol.is_some() {
+        fields.insert("path".to_owned(), json!(endpoint.path));
     }
     if let Some(port) = endpoint.port {
         fields.insert("port".to_owned(), port.into());

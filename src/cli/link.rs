@@ -16,12 +16,8 @@ const OWN_SIGN_IN: &str = "/.postern/auth?";
 
 /// What a visitor opens or types: with the code where there is one.
 pub(super) fn of(result: &Value) -> String {
-    at(result, "")
-}
-
-/// The same, so that a site is opened at one of its paths, `/admin`; with none at its first page.
-pub(super) fn at(result: &Value, path: &str) -> String {
     let (site, auth) = (text(result, "/site_url"), text(result, "/auth_url"));
+    let path = text(result, "/exposed/path");
     let link = match (auth, path) {
         ("", "") => shown(site, text(result, "/exposed/protocol")),
         ("", path) => format!("{}{path}", site.trim_end_matches('/')),
@@ -157,10 +153,8 @@ mod tests {
     #[test]
     fn a_site_is_opened_at_the_path_that_was_given() {
         let at = |site: &str, auth: &str| {
-            super::at(
-                &json!({"site_url": site, "auth_url": auth, "exposed": {"protocol": "http"}}),
-                "/admin?a=1&b",
-            )
+            let exposed = json!({"protocol": "http", "path": "/admin?a=1&b"});
+            super::of(&json!({"site_url": site, "auth_url": auth, "exposed": exposed}))
         };
         assert_eq!(at("https://a.x/", ""), "https://a.x/admin?a=1&b");
         assert_eq!(

@@ -7,11 +7,11 @@
 //!
 //! Lines of the request log that come fast are written together, at most 100 ms late.
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
+use log::kv::{self, Key, Value, VisitSource};
 use log::{LevelFilter, Log, Metadata, Record};
 use serde_json::json;
 
@@ -19,6 +19,7 @@ use super::args::command::{Command, Parsed};
 use super::args::table::{LOG_FORMAT, VERBOSE};
 use super::failure::Failure;
 use super::log_buffer::{LogBuffer, TOGETHER};
+use crate::net::in_words;
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
 use crate::sync::{Lookout, Mutex};
@@ -40,6 +41,8 @@ pub(crate) enum Format {
 /// The logger, set once.
 struct Stderr {
     format: Format,
+    /// True where the command tells in lines of its own what happens, but for visitors that are refused.
+    is_quiet: bool,
     /// Beginnings of targets that are held to warnings: parts whose owner says what comes of them.
     owned: &'static [&'static str],
     /// Held while lines are written, so that they keep their order.
@@ -55,17 +58,25 @@ pub(crate) const OWNED: [&str; 3] = ["postern::tunnel", "postern::relay", ACCESS
 /// The target of lines that say who came.
 const ACCESS: &str = "postern::access";
 
+/// The target of lines that say who did not get in.
+pub(crate) const REFUSED: &str = "postern::refused";
+
 /// Bytes that most lines stay below. Default 256.
 const USUAL: usize = 256;
 
 /// Sends log lines to stderr from now on.
 pub(crate) fn start(verbose: bool) {
-    start_at(LevelFilter::Warn, verbose, Format::Text, &[]);
+    start_at(LevelFilter::Warn, verbose, Format::Text, &[], false);
+}
+
+/// The same for a command that tells in lines of its own what happens.
+pub(crate) fn start_quietly(verbose: bool) {
+    start_at(LevelFilter::Warn, verbose, Format::Text, &[], true);
 }
 
 /// The same for a command whose log is its output: what happens is told without `-v` too.
 pub(crate) fn start_informing(verbose: bool) {
-    start_at(LevelFilter::Info, verbose, Format::Text, &[]);
+    start_at(LevelFilter::Info, verbose, Format::Text, &[], false);
 }
 
 /// The same for a command that has `-v` and `--log-format`, and tells this much without, of the parts that it
@@ -81,17 +92,26 @@ pub(crate) fn start_by(
         Some("json") => Format::Json,
         Some(other) => return Err(command.refuse(&LOG_FORMAT, other, "give text or json")),
     };
-    start_at(level, parsed.has(&VERBOSE), format, owned);
+    start_at(level, parsed.has(&VERBOSE), format, owned, false);
     Ok(())
 }
 
-fn start_at(level: LevelFilter, is_verbose: bool, format: Format, owned: &'static [&'static str]) {
+fn start_at(
+    level: LevelFilter,
+    is_verbose: bool,
+    format: Format,
+    owned: &'static [&'static str],
+    is_quiet: bool,
+) {
     let format = match format {
         Format::Text if is_verbose => Format::Verbose,
         format => format,
     };
     let owned = if is_verbose { &[] } else { owned };
-    let logger = LOGGER.get_or_init(|| Stderr::new(format, owned));
+    let logger = LOGGER.get_or_init(|| Stderr {
+        is_quiet: is_quiet && !is_verbose,
+        ..Stderr::new(format, owned)
+    });
     // Fails only where a logger is set already, which then goes on.
     if log::set_logger(logger).is_ok() {
         log::set_max_level(if is_verbose {
@@ -111,6 +131,7 @@ impl Stderr {
     fn new(format: Format, owned: &'static [&'static str]) -> Stderr {
         Stderr {
             format,
+            is_quiet: false,
             owned,
             buffer: Mutex::default(),
             later: Lookout::default(),
@@ -150,6 +171,9 @@ fn write_out(buffer: &mut LogBuffer, now: Instant) {
 impl Log for Stderr {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
+        if self.is_quiet && metadata.level() > LevelFilter::Error && target != REFUSED {
+            return false;
+        }
         let is_own = target.split("::").next() == Some(OWN);
         let is_owned = self.owned.iter().any(|part| target.starts_with(part));
         is_own && !is_owned || metadata.level() <= LevelFilter::Warn
@@ -172,8 +196,10 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
     let (time, level, target) = (rfc3339_millis(time), record.level(), record.target());
     if format == Format::Json {
         let level = level.as_str().to_lowercase();
-        let message = record.args().to_string();
-        let line = json!({"time": time, "level": level, "target": target, "message": message});
+        let message = in_words(record.args());
+        let mut line = json!({"time": time, "level": level, "target": target, "message": message});
+        // Reading them does not fail.
+        let _ = record.key_values().visit(&mut Fields(&mut line));
         return escaped(&line.to_string()).into_owned() + "\n";
     }
     let mut line = String::with_capacity(USUAL);
@@ -188,8 +214,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         line.push_str(": ");
     }
     let begin = line.len();
-    // Writing to memory does not fail.
-    let _ = write!(line, "{}", record.args());
+    line.push_str(&in_words(record.args()));
     let is_plain = |message: &str| message.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !line.get(begin..).is_some_and(is_plain) {
         let message = line.split_off(begin);
@@ -197,6 +222,18 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
     }
     line.push('\n');
     line
+}
+
+/// The object that a record's fields are added to.
+struct Fields<'a>(&'a mut serde_json::Value);
+
+impl<'kvs> VisitSource<'kvs> for Fields<'_> {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), kv::Error> {
+        let number = value.to_u64().map(serde_json::Value::from);
+        let number = number.or_else(|| value.to_f64().map(serde_json::Value::from));
+        self.0[key.as_str()] = number.unwrap_or_else(|| value.to_string().into());
+        Ok(())
+    }
 }
 
 fn push_escaped(line: &mut String, message: &str) {

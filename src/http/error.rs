@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::h1::Refusal;
+use crate::net::in_words;
 
 /// A failed request: becomes `{"code": status, "message": …}` plus `extra`.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +24,7 @@ impl ApiError {
     pub fn new(status: u16, message: impl Into<String>) -> ApiError {
         ApiError {
             status,
-            message: message.into(),
+            message: in_words(message.into()),
             extra: Map::new(),
         }
     }

@@ -10,6 +10,7 @@ use super::quick_setup;
 pub use super::quick_setup::Standing;
 use super::remote::Connector;
 use super::server_url::ServerUrl;
+use crate::net::in_words;
 use crate::net::resolve::resolve;
 use crate::store::{Credentials, DataDir};
 use crate::tunnel::client::{Failure, HostKeyChange, HostKeyCheck, READY_WITHIN, Settings, Tunnel};
@@ -67,7 +68,7 @@ pub fn look_at_server(server: &ServerUrl) -> ServerLook {
     let endpoint = server.endpoint();
     if matches!(environment_proxy(endpoint), Ok(None)) {
         let found = resolve(&endpoint.host, endpoint.port);
-        let found = found.map_err(|error| error.to_string());
+        let found = found.map_err(in_words);
         let found = found.map(|all| all.iter().map(std::net::SocketAddr::ip).collect());
         let is_known = Result::is_ok(&found);
         look.addresses = Some(found);
@@ -161,7 +162,7 @@ pub fn look_at_tunnel(
     let known = KnownServers::new(home.clone()).told_by(server.origin());
     Some(TunnelLook {
         address: endpoint.authority(),
-        answer: answer.map(drop).map_err(|error| error.to_string()),
+        answer: answer.map(drop).map_err(in_words),
         host_key: known.fingerprint(&endpoint.authority()),
     })
 }
@@ -203,7 +204,7 @@ pub fn look_at_host_key(
 pub fn trust_host_key(home: &DataDir, change: &HostKeyChange) -> Result<(), String> {
     KnownServers::new(home.clone())
         .trust_change(&change.server, &change.known, &change.offered)
-        .map_err(|error| error.to_string())
+        .map_err(in_words)
 }
 
 /// Whether an application answers: by one connection, and where HTTP is spoken by `HEAD /`. A database is not signed in

@@ -13,12 +13,14 @@ pub(crate) mod poll;
 pub(crate) mod resolve;
 pub(crate) mod trust_store;
 mod waker;
+mod words;
 
 pub(crate) use acceptor::{Acceptor, Pause};
 pub use address_class::AddressClass;
 pub(crate) use cidr::is_within;
 pub use cidr::{Cidr, InvalidCidr};
 pub(crate) use waker::Waker;
+pub(crate) use words::in_words;
 
 use std::io;
 use std::net::TcpStream;

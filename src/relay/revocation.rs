@@ -73,10 +73,11 @@ impl Service {
             Ok::<_, ApiError>((turned_out, Saving::Should))
         })?;
         self.put_out(name, &turned_out.connector);
+        let called = turned_out.connector.called(name);
         match &saved {
-            Ok(()) => log::info!("'{name}' is revoked"),
+            Ok(()) => log::info!("{called} is revoked"),
             Err(error) => log::error!(
-                "'{name}' is revoked, and that is not saved: it lasts until the relay restarts: {error}"
+                "{called} is revoked, and that is not saved: it lasts until the relay restarts: {error}"
             ),
         }
         drop(writer);
@@ -115,7 +116,8 @@ impl Service {
         });
         if let Ok((Some(connector), _)) = revoked {
             self.put_out(name, &connector);
-            log::info!("'{name}' is revoked, as another relay says: the store is not reached here");
+            let called = connector.called(name);
+            log::info!("{called} is revoked, as another relay says: the store is not reached here");
         }
     }
 
@@ -133,7 +135,8 @@ impl Service {
                 self.sites.put(name, application, opener);
             }
         }
-        log::info!("'{name}' is allowed again");
+        let called = self.store.snapshot().called(name);
+        log::info!("{called} is allowed again");
         Ok(AllowedAgain::from(&allowed))
     }
 }

@@ -158,8 +158,9 @@ impl Service {
             self.enrolments.fetch_add(1, Ordering::Relaxed);
         }
         let url = self.urls.application_url(&assigned);
-        let (name, target) = (&request.connector_name, &assigned.target);
-        self.tell_answered(format_args!("{source}: '{name}' has {url} for {target}"));
+        let called = self.store.snapshot().called(&request.connector_name);
+        let target = &assigned.target;
+        self.tell_answered(format_args!("{source}: {called} has {url} for {target}"));
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
@@ -221,7 +222,8 @@ impl Service {
 
     /// Whoever is not let in can come any number of times, and does not get to fill the disk.
     fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
-        let line = format_args!("{source}: '{name}' is turned away: {error}");
+        let called = self.store.snapshot().called(name);
+        let line = format_args!("{source}: {called} is turned away: {error}");
         let others = "calls were turned away and";
         self.turned_away.info(module_path!(), others, line);
     }
@@ -392,7 +394,8 @@ impl Service {
         })?;
         self.forget(connector, &released);
         let url = self.urls.application_url(&released);
-        self.tell_answered(format_args!("'{connector}' has given back {url}"));
+        let called = self.store.snapshot().called(connector);
+        self.tell_answered(format_args!("{called} has given back {url}"));
         Ok(())
     }
 

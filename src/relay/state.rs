@@ -191,6 +191,26 @@ pub(super) struct Site {
     pub(super) checks_code: bool,
 }
 
+impl Connector {
+    /// Returns what people call it: as it was invited, else as its machine is called; empty where nobody said.
+    pub(super) fn label(&self) -> &str {
+        let invited = self.invite.as_ref().map_or("", |invite| &invite.label);
+        if invited.is_empty() {
+            &self.caller.label
+        } else {
+            invited
+        }
+    }
+
+    /// Returns its name and label for a line of the log.
+    pub(super) fn called(&self, name: &str) -> String {
+        match self.label() {
+            "" => format!("'{name}'"),
+            label => format!("'{name}' ({label})"),
+        }
+    }
+}
+
 impl Default for RelayState {
     fn default() -> Self {
         Self {
@@ -222,6 +242,12 @@ impl RelayState {
             let _ = self.invites.add(invite, "");
         }
         self
+    }
+
+    /// Returns a connector's name and label for a line of the log.
+    pub(super) fn called(&self, name: &str) -> String {
+        let connector = self.connectors.get(name);
+        connector.map_or_else(|| format!("'{name}'"), |of| of.called(name))
     }
 
     /// Every application with its connector's name.

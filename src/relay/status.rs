@@ -167,15 +167,11 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What people call it: as it was invited, else as its machine is called.
+    /// What people call it: its label, else its name.
     fn label(&self) -> String {
-        let invite = self.connector.invite.as_ref();
-        let labels = [
-            invite.map_or("", |invite| &invite.label),
-            &self.connector.caller.label,
-        ];
-        let mut given = labels.into_iter().filter(|label| !label.is_empty());
-        given.next().unwrap_or(self.name).to_lowercase()
+        let label = self.connector.label();
+        let called = if label.is_empty() { self.name } else { label };
+        called.to_lowercase()
     }
 }
 

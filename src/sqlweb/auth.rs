@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::http::auth::{Code, Lifetime, Outcome, Realm, SignIn};
 use crate::http::{HostPolicy, Request};
 use crate::store::random;
-use crate::sync::Mutex;
+use crate::sync::{LogLimiter, Mutex};
 
 /// The sign-in of one web client.
 pub(crate) struct Auth {
@@ -18,6 +18,7 @@ pub(crate) struct Auth {
     hosts: HostPolicy,
     /// Each for the owner, or for those who came by a guests' code.
     sign_in: SignIn<u64>,
+    refused: LogLimiter,
 }
 
 impl Realm for u64 {}
@@ -41,6 +42,7 @@ impl Auth {
             guest: Mutex::default(),
             hosts,
             sign_in: SignIn::new(&format!("postern_{port}"), Lifetime::FromLastUse),
+            refused: LogLimiter::default(),
         }
     }
 
@@ -85,12 +87,17 @@ impl Auth {
         };
         let is_owner = Code::new(&self.code).is(code);
         let who = if is_owner { Some(OWNER) } else { guests };
-        self.sign_in.enter(
-            who.is_some(),
-            who.unwrap_or(OWNER),
-            (source, is_secure),
-            Instant::now(),
-        )
+        let from = (source, is_secure);
+        let is_right = who.is_some();
+        let outcome = self
+            .sign_in
+            .enter(is_right, who.unwrap_or(OWNER), from, Instant::now());
+        if !is_right {
+            let line = format_args!("{source} was refused: a wrong code");
+            self.refused
+                .warn("postern::refused", "visitors were refused and", line);
+        }
+        outcome
     }
 }
 

@@ -10,6 +10,7 @@ use super::limits::{
     CONNECTIONS_OF_ONE, MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER,
     ROWS_IN_FLIGHT,
 };
+use crate::net::in_words;
 
 /// A failure on the database's side of a request.
 #[derive(Debug)]
@@ -174,7 +175,7 @@ impl fmt::Display for DbError {
                 "the result has more than 65,535 columns, the most that read-only mode can take; select fewer",
             ),
             Self::Stopped(cause) => f.write_str(cause.sentence()),
-            Self::Client(error) => write!(f, "the client could not be written to: {error}"),
+            Self::Client(error) => write!(f, "the client could not be written to: {}", in_words(error)),
         }
     }
 }
@@ -447,6 +448,6 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
         _ if error.to_string() == "bytes remaining on stream" => {
             "the server closed the connection within a packet".into()
         }
-        _ => error.to_string(),
+        _ => in_words(error),
     }
 }

@@ -19,6 +19,7 @@ use super::options::Options;
 use super::service::{self, Service};
 use super::visitors::Visitors;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
+use crate::net::in_words;
 use crate::plugin::{GuestInForce, StatementLog};
 
 /// The port of the web client when none is named; the next free one up to [`LAST_PORT`] when it is taken.
@@ -407,5 +408,5 @@ fn watcher(service: &Arc<Service>) -> Result<(Sender<()>, JoinHandle<()>), Start
 }
 
 fn system(error: std::io::Error) -> StartError {
-    StartError::System(error.to_string())
+    StartError::System(in_words(error))
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::net::in_words;
+
 /// How often something failed that was not looked for in vain.
 static ERRORS: AtomicU64 = AtomicU64::new(0);
 
@@ -115,7 +117,12 @@ impl fmt::Display for Error {
                 action,
                 path,
                 source,
-            } => write!(f, "cannot {action} {}: {source}", path.display()),
+            } => write!(
+                f,
+                "cannot {action} {}: {}",
+                path.display(),
+                in_words(source)
+            ),
             Self::NotPrivate { path, reason } => {
                 write!(f, "will not use {}: {reason}", path.display())
             }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use log::Level;
+
 use super::lock::Mutex;
 
 /// Lines a minute of one kind. Default 120: anybody can cause any number.
@@ -18,12 +20,21 @@ impl LogLimiter {
     /// Writes a line for `target`, or counts it. `others` says what those were that were only counted, as in
     /// "3 more calls are not shown".
     pub(crate) fn info(&self, target: &str, others: &str, line: fmt::Arguments<'_>) {
+        self.write((Level::Info, target), others, line);
+    }
+
+    /// Writes or counts a warning.
+    pub(crate) fn warn(&self, target: &str, others: &str, line: fmt::Arguments<'_>) {
+        self.write((Level::Warn, target), others, line);
+    }
+
+    fn write(&self, (level, target): (Level, &str), others: &str, line: fmt::Arguments<'_>) {
         let (may, more) = self.count(Instant::now());
         if let Some(more) = more {
-            log::info!(target: target, "{more} more {others} are not shown");
+            log::log!(target: target, level, "{more} more {others} are not shown");
         }
         if may {
-            log::info!(target: target, "{line}");
+            log::log!(target: target, level, "{line}");
         }
     }
 

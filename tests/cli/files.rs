@@ -128,3 +128,52 @@ fn a_killed_writer_leaves_a_whole_file() {
     names.sort();
     assert_eq!(names, ["plugins.json", "run"]);
 }
+
+/// The number of an error helps nobody: each of these has the words alone. Every command that a test runs is checked so
+/// (`has_plain_words`); these are the places where people met one.
+#[test]
+fn errors_of_the_system_are_told_in_words() {
+    let home = Home::new();
+    let missing = "/nowhere/file";
+    let blocked = home.path().join("plain");
+    fs::write(&blocked, "").unwrap();
+    let below = blocked.join("x").to_string_lossy().into_owned();
+    for (arguments, variable) in [
+        (&["app", "import", missing][..], None),
+        (&["man", &below], None),
+        (&["tunnel-server", "--authfile", missing], None),
+        (&["relay", "--data", &below, "--domain", "a.test"], None),
+        (
+            &[
+                "relay",
+                "--tunnel-listen",
+                "192.0.2.1:1",
+                "--domain",
+                "a.test",
+            ],
+            None,
+        ),
+        (
+            &["server", "add", "https://127.0.0.1:1"],
+            Some(("SSL_CERT_FILE", missing)),
+        ),
+        (&["status"], Some(("POSTERN_HOME", below.as_str()))),
+        (&["app", "list"], Some(("POSTERN_HOME", below.as_str()))),
+    ] {
+        let mut command = home.command(arguments);
+        command.envs(variable);
+        let ended = command.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!said.contains("os error"), "{arguments:?}: {said}");
+        let words = [
+            "No such file",
+            "Not a directory",
+            "Cannot assign",
+            "no such file",
+        ];
+        assert!(
+            words.iter().any(|word| said.contains(word)),
+            "{arguments:?}: {said}"
+        );
+    }
+}

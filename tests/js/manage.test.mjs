@@ -1,4 +1,4 @@
-import { parseAddress, protocolOfPort } from '../../html/manage/core/address.js';
+import { opensAt, parseAddress, protocolOfPort } from '../../html/manage/core/address.js';
 import { localText, rfc3339 } from '../../html/common/times.js';
 import { distance, expiryOf } from '../../html/manage/core/expiry.js';
 import { copyOf, defaults, isUsed, networksOf, problem, toBody } from '../../html/manage/core/fields.js';
@@ -128,6 +128,9 @@ test('the address to come is told as far as it is known', () => {
   assert.equal(siteOf({ ...app, name: '' }, here).address, 'http://brave-otter-123.localhost:8180/', 'an address is nobody’s business');
   assert.deepEqual(siteOf({ ...app, protocol: 'ssh' }, guess), { address: '', text: 'It gets a public port at relay.example.' });
   assert.ok(siteOf(app, endOfSites('http://127.0.0.1:9', [], version)).text.includes('“my-shop”'));
+  const saved = { ...app, id: '1', port: 3000, connection: { site_url: 'https://my-shop-2.relay.example/' } };
+  assert.equal(siteOf({ ...app, port: '3000', server: '' }, guess, saved).address, 'https://my-shop-2.relay.example/', 'the address that is');
+  assert.equal(siteOf({ ...app, port: '3000', site_name: 'wiki' }, guess, saved).address, 'https://wiki.relay.example/');
   assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('No server'));
 });
 
@@ -274,6 +277,10 @@ test('an address is shown as people write it, and shared with its code', () => {
   assert.equal(addressesOf({ protocol: 'tcp', connection: { site_url: 'tcp://a.example:9' } }).shared, 'a.example:9');
   assert.equal(addressesOf({ protocol: 'http', connection: { site_url: 'javascript:alert(1)', auth_url: 'https://a.example/' } }), null);
   assert.equal(openedLink(hidden).text, 'http://a.example/.postern/auth?code=1');
+  const at = (connection) => addressesOf({ protocol: 'http', connection: { ...connection, exposed: { path: '/b?c=1' } } });
+  assert.deepEqual([at({ site_url: 'http://a.example/' }).shared, at(hidden.connection).shared, at(hidden.connection).shown],
+    ['http://a.example/b?c=1', 'http://a.example/.postern/auth?code=1&next=%2Fb%3Fc%3D1', 'a.example/b?c=1'], 'a path is opened with a code and without');
+  assert.deepEqual(['/x', '//x y', '/ä', '/', ''].map(opensAt), ['/x', '/x%20y', '/%C3%A4', '', '']);
   assert.equal(openedLink({ connection: { site_url: 'http://a.example/', auth_url: 'https://auth.example/auth?code=1' } }).text, 'http://a.example/', 'a door elsewhere is not the site');
 });
 

@@ -33,7 +33,7 @@ fn an_application_lives_through_its_routes() {
         "display_name": null, "username": null, "has_auth_pass": true, "db_user": null, "has_db_pass": true,
         "db_name": null, "db_readonly": true, "autoconnect": false, "created_at": shown["created_at"],
         "updated_at": shown["updated_at"], "last_connected_at": null, "conn_status": "idle",
-        "host_header": "visitor", "allow": [], "expires": null, "group": null, "max_streams": null, "audit": false,
+        "host_header": "visitor", "allow": [], "expires": null, "path": null, "group": null, "max_streams": null, "audit": false,
         "record_sql": false, "guest": [], "temporary": false});
     assert_eq!(shown, expected);
     let put = |body: Value| send(&manager, "PUT", &path, Some(&body));

@@ -654,3 +654,28 @@ fn no_output_holds_what_disguises_text() {
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(listed[0]["name"], name);
 }
+
+/// A path of a pasted URL is where links open the site, for as long as it is saved.
+#[test]
+fn the_path_of_a_url_is_kept() {
+    let (manager, target) = (Manager::start(&[]), Target::start());
+    let home = manager.home();
+    let place = format!("http://127.0.0.1:{}", target.port());
+    let link = || {
+        let sheet = home.run(&["app", "show", "wiki"]).stdout;
+        let line = sheet.lines().find(|line| line.starts_with("link"));
+        line.unwrap().to_owned()
+    };
+    let url = format!("{place}/admin?x=1");
+    let added = home.run(&["app", "add", &url, "--name", "wiki", "--connect"]);
+    assert_eq!((added.code, added.stderr.as_str()), (Some(0), ""));
+    assert!(link().ends_with("/admin?x=1"), "{}", link());
+    let edited = home.run(&["app", "edit", "wiki", "--address", &format!("{place}/")]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    assert_eq!(home.run(&["app", "reconnect", "wiki"]).code, Some(0));
+    assert!(
+        link().ends_with('/') && !link().contains("admin"),
+        "{}",
+        link()
+    );
+}

@@ -328,3 +328,18 @@ fn pins_that_cannot_be_read_are_kept_aside_and_told() {
     assert!(notices.contains(aside), "{notices}");
     assert!(manager.stderr().contains(aside), "{}", manager.stderr());
 }
+
+/// Pages of the manual are found under the names that links have in the sources and on the page itself.
+#[test]
+fn the_manual_is_linked_and_leads_back() {
+    let manager = Manager::start(&[]);
+    let get = |path: &str| {
+        let answer = manager.client().get(path);
+        assert_eq!(answer.status(), 200, "{path}");
+        answer.text().to_owned()
+    };
+    assert!(get("/").contains("href=\"/docs\""));
+    assert_eq!(get("/docs/share.html"), get("/docs/share"));
+    assert!(get("/docs/share").contains("href=\"/\""));
+    assert_eq!(manager.client().get("/docs/nothing.html").status(), 404);
+}

@@ -3,12 +3,14 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Manager, Target};
+use support::postern::binary;
 use support::relay::{Relay, body, with};
 use support::{Home, TIMEOUT, assert_within, wait_until};
 
@@ -661,5 +663,91 @@ fn the_unit_file_is_hardened_and_sound() {
             let said = String::from_utf8_lossy(&verdict.stderr);
             assert!(!said.contains(name), "{said}");
         }
+    }
+}
+
+/// A program that reads the log needs no pattern for it.
+#[test]
+fn a_request_in_the_log_has_fields_where_that_is_json() {
+    let relay = Relay::start(&["--log-format", "json"]);
+    let host = relay.url().replace("http://127.0.0.1", "nosuch.localhost");
+    let headers = [("Host", host.as_str())];
+    let answer = relay.client().send("GET", "/a?secret=1", &headers, b"");
+    let line = || {
+        let lines = relay.stderr();
+        let mut lines = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        lines.find(|line: &serde_json::Value| line["target"] == "postern::access")
+    };
+    wait_until(TIMEOUT, "the request's line", || line().is_some());
+    let line = line().unwrap();
+    for (name, expected) in [
+        ("source", json!("127.0.0.1")),
+        ("site", json!("nosuch")),
+        ("method", json!("GET")),
+        ("path", json!("/a")),
+        ("status", json!(answer.status())),
+    ] {
+        assert_eq!(line[name], expected, "{line}");
+    }
+    assert!(line["bytes"].is_u64() && line["ms"].is_number() && line["message"].is_string());
+}
+
+/// What a command prints on a terminal of 80 columns.
+fn on_a_terminal(home: &Home, arguments: &[&str]) -> String {
+    let line = format!(
+        "stty cols 80; exec {} {}",
+        binary().display(),
+        arguments.join(" ")
+    );
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    command.envs(home.environment()).env("SHELL", "/bin/sh");
+    let done = command
+        .stdin(Stdio::null())
+        .output()
+        .expect("util-linux has 'script'");
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap().replace('\r', "")
+}
+
+#[test]
+fn tables_have_a_line_a_row_on_a_terminal_of_80_columns() {
+    let relay = Relay::start(&[]);
+    let home = Arc::new(Home::new());
+    let manager = Manager::start_in(&home, &["--server", &relay.url()]);
+    let target = Target::start();
+    let names = ["the wiki of the whole department", "shop"];
+    for name in names {
+        let app = with(
+            target.app(),
+            json!({"name": name, "expires": "2130-01-31T18:00:00Z"}),
+        );
+        manager.connected(&manager.add(&app));
+    }
+    manager.add(&json!({"protocol": "http", "port": 1, "name": "idle"}));
+    for (home, arguments, first, rows) in [
+        (&home, &["app", "list"][..], "NAME ", 3),
+        (&home, &["status"], "NAME ", 3),
+        (relay.home(), &["relay", "list"], "LABEL ", 2),
+    ] {
+        let said = on_a_terminal(home, arguments);
+        let lines: Vec<&str> = said.lines().collect();
+        let at = lines.iter().position(|line| line.starts_with(first));
+        let table = &lines[at.unwrap_or_else(|| panic!("{said}"))..];
+        let table = &table[..=rows];
+        assert!(
+            table.iter().all(|line| line.chars().count() <= 80),
+            "{said}"
+        );
+        assert!(
+            table
+                .iter()
+                .any(|line| line.contains("http://shop.localhost:")),
+            "{said}"
+        );
+        let wide = on_a_terminal(home, &[arguments, &["--wide"]].concat());
+        assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
     }
 }

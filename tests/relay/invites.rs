@@ -112,6 +112,86 @@ fn connectors_are_listed_by_the_label_of_their_invite() {
     );
 }
 
+/// The label is what the operator reads in the table, so it is also what he may type.
+#[test]
+fn a_connector_is_revoked_and_allowed_by_its_label() {
+    let mut relay = Relay::start(&[PUBLIC]);
+    let enrol = |name: &str, label: &str| {
+        let (_, token) = invite(relay.home(), &["--label", label]);
+        let said = json!({"enroll_token": token, "label": "debian"});
+        relay.assign(&with(body(name, "shop", "http", 1), said));
+    };
+    enrol("postern_1", "anna-laptop");
+    enrol("postern_2", "twin");
+    enrol("postern_3", "twin");
+    let listed: Value =
+        serde_json::from_str(&relay_says(relay.home(), &["list", "--json"])).unwrap();
+    assert_eq!(
+        (&listed[0]["label"], &listed[0]["machine"]),
+        (&json!("anna-laptop"), &json!("debian"))
+    );
+    let home = relay.home().clone();
+    let run = |command: &str, label: &str| home.run(&["relay", command, label]);
+    let revoked = run("revoke", "anna-laptop");
+    assert!(
+        revoked.code == Some(0) && revoked.stdout.starts_with("revoked postern_1"),
+        "{revoked:?}"
+    );
+    let several = run("revoke", "twin");
+    assert_eq!(several.code, Some(1), "{several:?}");
+    assert_eq!(
+        several.stderr,
+        "postern: 2 connectors have the label 'twin'\ngive the name of one: postern_2, postern_3\n"
+    );
+    let said = relay.stderr();
+    assert!(
+        said.contains("'postern_1' (anna-laptop) has http")
+            && said.contains("'postern_1' (anna-laptop) is revoked"),
+        "{said}"
+    );
+    relay.stop();
+    let allowed = run("allow", "anna-laptop");
+    assert!(
+        allowed.code == Some(0) && allowed.stdout.starts_with("allowed postern_1"),
+        "{allowed:?}"
+    );
+    // A name counts before a label.
+    assert_eq!(run("revoke", "postern_2").code, Some(0));
+    assert_eq!(run("revoke", "twin").code, Some(0));
+}
+
+/// A hint names what cures this refusal: another token where the token is used up, and no token where there are no ports.
+#[test]
+fn what_is_hinted_fits_the_refusal() {
+    // One whose tunnels others reach gives no public ports unless its operator says so.
+    let listen = [
+        "--listen=127.0.0.1:0",
+        "--tunnel-listen=0.0.0.0:0",
+        "--external-ip=127.0.0.1",
+    ];
+    let relay = Relay::start_in(&Arc::new(Home::new()), &listen);
+    let (_, token) = invite(relay.home(), &[]);
+    let hinted = |words: &[&str]| {
+        let home = Home::new();
+        let server = relay.url();
+        let ended = home.run(&[words, &["--server", &server]].concat());
+        assert_eq!(ended.code, Some(4), "{ended:?}");
+        ended.stderr.lines().last().unwrap().to_owned()
+    };
+    assert!(hinted(&["http", "1"]).starts_with("give the server's enrol token"));
+    assert!(is_in(&relay, "one", &token));
+    let used = hinted(&["http", "1", "--enroll-token", &token]);
+    assert!(
+        used.starts_with("ask who runs the server for a new token"),
+        "{used}"
+    );
+    let port = hinted(&["tcp", "1", "--visible"]);
+    assert!(
+        port.contains("public ports") && !port.contains("token"),
+        "{port}"
+    );
+}
+
 /// Beside those that were made for somebody there are those that nobody has labelled.
 #[test]
 fn the_common_token_and_that_of_the_first_start_are_marked() {
@@ -318,6 +398,11 @@ fn invites_are_made_and_taken_back_where_no_relay_runs() {
     let start = || Relay::start_in(&home, &[PORTS[0], PORTS[1], PUBLIC]);
     drop(start());
     let (id, token) = invite(&home, &["--uses", "2"]);
+    let told = home.run(&["relay", "invite"]);
+    assert!(
+        told.stdout.starts_with("Enrol token: ") && told.stderr.contains("no relay runs on "),
+        "{told:?}"
+    );
     let (other, gone) = invite(&home, &[]);
     relay_says(&home, &["uninvite", &other]);
     assert!(listed(&home).iter().any(|invite| invite["id"] == *id));

@@ -1,20 +1,23 @@
 //! `postern mysql --share`: others reach the web client, read-only and with a code unless told otherwise.
 
 use serde_json::json;
+use support::database::{PASSWORD, USER};
 use support::http::Client;
+use support::manager::Target;
 use support::relay::Relay;
+use support::share::Sharing;
 use support::{Database, Home, Postern, TIMEOUT, wait_until};
 
-/// What follows `prefix` on the client's standard output, once it is there.
+/// The link, alone on standard output, and the address of its site.
 #[track_caller]
-fn said(postern: &Postern, prefix: &str) -> String {
-    let line = || {
-        let text = postern.stdout();
-        let mut lines = text.lines().map(str::to_owned);
-        lines.find_map(|line| line.strip_prefix(prefix).map(str::to_owned))
-    };
-    wait_until(TIMEOUT, prefix, || line().is_some());
-    line().unwrap()
+fn shared(postern: &Postern) -> (String, String) {
+    let link = || postern.stdout().strip_suffix('\n').map(str::to_owned);
+    wait_until(TIMEOUT, "a link", || link().is_some());
+    let link = link().unwrap();
+    assert!(!link.contains('\n'), "{link}");
+    let host = link.strip_prefix("http://").unwrap().split('/').next();
+    let site = format!("http://{}/", host.unwrap());
+    (link, site)
 }
 
 /// `PATH` of the site at `url`, at the relay's address.
@@ -29,9 +32,19 @@ fn visit(url: &str, path: &str, cookie: &str) -> support::http::Response {
 fn it_is_read_only_and_asks_for_a_code() {
     let relay = Relay::start(&[]);
     let mut postern = Postern::on(Database::shared(), &["--share", "--server", &relay.url()]);
-    let site = said(&postern, "Site URL: ");
-    let auth = said(&postern, "Auth URL: ");
+    let (auth, site) = shared(&postern);
+    let said = postern.stderr();
+    assert!(
+        said.contains("\nLocal auth URL: ") && said.contains("\nSharing "),
+        "{said}"
+    );
     assert_eq!(visit(&site, "/api/info", "").status(), 401);
+    assert_eq!(visit(&site, "/auth?code=wrong", "").status(), 401);
+    wait_until(TIMEOUT, "the refusal", || {
+        postern
+            .stderr()
+            .contains("127.0.0.1 was refused: a wrong code")
+    });
     let entered = visit(
         &site,
         auth.strip_prefix(site.trim_end_matches('/')).unwrap(),
@@ -54,7 +67,18 @@ fn it_is_read_only_and_asks_for_a_code() {
 fn what_is_given_up_before_it_is_up_is_given_back() {
     // Nobody takes tunnels where connectors are sent.
     let relay = Relay::start(&["--external-ip", "127.0.0.2"]);
-    let mut postern = Postern::on(Database::shared(), &["--share", "--server", &relay.url()]);
+    let (home, db) = (Home::with_plugin(), Database::shared().target());
+    let account = ["--no-open", "--db-user", USER, "--db-pass", PASSWORD];
+    let server = relay.url();
+    let share = [
+        "mysql",
+        &db,
+        "--listen=127.0.0.1:0",
+        "--share",
+        "--server",
+        &server,
+    ];
+    let mut postern = Sharing::start(&home, &[&share[..], &account].concat());
     let applications = || {
         let status = relay.status();
         let applications = status["connectors"][0]["applications"].as_array();
@@ -76,9 +100,9 @@ fn what_is_opened_is_said_plainly() {
         &relay.url(),
     ];
     let postern = Postern::on(Database::shared(), &flags);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     assert_eq!(visit(&site, "/api/info", "").data()["readonly"], false);
-    assert!(!postern.stdout().contains("Auth URL"));
+    assert!(!postern.stdout().contains("/auth?"));
     for flag in ["--readwrite", "--visible"] {
         assert!(postern.stderr().contains(flag), "{}", postern.stderr());
     }
@@ -87,7 +111,7 @@ fn what_is_opened_is_said_plainly() {
 #[test]
 fn without_a_server_it_is_shared_on_this_machine() {
     let postern = Postern::on(Database::shared(), &["--share", "--visible"]);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     assert_eq!(visit(&site, "/api/info", "").data()["readonly"], true);
 }
 
@@ -122,7 +146,7 @@ fn it_takes_the_flags_of_every_share() {
         "--visible",
     ];
     let mut postern = Postern::on(Database::shared(), &flags);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     assert!(site.starts_with("http://book-store.localhost:"), "{site}");
     for _ in 0..3 {
         assert_eq!(visit(&site, "/api/info", "").status(), 200);
@@ -133,6 +157,43 @@ fn it_takes_the_flags_of_every_share() {
     assert!(said.contains("Its time is over. Shared for "), "{said}");
     assert!(said.contains(": 1 visitor, "), "{said}");
     assert_eq!(visit(&site, "/", "").status(), 410);
+}
+
+/// Somebody who is asked why a link does not work sees it.
+#[test]
+fn who_is_refused_is_seen_by_the_sharer() {
+    let (home, target) = (Home::new(), Target::start());
+    let port = target.port().to_string();
+    let share = |flags: &[&str]| Sharing::start(&home, &[&["http", &port], flags].concat());
+    let limited = share(&["--allow", "192.0.2.0/24"]);
+    assert_eq!(visit(&limited.link(), "/", "").status(), 403);
+    limited.wait_said("127.0.0.1 was refused: not from a network that is allowed");
+    drop(limited);
+    let coded = share(&["--invisible"]);
+    let (host, _) = coded
+        .link()
+        .split_once("/.postern")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    assert_eq!(visit(&host, "/.postern/auth?code=wrong", "").status(), 401);
+    coded.wait_said("127.0.0.1 was refused: a wrong code");
+}
+
+/// Visitors and the relay's operator learn no path of this machine.
+#[test]
+fn the_path_of_a_socket_is_no_part_of_a_name() {
+    let relay = Relay::start(&[]);
+    let socket = Database::shared().socket();
+    let socket = socket.to_str().unwrap();
+    let flags = ["--db-user=root", "--share", "--visible", "--server"];
+    let postern = Postern::start(&[&[socket], &flags[..], &[&relay.url()]].concat(), &[]);
+    let (_, site) = shared(&postern);
+    assert!(site.starts_with("http://mysql.localhost:"), "{site}");
+    let status = relay.status().to_string();
+    assert!(
+        !status.contains(socket.rsplit('/').nth(1).unwrap()),
+        "{status}"
+    );
 }
 
 /// A lent database is limited by the database itself, for as long as it is lent.
@@ -149,7 +210,7 @@ fn a_guest_reads_what_is_listed_and_is_gone_at_the_end() {
         "lent.*",
     ];
     let mut postern = Postern::on(db, &flags);
-    let site = said(&postern, "Site URL: ");
+    let (_, site) = shared(&postern);
     let guests = || db.column("SELECT user FROM mysql.user WHERE user LIKE 'postern\\_%'");
     assert_eq!(guests().len(), 1);
     let databases = visit(&site, "/api/databases", "");

@@ -76,6 +76,7 @@ pub struct Leashed {
     watchdog: Child,
     line: Option<ChildStdin>,
     pid: Pid,
+    is_postern: bool,
     followers: Vec<JoinHandle<()>>,
     /// Standard output of the program.
     pub stdout: Output,
@@ -165,6 +166,7 @@ impl KillOnDrop {
             watchdog: child,
             line,
             pid,
+            is_postern: Path::new(&self.program).ends_with("postern"),
             followers,
             stdout,
             stderr,
@@ -176,6 +178,12 @@ fn read_pid(out: &mut impl BufRead) -> Option<Pid> {
     let mut first = String::new();
     out.read_line(&mut first).ok()?;
     Pid::from_raw(first.trim().parse().ok()?)
+}
+
+/// Fails a test whose program told the system's number of an error, which nobody can do anything with.
+#[track_caller]
+pub fn has_plain_words(text: &str) {
+    assert!(!text.contains("(os error "), "{text}");
 }
 
 impl Leashed {
@@ -228,5 +236,8 @@ impl Leashed {
 impl Drop for Leashed {
     fn drop(&mut self) {
         self.kill();
+        if self.is_postern && !std::thread::panicking() {
+            has_plain_words(&self.stderr.text());
+        }
     }
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::database::{Database, PASSWORD, USER};
 use super::http::Client;
-use super::kill_on_drop::{KillOnDrop, Leashed};
+use super::kill_on_drop::{KillOnDrop, Leashed, has_plain_words};
 use super::{TIMEOUT, build_dir, holds_within};
 
 /// How long a one-off command may take.
@@ -121,10 +121,13 @@ fn finish(mut command: Command, input: &str, args: &[&str]) -> Finished {
         !guard.join().expect("does not panic"),
         "postern {args:?} did not end within {COMMAND_PATIENCE:?}: {output:?}"
     );
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    has_plain_words(&stderr);
     Finished {
         code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        stdout,
+        stderr,
     }
 }
 
@@ -282,7 +285,9 @@ impl Drop for Postern {
 
 /// The addresses it printed, once it printed all that are due.
 fn addresses(process: &Leashed, invisible: bool) -> Option<(String, Option<String>)> {
-    let url = process.stdout.line_after("Web client: ")?;
+    let said = process.stdout.line_after("Web client: ");
+    // What is shared has its link alone on standard output.
+    let url = said.or_else(|| process.stderr.line_after("Web client: "))?;
     let auth_url = process.stdout.line_after("Auth URL: ");
     if invisible && auth_url.is_none() {
         return None;

@@ -38,6 +38,15 @@ export function parseAddress(text) {
   return withRest({ ...place, protocol, port: place.port ?? port ?? (protocol ? protocolNamed(protocol).port : null) }, end < 0 ? '' : after.slice(end));
 }
 
+/** Percent-encodes characters, also half ones. @param {string} text */
+const encoded = (text) => [...new TextEncoder().encode(text)].map((byte) => `%${byte.toString(16).toUpperCase()}`).join('');
+
+/** What is left of an address as the path that links open. @param {string} rest */
+export function opensAt(rest) {
+  const path = rest.replace(/^\/+/, '');
+  return path === '' ? '' : `/${path.replace(/[^!-~]/gu, encoded)}`;
+}
+
 /** @returns {[string, number?]|null} */
 function protocolOfScheme(scheme) {
   if (PROTOCOLS.some(({ name }) => name === scheme)) return [scheme];

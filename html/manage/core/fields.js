@@ -8,6 +8,7 @@ const SECRET_MAX = 1024; // characters
 const HOST_MAX = 253; // characters (RFC 1035, section 2.3.4)
 const URL_MAX = 2048; // characters
 const GROUP_MAX = 60; // characters
+const PATH_MAX = 1000; // characters
 const NETWORKS_MAX = 100;
 const STREAMS_MAX = 10_000;
 
@@ -18,13 +19,13 @@ export const FIELDS = ['protocol', 'name', 'ip', 'port', 'db_user', 'db_name', '
 /** Fields that are write-only. */
 export const SECRETS = ['auth_pass', 'db_pass'];
 /** Fields that the server keeps when they are left out, each with what it has where nothing is chosen. */
-export const SHARING = { host_header: 'visitor', allow: [], expires: null, group: null, max_streams: null, audit: false, record_sql: false, guest: [] };
+export const SHARING = { host_header: 'visitor', allow: [], expires: null, path: null, group: null, max_streams: null, audit: false, record_sql: false, guest: [] };
 
 /** Whether a field belongs to a protocol. @param {string} field @param {string} protocol */
 export function isUsed(field, protocol) {
   const { database, visited, login } = protocolNamed(protocol);
   if (field.startsWith('db_') || field === 'record_sql' || field === 'guest') return database;
-  if (field === 'host_header') return visited === 'browser' && !database;
+  if (field === 'host_header' || field === 'path') return visited === 'browser' && !database;
   if (field === 'invisible' || field === 'site_name' || field === 'audit') return visited === 'browser';
   if (field === 'username' || field === 'auth_pass') return login;
   return true;
@@ -61,6 +62,7 @@ const CHECKS = {
   site_name: (value) => (value === '' ? '' : siteNameProblem(value)),
   server,
   group: (value) => text(value, GROUP_MAX),
+  path: (value) => (value === '' || (/^\/(?!\/)[!-~]*$/.test(value) && value.length <= PATH_MAX) ? '' : 'Begin with one /, and leave out spaces.'),
   host_header: (value) => (hostHeader(value) ? '' : 'Enter a host name, with a port where it has one.'),
   allow: networks,
   max_streams: (value) => (value === '' || (/^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= STREAMS_MAX) ? '' : `Enter 1 to ${STREAMS_MAX}.`),

@@ -52,6 +52,17 @@ function bare(hostname) {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
+/** The sign-in of a relay, and of this end in its place: it leads on to a path of the site. */
+const OWN_SIGN_IN = '/.postern/auth?';
+
+/** An address of the site, so that it opens the path that was chosen for it. @param {unknown} url @param {App} app */
+function opened(url, app) {
+  const path = app.connection?.exposed?.path;
+  if (!path || typeof url !== 'string' || !/^https?:/.test(url)) return url;
+  if (url.includes(OWN_SIGN_IN)) return `${url}&next=${encodeURIComponent(path)}`;
+  return url === app.connection?.site_url ? url.replace(/\/$/, '') + path : url;
+}
+
 /**
  * The addresses of a connection; null where it has none that may be shown.
  * `shared` is what is given to others: the link with the code where one is asked for. `own` is what the owner opens.
@@ -59,9 +70,9 @@ function bare(hostname) {
  * @returns {{site: Link, shown: string, shared: string, hasCode: boolean, own: string|null}|null}
  */
 export function addressesOf(app) {
-  const site = siteLink(app.connection?.site_url);
+  const site = siteLink(opened(app.connection?.site_url, app));
   if (!site) return null;
-  const auth = siteLink(app.connection?.auth_url);
+  const auth = siteLink(opened(app.connection?.auth_url, app));
   const shown = addressText(site, app);
   return { site, shown, shared: auth?.href ? auth.text : site.href ? site.text : shown, hasCode: Boolean(auth?.href), own: auth?.href ?? site.href };
 }
@@ -71,8 +82,8 @@ export function addressesOf(app) {
  * @param {App} app @returns {Link|null}
  */
 export function openedLink(app) {
-  const site = siteLink(app.connection?.site_url);
-  const auth = siteLink(app.connection?.auth_url);
+  const site = siteLink(opened(app.connection?.site_url, app));
+  const auth = siteLink(opened(app.connection?.auth_url, app));
   return site && auth && auth.url.origin === site.url.origin ? auth : site;
 }
 

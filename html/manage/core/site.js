@@ -75,13 +75,20 @@ function originOf(text) {
   return hostOf(text) === '' ? '' : new URL(String(text)).origin;
 }
 
+/** What the name of a site depends on. */
+const NAMING = ['name', 'site_name', 'display_name', 'protocol', 'ip', 'port', 'server'];
+
 /**
- * The address that the form's values lead to, and a sentence about it.
+ * The address that the form's values lead to, and a sentence about it. `app`, as it was saved, keeps the one it has while nothing of
+ * that has changed.
  * @param {{name: string, site_name?: string, display_name?: string, protocol: string, ip: string, port: number|string}} values
- * @param {ReturnType<typeof endOfSites>} ends
+ * @param {ReturnType<typeof endOfSites>} ends @param {App|null} [app]
  * @returns {{address: string, text: string}}
  */
-export function siteOf(values, ends) {
+export function siteOf(values, ends, app = null) {
+  const current = app?.connection?.site_url;
+  const isSame = (/** @type {string} */ name) => String(values[name] ?? '') === String(app?.[name] ?? '');
+  if (current && NAMING.every(isSame)) return { address: current, text: 'as it is now' };
   if (!ends) return { address: '', text: 'No server is known yet: add one to share this.' };
   const { visited } = protocolNamed(values.protocol);
   const host = ends.end.replace(/:[0-9]+$/, '');

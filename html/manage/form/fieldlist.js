@@ -50,6 +50,7 @@ export function fieldsOf(from, context, { objects, guestChanged }) {
     new GuestField(from.guest, objects, guestChanged),
     new NetworksField({ name: 'allow', label: 'Only from these networks', help: 'One a line; left blank, from everywhere.', placeholder: '192.0.2.0/24', value: from.allow }),
     hostField(from.host_header ?? 'visitor'),
+    text('path', 'Opens at', 'The page that links open; all of the site is shared.', { placeholder: '/admin' }),
     groupField(from.group, context.apps),
     text('max_streams', 'Most streams at once', 'Left blank: as many as the tunnel takes.', { narrow: true }),
     onOff('audit', 'Keep an audit file', 'Who asked what and when, in ~/.postern/audit on this computer.', from.audit === true),

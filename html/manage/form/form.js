@@ -2,7 +2,7 @@
 import { h } from '../../common/dom.js';
 import { announce } from '../../common/announce.js';
 import { confirmDialog, openDialog } from '../../common/dialog.js';
-import { parseAddress, protocolOfPort } from '../core/address.js';
+import { opensAt, parseAddress, protocolOfPort } from '../core/address.js';
 import { SECRETS, defaults, isUsed, problem, toBody } from '../core/fields.js';
 import { PROTOCOLS, addressOf, protocolNamed } from '../core/protocols.js';
 import { endOfSites, siteOf } from '../core/site.js';
@@ -78,7 +78,7 @@ class Form {
     const lost = draft && (draft.has_auth_pass || draft.has_db_pass);
     // One that was never saved is left out altogether: a password that nothing reads is no note.
     const note = from.has_auth_pass ? ['auth_pass'] : [];
-    this.more.append(...this.#roots('allow', 'host_header'), h('div', { class: 'form-row even' }, ...this.#roots('group', 'max_streams')),
+    this.more.append(...this.#roots('allow', 'host_header', 'path'), h('div', { class: 'form-row even' }, ...this.#roots('group', 'max_streams')),
       ...this.#roots('audit', 'record_sql', 'display_name', 'tunnel_port', ...note));
     return h('form', { class: 'form', novalidate: true, id: 'app-form' },
       !this.isNew && h('p', { class: 'form-note', text: this.#noteText() }),
@@ -153,6 +153,7 @@ class Form {
     if (address.user) this.#set(protocolNamed(this.protocol.value).database ? 'db_user' : 'username', address.user);
     if (address.password && protocolNamed(this.protocol.value).database) this.#set('db_pass', address.password);
     if (address.database) this.#set('db_name', address.database);
+    if (address.protocol && isUsed('path', this.protocol.value)) this.#set('path', opensAt(address.rest));
     const host = address.host || '127.0.0.1';
     if (host !== typed) {
       field.input.value = host;
@@ -176,7 +177,7 @@ class Form {
   #understood({ host, rest }) {
     const { label } = protocolNamed(this.protocol.value);
     const place = addressOf({ ip: host || '127.0.0.1', port: this.#field('port').text || '?' });
-    return `${label} at ${place}.${rest ? ` All of it is shared, not ${rest.slice(0, 60)} alone.` : ''}`;
+    return `${label} at ${place}.${rest ? ` All of it is shared; links open ${rest.slice(0, 60)}.` : ''}`;
   }
 
   #protocolChanged() {
@@ -204,7 +205,7 @@ class Form {
   #showSite() {
     const { apps, version } = this.context;
     const values = this.#values();
-    const { address, text } = siteOf(values, endOfSites(values.server, apps, version));
+    const { address, text } = siteOf(values, endOfSites(values.server, apps, version), this.app);
     const parts = address ? ['Address: ', h('strong', { text: address.replace(/\/$/, '') }), `, ${text}.`] : [text];
     if (this.preview.textContent !== parts.map((part) => (typeof part === 'string' ? part : part.textContent)).join('')) this.preview.replaceChildren(...parts);
   }

@@ -5,7 +5,7 @@ use super::flags::{
     ALLOW, AUDIT, ENROLL_TOKEN, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME,
     QR, RECORD_SQL, SERVER, SITE_NAME, UNTIL, VISIBLE,
 };
-pub(crate) use super::table::JSON;
+pub(crate) use super::table::{JSON, WIDE};
 use super::table::{PROTOCOLS, QUIET, environment as env};
 
 #[rustfmt::skip]
@@ -86,7 +86,7 @@ pub(crate) const LIST: Command = Command {
     name: "app list",
     brief: "show ID, STATUS, PROTOCOL, ADDRESS, ACCESS, HEALTH, SITE, NAME",
     about: "Lists the applications: in aligned columns on a terminal, else in columns that tabs separate.",
-    flags: &[JSON],
+    flags: &[WIDE, JSON],
     environment: &[env::HOME],
     ..Command::EMPTY
 };

@@ -1,7 +1,7 @@
 //! Commands that look after the rest: what is there, whether it works, and what belongs to the shell.
 
 use super::command::{Command, Flag, Kind};
-use super::table::{JSON, environment as env};
+use super::table::{JSON, WIDE, environment as env};
 
 const SHELLS: Kind = Kind::Choice(&["bash", "zsh", "fish"]);
 pub(crate) const FOLLOW: Flag =
@@ -16,7 +16,7 @@ pub(crate) const STATUS: Command = Command {
     name: "status",
     brief: "what is shared now, and through which servers",
     about: "Shows whether the manager runs, its servers, and each application with what is in force.",
-    flags: &[JSON],
+    flags: &[WIDE, JSON],
     environment: &[env::HOME],
     notes: "Exit status: 0 the manager runs, 1 it does not.",
     ..Command::EMPTY

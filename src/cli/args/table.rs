@@ -18,6 +18,8 @@ pub(crate) const ALLOW_HOST: Flag = Flag::valued("allow-host", "HOST[:PORT]",
 pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
     "also serve the other users of this machine");
 pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
+#[rustfmt::skip]
+pub(crate) const WIDE: Flag = Flag::switch("wide", "show all columns, also where they do not fit the terminal");
 /// Every protocol of an application, as `Protocol` has them.
 pub(crate) const PROTOCOLS: Kind = Kind::Choice(&[
     "http", "https", "tcp", "ssh", "rdp", "vnc", "telnet", "mysql", "mariadb",
@@ -158,7 +160,7 @@ pub(crate) mod start {
 /// `postern relay`.
 #[rustfmt::skip]
 pub(crate) mod relay {
-    use super::{Command, Flag, JSON, Kind, environment as env};
+    use super::{Command, Flag, JSON, Kind, WIDE, environment as env};
 
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
         "where visitors and quick-setup calls come in (default 127.0.0.1:8180)");
@@ -239,8 +241,8 @@ server in front, and name it with --public-url.",
         brief: "show who is enrolled, from where, and what passes",
         about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: LABEL (its \
             invite's, else its machine's name), NAME (for 'revoke'), STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION, \
-            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC.",
-        flags: &[DATA, JSON],
+            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC. A terminal shows the columns that fit.",
+        flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
     };
@@ -293,7 +295,8 @@ server in front, and name it with --public-url.",
         operand_kinds: &[Kind::Connector],
         brief: "turn a connector out at once, and forbid the invite that it came by",
         about: "Turns a connector out at once, and forbids the invite that it came by, also where that is the relay's \
-            --enroll-token. Where no other is good, that token is renewed, and the new one is printed.",
+            --enroll-token. Where no other is good, that token is renewed, and the new one is printed. NAME may be \
+            the connector's label if only one has it.",
         flags: &[DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -302,7 +305,8 @@ server in front, and name it with --public-url.",
         name: "relay allow",
         brief: "undo that: it comes back with its names and ports within 30 days, else it may enrol again",
         about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
-            invite is good again too, unless it is the token that all share.",
+            invite is good again too, unless it is the token that all share. NAME may be the connector's label if only \
+            one has it.",
         ..REVOKE
     };
     pub(crate) const FLEET: Command = Command {

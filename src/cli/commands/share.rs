@@ -35,21 +35,17 @@ pub(crate) fn run(command: &'static Command, arguments: &[String]) -> Result<(),
 }
 
 fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
-    let (fields, input, path) = read(command, parsed)?;
+    let (fields, input) = read(command, parsed)?;
     let mut request = Request {
         command,
         parsed,
         fields,
         input,
-        teller: Teller::new(parsed).opened_at(path),
+        teller: Teller::new(parsed),
         server: server(command, parsed)?,
         relay_port: None,
     };
-    logging::start(parsed.has(&VERBOSE));
-    if !parsed.has(&VERBOSE) {
-        // What happens is told in lines of its own.
-        log::set_max_level(log::LevelFilter::Error);
-    }
+    logging::start_quietly(parsed.has(&VERBOSE));
     let watch = SignalWatch::start()?;
     let home = serve::data_dir()?;
     loop {
@@ -136,14 +132,13 @@ impl Request<'_> {
     }
 }
 
-/// What the command line says is shared, and the path of it that is opened first.
-fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput, Option<String>), Failure> {
+/// What the command line says is shared.
+fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failure> {
     let named = Protocol::named(command.name).expect("each command is a protocol's");
     let mut fields = Fields::new();
-    let (mut protocol, mut path) = (named, None);
+    let mut protocol = named;
     if let Some(address) = parsed.operands().first() {
-        let mut endpoint = fields::read_address(command, address)?;
-        path = endpoint.path.take();
+        let endpoint = fields::read_address(command, address)?;
         protocol = fields::agreed(command, named, endpoint.protocol)?;
         fields::set_address(&mut fields, endpoint);
     }
@@ -151,10 +146,5 @@ fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput, Option<
     fields::set_flags(&mut fields, command, parsed)?;
     name_by_target(&mut fields, protocol);
     let input = fields::checked(command, &fields)?;
-    // Of anything else a pasted path says nothing.
-    Ok((
-        fields,
-        input,
-        path.filter(|_| protocol.is_visited_by_http()),
-    ))
+    Ok((fields, input))
 }

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::app;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::STATUS;
-use crate::cli::args::table::JSON;
-use crate::cli::columns::print_table;
+use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::clock::Zone;
+use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
@@ -42,7 +43,7 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
         });
         print(&format!("{shown:#}\n"))?;
     } else {
-        tell(manager.as_ref(), &servers, &apps)?;
+        tell(manager.as_ref(), &servers, &apps, parsed.has(&WIDE))?;
     }
     match manager {
         Some(_) => Ok(()),
@@ -54,17 +55,23 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-fn tell(manager: Option<&Manager>, servers: &[Value], apps: &[Value]) -> Result<(), Failure> {
+fn tell(
+    manager: Option<&Manager>,
+    servers: &[Value],
+    apps: &[Value],
+    is_wide: bool,
+) -> Result<(), Failure> {
     if let Some(manager) = manager {
         let (url, pid) = (manager.url(), manager.pid);
         print(&format!("Manager: {url} (process {pid})\n"))?;
         print(&servers.iter().map(server_line).collect::<String>())?;
     }
     let rows: Vec<[String; 5]> = apps.iter().map(row).collect();
-    print_table(
+    print_fitting(
         ["NAME", "STATUS", "SHARED", "UNTIL", "AT"],
+        &["NAME", "STATUS", "AT", "UNTIL", "SHARED"],
         &rows,
-        app::NO_APPS,
+        (app::NO_APPS, is_wide),
     )?;
     print(&apps.iter().filter_map(remark).collect::<String>())
 }
@@ -109,8 +116,13 @@ fn until(app: &Value) -> String {
     let Some(end) = parse_rfc3339(expires) else {
         return "-".to_owned();
     };
-    match end.duration_since(SystemTime::now()) {
-        Ok(left) => format!("{} ({} left)", printable(expires), in_words(left)),
+    let now = SystemTime::now();
+    match end.duration_since(now) {
+        Ok(left) => format!(
+            "{} ({} left)",
+            Zone::local().shown(end, now),
+            in_words(left)
+        ),
         Err(_) => "expired".to_owned(),
     }
 }

@@ -83,6 +83,10 @@ impl ConnectionEntry {
     }
 
     /// Its request is read, unless it is at work already.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "of kept connections, which Linux alone has")
+    )]
     pub(super) fn leave_idle(&self) {
         let mut life = self.life.lock();
         if life.phase == Phase::Idle {

@@ -96,7 +96,9 @@ fn pages(core: &Arc<AppState>) -> Router {
             request.respond(Response::redirect(308, "/docs"));
         })
         .on(Get, "/docs/{page}", |request| {
-            let name = format!("docs/{}.html", request.param("page").unwrap_or_default());
+            let page = request.param("page").unwrap_or_default();
+            // As links in the sources have it.
+            let name = format!("docs/{}.html", page.strip_suffix(".html").unwrap_or(page));
             assets::page(request, &name)
         })
         .on(Get, "/metrics", move |request| {

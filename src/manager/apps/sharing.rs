@@ -18,6 +18,8 @@ pub struct Sharing {
     pub allow: Vec<String>,
     /// When it ends by itself, RFC 3339 in UTC.
     pub expires: Option<String>,
+    /// The path of a web site that its links open; none for its first page.
+    pub path: Option<String>,
     /// The heading that it stands under.
     pub group: Option<String>,
     /// Visitors' streams at once; without it the tunnel's own cap.
@@ -36,6 +38,7 @@ impl Default for Sharing {
             host_header: VISITORS_HOST.to_owned(),
             allow: Vec::new(),
             expires: None,
+            path: None,
             group: None,
             max_streams: None,
             audit: false,
@@ -92,6 +95,7 @@ pub(super) struct SharingInput {
     pub(super) host_header: Given<String>,
     pub(super) allow: Given<Vec<String>>,
     pub(super) expires: Given<String>,
+    pub(super) path: Given<String>,
     pub(super) group: Given<String>,
     pub(super) max_streams: Given<u32>,
     pub(super) audit: Given<bool>,
@@ -112,6 +116,7 @@ impl SharingInput {
             host_header: self.host_header.over(old.host_header, none.host_header),
             allow: self.allow.over(old.allow, none.allow),
             expires: some(self.expires, old.expires),
+            path: some(self.path, old.path),
             group: some(self.group, old.group),
             max_streams: match self.max_streams {
                 Given::Keep => old.max_streams,

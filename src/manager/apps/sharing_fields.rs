@@ -12,10 +12,11 @@ use crate::plugin::Grant;
 use crate::store::time::{parse_rfc3339, rfc3339};
 
 /// Their names.
-pub(super) const SHARING_FIELDS: [&str; 8] = [
+pub(super) const SHARING_FIELDS: [&str; 9] = [
     "host_header",
     "allow",
     "expires",
+    "path",
     "group",
     "max_streams",
     "audit",
@@ -25,6 +26,8 @@ pub(super) const SHARING_FIELDS: [&str; 8] = [
 
 /// Characters of a group's name: it is a heading.
 const GROUP_CAP: usize = 60;
+/// Characters of a path.
+const PATH_CAP: usize = 1000;
 /// Bytes of a host name with a port.
 const HOST_CAP: usize = 260;
 /// Entries of a list.
@@ -40,6 +43,7 @@ impl Reader<'_> {
             host_header: self.given("host_header", Self::host_header),
             allow: self.given("allow", |reader| reader.list("allow", network)),
             expires: self.given("expires", Self::expires),
+            path: self.given("path", Self::path),
             group: self.given("group", |reader| reader.text("group", GROUP_CAP)),
             max_streams: self.given("max_streams", Self::max_streams),
             audit: self.given("audit", |reader| Some(reader.flag("audit", false))),
@@ -57,6 +61,19 @@ impl Reader<'_> {
             Some(Value::Null) => Given::Clear,
             Some(_) => read(self).map_or(Given::Clear, Given::Set),
         }
+    }
+
+    /// As it stands in a request, so that a link is made of it as it is.
+    fn path(&mut self) -> Option<String> {
+        let path = self.text("path", PATH_CAP)?;
+        let is_path = path.starts_with('/') && !path.starts_with("//");
+        if !is_path || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            self.wrong(
+                "path",
+                "must begin with one / and hold no space and nothing but ASCII",
+            );
+        }
+        Some(path)
     }
 
     fn host_header(&mut self) -> Option<String> {

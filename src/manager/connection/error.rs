@@ -1,5 +1,7 @@
 //! Why a connection's work did not reach its end.
 
+use crate::net::in_words;
+
 /// Kinds of failure that the same call can only meet again.
 const REFUSALS: [&str; 5] = [
     "wrong-password",
@@ -56,7 +58,7 @@ pub(crate) struct ConnectError {
 impl ConnectError {
     pub(crate) fn new(class: &'static str, error: impl Into<String>) -> Self {
         Self {
-            error: error.into(),
+            error: in_words(error.into()),
             class: Some(class),
             ..Self::default()
         }

@@ -12,6 +12,7 @@ use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::gateway::{Naming, SiteNames};
 use crate::net::authority::authority;
+use crate::net::in_words;
 use crate::plugin::SignIn;
 use crate::tunnel::target::{self, MayDial};
 use crate::tunnel::ws::Tls;
@@ -208,7 +209,7 @@ fn head_by_tls(
     let mut tls = match Tls::unverified().connection(tls_name) {
         Ok(Connection::Client(tls)) => tls,
         Ok(Connection::Server(_)) => return Err(format!("{name}: no TLS client")),
-        Err(error) => return Err(format!("{name}: {error}")),
+        Err(error) => return Err(format!("{name}: {}", in_words(error))),
     };
     while tls.is_handshaking() {
         if let Err(error) = tls.complete_io(&mut timed) {
@@ -224,7 +225,10 @@ fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
     match of_tls.and_then(|error| error.downcast_ref()) {
         Some(rustls::Error::AlertReceived(_)) => Ok(()),
         Some(rustls::Error::InvalidMessage(_)) => Err(format!("{name} does not speak TLS")),
-        Some(error) => Err(format!("{name} cannot be reached by TLS: {error}")),
+        Some(error) => Err(format!(
+            "{name} cannot be reached by TLS: {}",
+            in_words(error)
+        )),
         None => Err(refusal(name, error)),
     }
 }
@@ -356,7 +360,7 @@ fn refusal(name: &str, error: &io::Error) -> String {
         }
         HostUnreachable | NetworkUnreachable => format!("there is no way to {name}"),
         NotFound => format!("{name} is not known to the network: the name has no address"),
-        _ => format!("{name} cannot be reached: {error}"),
+        _ => format!("{name} cannot be reached: {}", in_words(error)),
     }
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Exposed {
     pub(crate) db_readonly: Option<bool>,
     /// By which name the application is asked.
     pub(crate) host_header: String,
+    /// The path of a web site that its links open.
+    pub(crate) path: Option<String>,
     /// Where visitors may come from; empty for everywhere.
     pub(crate) allow: Vec<String>,
     /// When it ends by itself, RFC 3339.
@@ -96,6 +98,11 @@ impl Exposed {
                 .is_database()
                 .then_some(app.db_readonly || !app.sharing.guest.is_empty()),
             host_header: app.sharing.host_header.clone(),
+            path: app
+                .sharing
+                .path
+                .clone()
+                .filter(|_| matches!(app.protocol, Protocol::Http | Protocol::Https)),
             allow: app.sharing.allow.clone(),
             expires: app.sharing.expires.clone(),
             guest: if app.protocol.is_database() {

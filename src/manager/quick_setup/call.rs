@@ -18,7 +18,7 @@ use super::redact::clean;
 use super::resolve::Resolve;
 use super::retry_after;
 use crate::manager::ServerUrl;
-use crate::net::AddressClass;
+use crate::net::{AddressClass, in_words};
 use crate::tunnel::ws::{self, Proxy};
 
 /// The API path of a server.
@@ -246,7 +246,7 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
         ureq::Error::Timeout(_) => passing(LATE),
         ureq::Error::Io(error) => match row(error.kind()) {
             Some(reason) => passing(reason),
-            None => lasting(error.to_string()),
+            None => lasting(in_words(error)),
         },
         // A computer that has just been started has no network yet.
         ureq::Error::HostNotFound => passing("the server's name is not known to the network"),
@@ -256,7 +256,7 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
         ureq::Error::BodyExceedsLimit(limit) => {
             lasting(format!("the answer is larger than {limit} bytes"))
         }
-        other => lasting(other.to_string()),
+        other => lasting(in_words(other)),
     }
 }
 

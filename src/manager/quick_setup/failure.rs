@@ -112,9 +112,7 @@ impl Failure {
             full if full.is_quota() => {
                 "remove an application that is there and not needed any more, or ask who runs the server"
             }
-            Self::Status { status: 403, .. } => {
-                "give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
-            }
+            Self::Status { status: 403, said } => hint_of_403(said),
             Self::Status { status: 503, .. } => {
                 "connect again in a while, or ask who runs the server"
             }
@@ -125,6 +123,26 @@ impl Failure {
                 "check that the URL is that of a relay, or of another server for tunnels"
             }
         }
+    }
+}
+
+/// Returns what cures a refusal, by what a relay said of it: a token does where that was about tokens.
+fn hint_of_403(said: &str) -> &'static str {
+    let is = |words: &str| said.contains(words);
+    match () {
+        () if is("no public ports") => {
+            "share it as http or https if it is a web site, or ask who runs the server for public ports"
+        }
+        () if is("enrols new ones") => {
+            "give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
+        }
+        () if is("enrol token") => {
+            "ask who runs the server for a new token, and give it on the page or with 'postern server add URL --enroll-token T'"
+        }
+        () if is("has the same name but for") => {
+            "start afresh: on the page, or with --reset-credentials"
+        }
+        () => "ask who runs the server",
     }
 }
 

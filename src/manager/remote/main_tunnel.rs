@@ -24,6 +24,7 @@ use super::view::MainTunnelView;
 use crate::manager::connection::class_name;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
+use crate::net::in_words;
 use crate::tunnel::client::Status;
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Which};
@@ -244,7 +245,7 @@ impl MainTunnel {
         let others = info.connector.others(&known);
         let tunnels = &self.environment.tunnels;
         let started = tunnels.start(self.key.clone(), settings, others);
-        started.map_err(|error| format!("cannot start it: {error}"))
+        started.map_err(|error| format!("cannot start it: {}", in_words(error)))
     }
 
     /// The local port: that of before where it can be had, else the first free one.
@@ -287,7 +288,7 @@ impl MainTunnel {
         self.service = match std::mem::take(&mut self.service) {
             LocalService::Bound(listener, _registered, port) => LocalService::Running {
                 _api: LocalApi::start(&self.environment, &self.key.server, listener)
-                    .map_err(|error| format!("cannot start the local API: {error}"))?,
+                    .map_err(|error| format!("cannot start the local API: {}", in_words(error)))?,
                 _registered,
                 port,
             },

@@ -40,7 +40,19 @@ impl AccessLog {
     pub(super) fn record(&self, line: &AccessLine<'_>) {
         let has_failed = !(100..400).contains(&line.status);
         if (!has_failed && !self.holds_back.load(Ordering::Relaxed)) || self.is_shown(has_failed) {
-            log::info!(target: "postern::access", "{line}");
+            let AccessLine {
+                site,
+                method,
+                status,
+                bytes,
+                ..
+            } = *line;
+            let ms = (line.took.as_secs_f64() * 1e4).round() / 10.0;
+            log::info!(
+                target: "postern::access",
+                source:% = line.source, site, method, path = &*shown(line.path), status, bytes, ms;
+                "{line}"
+            );
         }
     }
 

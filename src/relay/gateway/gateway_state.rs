@@ -1,6 +1,7 @@
 //! What all visitors' connections of a gateway use.
 
 use std::hash::RandomState;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::access_log::AccessLog;
@@ -10,6 +11,7 @@ use super::pages::Pages;
 use super::permits::Permits;
 use super::request_stats::RequestStats;
 use super::site::{Site, Sites};
+use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
 
 /// What all visitors' connections of a gateway use.
@@ -21,6 +23,7 @@ pub(crate) struct GatewayState {
     pub(super) permits: Arc<Permits>,
     pub(super) log: AccessLog,
     pub(super) stats: Arc<RequestStats>,
+    refused: LogLimiter,
     pub(super) tls: Tls,
     /// The key of what tells visitors behind a proxy apart.
     pub(super) identity_key: RandomState,
@@ -35,6 +38,7 @@ impl GatewayState {
             permits: Arc::default(),
             log: AccessLog::default(),
             stats: Arc::default(),
+            refused: LogLimiter::default(),
             // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
             tls: Tls::unverified(),
             identity_key: RandomState::new(),
@@ -52,6 +56,13 @@ impl GatewayState {
     /// What is counted of the requests.
     pub(crate) fn stats(&self) -> &Arc<RequestStats> {
         &self.stats
+    }
+
+    /// Says that a visitor did not get in: a warning, so that it is also seen where one who shares has a relay of their own.
+    pub(super) fn tell_refused(&self, site: &Site, source: IpAddr, why: &str) {
+        let line = format_args!("'{}': {source} was refused: {why}", site.name);
+        self.refused
+            .warn("postern::refused", "visitors were refused and", line);
     }
 
     /// Whether visitors come by `https`.

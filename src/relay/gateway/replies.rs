@@ -11,6 +11,7 @@ use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
+use crate::net::in_words;
 
 /// Seconds after which one who found no room may try again. Default 5.
 const RETRY_AFTER: &str = "5";
@@ -173,7 +174,7 @@ pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
             "It refuses TLS under the name that it is asked by.".to_owned()
         }
         (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
-            format!("The connection to it failed: {error}.")
+            format!("The connection to it failed: {}.", in_words(error))
         }
         _ => REFUSED.to_owned(),
     }

@@ -180,8 +180,13 @@ impl VisitorConnection {
         if site.is_over() {
             return Some(has_ended());
         }
-        let is_welcome = site.allow.is_empty() || is_within(request.origin.source(), &site.allow);
-        (!is_welcome).then(not_for_you)
+        let source = request.origin.source();
+        if site.allow.is_empty() || is_within(source, &site.allow) {
+            return None;
+        }
+        self.gateway
+            .tell_refused(site, source, "not from a network that is allowed");
+        Some(not_for_you())
     }
 
     /// Another port of this host is another server, to which links must not lead.

@@ -15,6 +15,7 @@ use super::query;
 use super::script_body::script_of;
 use super::shared_body::{Progress, SharedBody};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
+use crate::net::in_words;
 use crate::sqlweb::conn::Entry;
 use crate::sqlweb::gate::{ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement};
 use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
@@ -329,7 +330,7 @@ impl ScriptRun<'_> {
                 format!("stopped at {at}, which failed: {message}"),
             ));
         }
-        trouble.map(|error| ("unreadable", format!("stopped: {error}")))
+        trouble.map(|error| ("unreadable", format!("stopped: {}", in_words(error))))
     }
 
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {

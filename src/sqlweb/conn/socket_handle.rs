@@ -85,9 +85,9 @@ impl SocketHandle {
 
     /// Sends all of `bytes`, waiting where there is no room.
     pub(super) fn send(&self, mut bytes: &[u8]) -> io::Result<()> {
-        use rustix::net::{SendFlags, send};
         while !bytes.is_empty() {
-            match send(self.open()?, bytes, SendFlags::NOSIGNAL) {
+            // Rust's programs ignore SIGPIPE: a peer that is gone is an error.
+            match rustix::io::write(self.open()?, bytes) {
                 Ok(sent) => bytes = bytes.split_at(sent).1,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

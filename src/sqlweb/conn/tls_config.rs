@@ -11,6 +11,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use super::authority::{check_trust_store, is_public};
 use crate::net::certificate::Verifier;
+use crate::net::in_words;
 use crate::net::trust_store;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::TlsMode;
@@ -65,8 +66,9 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
     read.map_err(|error| {
         DbError::Tls(format!(
-            "the trusted certificates in {} cannot be read: {error}",
-            file.display()
+            "the trusted certificates in {} cannot be read: {}",
+            file.display(),
+            in_words(error)
         ))
     })
 }

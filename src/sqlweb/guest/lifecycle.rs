@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::account::{self, Account};
 use super::error::NoGuest;
 use super::expand::{Readable, expand};
-use super::proof;
+use super::proof::{self, More};
 use super::records::{self, Records};
 use super::statements::{self, Identified};
 use super::sweep::{self, forget};
@@ -123,7 +123,7 @@ fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options
     let more = more_than_lent(&mut conn.driver, &guest.account(), readable, is_mariadb)?;
     drop((conn, connector));
     match more {
-        Some(more) => Err(sees_more(&more).into()),
+        Some(more) => Err(sees_more(more).into()),
         None => Ok(Arc::into_inner(options).expect("the connector and its connection are gone")),
     }
 }
@@ -133,7 +133,7 @@ fn more_than_lent(
     account: &Account,
     readable: &Readable,
     is_mariadb: bool,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<More>, Failure> {
     let Some(views) = &account.views else {
         return Ok(proof::more_than_listed(
             conn, account, readable, is_mariadb,
@@ -147,22 +147,18 @@ fn more_than_lent(
     })?;
     if let Some(more) = more {
         let instead = "lend it whole, or columns of the tables themselves in place of a view's";
-        return Err(sees_more_unless(&more, instead).into());
+        return Ok(Some(More::new(more, instead)));
     }
     let lent = through(readable, views);
     Ok(proof::more_than_listed(conn, account, &lent, is_mariadb)?)
 }
 
-fn sees_more(more: &str) -> NoGuest {
-    sees_more_unless(
-        more,
-        "have an administrator take it away (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the anonymous user's rows in mysql.db), or list it too",
-    )
-}
-
-fn sees_more_unless(more: &str, instead: &str) -> NoGuest {
-    let why = format!("it would see more than was listed, so there is none: {more}");
-    NoGuest::new(why, instead)
+fn sees_more(more: More) -> NoGuest {
+    let why = format!(
+        "it would see more than was listed, so there is none: {}",
+        more.what
+    );
+    NoGuest::new(why, more.cure)
 }
 
 /// What an account is made with.
@@ -190,7 +186,7 @@ impl Making<'_> {
         }
         let readable = expand(conn, &self.wanted.grants)??;
         if let Some(open) = proof::open_to_all(conn)? {
-            return Err(sees_more(&format!("the database {open} is open to every account")).into());
+            return Err(sees_more(More::open_to_all(&open)).into());
         }
         let host = own_host(conn)?;
         let version = proof::first(conn, "SELECT VERSION()")?.unwrap_or_default();

@@ -17,8 +17,52 @@ const FOR_EVERYBODY: [&str; 2] = ["information_schema", "performance_schema"];
 /// Databases that installations have made open to everybody.
 const OFTEN_OPEN: [&str; 2] = ["test", "test_postern"];
 
+/// What helps where no statement is known that does.
+const TAKE_AWAY: &str = "have an administrator take it away (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the \
+    anonymous user's rows in mysql.db)";
+
 /// `ER_DBACCESS_DENIED_ERROR`: said before it is looked whether there is such a database.
 const DENIED: u16 = 1044;
+
+/// Something that the account could do or see beyond what was listed.
+pub(super) struct More {
+    pub(super) what: String,
+    /// What helps.
+    pub(super) cure: String,
+}
+
+impl More {
+    pub(super) fn new(what: impl Into<String>, cure: impl Into<String>) -> Self {
+        let (what, cure) = (what.into(), cure.into());
+        Self { what, cure }
+    }
+
+    /// A database that the anonymous user's rows open to every account.
+    pub(super) fn open_to_all(database: &str) -> Self {
+        Self::new(
+            format!("the database {database} is open to every account"),
+            "have an administrator run: DELETE FROM mysql.db WHERE User = ''; FLUSH PRIVILEGES",
+        )
+    }
+
+    /// Rights that the server gives every account.
+    fn granted(grants: &[&String]) -> Self {
+        let revoke = |grant: &&String| {
+            let (_, object) = grant.strip_suffix(" TO PUBLIC")?.split_once(" ON ")?;
+            Some(format!("REVOKE ALL PRIVILEGES ON {object} FROM PUBLIC"))
+        };
+        let revoked: Option<Vec<String>> = grants.iter().map(revoke).collect();
+        let cure = match revoked {
+            Some(statements) => format!("have an administrator run: {}", statements.join("; ")),
+            None => TAKE_AWAY.to_owned(),
+        };
+        let first = grants.first().map_or("", |grant| grant.as_str());
+        Self::new(
+            format!("the server gives every account this: {first}"),
+            cure,
+        )
+    }
+}
 
 /// What the account can do or see beyond what was listed; none where there is nothing. The connection is of no use after
 /// that: it may be in other roles.
@@ -27,31 +71,33 @@ pub(super) fn more_than_listed(
     account: &Account,
     readable: &Readable,
     is_mariadb: bool,
-) -> Result<Option<String>, DbError> {
+) -> Result<Option<More>, DbError> {
     let signed_in = first(conn, "SELECT CURRENT_USER()")?.unwrap_or_default();
     // The host of an account is kept in small letters.
     if !signed_in.eq_ignore_ascii_case(&format!("{}@{}", account.name, account.host)) {
-        return Ok(Some(format!(
-            "the server takes it for the account '{signed_in}'"
+        return Ok(Some(More::new(
+            format!("the server takes it for the account '{signed_in}'"),
+            "have an administrator see which account this machine's connections get",
         )));
     }
     let (all, in_a_role) = grants(conn, is_mariadb)?;
     if all.is_empty() || in_a_role && is_mariadb {
-        return Ok(Some(
-            "the server does not tell its rights, or has given it a role".into(),
-        ));
+        return Ok(Some(More::new(
+            "the server does not tell its rights, or has given it a role",
+            TAKE_AWAY,
+        )));
     }
-    if let Some(more) = all.iter().find(|grant| !only_reads(grant)) {
-        return Ok(Some(format!("the server gives every account this: {more}")));
+    let more: Vec<&String> = all.iter().filter(|grant| !only_reads(grant)).collect();
+    if !more.is_empty() {
+        return Ok(Some(More::granted(&more)));
     }
     if let Some(seen) = seen(conn, readable)? {
-        return Ok(Some(format!("it also sees {seen}")));
+        let cure = format!("{TAKE_AWAY}, or list it too");
+        return Ok(Some(More::new(format!("it also sees {seen}"), cure)));
     }
     for name in OFTEN_OPEN {
         if !readable.has_database(name) && is_open(conn, name)? {
-            return Ok(Some(format!(
-                "the database {name} is open to every account"
-            )));
+            return Ok(Some(More::open_to_all(name)));
         }
     }
     Ok(None)

@@ -4,6 +4,7 @@ use std::io;
 
 use super::connection::Mux;
 use super::end::End;
+use crate::net::in_words;
 use crate::sync::MutexGuard;
 use crate::tunnel::ssh::{ChannelId, Writer};
 
@@ -125,5 +126,5 @@ impl Mux {
 }
 
 fn broken(error: io::Error) -> End {
-    End::Link(error.to_string())
+    End::Link(in_words(error))
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::connection::Mux;
 use super::end::End;
 use super::stream_state::{Effects, StreamState};
+use crate::net::in_words;
 use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Event, Reader};
 use crate::tunnel::ws::WsReader;
 
@@ -44,7 +45,7 @@ impl Mux {
         let end = match &writer {
             // The WebSocket is lent: dropping it would shut the connection before the last packets.
             Ok(_) => self.read_until_end(reader, &mut ws, handler),
-            Err(error) => End::Resources(error.to_string()),
+            Err(error) => End::Resources(in_words(error)),
         };
         self.end(end);
         self.abandon_streams();
@@ -69,7 +70,7 @@ impl Mux {
                 Ok(0) => return End::Link("the other end closed the connection".into()),
                 Ok(count) => reader.filled(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return End::Link(error.to_string()),
+                Err(error) => return End::Link(in_words(error)),
             }
             let now = Instant::now();
             self.heard(now);

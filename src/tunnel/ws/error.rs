@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tungstenite::protocol::frame::coding::CloseCode;
 
-use crate::net::AddressClass;
+use crate::net::{AddressClass, in_words};
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +170,9 @@ impl fmt::Display for DialError {
         match self {
             Self::Cancelled => f.write_str("cancelled"),
             Self::Settings(reason) => f.write_str(reason),
-            Self::Resources(error) => write!(f, "this machine is short of resources: {error}"),
+            Self::Resources(error) => {
+                write!(f, "this machine is short of resources: {}", in_words(error))
+            }
             Self::Resolve { host, reason } => {
                 write!(f, "cannot find the address of {host}: {reason}")
             }
@@ -184,7 +186,7 @@ impl fmt::Display for DialError {
                 write!(f, "no {stage} within {} s", after.as_secs_f32())
             }
             Self::Broken { stage, error } => {
-                write!(f, "the connection broke during {stage}: {error}")
+                write!(f, "the connection broke during {stage}: {}", plain(error))
             }
             Self::ProxyCredentials { proxy } => {
                 write!(
@@ -259,12 +261,11 @@ fn connect(f: &mut fmt::Formatter<'_>, to: &str, tried: &[(SocketAddr, io::Error
     Ok(())
 }
 
-/// Without the number that the standard library appends.
 fn plain(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         io::ErrorKind::TimedOut => "timed out".to_owned(),
-        _ => error.to_string(),
+        _ => in_words(error),
     }
 }
 

@@ -17,6 +17,7 @@ use rustls::{
 use super::error::{CertificateProblem, DialError};
 use super::limits::MAX_CA_FILE;
 use crate::net::certificate::Verifier;
+use crate::net::in_words;
 
 /// Where systems keep the certificates they trust; the first that exists is used.
 const BUNDLES: [&str; 6] = [
@@ -180,7 +181,8 @@ fn no_certificate(file: &Path) -> String {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", file.display());
+    let unreadable =
+        |error: std::io::Error| format!("cannot read {}: {}", file.display(), in_words(error));
     let mut text = Vec::new();
     let opened = File::open(file).map_err(unreadable)?;
     opened

@@ -91,6 +91,7 @@ fn the_form_shows_what_its_protocol_needs() {
     let more = [
         "allow",
         "host_header",
+        "path",
         "group",
         "max_streams",
         "audit",
@@ -122,7 +123,7 @@ fn the_form_shows_what_its_protocol_needs() {
         "db_readonly",
         "autoconnect",
     ];
-    let guest = [&["guest"], &without(&["host_header"])[..]].concat();
+    let guest = [&["guest"], &without(&["host_header", "path"])[..]].concat();
     assert_eq!(shown(), list(&[&site[..], &database].concat(), &guest));
     assert_eq!(
         (value("port"), checked("db_readonly"), checked("invisible")),
@@ -133,7 +134,7 @@ fn the_form_shows_what_its_protocol_needs() {
         shown(),
         list(
             &["ip", "port", "name", "username", "autoconnect"],
-            &without(&["host_header", "audit", "record_sql"])
+            &without(&["host_header", "path", "audit", "record_sql"])
         )
     );
     let says = |text: &str| assert!(page.text("#field-protocol-line").contains(text), "{text}");

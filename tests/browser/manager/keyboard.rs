@@ -84,6 +84,7 @@ fn tab_visits_everything_in_order_with_a_visible_focus() {
     let order = [
         "#tunnel",
         "#theme",
+        "#manual",
         "#help",
         "#search",
         "#sort",

@@ -68,8 +68,9 @@ fn what_is_typed_or_pasted_as_an_address_fills_in_what_it_says() {
     );
     assert!(
         page.text("#field-ip-line")
-            .contains("All of it is shared, not /deep?x=1")
+            .contains("All of it is shared; links open /deep?x=1")
     );
+    assert_eq!(value(&board, "path"), "/deep?x=1");
     assert_eq!(take("[::1]:80"), ["::1", "80", "https"]);
     assert_eq!(take("http://[::1]:3000"), ["::1", "3000", "http"]);
     assert_eq!(

@@ -158,7 +158,7 @@ impl Page {
         // A web client that is shared has an address of its own before, and what goes to stderr may name the relay's.
         let has_begun = holds_within(TIMEOUT, || {
             if words.contains(&"--share") {
-                return said().contains("Site URL: ");
+                return said().contains("Sharing ");
             }
             let has_address = process.stdout.text().contains("://");
             has_address

@@ -13,7 +13,10 @@ fn every_link_of_a_page_leads_to_a_page_and_a_heading() {
     let pages = source::pages();
     assert!(pages.contains_key("index") && pages.len() > 5);
     for (name, html) in &pages {
-        for link in after(html, "href=\"", '"').filter(|link| !link.starts_with("/assets/@/")) {
+        let back = "<header><a href=\"/\">";
+        assert!(html.contains(back), "{name} leads back to the applications");
+        let is_page = |link: &&str| !link.starts_with("/assets/@/") && *link != "/";
+        for link in after(html, "href=\"", '"').filter(is_page) {
             let target = link
                 .strip_prefix("/docs")
                 .unwrap_or_else(|| panic!("{name}: {link} leads elsewhere"));

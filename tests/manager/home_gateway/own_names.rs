@@ -1,6 +1,8 @@
 //! By which name an application is asked, and what of its answers is written afresh.
 
 use serde_json::json;
+use support::Home;
+use support::share::Sharing;
 
 use super::{App, Way, host, ok};
 
@@ -55,6 +57,16 @@ fn one_that_refuses_the_sites_name_is_told_apart_and_answers_to_its_own() {
         host(&app.heads_of("/").pop().unwrap()),
         format!("127.0.0.1:{}", app.port)
     );
+}
+
+/// The command tells what the page tells: also what to do about it.
+#[test]
+fn a_share_of_one_that_refuses_the_sites_name_says_what_helps() {
+    let app = dev_server();
+    let home = Home::new();
+    let port = app.port.to_string();
+    let shared = Sharing::start(&home, &["http", &port]);
+    shared.wait_said("and 200 to its own name; set its Host header to 'target' (--host target)");
 }
 
 /// As a program behind a proxy does that was told its own name alone, Grafana's or Django's, say.

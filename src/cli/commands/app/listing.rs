@@ -16,6 +16,9 @@ pub(super) const HEADING: [&str; 8] = [
     "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME",
 ];
 
+/// What a person reads first of it.
+pub(super) const FIRST: [&str; 6] = ["NAME", "STATUS", "SITE", "ADDRESS", "ACCESS", "HEALTH"];
+
 /// An application, as the API shows it.
 pub(crate) fn row(app: &Value) -> [String; 8] {
     let shown = |pointer: &str| printable(text(app, pointer));

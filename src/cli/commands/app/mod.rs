@@ -20,10 +20,10 @@ use serde_json::Value;
 
 use crate::cli::args::app::{
     ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, RECONNECT,
-    REMOVE, SHOW, SIGN_OUT, TRUST,
+    REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
 };
 use crate::cli::args::command::Parsed;
-use crate::cli::columns::print_table;
+use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
@@ -81,7 +81,8 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
         return print(&format!("{:#}\n", Value::from(apps)));
     }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
-    print_table(listing::HEADING, &rows, NO_APPS)
+    let how = (NO_APPS, parsed.has(&WIDE));
+    print_fitting(listing::HEADING, &listing::FIRST, &rows, how)
 }
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {

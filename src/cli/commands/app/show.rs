@@ -78,6 +78,7 @@ fn sheet(app: &Value) -> String {
         ("allowed from", list(holds, "allow")),
         ("guest reads", guest_reads(holds)),
         ("host", pending::host(holds)),
+        ("opens at", of("/path")),
         ("group", of("/group")),
         (
             "max streams",

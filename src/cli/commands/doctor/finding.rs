@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::failure::printable;
+use crate::net::in_words;
 
 /// What was found of one thing.
 pub(super) struct Finding {
@@ -27,7 +28,7 @@ impl Finding {
         Self {
             check,
             state: State::Good,
-            text: text.into(),
+            text: in_words(text.into()),
             hint: None,
         }
     }

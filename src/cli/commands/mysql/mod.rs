@@ -60,7 +60,7 @@ impl Plugin for MySql {
         let mut options = settings.ask()?;
         options.is_shared = share.is_some();
         options.guest = share.as_mut().and_then(|share| share.guest.take());
-        tell(&connecting(&options), share.as_ref())?;
+        tell(&connecting(&options), share.is_some())?;
         // After the questions, where most of the signals that end a start come.
         options.home = DataDir::locate().ok();
         let run_dir = serve::run_dir(options.home.as_ref(), &watch)?;
@@ -203,17 +203,23 @@ fn run_client(
     let running = Arc::new(running);
     let mut alone = None;
     let text = announcement(&running, readonly, share.is_some());
-    let ended = tell(&text, share.as_ref().map(|share| &share.request)).and_then(|()| {
+    let told = if share.is_some() {
+        Ok(())
+    } else {
+        print(&text)
+    };
+    let ended = told.and_then(|()| {
         if opens {
             browser::open(&running.url);
         }
-        let Some(share) = share else {
+        let Some(mut share) = share else {
             // An error means that nobody can send any more; ending is right then too.
             let _ = stopped.recv();
             return Ok(());
         };
         let home = serve::data_dir()?;
         share.request.warn();
+        share.request.teller = share.request.teller.with_local(text);
         let shared = share.request.run(&home, &running, &share.run_dir, &stopped);
         alone = shared.0;
         shared.1
@@ -227,9 +233,9 @@ fn run_client(
     ended
 }
 
-/// What is about the client on this machine: with `--json` that is not the output.
-fn tell(text: &str, share: Option<&ShareRequest>) -> Result<(), Failure> {
-    if share.is_some_and(|share| share.teller.is_json()) {
+/// Says what is not the link to send: where there is one, it stands alone on standard output.
+fn tell(text: &str, is_shared: bool) -> Result<(), Failure> {
+    if is_shared {
         // A failing stderr leaves nowhere to say so.
         let text = crate::store::escaped(text);
         let _ = std::io::stderr().lock().write_all(text.as_bytes());

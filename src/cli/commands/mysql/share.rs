@@ -71,7 +71,7 @@ impl ShareRequest {
             guest,
             server: server(&COMMAND, parsed)?,
             enroll_token: given_token(parsed),
-            teller: Teller::new(parsed).with_labels(),
+            teller: Teller::new(parsed),
             fields,
             readwrite,
             visible,
@@ -98,8 +98,9 @@ impl ShareRequest {
         };
         self.fields.insert("ip".to_owned(), json!(host));
         self.fields.insert("port".to_owned(), json!(port));
-        if let Target::Unix(path) = target {
-            let name = || json!(format!("mysql {}", path.display()));
+        if matches!(target, Target::Unix(_)) {
+            // Visitors and the relay's operator learn no path of this machine.
+            let name = || json!("mysql");
             self.fields.entry("name").or_insert_with(name);
         }
         name_by_target(&mut self.fields, Protocol::Mysql);

@@ -5,12 +5,14 @@ use zeroize::Zeroizing;
 
 use super::running::{ask, check, find, items, member, of_state, text, unknown};
 use super::state_dir::claim;
-use crate::cli::columns::print_table;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::columns::print_fitting;
 use crate::cli::commands::sharing::figures::size;
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::net::percent::encode;
-use crate::relay::{self, AllowedAgain};
+use crate::relay::{self, AllowedAgain, Whereabouts};
 use crate::store::DataDir;
 
 /// The label comes first: it is what the operator knows people by.
@@ -32,25 +34,64 @@ const HEADING: [&str; 13] = [
 
 pub(super) const SEE_NAMES: &str = "'postern relay list' shows their names";
 
+/// What an operator reads first.
+const FIRST: [&str; 5] = ["LABEL", "STATUS", "URL", "NAME", "TARGET"];
+
 /// Prints a line an application, and one for each connector without any.
-pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
-    let connectors = match find(data)? {
-        Some(running) => of_running(&ask(&running, ("GET", "/api/status"), None, SEE_NAMES)?),
-        None => relay::enrolled(data)
-            .map_err(|error| of_state(&error))?
-            .iter()
-            .map(of_stored)
-            .collect(),
-    };
-    if as_json {
+pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
+    let connectors = connectors(data, find(data)?.as_ref())?;
+    if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(connectors)));
     }
     let rows: Vec<_> = connectors.iter().flat_map(rows).collect();
-    print_table(
-        HEADING,
-        &rows,
-        "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.",
-    )
+    let hint = "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.";
+    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
+}
+
+/// Connectors and revoked ones, each with the `label` that the operator knows it by, and that of its `machine`.
+fn connectors(data: &DataDir, running: Option<&Whereabouts>) -> Result<Vec<Value>, Failure> {
+    let connectors: Vec<Value> = match running {
+        Some(running) => of_running(&ask(running, ("GET", "/api/status"), None, SEE_NAMES)?),
+        None => {
+            let enrolled = relay::enrolled(data).map_err(|error| of_state(&error))?;
+            enrolled.iter().map(of_stored).collect()
+        }
+    };
+    let labelled = connectors.iter().map(|connector| {
+        let of = with_member(connector, "machine", member(connector, "label"));
+        with_member(&of, "label", label(connector))
+    });
+    Ok(labelled.collect())
+}
+
+/// Finds the connector of this name, or else of this label where only one has it; `is_revoked` says among which. What
+/// is not found stays as it is, for the relay to say so.
+fn named(
+    data: &DataDir,
+    running: Option<&Whereabouts>,
+    called: &str,
+    is_revoked: bool,
+) -> Result<String, Failure> {
+    let connectors = connectors(data, running)?;
+    let is_one = |of: &&Value| (of["status"] == "revoked") == is_revoked;
+    let names = |member: &str| -> Vec<&str> {
+        let found = connectors.iter().filter(is_one);
+        let found = found.filter(|of| of[member] == called);
+        found.filter_map(|of| of["name"].as_str()).collect()
+    };
+    match (names("name").first(), names("label").as_slice()) {
+        (Some(name), _) | (None, [name]) => Ok((*name).to_owned()),
+        (None, []) => Ok(called.to_owned()),
+        (None, several) => Err(Failure::operation(format!(
+            "{} connectors have the label {}",
+            several.len(),
+            quoted(called)
+        ))
+        .hint(format!(
+            "give the name of one: {}",
+            printable(&several.join(", "))
+        ))),
+    }
 }
 
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
@@ -70,8 +111,10 @@ pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
 
 /// Turns a connector out, and says what becomes of the invite that it came by.
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
+    let running = find(data)?;
+    let name = &*named(data, running.as_ref(), name, false)?;
     check("there is no connector", name, SEE_NAMES)?;
-    let (invite, enroll_token, is_saved, untold) = match find(data)? {
+    let (invite, enroll_token, is_saved, untold) = match running {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
             let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
@@ -175,8 +218,10 @@ pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
 
 /// Undoes that.
 pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
+    let running = find(data)?;
+    let name = &*named(data, running.as_ref(), name, true)?;
     check("no revoked connector is called", name, SEE_NAMES)?;
-    let done = match find(data)? {
+    let done = match running {
         Some(running) => {
             let path = format!("/api/revoked/{}", encode(name));
             let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
@@ -259,10 +304,10 @@ fn traffic(of: &Value) -> String {
 }
 
 /// What the operator called it when it was invited, else what it calls its machine.
-fn label(connector: &Value) -> String {
-    match text(&member(connector, "invite"), "label") {
-        none if none == "-" => text(connector, "label"),
-        label => label,
+fn label(connector: &Value) -> Value {
+    match connector.pointer("/invite/label").and_then(Value::as_str) {
+        None | Some("") => member(connector, "label"),
+        Some(label) => label.into(),
     }
 }
 
@@ -282,14 +327,14 @@ fn rows(connector: &Value) -> Vec<[String; 13]> {
     let invite = connector
         .get("invite")
         .map_or_else(|| "-".to_owned(), invite_name);
-    let (called, quota) = (label(connector), quota(connector));
+    let quota = quota(connector);
     let row = |of: &Value| {
         let own = |member: &str| text(connector, member);
         let [status, url, target] = ["status", "url", "target"].map(|member| text(of, member));
-        let [machine, source, version] = ["label", "source", "version"].map(own);
+        let [machine, source, version] = ["machine", "source", "version"].map(own);
         let visit = text(of, "last_visit");
         [
-            called.clone(),
+            own("label"),
             own("name"),
             status,
             own("enrolled_at"),

@@ -10,7 +10,7 @@ use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::columns::print_table;
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
 use crate::net::percent::encode;
 use crate::relay::{self, InviteTerms};
@@ -40,6 +40,10 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
             // So that none starts meanwhile and writes what it has read.
             let _instance = claim(data)?;
             let made = relay::invite(data, terms).map_err(|error| of_state(&error))?;
+            let dir = data.dir().display();
+            warn(&format!(
+                "no relay runs on {dir} now; the token works once 'postern relay' does"
+            ));
             (made.0, made.1, "URL".to_owned())
         }
     };

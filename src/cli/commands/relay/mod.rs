@@ -34,7 +34,7 @@ use store::FleetSettings;
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let subcommands: &[(&Command, Action)] = &[
         (&LIST, |parsed| {
-            connectors::list(&settings::data(parsed)?, parsed.has(&JSON))
+            connectors::list(&settings::data(parsed)?, parsed)
         }),
         (&STATUS_URL, |parsed| {
             connectors::status_url(&settings::data(parsed)?)

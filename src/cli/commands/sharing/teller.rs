@@ -32,12 +32,10 @@ const CONNECTION: &str = "connection";
 pub(in crate::cli::commands) struct Teller {
     json: bool,
     qr: bool,
-    /// Whether addresses have a word before them, as those of the web client have.
-    labels: bool,
+    /// What is said after the link of a web client, which has addresses of its own on this machine.
+    local: Option<String>,
     /// The name that the command line wishes for.
     wish: Option<String>,
-    /// The path of the site that is opened first.
-    path: Option<String>,
     /// Whether a server is named.
     has_server: bool,
     zone: Zone,
@@ -84,43 +82,33 @@ impl Teller {
         Self {
             json: parsed.has(&JSON),
             qr: parsed.has(&QR),
-            labels: false,
+            local: None,
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
-            path: None,
             has_server: parsed.value(&SERVER).is_some() || environment(SERVER_VARIABLE).is_some(),
             zone: Zone::local(),
             asked: SystemTime::now(),
         }
     }
 
-    /// The same with a word before each address.
-    pub(in crate::cli::commands) fn with_labels(self) -> Self {
-        Self {
-            labels: true,
-            ..self
-        }
-    }
-
-    /// The same for a site that is opened at a path.
-    pub(in crate::cli::commands) fn opened_at(self, path: Option<String>) -> Self {
-        Self { path, ..self }
-    }
-
-    /// Whether it tells in JSON.
-    pub(in crate::cli::commands) fn is_json(&self) -> bool {
-        self.json
+    /// The same for a web client: this is said of it after the link, so that the link to send is the first.
+    pub(in crate::cli::commands) fn with_local(self, text: String) -> Self {
+        let local = Some(text);
+        Self { local, ..self }
     }
 
     /// Tells where it is shared.
     pub(super) fn begin(&self, app: &Value, result: &Value) -> Result<Log<'_>, Failure> {
-        let link = link::at(result, self.path.as_deref().unwrap_or_default());
+        let link = link::of(result);
         if self.json {
             self.event("shared", shared(app, result, &link))?;
         } else {
-            print(&self.address(result, &link))?;
+            print(&format!("{link}\n"))?;
             if self.qr {
                 print(&link::qr(link)?)?;
             }
+        }
+        self.say(self.local.as_deref().unwrap_or_default());
+        if !self.json {
             self.say(&self.sentences(app, result));
         }
         let mut log = Log {
@@ -141,22 +129,11 @@ impl Teller {
         Ok(log)
     }
 
-    fn address(&self, result: &Value, link: &str) -> String {
-        if !self.labels {
-            return format!("{link}\n");
-        }
-        let url = |name: &str, pointer: &str| match text(result, pointer) {
-            "" => String::new(),
-            url => format!("{name}: {}\n", url.escape_default()),
-        };
-        url("Site URL", "/site_url") + &url("Auth URL", "/auth_url")
-    }
-
     /// What a person wants to know of it.
     fn sentences(&self, app: &Value, result: &Value) -> String {
-        let shared = match self.labels {
-            true => printable(text(app, "/name")),
-            false => ["/exposed/protocol", "/exposed/target"]
+        let shared = match self.local {
+            Some(_) => printable(text(app, "/name")),
+            None => ["/exposed/protocol", "/exposed/target"]
                 .map(|name| printable(text(result, name)))
                 .join(" "),
         };
@@ -164,7 +141,8 @@ impl Teller {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
-        if let Some(path) = &self.path {
+        let path = printable(text(result, "/exposed/path"));
+        if !path.is_empty() {
             lines.push_str(&format!(
                 "All of the site is shared; the link opens it at {path}.\n"
             ));
@@ -387,8 +365,14 @@ impl Log<'_> {
         if error.is_empty() {
             return self.teller.tell("answers", json!({}), "it answers again");
         }
-        let line = printable(error);
-        self.teller.tell("fails", json!({"error": error}), &line)
+        let (line, fields) = match text(connection, "/health/hint") {
+            "" => (printable(error), json!({"error": error})),
+            hint => (
+                printable(&format!("{error}; {hint}")),
+                json!({"error": error, "hint": hint}),
+            ),
+        };
+        self.teller.tell("fails", fields, &line)
     }
 
     /// The last line.

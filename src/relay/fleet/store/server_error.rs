@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::net::in_words;
 use crate::sqlweb::catch_panic::Panicked;
 use mysql::{DriverError, Error, MySqlError};
 
@@ -45,7 +46,7 @@ impl From<Error> for Trouble {
                 | DriverError::OldMysqlPasswordDisabled
                 | DriverError::CleartextPluginDisabled
                 | DriverError::TlsNotSupported),
-            ) => Self::Denied(error.to_string()),
+            ) => Self::Denied(in_words(error)),
             // In their own words: around them the driver names its own types.
             Error::DriverError(error) => Self::Elsewhere(error.to_string()),
             Error::IoError(error) => of_transport(&error),
