@@ -32,4 +32,5 @@ mod sites;
 mod slow_readers;
 mod status;
 mod strangers;
+mod team;
 mod terms;

@@ -1,10 +1,10 @@
 //! One connect sequence: from the call to the remote server to the tunnel that is up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Receiver, Sender, never, select};
 
 use super::enforcement::Enforcement;
 use super::error::{ConnectError, Ended};
@@ -33,6 +33,8 @@ use crate::tunnel::remote::Remote;
 const TUNNEL_WAIT: Duration = Duration::from_secs(30);
 /// Time for this machine's own relay to take a WebSocket. Default 5 s: it answers within some milliseconds.
 const STAND_IN_WAIT: Duration = Duration::from_secs(5);
+/// Attempts in a row that miss a server after which it may have moved.
+const MISSED_AFTER: u32 = 3;
 /// Where the remote server listens for visitors: the site gateway is on its own host.
 const REMOTE_HOST: &str = "127.0.0.1";
 
@@ -53,6 +55,12 @@ impl HeldResources {
     pub(super) fn setup(&self) -> &Setup {
         let setup = self.setup.as_ref();
         setup.expect("who serves was set up")
+    }
+
+    /// Gets a message each time that the tunnel has missed its server again.
+    pub(super) fn misses(&self) -> Receiver<()> {
+        let tunnel = self.tunnel.as_ref();
+        tunnel.map_or_else(never, |tunnel| tunnel.missed.clone())
     }
 
     /// The server has answered anew.
@@ -99,6 +107,8 @@ impl HeldResources {
 struct OpenTunnel {
     tunnels: Arc<Registry>,
     key: Key,
+    /// Gets a message when it has missed its server [`MISSED_AFTER`] times and more.
+    missed: Receiver<()>,
 }
 
 impl Drop for OpenTunnel {
@@ -212,7 +222,9 @@ impl ConnectionWork<'_> {
             saved: None,
         };
         let setup = calls.run()?;
-        Ok((setup, calls.saved()?))
+        let saved = calls.saved()?;
+        self.core.connections.note_place(url.origin(), &setup);
+        Ok((setup, saved))
     }
 
     /// Step 3.
@@ -273,7 +285,7 @@ impl ConnectionWork<'_> {
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
-        self.watch_failures(&mut settings, origin);
+        let missed = self.watch_failures(&mut settings, origin);
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -281,13 +293,17 @@ impl ConnectionWork<'_> {
         held.tunnel = Some(OpenTunnel {
             tunnels: Arc::clone(&self.core.tunnels),
             key,
+            missed,
         });
         Ok(tunnel)
     }
 
     /// Of its tunnel alone it is told where the main tunnel stands; else that is told, once for all. One that is up shows
-    /// that the server is there.
-    fn watch_failures(&self, settings: &mut Settings, origin: &str) {
+    /// that the server is there. Answers what gets a message when the server is missed again and again.
+    fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
+        let (miss, missed) = crossbeam_channel::bounded(1);
+        let misses = Arc::new(AtomicU32::new(0));
+        let was_missed = Arc::clone(&misses);
         let is_told = Arc::new(AtomicBool::new(false));
         let (was_told, name, server) = (
             Arc::clone(&is_told),
@@ -296,6 +312,11 @@ impl ConnectionWork<'_> {
         );
         let tunnels = Arc::clone(&self.core.tunnels);
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
+            let is_miss = !was_connected && !failure.class.is_disowned();
+            if is_miss && misses.fetch_add(1, Ordering::Relaxed) + 1 >= MISSED_AFTER {
+                // One message is enough.
+                let _ = miss.try_send(());
+            }
             // After a loss the main tunnel's may not be noticed yet.
             let is_its_own = !was_connected && tunnels.is_main_connected(&server);
             if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
@@ -308,12 +329,14 @@ impl ConnectionWork<'_> {
             Arc::clone(&self.core.connections),
         );
         settings.on_connected = Some(Box::new(move || {
+            was_missed.store(0, Ordering::Relaxed);
             if was_told.swap(false, Ordering::Relaxed) {
                 log::warn!("'{name}': connected again");
             }
             tunnels.wake_main(&server);
             connections.server_answers(&server);
         }));
+        missed
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.
