@@ -106,6 +106,11 @@ impl Overview {
         }
     }
 
+    /// True if a tunnel of the connector holds this port.
+    pub(super) fn is_held(&self, connector: &str, port: u16) -> bool {
+        self.ports_of(connector).contains(&port)
+    }
+
     fn ports_of(&self, connector: &str) -> &[u16] {
         self.held.get(connector).map_or(&[], Vec::as_slice)
     }
@@ -169,13 +174,7 @@ impl<'a> Row<'a> {
 
     /// What people call it: as it was invited, else as its machine is called.
     fn label(&self) -> String {
-        let invite = self.connector.invite.as_ref();
-        let labels = [
-            invite.map_or("", |invite| &invite.label),
-            &self.connector.caller.label,
-        ];
-        let mut given = labels.into_iter().filter(|label| !label.is_empty());
-        given.next().unwrap_or(self.name).to_lowercase()
+        self.connector.label(self.name).to_lowercase()
     }
 }
 

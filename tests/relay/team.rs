@@ -1,6 +1,8 @@
 //! A team's relay over the months: it moves, members leave and come, names are handed over.
 
-use std::sync::Arc;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -125,4 +127,207 @@ fn a_relay_that_moved_shows_the_key_that_is_known() {
         "{shown}"
     );
     assert!(!is_there(&relay, "site"));
+}
+
+/// The site's URL at the relay, as a member's `start` has it.
+#[track_caller]
+fn wait_at(member: &Manager, id: &str, relay: &Relay, site: &str) {
+    let url = format!("http://{site}.localhost:{}/", relay.address.port());
+    let is = |status: &Value| status["status"] == "connected" && status["site_url"] == url;
+    member.wait_for(id, &url, is);
+}
+
+#[track_caller]
+fn operator(relay: &Relay, args: &[&str]) -> support::postern::Finished {
+    relay.home().run(&[&["relay"], args].concat())
+}
+
+/// An application that keeps the heads of its requests.
+fn recorder() -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let of_thread = Arc::clone(&heads);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let heads = Arc::clone(&of_thread);
+            std::thread::spawn(move || {
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n > 0) {
+                    head.push(byte[0]);
+                }
+                heads
+                    .lock()
+                    .unwrap()
+                    .push(String::from_utf8_lossy(&head).into_owned());
+                let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: new=1\r\nConnection: close\r\n\r\nok";
+                let _ = stream.write_all(answer.as_bytes());
+            });
+        }
+    });
+    (port, heads)
+}
+
+/// H2: a member leaves, and another one gets the name; nothing of the first site reaches the second by visitors' browsers.
+#[test]
+fn the_name_of_a_member_who_left_is_released_and_browsers_forget_its_site() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [mut leaves, stays] = homes.each_ref().map(|home| member(&relay, home));
+    share(&leaves, &target, "wiki");
+    let refused = operator(&relay, &["release", "wiki"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("--force"), "{refused:?}");
+    assert!(is_there(&relay, "wiki"));
+    leaves.stop();
+    wait_until(support::TIMEOUT, "its end", || !is_there(&relay, "wiki"));
+    let released = operator(&relay, &["release", "wiki"]);
+    assert_eq!(released.code, Some(0), "{released:?}");
+    let again = operator(&relay, &["release", "wiki"]);
+    assert!(again.stderr.contains("no site has this name"), "{again:?}");
+    let (port, heads) = recorder();
+    let mut app = app(&target, "wiki");
+    app["port"] = json!(port);
+    let id = stays.add(&app);
+    stays.connected(&id);
+    wait_at(&stays, &id, &relay, "wiki");
+    let host = format!("wiki.localhost:{}", relay.address.port());
+    let ask = |cookie: &str, dest: &str| {
+        let headers = [
+            ("Host", host.as_str()),
+            ("Origin", ""),
+            ("Cookie", cookie),
+            ("Sec-Fetch-Dest", dest),
+        ];
+        let before = heads.lock().unwrap().len();
+        let answer = relay.client().send("GET", "/a/b", &headers, b"");
+        let asked = heads.lock().unwrap();
+        let is_asked = |head: &&String| head.starts_with("GET /a/b");
+        let head = asked.iter().skip(before).find(is_asked).cloned();
+        (answer, head.unwrap())
+    };
+    let (answer, head) = ask("session=earlier", "document");
+    let cleared: Vec<&str> = answer.headers("clear-site-data").collect();
+    assert_eq!(
+        cleared,
+        ["\"cache\", \"storage\""],
+        "never the cookies of other sites"
+    );
+    assert!(!head.to_lowercase().contains("cookie:"), "{head}");
+    let set: Vec<&str> = answer.headers("set-cookie").collect();
+    for path in ["/", "/a", "/a/", "/a/b"] {
+        let ended = format!("session=; Path={path}; Max-Age=0");
+        assert!(set.contains(&ended.as_str()), "{path}: {set:?}");
+    }
+    assert_eq!(
+        set.last(),
+        Some(&"new=1"),
+        "the application's own come last"
+    );
+    let mark = set
+        .iter()
+        .find_map(|line| line.strip_prefix("postern-cleared="));
+    let mark = mark.unwrap().split(';').next().unwrap();
+    let marked = format!("session=new; postern-cleared={mark}");
+    let (answer, head) = ask(&marked, "document");
+    assert_eq!(
+        answer.headers("clear-site-data").count(),
+        0,
+        "once a visitor"
+    );
+    assert!(head.contains("session=new"), "{head}");
+    let (answer, _) = ask("session=other", "image");
+    assert_eq!(answer.headers("clear-site-data").count(), 0);
+}
+
+/// H2: a member has a new laptop, and its sites are to have the names that the old one still serves.
+#[test]
+fn a_new_laptop_gets_the_old_names() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [old, new] = homes.each_ref().map(|home| member(&relay, home));
+    let was = share(&old, &target, "shop");
+    let is = share(&new, &target, "shop");
+    wait_at(&old, &was, &relay, "shop");
+    wait_at(&new, &is, &relay, "shop-2");
+    let connectors = relay.status()["connectors"].clone();
+    let connectors = connectors.as_array().unwrap().iter();
+    let has_it = |connector: &&Value| {
+        connector["applications"][0]["url"]
+            .as_str()
+            .unwrap()
+            .contains("shop-2")
+    };
+    let newer = connectors.clone().find(has_it).unwrap()["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let label = connectors.clone().next().unwrap()["label"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (args, why) in [
+        (["transfer", "shop", &newer], "--force"),
+        (["transfer", "shop", &label], "2 connectors have this label"),
+        (["transfer", "nosuch", &newer], "no site has this name"),
+        (
+            ["transfer", "shop", "nobody"],
+            "no connector has this label",
+        ),
+        (["transfer", "shop-2", &newer], "has the name already"),
+    ] {
+        let refused = operator(&relay, &args);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{args:?}: {refused:?}");
+    }
+    let done = operator(&relay, &["transfer", "shop", &newer, "--force"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    wait_at(&new, &is, &relay, "shop");
+    wait_at(&old, &was, &relay, "shop-3");
+    let text = |site: &str| is_there(&relay, site);
+    wait_until(support::TIMEOUT, "both sites", || {
+        text("shop") && text("shop-3")
+    });
+    // What the relay knows of it outlasts the relay.
+    let relay = relay.restart(&[]);
+    wait_until(FOUND_WITHIN, "both sites", || {
+        is_there(&relay, "shop") && is_there(&relay, "shop-3")
+    });
+    wait_at(&new, &is, &relay, "shop");
+}
+
+/// The same while no relay runs.
+#[test]
+fn a_name_is_transferred_while_the_relay_does_not_run() {
+    use support::relay::{body, with};
+    let mut relay = Relay::start(&[]);
+    let call = |relay: &Relay, connector: &str| {
+        let wish = with(
+            body(connector, "a", "http", 1),
+            json!({"site_name": "shop"}),
+        );
+        let url = relay.assign(&wish)["app"]["site_url"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        url.split("://")
+            .nth(1)
+            .unwrap()
+            .split('.')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        (call(&relay, "one"), call(&relay, "two")),
+        ("shop".into(), "shop-2".into())
+    );
+    relay.stop();
+    let done = operator(&relay, &["transfer", "shop", "two"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let relay = relay.restart(&[]);
+    assert_eq!(
+        (call(&relay, "one"), call(&relay, "two")),
+        ("shop-3".into(), "shop".into())
+    );
 }
