@@ -281,8 +281,11 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let key = request.param("client_app_id").unwrap_or_default();
     let missing = "send the connector's name and password with 'Authorization: Basic'";
     let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
-    app.service.release(&name, &password, key)?;
-    Ok(Response::ok(json!({"released": true})))
+    let frees_name = request.query("name") == Some("free");
+    let is_free = (app.service).release((&name, &password), key, frees_name)?;
+    Ok(Response::ok(
+        json!({"released": true, "name_released": is_free}),
+    ))
 }
 
 /// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors whom it

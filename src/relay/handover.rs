@@ -64,8 +64,7 @@ pub(super) fn take(
     if holder.is_none() && !is_kept {
         return Err(NotTaken::Unknown);
     }
-    state.forget_site(site);
-    state.reserved.push(Reservation::of_nobody(site, &now));
+    state.free_site(site, &now);
     let mut ended = Vec::new();
     if let Some((connector, was)) = holder {
         if is_used {
@@ -111,7 +110,7 @@ impl RelayState {
     }
 
     /// Nobody has it, and it is kept for nobody.
-    fn forget_site(&mut self, site: &str) {
+    pub(super) fn free_site(&mut self, site: &str, now: &str) {
         let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
         let holds = |connector: &Connector| connector.applications.iter().any(has);
         let known = self.connectors.iter();
@@ -131,6 +130,7 @@ impl RelayState {
         }
         self.reserved
             .retain(|kept| kept.site.as_deref() != Some(site));
+        self.reserved.push(Reservation::of_nobody(site, now));
     }
 
     /// Keeps the name for a connector. What it has that wished for this name gives up the one that it got; answers that.

@@ -331,3 +331,21 @@ fn a_name_is_transferred_while_the_relay_does_not_run() {
         ("shop-3".into(), "shop".into())
     );
 }
+
+/// H2: its owner gives a name away with the application; without that it is reserved.
+#[test]
+fn a_removed_application_gives_its_name_back_when_its_owner_says_so() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| member(&relay, home));
+    for site in ["kept", "given"] {
+        share(&first, &target, site);
+    }
+    assert_eq!(homes[0].run(&["app", "remove", "kept"]).code, Some(0));
+    let given = homes[0].run(&["app", "remove", "given", "--release"]);
+    assert_eq!(given.code, Some(0), "{given:?}");
+    for (site, found) in [("given", "given"), ("kept", "kept-2")] {
+        let id = share(&second, &target, site);
+        wait_at(&second, &id, &relay, found);
+    }
+}

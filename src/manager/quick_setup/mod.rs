@@ -29,5 +29,5 @@ pub(crate) use enrolment::would_enrol;
 pub use failure::Failure;
 pub(crate) use failure::{REVOKED, REVOKED_HERE};
 pub use release::Standing;
-pub(crate) use release::{release, standing};
+pub(crate) use release::{release, release_name, standing};
 pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};
