@@ -35,6 +35,8 @@ pub(super) enum AllocError {
     Exhausted(&'static str),
     /// The wished name is one that people would take for the operator's.
     ReservedName,
+    /// The wished name, without which the application does not want to be, is somebody else's.
+    NameTaken(String),
     /// No public port is free.
     NoPort,
     /// The state has changed since a free port was looked for: it is to be looked for again.
@@ -177,7 +179,14 @@ fn site(
     around: &Surroundings<'_>,
 ) -> Result<Site, AllocError> {
     let before = before.and_then(|before| before.site.as_ref());
-    let same = |before: &&Site| request.site_name.is_none() || before.wish == request.site_name;
+    let required = request
+        .site_name
+        .as_ref()
+        .filter(|_| request.site_name_required);
+    let same = |before: &&Site| {
+        let is_wished = request.site_name.is_none() || before.wish == request.site_name;
+        is_wished && required.is_none_or(|required| before.name == *required)
+    };
     let (name, since) = match before.filter(same) {
         Some(before) => (before.name.clone(), before.since.clone()),
         None => {
@@ -217,6 +226,9 @@ fn name(
         return Err(AllocError::ReservedName);
     }
     let is_held = |name: &str| held.contains(name) || (around.is_own_name)(name);
+    if request.site_name_required && is_held(&wish) {
+        return Err(AllocError::NameTaken(wish));
+    }
     names::free(&wish, is_held).ok_or(AllocError::Exhausted("no name like this is left"))
 }
 

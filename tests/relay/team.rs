@@ -349,3 +349,129 @@ fn a_removed_application_gives_its_name_back_when_its_owner_says_so() {
         wait_at(&second, &id, &relay, found);
     }
 }
+
+/// H3: another name than the wished one is told wherever the address is; one on the command line is had or refused.
+#[test]
+fn another_name_than_the_wished_one_is_told_and_a_required_one_is_refused() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| member(&relay, home));
+    share(&first, &target, "wiki");
+    let id = share(&second, &target, "wiki");
+    let status = second.status(&id);
+    assert_eq!(status["site_name_wanted"], "wiki", "{status}");
+    let own = first.client().get("/api/apps").data();
+    assert_eq!(own[0]["connection"]["site_name_wanted"], json!(null));
+    let home = &homes[1];
+    for args in [
+        &["app", "connect", "wiki"][..],
+        &["app", "reconnect", "wiki"],
+    ] {
+        let told = home.run(args);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        assert!(told.stderr.contains("'wiki' is already taken"), "{told:?}");
+    }
+    for args in [&["status"][..], &["app", "show", "wiki"]] {
+        let told = home.run(args);
+        let is_told = ["is taken", "name taken"]
+            .iter()
+            .any(|words| told.stdout.contains(words));
+        assert!(is_told, "{told:?}");
+    }
+    let port = target.port().to_string();
+    let args = [
+        "app",
+        "add",
+        "http",
+        &port,
+        "--name",
+        "again",
+        "--site-name",
+        "wiki",
+        "--connect",
+    ];
+    let refused = home.run(&args);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    assert!(
+        refused.stderr.contains("the name 'wiki' is already taken"),
+        "{refused:?}"
+    );
+    let (alone, url, token) = (Home::new(), relay.url(), relay.enrol_token());
+    let flags = [
+        "http",
+        &port,
+        "--site-name",
+        "wiki",
+        "--server",
+        &url,
+        "--enroll-token",
+        &token,
+    ];
+    let refused = alone.run(&flags);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    assert!(
+        refused.stderr.contains("the name 'wiki' is already taken"),
+        "{refused:?}"
+    );
+    assert!(!relay.status().to_string().contains("wiki-3"));
+}
+
+/// A name of two letters is one; a reserved word of two is none.
+#[test]
+fn a_site_is_called_by_two_letters() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let home = Arc::new(Home::new());
+    let member = member(&relay, &home);
+    let id = share(&member, &target, "qa");
+    wait_at(&member, &id, &relay, "qa");
+    assert!(is_there(&relay, "qa"));
+    let refused = member.client().post("/api/apps", &app(&target, "ns"));
+    assert_eq!(refused.status(), 400, "{}", refused.text());
+}
+
+/// A member gives its site another name; the first one stays its own, and nobody else gets it.
+#[test]
+fn a_renamed_site_keeps_its_first_name_from_others() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| member(&relay, home));
+    let id = share(&first, &target, "before");
+    let edited = homes[0].run(&["app", "edit", "before", "--site-name", "after"]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    assert_eq!(homes[0].run(&["app", "reconnect", "before"]).code, Some(0));
+    wait_at(&first, &id, &relay, "after");
+    assert!(is_there(&relay, "after"));
+    assert_eq!(relay.visit("before", "/").status(), 410);
+    let other = share(&second, &target, "before");
+    wait_at(&second, &other, &relay, "before-2");
+}
+
+/// A token that is good once has been used: the second member reads what to do, and an invite lets it in.
+#[test]
+fn a_used_up_token_says_so_and_a_new_invite_lets_the_member_in() {
+    let (relay, target) = (
+        Relay::start(&["--public-url", "https://localhost"]),
+        Target::start(),
+    );
+    let made = operator(&relay, &["invite", "--label", "ann", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let (url, token) = (relay.url(), made["token"].as_str().unwrap().to_owned());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes
+        .each_ref()
+        .map(|home| Manager::start_in(home, &["--server", &url, "--enroll-token", &token]));
+    share(&first, &target, "one");
+    let id = second.add(&app(&target, "two"));
+    second.connect(&id);
+    let refused = second.wait_status(&id, "failed");
+    assert_eq!(refused["error_class"], "forbidden", "{refused}");
+    let said = refused["error"].as_str().unwrap();
+    assert!(said.contains("token") && said.contains("as many"), "{said}");
+    let made = operator(&relay, &["invite", "--label", "bob", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let token = made["token"].as_str().unwrap();
+    let added = homes[1].run(&["server", "add", &url, "--enroll-token", token]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    second.wait_status(&id, "connected");
+    assert!(is_there(&relay, "two"));
+}

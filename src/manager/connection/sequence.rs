@@ -7,20 +7,21 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, never, select};
 
 use super::enforcement::Enforcement;
-use super::error::{ConnectError, Ended};
+use super::error::{ConnectError, Ended, NAME_TAKEN};
 use super::ports::PortReservation;
 use super::probe::Probe;
 use super::record::ConnectionRecord;
-use super::setup_call::SetupCalls;
+use super::setup_call::{SetupCalls, requires_name};
 use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
 use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
+use crate::manager::apps::another_name;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
-use crate::manager::quick_setup::Setup;
-use crate::manager::remote::{Connector, RemoteServer};
+use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
+use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
 use crate::relay::gateway::RequestStats;
@@ -141,6 +142,7 @@ impl ConnectionWork<'_> {
         let (ip, port) = self.target(held)?;
         let remote = self.core.servers.of(url.origin())?;
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
+        let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
         let visits = self.record.visits();
         held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
@@ -159,9 +161,37 @@ impl ConnectionWork<'_> {
             auth_url: enforcement.auth_url,
             site_url: setup.app.site_url.clone(),
             app_id: setup.app.app_id.clone(),
+            site_name_wanted,
         };
         held.set_up(setup);
         Ok((site, tunnel, health))
+    }
+
+    /// The name that its site was to have, where a relay gave it another one. One that was to have no other gives that back:
+    /// an older relay does not know that it is required.
+    fn another_name(
+        &self,
+        url: &ServerUrl,
+        remote: &RemoteServer,
+        setup: &Setup,
+    ) -> Result<Option<String>, Ended> {
+        let wanted = another_name(&self.app, &setup.app.site_url);
+        let Some(wanted) = wanted.filter(|_| setup.is_of_relay()) else {
+            return Ok(None);
+        };
+        if !requires_name(&self.app) {
+            log::warn!(
+                "application '{}': the site name '{wanted}' is taken",
+                self.app.name
+            );
+            return Ok(Some(wanted));
+        }
+        let begun = remote.begin_call(false, self.record.stopped())?;
+        let done = quick_setup::release(url.clone(), begun.credentials, self.app.id.clone());
+        // Whether or not it is taken back, nothing is shared.
+        let _ = awaited(&done, self.record.stopped())?;
+        let error = format!("site_name: the name '{wanted}' is already taken");
+        Err(ConnectError::new(NAME_TAKEN, error).hint(OTHER_NAME).into())
     }
 
     /// One more call for what is shared already.

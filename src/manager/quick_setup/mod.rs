@@ -27,7 +27,7 @@ pub use body::Body;
 pub(crate) use call::look;
 pub(crate) use enrolment::would_enrol;
 pub use failure::Failure;
-pub(crate) use failure::{REVOKED, REVOKED_HERE};
+pub(crate) use failure::{OTHER_NAME, REVOKED, REVOKED_HERE};
 pub use release::Standing;
 pub(crate) use release::{release, release_name, standing};
 pub use run::{ATTEMPTS, Caller, PreparedCall, Wait, run};
