@@ -126,7 +126,7 @@ mod tests {
             (
                 "shop",
                 "https://shop-2.relay.example/",
-                Some("'shop' was not to be had"),
+                Some("'shop' is already taken"),
             ),
             (
                 "x",

@@ -457,9 +457,12 @@ fn a_used_up_token_says_so_and_a_new_invite_lets_the_member_in() {
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
     let (url, token) = (relay.url(), made["token"].as_str().unwrap().to_owned());
     let homes = [(); 2].map(|()| Arc::new(Home::new()));
-    let [first, second] = homes
-        .each_ref()
-        .map(|home| Manager::start_in(home, &["--server", &url, "--enroll-token", &token]));
+    let [first, second] = homes.each_ref().map(|home| {
+        let manager = Manager::start_in(home, &[]);
+        let server = json!({"url": url, "default": true, "enroll_token": token});
+        assert_eq!(manager.client().post("/api/servers", &server).status(), 200);
+        manager
+    });
     share(&first, &target, "one");
     let id = second.add(&app(&target, "two"));
     second.connect(&id);
@@ -472,6 +475,6 @@ fn a_used_up_token_says_so_and_a_new_invite_lets_the_member_in() {
     let token = made["token"].as_str().unwrap();
     let added = homes[1].run(&["server", "add", &url, "--enroll-token", token]);
     assert_eq!(added.code, Some(0), "{added:?}");
-    second.wait_status(&id, "connected");
+    second.connected(&id);
     assert!(is_there(&relay, "two"));
 }
