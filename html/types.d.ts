@@ -48,6 +48,8 @@ interface Visitors {
 interface Connection {
   status: string;
   site_url?: string | null;
+  /** The name that its site was to have, where it has another one. */
+  site_name_wanted?: string | null;
   auth_url?: string | null;
   local_url?: string | null;
   error?: string | null;

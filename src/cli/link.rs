@@ -61,7 +61,7 @@ pub(super) fn renamed(wish: &str, site: &str) -> Option<String> {
     if name == wished && why.is_none() || host.parse::<IpAddr>().is_ok() {
         return None;
     }
-    let why = why.map_or("was not to be had".to_owned(), |why| {
+    let why = why.map_or("is already taken".to_owned(), |why| {
         format!("cannot be one ({why})")
     });
     let (name, wish) = (printable(name), quoted(wish));
@@ -82,7 +82,7 @@ fn why_unfit(wish: &str) -> Option<&'static str> {
     let wished = names::label(wish);
     let letters = |text: &str| text.chars().filter(|one| one.is_alphanumeric()).count();
     let is_whole = letters(wish) == letters(&wished);
-    let lost = (!is_whole).then_some("3 to 63 of a-z, 0-9 and hyphens");
+    let lost = (!is_whole).then_some("2 to 63 of a-z, 0-9 and hyphens");
     names::check(&wished).err().or(lost)
 }
 
@@ -122,12 +122,12 @@ mod tests {
             (
                 "shop",
                 "https://shop-2.relay.example/",
-                Some("'shop' was not to be had"),
+                Some("'shop' is already taken"),
             ),
             (
                 "x",
                 "https://x-calm-fox-7.relay.example/",
-                Some("'x' cannot be one (3 to 63"),
+                Some("'x' cannot be one (2 to 63"),
             ),
             (
                 "Café",

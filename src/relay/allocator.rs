@@ -35,6 +35,8 @@ pub(super) enum AllocError {
     Exhausted(&'static str),
     /// The wished name is one that people would take for the operator's.
     ReservedName,
+    /// The wished name, without which the application does not want to be, is somebody else's.
+    NameTaken(String),
     /// No public port is free.
     NoPort,
     /// The state has changed since a free port was looked for: it is to be looked for again.
@@ -177,14 +179,26 @@ fn site(
     around: &Surroundings<'_>,
 ) -> Result<Site, AllocError> {
     let before = before.and_then(|before| before.site.as_ref());
-    let same = |before: &&Site| request.site_name.is_none() || before.wish == request.site_name;
-    let name = match before.filter(same) {
-        Some(before) => before.name.clone(),
-        None => name(state, request, around)?,
+    let required = request
+        .site_name
+        .as_ref()
+        .filter(|_| request.site_name_required);
+    let same = |before: &&Site| {
+        let is_wished = request.site_name.is_none() || before.wish == request.site_name;
+        is_wished && required.is_none_or(|required| before.name == *required)
+    };
+    let (name, since) = match before.filter(same) {
+        Some(before) => (before.name.clone(), before.since.clone()),
+        None => {
+            let name = name(state, request, around)?;
+            let since = taken_since(state, &name);
+            (name, since)
+        }
     };
     Ok(Site {
         name,
         wish: request.site_name.clone(),
+        since,
         tls: request.protocol == "https",
         code,
         checks_code: request.invisible && request.checks_code,
@@ -201,23 +215,9 @@ fn name(
         Some(wish) => wish.clone(),
         None => names::derived(&request.display_name, &fallback),
     };
-    let ours = (request.connector_name.as_str(), request.key());
-    let of_others = state
-        .applications()
-        .filter(|(connector, known)| (*connector, &known.key) != (ours.0, &ours.1));
-    let turned_out = state.turned_out();
-    let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
-    let kept = state
-        .reserved
-        .iter()
-        .filter(|kept| kept.connector != ours.0);
-    let held: BTreeSet<&str> = of_others
-        .map(|(_, known)| known)
-        .chain(of_turned_out)
-        .filter_map(|known| known.site.as_ref())
-        .map(|site| site.name.as_str())
-        .chain(kept.filter_map(|kept| kept.site.as_deref()))
-        .collect();
+    let key = request.key();
+    let ours = (request.connector_name.as_str(), key.as_str());
+    let held = held(state, ours);
     let is_its_own = |name: &str| {
         let mut kept = state.reserved.iter();
         kept.any(|kept| kept.connector == ours.0 && kept.site.as_deref() == Some(name))
@@ -226,7 +226,63 @@ fn name(
         return Err(AllocError::ReservedName);
     }
     let is_held = |name: &str| held.contains(name) || (around.is_own_name)(name);
+    if request.site_name_required && is_held(&wish) {
+        return Err(AllocError::NameTaken(wish));
+    }
     names::free(&wish, is_held).ok_or(AllocError::Exhausted("no name like this is left"))
+}
+
+/// Names that are not an application's to have, by its connector and key.
+fn held<'a>(state: &'a RelayState, ours: (&str, &str)) -> BTreeSet<&'a str> {
+    let of_others = state
+        .applications()
+        .filter(|(connector, known)| (*connector, known.key.as_str()) != ours);
+    let turned_out = state.turned_out();
+    let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
+    let kept = state
+        .reserved
+        .iter()
+        .filter(|kept| kept.connector != ours.0 && !kept.is_of_nobody());
+    of_others
+        .map(|(_, known)| known)
+        .chain(of_turned_out)
+        .filter_map(|known| known.site.as_ref())
+        .map(|site| site.name.as_str())
+        .chain(kept.filter_map(|kept| kept.site.as_deref()))
+        .collect()
+}
+
+/// When a name was taken from who had it, where that is known.
+fn taken_since(state: &RelayState, name: &str) -> Option<String> {
+    let mut kept = state.reserved.iter().filter(|kept| kept.is_of_nobody());
+    let taken = kept.find(|kept| kept.site.as_deref() == Some(name))?;
+    Some(taken.since.clone())
+}
+
+/// Gives what had a site's name another one, and another number, so that its connector asks anew; where none is left it
+/// has none any more.
+pub(super) fn rename(
+    state: &mut RelayState,
+    connector: &str,
+    was: &Application,
+    is_own_name: &dyn Fn(&str) -> bool,
+) {
+    let mut renamed = was.clone();
+    let Some(site) = &mut renamed.site else {
+        return;
+    };
+    let (held, taken) = (held(state, (connector, "")), taken(state, ""));
+    let is_held = |name: &str| name == site.name || held.contains(name) || is_own_name(name);
+    let is_free = |number: &u16| *number != was.port && !taken.contains(number);
+    let number = NUMBERS.into_iter().find(is_free);
+    let (Some(name), Some(number)) = (names::free(&site.name, is_held), number) else {
+        return;
+    };
+    (site.name, renamed.port, renamed.connected_at) = (name, number, None);
+    site.since = None;
+    if let Some(known) = state.connectors.get_mut(connector) {
+        known.applications.push(renamed);
+    }
 }
 
 /// Public ports to look for a free one among, in this order; `None` where the application needs no other than it has.

@@ -93,6 +93,16 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
             on(|app, request| operators(app, request, allow)),
         )
         .on(
+            Method::Delete,
+            "/api/sites/{name}",
+            on(|app, request| operators(app, request, take_name)),
+        )
+        .on(
+            Method::Put,
+            "/api/sites/{name}",
+            on(|app, request| operators(app, request, hand_over)),
+        )
+        .on(
             Method::Get,
             "/api/invites",
             on(|app, request| operators(app, request, invites)),
@@ -271,8 +281,11 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let key = request.param("client_app_id").unwrap_or_default();
     let missing = "send the connector's name and password with 'Authorization: Basic'";
     let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
-    app.service.release(&name, &password, key)?;
-    Ok(Response::ok(json!({"released": true})))
+    let frees_name = request.query("name") == Some("free");
+    let is_free = (app.service).release((&name, &password), key, frees_name)?;
+    Ok(Response::ok(
+        json!({"released": true, "name_released": is_free}),
+    ))
 }
 
 /// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors whom it
@@ -392,6 +405,29 @@ fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     Ok(Response::ok(
         json!({"allowed": name, "restored": done.is_back, "invite_good": done.is_invite_good}),
     ))
+}
+
+/// Releases a site's name.
+fn take_name(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let site = request.param("name").unwrap_or_default();
+    let force = request.query("force") == Some("true");
+    Ok(Response::ok(app.service.take_name(site, None, force)?))
+}
+
+/// Hands it over to a connector.
+fn hand_over(app: &AppState, request: &Request) -> Result<Response, ApiError> {
+    let body = request.json::<Value>()?;
+    let site = request.param("name").unwrap_or_default();
+    let Some(to) = body.get("connector").and_then(Value::as_str) else {
+        let missing = "connector: give the label or the name of a connector";
+        return Err(ApiError::bad_request(missing));
+    };
+    let force = body.get("force").and_then(Value::as_bool) == Some(true);
+    Ok(Response::ok(app.service.take_name(
+        site,
+        Some(to),
+        force,
+    )?))
 }
 
 fn invites(app: &AppState, _: &Request) -> Result<Response, ApiError> {

@@ -14,6 +14,7 @@
 
 pub mod embedded;
 pub mod gateway;
+mod handover;
 
 mod allocator;
 mod api;
@@ -53,10 +54,11 @@ mod urls;
 
 pub use connector_auth::Enrolment;
 pub use figures::EVERY as KEEP_FIGURES_EVERY;
+pub use handover::NotTaken;
 pub use invites::InviteTerms;
 pub use offline::{
     Enrolled, Recovered, Revoked, allow, enrolled, has_state, invite, invites, recover, revoke,
-    uninvite,
+    take_name, uninvite,
 };
 pub use quota::Quota;
 pub use revocation::AllowedAgain;

@@ -1,7 +1,7 @@
 //! Names of sites: what can be one, and which are reserved. Pure.
 
 /// Bytes of a name: a label of a host name has at most 63 (RFC 1035 §2.3.4).
-const LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
+const LENGTH: std::ops::RangeInclusive<usize> = 2..=63;
 /// Names that are the relay's own, that programs ask for by themselves and would believe, or that people
 /// take for the operator's. With a number appended they are reserved too.
 const RESERVED: &[&str] = &[
@@ -23,7 +23,7 @@ const RESERVED: &[&str] = &[
     "lyncdiscover",
     "mail",
     "mta-sts",
-    "ns", // with a number alone: it is too short without
+    "ns",
     "openpgpkey",
     "pop",
     "postern",
@@ -63,7 +63,7 @@ pub(crate) fn check(name: &str) -> Result<(), &'static str> {
 pub(crate) fn check_form(name: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if !LENGTH.contains(&name.len()) || !name.bytes().all(legal) {
-        return Err("3 to 63 of a-z, 0-9 and hyphens");
+        return Err("2 to 63 of a-z, 0-9 and hyphens");
     }
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         return Err("no hyphen at its ends, and no two together");
@@ -162,6 +162,7 @@ mod tests {
     fn a_name_is_a_label_of_a_host_that_is_nobodys() {
         for name in [
             "abc",
+            "db",
             "a1-b2",
             "123",
             &"a".repeat(63),
@@ -177,7 +178,8 @@ mod tests {
         }
         for name in [
             "",
-            "ab",
+            "a",
+            "ns",
             "Abc",
             "a_b",
             "a.b",
@@ -216,7 +218,8 @@ mod tests {
             ("My Shop", "my-shop"),
             ("  Käse & Brot!! ", "k-se-brot"),
             ("http 127.0.0.1:3000", "http-127-0-0-1-3000"),
-            ("ab", "ab-http-80"),
+            ("a", "a-http-80"),
+            ("db", "db"),
             ("API", "api-http-80"),
             ("日本", "http-80"),
             ("", "http-80"),

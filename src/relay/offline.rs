@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::figures;
+use super::handover::{self, NotTaken};
 use super::invites::{InviteTerms, TooMany};
 use super::inviting;
 use super::revocation::{AllowedAgain, TurnedOut, turn_out};
@@ -114,6 +115,22 @@ pub fn allow(data: &DataDir, name: &str) -> Result<Option<AllowedAgain>, StateEr
             Err(NotAllowed::Full) => Err(StateError::Full),
         }
     })
+}
+
+/// Takes a site's name from whoever has it while no relay runs on the directory: for the connector of this label or name,
+/// else for anybody. Answers the connector's name.
+pub fn take_name(
+    data: &DataDir,
+    site: &str,
+    to: Option<&str>,
+) -> Result<Result<Option<String>, NotTaken>, StateError> {
+    let store = StateStore::open_whole(data, &mut Vec::new())?;
+    let taken = store.writer().update(|state| {
+        state.sweep(&cutoff(SystemTime::now()));
+        let taken = handover::take(state, (site, to), (false, &|_, _| false), &|_| false);
+        Ok::<_, StateError>(taken.map(|taken| taken.by))
+    })?;
+    Ok(taken)
 }
 
 /// One connector, as it stands in the state.

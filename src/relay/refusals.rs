@@ -56,6 +56,9 @@ impl From<AllocError> for ApiError {
                     choose another";
                 return Self::new(400, message);
             }
+            AllocError::NameTaken(name) => {
+                return Self::new(409, format!("site_name: the name '{name}' is already taken"));
+            }
             AllocError::Outdated => (FULL, 429, "the relay is full: ask again".into()),
         };
         with_reason(Self::new(status, message), reason)

@@ -372,13 +372,14 @@ impl Service {
         })
     }
 
-    /// Gives back what an application of a connector has.
+    /// Gives back what an application of a connector has. With `frees_name` anybody can have its site's name then; true if
+    /// there was one.
     pub(super) fn release(
         &self,
-        connector: &str,
-        password: &str,
+        (connector, password): (&str, &str),
         key: &str,
-    ) -> Result<(), ApiError> {
+        frees_name: bool,
+    ) -> Result<bool, ApiError> {
         if self.store.snapshot().is_revoked(connector) {
             return Err(AuthError::Revoked.into());
         }
@@ -390,13 +391,17 @@ impl Service {
         let mut writer = self.store.writer();
         let released = writer.update(|state| {
             let missing = || ApiError::not_found("this connector has no such application");
-            state.release(connector, key, &now).ok_or_else(missing)
+            let released = state.release(connector, key, &now).ok_or_else(missing)?;
+            if let Some(site) = released.site.as_ref().filter(|_| frees_name) {
+                state.free_site(&site.name, &now);
+            }
+            Ok::<_, ApiError>(released)
         })?;
         self.forget(connector, &released);
         let url = self.urls.application_url(&released);
         let called = self.store.snapshot().called(connector);
         self.tell_answered(format_args!("{called} has given back {url}"));
-        Ok(())
+        Ok(frees_name && released.site.is_some())
     }
 
     /// Sites and ports lead to the application no more.

@@ -42,6 +42,8 @@ pub(super) struct SetupRequest {
     pub(super) enroll_token: Option<Zeroizing<String>>,
     pub(super) display_name: String,
     pub(super) site_name: Option<String>,
+    /// True if no other name will do.
+    pub(super) site_name_required: bool,
     pub(super) invisible: bool,
     /// Whether the connector asks visitors for the code itself, so that the relay need not.
     pub(super) checks_code: bool,
@@ -75,6 +77,7 @@ impl SetupRequest {
             enroll_token: some(fields.text("enroll_token", false, token)).map(Zeroizing::new),
             display_name: fields.text("display_name", false, display),
             site_name: some(fields.text("site_name", false, names::check_form)),
+            site_name_required: fields.switch("site_name_required"),
             invisible: fields.switch("invisible"),
             checks_code: fields.switch("checks_code"),
             code_sha256: fields.digest("code_sha256"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ use crate::http::auth::sha256;
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
-use crate::store::time::unix_seconds;
+use crate::store::time::{parse_rfc3339, unix_seconds};
 use crate::store::{self, DataDir, Ends};
 use crate::sync::{Lookout, RwLock};
 use crate::tunnel::server::{Opener, PortStats};
@@ -277,6 +277,7 @@ impl Table {
             made.allow.clone_from(&terms.allow);
             (made.expiry, made.epoch) = (terms.expiry, terms.epoch);
             made.generation = application.generation;
+            made.renamed_at = site.since.as_deref().and_then(seconds_of);
             made.busy = self.busy(connector);
             if let Some(before) = &before {
                 made.figures = Arc::clone(&before.figures);
@@ -395,6 +396,12 @@ fn go_on([requests, bytes_in, bytes_out, _, last_visit]: [&AtomicU64; 5], kept: 
     bytes_in.store(kept.bytes_in, Ordering::Relaxed);
     bytes_out.store(kept.bytes_out, Ordering::Relaxed);
     last_visit.store(kept.last_visit, Ordering::Relaxed);
+}
+
+/// Seconds since 1970 of a time.
+fn seconds_of(time: &str) -> Option<u64> {
+    let since = parse_rfc3339(time)?.duration_since(SystemTime::UNIX_EPOCH);
+    Some(since.ok()?.as_secs())
 }
 
 /// Whoever shares something, as a number that no other is found for.

@@ -181,6 +181,9 @@ pub(super) struct Site {
     /// What was wished for, so that another wish is known as one.
     #[serde(default)]
     pub(super) wish: Option<String>,
+    /// When the name was taken from who had it before, RFC 3339: what browsers keep of that is older.
+    #[serde(default)]
+    pub(super) since: Option<String>,
     /// Whether the application speaks TLS.
     pub(super) tls: bool,
     /// Base64 of the SHA-256 of the code, where visitors have to show one.
@@ -348,8 +351,9 @@ impl RelayState {
     pub(super) fn use_again(&mut self, connector: &str, used: &Application) {
         let site = used.site.as_ref().map(|site| site.name.as_str());
         let port = site.is_none().then_some(used.port);
+        let is_of_nobody = |kept: &Reservation| kept.is_of_nobody() && kept.site.as_deref() == site;
         self.reserved
-            .retain(|kept| !kept.is_of(connector, site, port));
+            .retain(|kept| !kept.is_of(connector, site, port) && !is_of_nobody(kept));
     }
 
     /// Connectors that were turned out and for whom all is still kept.
@@ -403,6 +407,21 @@ impl RelayState {
 }
 
 impl Reservation {
+    /// Of a name that anybody may have, but that was taken from somebody.
+    pub(super) fn of_nobody(site: &str, now: &str) -> Self {
+        Self {
+            connector: String::new(),
+            site: Some(site.to_owned()),
+            port: None,
+            since: now.to_owned(),
+            connected_at: None,
+        }
+    }
+
+    pub(super) fn is_of_nobody(&self) -> bool {
+        self.connector.is_empty()
+    }
+
     fn is_of(&self, connector: &str, site: Option<&str>, port: Option<u16>) -> bool {
         self.connector == connector && self.site.as_deref() == site && self.port == port
     }
@@ -439,6 +458,14 @@ impl Application {
 }
 
 impl Connector {
+    /// Returns its label, else its name.
+    pub(super) fn label_or<'a>(&'a self, name: &'a str) -> &'a str {
+        match self.label() {
+            "" => name,
+            label => label,
+        }
+    }
+
     /// The application that was assigned this port.
     pub(super) fn at_port(&self, port: u16) -> Option<&Application> {
         self.applications.iter().find(|known| known.port == port)

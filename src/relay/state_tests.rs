@@ -6,6 +6,7 @@ fn application(key: &str, port: u16, site: Option<&str>) -> Application {
     let site = site.map(|name| Site {
         name: name.to_owned(),
         wish: None,
+        since: None,
         tls: false,
         code: None,
         checks_code: false,

@@ -106,6 +106,11 @@ impl Overview {
         }
     }
 
+    /// True if a tunnel of the connector holds this port.
+    pub(super) fn is_held(&self, connector: &str, port: u16) -> bool {
+        self.ports_of(connector).contains(&port)
+    }
+
     fn ports_of(&self, connector: &str) -> &[u16] {
         self.held.get(connector).map_or(&[], Vec::as_slice)
     }
@@ -169,9 +174,7 @@ impl<'a> Row<'a> {
 
     /// What people call it: its label, else its name.
     fn label(&self) -> String {
-        let label = self.connector.label();
-        let called = if label.is_empty() { self.name } else { label };
-        called.to_lowercase()
+        self.connector.label_or(self.name).to_lowercase()
     }
 }
 

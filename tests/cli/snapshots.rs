@@ -46,6 +46,8 @@ const COMMANDS: [&str; 61] = [
     "relay copy-store",
     "relay revoke",
     "relay allow",
+    "relay release",
+    "relay transfer",
     "plugin",
     "plugin add",
     "plugin remove",

@@ -9,7 +9,7 @@ use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 use support::relay::{Relay, with};
 use support::share::Sharing;
-use support::{Home, TIMEOUT, wait_until};
+use support::{Home, TIMEOUT, free_port, wait_until};
 
 #[test]
 fn a_running_start_carries_it_and_tells_what_happens() {
@@ -534,4 +534,40 @@ fn a_port_that_is_another_programs_is_told() {
     let (home, target) = (Home::new(), Target::start());
     let sharing = Sharing::start(&home, &["http", &target.port().to_string()]);
     sharing.wait_said("port 8180 is in use");
+}
+
+/// H3: an older relay does not know that the name is required, and gives another one: it gets that back.
+#[test]
+fn a_required_name_is_had_or_nothing_also_at_an_older_relay() {
+    let (home, far, target) = (Home::new(), Far::new(), Target::start());
+    let mut answer = far.answer(free_port());
+    answer["app"]["in_force"] = json!([]);
+    answer["app"]["site_url"] = json!("http://wiki-2.localhost:80/");
+    far.quick.script([Act::json(200, &answer)]);
+    let (port, url) = (target.port().to_string(), far.quick.url());
+    let args = ["http", &port, "--site-name", "wiki", "--server", &url];
+    let refused = home.run(&args);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    let said = &refused.stderr;
+    assert!(said.contains("the name 'wiki' is already taken"), "{said}");
+    assert!(said.contains("choose another --site-name"), "{said}");
+    let requests = far.quick.requests();
+    assert_eq!(requests[0].json()["site_name_required"], true);
+    let is_release = |head: &str| head.starts_with("DELETE /api/public/applications/");
+    assert!(requests.iter().any(|request| is_release(&request.head)));
+}
+
+#[test]
+fn a_name_of_two_letters_is_told_to_be_too_short_for_an_older_relay() {
+    let (home, far, target) = (Home::new(), Far::new(), Target::start());
+    let refusal = json!({"code": 400, "message": "site_name: 3 to 63 of a-z, 0-9 and hyphens"});
+    far.quick.script([Act::json(400, &refusal)]);
+    let (port, url) = (target.port().to_string(), far.quick.url());
+    let refused = home.run(&["http", &port, "--site-name", "qa", "--server", &url]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    let said = &refused.stderr;
+    assert!(
+        said.contains("this server is older: it takes site names of 3 to 63"),
+        "{said}"
+    );
 }

@@ -33,4 +33,5 @@ mod slow_bodies;
 mod slow_readers;
 mod status;
 mod strangers;
+mod team;
 mod terms;

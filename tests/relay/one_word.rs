@@ -314,7 +314,7 @@ fn a_site_that_is_not_called_as_wished_says_so() {
     has_it.wait_said("Ctrl-C ends it.\n");
     assert!(!has_it.stderr().contains("Its site is called"));
     let is_late = Sharing::start(&second, &named("shop"));
-    is_late.wait_said(": 'shop' was not to be had.\n");
+    is_late.wait_said(": 'shop' is already taken.\n");
     let is_short = Sharing::start(&second, &named("x"));
     is_short.wait_said(": 'x' cannot be one (3 to 63 of a-z");
 }

@@ -237,6 +237,12 @@ impl Response {
         self.head.header(name)
     }
 
+    /// Values of all headers of that name (in lower case), in their order.
+    pub fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.head.headers.iter().filter(move |(n, _)| n == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
     /// The body as text.
     #[track_caller]
     pub fn text(&self) -> &str {

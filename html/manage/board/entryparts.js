@@ -24,7 +24,8 @@ export function partsFor(app, status, { trouble }) {
   if (status === 'connected') {
     const failing = healthError(app);
     const pending = connection.pending_changes === true;
-    return { key: JSON.stringify([status, failing, pending]), build: (actions, current, openLog) => connectedParts(failing, pending, actions, current, openLog) };
+    const wanted = connection.site_name_wanted ?? '';
+    return { key: JSON.stringify([status, failing, pending, wanted]), build: (actions, current, openLog) => connectedParts(failing, pending, wanted, actions, current, openLog) };
   }
   if (status === 'connecting' && !connection.error) return { key: 'connecting', build: () => connectingParts() };
   // Of one that has ended its end tells.
@@ -112,7 +113,7 @@ function sentence(text) {
 // --- connected
 
 /** @returns {Parts} */
-function connectedParts(failing, pending, actions, current, openLog) {
+function connectedParts(failing, pending, wanted, actions, current, openLog) {
   const rest = h('span', { class: 'dim figures figures-row' });
   const visitors = h('span', { class: 'visitors' });
   const { database, visited } = protocolNamed(current().connection?.exposed?.protocol ?? current().protocol);
@@ -123,6 +124,7 @@ function connectedParts(failing, pending, actions, current, openLog) {
     line: [
       failing && note('failing', `Connected, but ${failing}.`, 'Ask again', 'ask', (app) => actions.ask(app)),
       pending && note('pending', 'Saved changes are not in force.', 'Reconnect', 'reconnect', (app) => actions.reconnect(app)),
+      wanted && h('div', { class: 'card-note', data: { part: 'renamed' } }, icon('warn'), h('span', { text: `The site name “${wanted}” is taken, so the site has another one.` })),
     ].filter((node) => node !== false && node !== ''),
     detail: [h('div', { class: 'line-row' }, visitors, visited === 'browser' && log), rest].filter((node) => node instanceof Node),
     update: (app) => {

@@ -4,7 +4,7 @@ import { addressOf, protocolNamed } from './protocols.js';
 
 /** Longest name of a site, in characters: a label of a host name (RFC 1035, section 2.3.4). */
 const NAME_MAX = 63;
-const NAME_MIN = 3;
+const NAME_MIN = 2;
 /** Names that relays keep for themselves, also with a number behind: `src/relay/names.rs`. */
 export const RESERVED = ['admin', 'api', 'auth', 'autoconfig', 'autodiscover', 'dns', 'doh', 'enterpriseenrollment', 'enterpriseregistration', 'gateway', 'imap',
   'isatap', 'ldap', 'localhost', 'login', 'lyncdiscover', 'mail', 'mta-sts', 'ns', 'openpgpkey', 'pop', 'postern', 'proxy', 'relay', 'sip', 'smtp', 'sso',

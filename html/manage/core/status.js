@@ -16,6 +16,7 @@ const ATTEMPTS = 5;
 const CLASSES = {
   network: ['Network', 'Check that the server runs and that this computer reaches it.'],
   dns: ['Name not found', 'Check the spelling of the server’s name and the network.'],
+  'name-taken': ['Site name taken', 'Another connector has the name. Choose another one, or ask who runs the server to transfer it.'],
   'address-refused': ['Address refused', 'The server names a tunnel server inside your network; ask who runs it.'],
   proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
   tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],

@@ -234,12 +234,16 @@ Nothing is connected, and without --keep-autoconnect nothing connects by
 itself later: it says of each what it would do, and through which server.",
     ..CONNECT
 };
+pub(crate) const RELEASE: Flag = Flag::switch(
+    "release",
+    "also release the name of its site, so that others can have it",
+);
 #[rustfmt::skip]
 pub(crate) const REMOVE: Command = Command {
     name: "app remove",
     operand_count: 1..=usize::MAX,
     brief: "disconnect and remove it",
-    about: "Disconnects applications and removes them.",
-    flags: &[JSON],
+    about: "Disconnects applications and removes them. Their server reserves the names of their sites for 30 days.",
+    flags: &[RELEASE, JSON],
     ..CONNECT
 };

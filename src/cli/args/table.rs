@@ -227,7 +227,7 @@ pub(crate) mod relay {
             TRUST_PROXY, PASS_HEADER, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
-        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RECOVER, &FLEET, &COPY_STORE],
+        commands: &[&LIST, &STATUS_URL, &INVITE, &INVITES, &UNINVITE, &REVOKE, &ALLOW, &RELEASE, &TRANSFER, &RECOVER, &FLEET, &COPY_STORE],
         environment: &[env::HOME, env::TOKEN, env::STORE_PASS, env::STORE_PASS_FILE, env::CERTIFICATES],
         notes: "\
 Off loopback, and behind a proxy, a new connector needs an enrol token: the
@@ -308,6 +308,29 @@ server in front, and name it with --public-url.",
             invite is good again too, unless it is the token that all share. NAME may be the connector's label if only \
             one has it.",
         ..REVOKE
+    };
+    pub(crate) const FORCE: Flag = Flag::switch("force", "take the name also while its site is connected, which ends it");
+    pub(crate) const RELEASE: Command = Command {
+        name: "relay release",
+        operands: "NAME",
+        operand_count: 1..=1,
+        operand_kinds: &[Kind::Text],
+        brief: "release the name of a site, so that any connector can have it",
+        about: "Releases the name of a site, in use or reserved, so that any connector can have it. Sign-ins end, and \
+            browsers drop what they stored for the earlier site.",
+        flags: &[FORCE, DATA],
+        environment: &[env::HOME],
+        ..Command::EMPTY
+    };
+    pub(crate) const TRANSFER: Command = Command {
+        name: "relay transfer",
+        operands: "NAME LABEL",
+        operand_count: 2..=2,
+        operand_kinds: &[Kind::Text, Kind::Connector],
+        brief: "transfer the name of a site to another connector",
+        about: "Transfers the name of a site to the connector with this label, or this name if the label is not unique. Its \
+            next connect with this name gets it. Sign-ins end, and browsers drop what they stored for the earlier site.",
+        ..RELEASE
     };
     pub(crate) const FLEET: Command = Command {
         name: "relay fleet",

@@ -10,7 +10,7 @@ use crate::cli::args::operations::STATUS;
 use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::clock::Zone;
 use crate::cli::columns::print_fitting;
-use crate::cli::failure::{Failure, printable};
+use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
@@ -133,7 +133,13 @@ fn remark(app: &Value) -> Option<String> {
     let error = match text(app, "/connection/health/state") {
         "failing" => printable(text(app, "/connection/health/error")),
         _ if text(app, "/conn_status") == "failed" => printable(text(app, "/connection/error")),
-        _ => return None,
+        _ => match text(app, "/connection/site_name_wanted") {
+            "" => return None,
+            wanted => format!(
+                "the site name {} is taken, so it has another one",
+                quoted(wanted)
+            ),
+        },
     };
     Some(format!("{name}: {error}\n"))
 }

@@ -15,6 +15,7 @@ use crate::manager::apps::app_store;
 use crate::manager::connection::ConnectionState;
 use crate::manager::quick_setup;
 use crate::manager::server_url::ServerUrl;
+use crate::store::Credentials;
 
 /// Time for a deleted application's connection to end before the application is removed.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
@@ -108,9 +109,39 @@ pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::json(code, &json!({"code": code, "data": shown})))
 }
 
+/// With `release=true` its site's name is released first; where that fails, the application stays.
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
+    if request.query("release") == Some("true") {
+        release_name(core, id(request))?;
+    }
     let removed = end_and_remove(core, id(request)).map_err(failed)?;
     Ok(Response::ok(removed.to_json()))
+}
+
+fn release_name(core: &AppState, id: &str) -> Result<(), ApiError> {
+    let app = core.apps.find(id).map_err(failed)?;
+    if let Some(done) = core.connections.disconnect(id) {
+        let _ = done.recv_timeout(DELETE_WAIT);
+    }
+    let Some((url, known)) = placed(core, &app) else {
+        return Ok(());
+    };
+    quick_setup::release_name(&url, &known, id).map_err(|why| {
+        let why = format!(
+            "the name of its site is not released, and the application is not removed: {why}"
+        );
+        ApiError::new(502, why)
+    })
+}
+
+/// The server that has a place for an application, and the credentials for it; none where it was never connected.
+fn placed(core: &AppState, app: &AppConfig) -> Option<(ServerUrl, Credentials)> {
+    let url = core.server_of(app).ok()?;
+    app.last_connected_at.as_ref()?;
+    let known = core.credentials.with_connector_info().ok()?.into_iter();
+    let mut known = known.filter(|(origin, known)| origin == url.origin() && known.accepted);
+    let (_, known) = known.next()?;
+    Some((url, known))
 }
 
 /// Ends an application's connection, removes it, and has its place at the server taken back.
@@ -137,21 +168,13 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
 
 /// An application that was connected once has a place at its server.
 fn give_back(core: &AppState, app: &AppConfig) {
-    let Ok(url) = core.server_of(app) else {
-        return;
-    };
     if app.temporary {
-        return give_back_at_once(core, app, url);
-    }
-    if app.last_connected_at.is_none() {
-        return;
-    }
-    if let Ok(known) = core.credentials.with_connector_info() {
-        let known = known.into_iter().find(|(origin, _)| origin == url.origin());
-        if let Some((_, known)) = known.filter(|(_, known)| known.accepted) {
-            // Nobody waits for it.
-            drop(quick_setup::release(url, known, app.id.clone()));
+        if let Ok(url) = core.server_of(app) {
+            give_back_at_once(core, app, url);
         }
+    } else if let Some((url, known)) = placed(core, app) {
+        // Nobody waits for it.
+        drop(quick_setup::release(url, known, app.id.clone()));
     }
 }
 

@@ -11,7 +11,8 @@ use crate::manager::app_state::AppState;
 use crate::manager::connection::{self, ConnectionRecord, ConnectionState, EXTEND, Refused};
 
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
-    let app = core.apps.find(id(request)).map_err(failed)?;
+    let mut app = core.apps.find(id(request)).map_err(failed)?;
+    app.site_name_required = request.query("site_name") == Some("required");
     match connection::begin(core, app) {
         Ok(status) => Ok(Response::json(
             200,

@@ -105,6 +105,7 @@ impl Reader<'_> {
             updated_at: String::new(),
             last_connected_at: None,
             temporary: false,
+            site_name_required: false,
         };
         let sharing = self.sharing();
         let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));
@@ -192,7 +193,7 @@ impl Reader<'_> {
         } else if names::check_form(&name).is_err() {
             self.wrong(
                 "site_name",
-                "must have 3 to 63 of a-z, 0-9 and -, without - at an end and without --",
+                "must have 2 to 63 of a-z, 0-9 and -, without - at an end and without --",
             );
         }
         Some(name)

@@ -10,4 +10,4 @@ pub mod sharing;
 mod sharing_fields;
 mod site_words;
 
-pub use site_words::site_wish;
+pub use site_words::{another_name, site_wish};

@@ -1,5 +1,7 @@
 //! What an application's site is called where its owner did not say: never by its address, which is nobody's business.
 
+use std::net::IpAddr;
+
 use super::app::AppConfig;
 use super::fields::is_default_name;
 use crate::relay::names;
@@ -59,6 +61,20 @@ pub fn site_wish(app: &AppConfig) -> Option<String> {
     let longer = (!is_fine).then(|| format!("{label}-{words}"))?;
     // Not even with a suffix is a reserved word a name.
     Some(names::check(&longer).map_or_else(|_| words.clone(), |()| longer))
+}
+
+/// The name that its owner wished for, where the site at this address has another one.
+pub fn another_name(app: &AppConfig, site_url: &str) -> Option<String> {
+    let called = app.display_name.as_ref().unwrap_or(&app.name);
+    let chosen = || Some(names::label(called)).filter(|_| !is_default_name(called));
+    let fine = || chosen().filter(|label| names::check(label).is_ok());
+    let wanted = app.site_name.clone().or_else(fine)?;
+    let rest = site_url
+        .strip_prefix("https://")
+        .or(site_url.strip_prefix("http://"))?;
+    let host = rest.split(['/', ':']).next()?;
+    let (name, _) = host.split_once('.')?;
+    (name != wanted && host.parse::<IpAddr>().is_err()).then_some(wanted)
 }
 
 #[cfg(test)]

@@ -191,11 +191,11 @@ fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited
     rounds::wait(record, awaited, &changed)
 }
 
-/// Whether a tunnel has ended since its server is not where it was.
+/// True if a tunnel is not up since its server is not where it was.
 fn has_moved(tunnel: &TunnelGroup) -> bool {
     let snapshot = tunnel.snapshot();
     let class = snapshot.error.map(|failure| failure.class);
-    snapshot.status == Status::Failed
+    snapshot.status != Status::Connected
         && !matches!(
             class,
             None | Some(Class::WrongPassword | Class::PermissionDenied)
@@ -292,7 +292,8 @@ impl ConnectionWork<'_> {
         let (mut pauses, mut owed) = (rounds::pauses(), Some(Instant::now()));
         let mut relays = RelayWatch::new(tunnel);
         loop {
-            match health.run(self.record, &tunnel.ended(), owed, relays.next_look()) {
+            let looks = (relays.next_look(), &held.misses());
+            match health.run(self.record, &tunnel.ended(), owed, looks) {
                 WatchEnd::Stopped => return Err(Ended::Stopped),
                 // Both may be true at once, as at the program's end.
                 WatchEnd::TunnelEnded => return self.still_wanted(),

@@ -2,13 +2,17 @@
 
 use crate::net::in_words;
 
+/// The server has no site of the name without which the application is not to be shared.
+pub(super) const NAME_TAKEN: &str = "name-taken";
+
 /// Kinds of failure that the same call can only meet again.
-const REFUSALS: [&str; 5] = [
+const REFUSALS: [&str; 6] = [
     "wrong-password",
     "forbidden",
     "revoked",
     "host-key-changed",
     "no-server",
+    NAME_TAKEN,
 ];
 
 /// Those of them that a server takes back by letting the connector in again.

@@ -11,6 +11,7 @@ mod error;
 mod health;
 mod map;
 mod outages;
+mod places;
 mod ports;
 mod probe;
 mod record;

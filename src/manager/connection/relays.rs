@@ -1,5 +1,6 @@
 //! Which relays of a fleet a connection's tunnel is held at: where one has been away for long, the server is asked which
-//! others there are, and one of them takes its place. Nothing that runs ends by that.
+//! others there are, and one of them takes its place. Nothing that runs ends by that. A server alone may have moved: it is
+//! asked where it is.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,6 +68,9 @@ impl ConnectionWork<'_> {
         tunnel: &TunnelGroup,
         watch: &mut RelayWatch,
     ) -> Result<Applied, Ended> {
+        if !tunnel.is_of_fleet() {
+            return self.look_for_moved(held, tunnel);
+        }
         if !watch.is_to_ask(tunnel) {
             return Ok(Applied::Done);
         }
@@ -81,6 +85,28 @@ impl ConnectionWork<'_> {
                 Ok(Applied::Done)
             }
         }
+    }
+
+    /// The server is missed where it was: one application asks for all where it is now. One that names the same place
+    /// is tried there.
+    fn look_for_moved(&self, held: &HeldResources, tunnel: &TunnelGroup) -> Result<Applied, Ended> {
+        if tunnel.snapshot().status == Status::Connected {
+            return Ok(Applied::Done);
+        }
+        let (origin, connections) = (self.record.server(), &self.core.connections);
+        if !connections.is_elsewhere(&origin, held.setup()) && connections.is_to_ask(&origin) {
+            match self.ask_again(held) {
+                Ok(_) => {}
+                Err(Ended::Stopped) => return Err(Ended::Stopped),
+                Err(Ended::Failed(error)) => {
+                    log::debug!("{origin} is not found elsewhere: {}", error.in_one_line());
+                }
+            }
+        }
+        if connections.is_elsewhere(&origin, held.setup()) {
+            return Ok(Applied::Elsewhere);
+        }
+        Ok(Applied::Done)
     }
 
     fn hold_at(

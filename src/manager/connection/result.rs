@@ -26,6 +26,8 @@ pub(crate) struct ConnectResult {
     /// The remote server's origin.
     pub(crate) server: String,
     pub(crate) site_url: String,
+    /// The name that its site was to have, where it has another one.
+    pub(crate) site_name_wanted: Option<String>,
     /// Holds the authorization code: for the owner, never for a log.
     pub(crate) auth_url: String,
     pub(crate) error: String,

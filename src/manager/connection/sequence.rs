@@ -1,26 +1,27 @@
 //! One connect sequence: from the call to the remote server to the tunnel that is up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, select};
+use crossbeam_channel::{Receiver, Sender, never, select};
 
 use super::enforcement::Enforcement;
-use super::error::{ConnectError, Ended};
+use super::error::{ConnectError, Ended, NAME_TAKEN};
 use super::ports::PortReservation;
 use super::probe::Probe;
 use super::record::ConnectionRecord;
-use super::setup_call::SetupCalls;
+use super::setup_call::{SetupCalls, requires_name};
 use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
 use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
+use crate::manager::apps::another_name;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
-use crate::manager::quick_setup::Setup;
-use crate::manager::remote::{Connector, RemoteServer};
+use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
+use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
 use crate::relay::gateway::RequestStats;
@@ -33,6 +34,8 @@ use crate::tunnel::remote::Remote;
 const TUNNEL_WAIT: Duration = crate::limits::TUNNEL_WAIT;
 /// Time for this machine's own relay to take a WebSocket. Default 5 s: it answers within some milliseconds.
 const STAND_IN_WAIT: Duration = Duration::from_secs(5);
+/// Attempts in a row that miss a server after which it may have moved.
+const MISSED_AFTER: u32 = 3;
 /// Where the remote server listens for visitors: the site gateway is on its own host.
 const REMOTE_HOST: &str = "127.0.0.1";
 
@@ -53,6 +56,12 @@ impl HeldResources {
     pub(super) fn setup(&self) -> &Setup {
         let setup = self.setup.as_ref();
         setup.expect("who serves was set up")
+    }
+
+    /// Gets a message each time that the tunnel has missed its server again.
+    pub(super) fn misses(&self) -> Receiver<()> {
+        let tunnel = self.tunnel.as_ref();
+        tunnel.map_or_else(never, |tunnel| tunnel.missed.clone())
     }
 
     /// The server has answered anew.
@@ -99,6 +108,8 @@ impl HeldResources {
 struct OpenTunnel {
     tunnels: Arc<Registry>,
     key: Key,
+    /// Gets a message when it has missed its server [`MISSED_AFTER`] times and more.
+    missed: Receiver<()>,
 }
 
 impl Drop for OpenTunnel {
@@ -131,6 +142,7 @@ impl ConnectionWork<'_> {
         let (ip, port) = self.target(held)?;
         let remote = self.core.servers.of(url.origin())?;
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
+        let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
         let visits = self.record.visits();
         held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
@@ -149,9 +161,37 @@ impl ConnectionWork<'_> {
             auth_url: enforcement.auth_url,
             site_url: setup.app.site_url.clone(),
             app_id: setup.app.app_id.clone(),
+            site_name_wanted,
         };
         held.set_up(setup);
         Ok((site, tunnel, health))
+    }
+
+    /// The name that its site was to have, where a relay gave it another one. One that was to have no other gives that back:
+    /// an older relay does not know that it is required.
+    fn another_name(
+        &self,
+        url: &ServerUrl,
+        remote: &RemoteServer,
+        setup: &Setup,
+    ) -> Result<Option<String>, Ended> {
+        let wanted = another_name(&self.app, &setup.app.site_url);
+        let Some(wanted) = wanted.filter(|_| setup.is_of_relay()) else {
+            return Ok(None);
+        };
+        if !requires_name(&self.app) {
+            log::warn!(
+                "application '{}': the site name '{wanted}' is taken",
+                self.app.name
+            );
+            return Ok(Some(wanted));
+        }
+        let begun = remote.begin_call(false, self.record.stopped())?;
+        let done = quick_setup::release(url.clone(), begun.credentials, self.app.id.clone());
+        // Whether or not it is taken back, nothing is shared.
+        let _ = awaited(&done, self.record.stopped())?;
+        let error = format!("site_name: the name '{wanted}' is already taken");
+        Err(ConnectError::new(NAME_TAKEN, error).hint(OTHER_NAME).into())
     }
 
     /// One more call for what is shared already.
@@ -212,7 +252,9 @@ impl ConnectionWork<'_> {
             saved: None,
         };
         let setup = calls.run()?;
-        Ok((setup, calls.saved()?))
+        let saved = calls.saved()?;
+        self.core.connections.note_place(url.origin(), &setup);
+        Ok((setup, saved))
     }
 
     /// Step 3.
@@ -273,7 +315,7 @@ impl ConnectionWork<'_> {
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
-        self.watch_failures(&mut settings, origin);
+        let missed = self.watch_failures(&mut settings, origin);
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -281,13 +323,17 @@ impl ConnectionWork<'_> {
         held.tunnel = Some(OpenTunnel {
             tunnels: Arc::clone(&self.core.tunnels),
             key,
+            missed,
         });
         Ok(tunnel)
     }
 
     /// Of its tunnel alone it is told where the main tunnel stands; else that is told, once for all. One that is up shows
-    /// that the server is there.
-    fn watch_failures(&self, settings: &mut Settings, origin: &str) {
+    /// that the server is there. Answers what gets a message when the server is missed again and again.
+    fn watch_failures(&self, settings: &mut Settings, origin: &str) -> Receiver<()> {
+        let (miss, missed) = crossbeam_channel::bounded(1);
+        let misses = Arc::new(AtomicU32::new(0));
+        let was_missed = Arc::clone(&misses);
         let is_told = Arc::new(AtomicBool::new(false));
         let (was_told, name, server) = (
             Arc::clone(&is_told),
@@ -296,6 +342,11 @@ impl ConnectionWork<'_> {
         );
         let tunnels = Arc::clone(&self.core.tunnels);
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
+            let is_miss = !was_connected && !failure.class.is_disowned();
+            if is_miss && misses.fetch_add(1, Ordering::Relaxed) + 1 >= MISSED_AFTER {
+                // One message is enough.
+                let _ = miss.try_send(());
+            }
             // After a loss the main tunnel's may not be noticed yet.
             let is_its_own = !was_connected && tunnels.is_main_connected(&server);
             if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
@@ -308,12 +359,14 @@ impl ConnectionWork<'_> {
             Arc::clone(&self.core.connections),
         );
         settings.on_connected = Some(Box::new(move || {
+            was_missed.store(0, Ordering::Relaxed);
             if was_told.swap(false, Ordering::Relaxed) {
                 log::warn!("'{name}': connected again");
             }
             tunnels.wake_main(&server);
             connections.server_answers(&server);
         }));
+        missed
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.

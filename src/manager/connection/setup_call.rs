@@ -3,7 +3,7 @@
 use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
-use super::error::{ConnectError, Ended};
+use super::error::{ConnectError, Ended, NAME_TAKEN};
 use super::record::ConnectionRecord;
 use crate::http::auth::sha256;
 use crate::manager::app_state::AppState;
@@ -79,6 +79,7 @@ impl SetupCalls<'_> {
             enroll_token: token.as_deref().map(String::as_str),
             display_name: app.display_name.as_deref().unwrap_or(&app.name),
             site_name: &site_name,
+            site_name_required: requires_name(app),
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
             code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),
@@ -129,6 +130,11 @@ impl Caller for SetupCalls<'_> {
     }
 }
 
+/// True if the command line names the site: another name will not do.
+pub(super) fn requires_name(app: &AppConfig) -> bool {
+    app.site_name.is_some() && (app.temporary || app.site_name_required)
+}
+
 /// Whole seconds, never less than are left nor none.
 fn seconds_left(end: Expiry) -> u64 {
     let left = end.left(Clocks::now());
@@ -143,6 +149,7 @@ fn class_of(failure: &Failure) -> &'static str {
         Failure::Unauthorized { .. } => "wrong-password",
         revoked if revoked.is_revocation() => "revoked",
         full if full.is_quota() => "limit",
+        Failure::Status { status: 409, .. } => NAME_TAKEN,
         Failure::Status { status: 403, .. } => "forbidden",
         Failure::Refused { code, .. } if code == "401" => "wrong-password",
         Failure::Refused { code, .. } if code == "403" => "forbidden",

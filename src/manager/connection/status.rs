@@ -68,6 +68,8 @@ pub(super) struct Site {
     pub(super) site_url: String,
     pub(super) auth_url: String,
     pub(super) app_id: String,
+    /// The name that its site was to have, where it has another one.
+    pub(super) site_name_wanted: Option<String>,
 }
 
 /// What a connection that has failed, and comes back, waits for.
@@ -159,6 +161,7 @@ impl ConnectionStatus {
             status: self.state,
             server: self.server.clone(),
             site_url: self.site.site_url.clone(),
+            site_name_wanted: self.site.site_name_wanted.clone(),
             auth_url: self.site.auth_url.clone(),
             app_id: self.site.app_id.clone(),
             local_url: self.local_url.clone(),

@@ -88,13 +88,14 @@ impl HealthWatch {
         true
     }
 
-    /// Until the connection is to end, or there is something else to do: at `owed` at the latest, or at `due`.
+    /// Until the connection is to end, or there is something else to do: at `owed` at the latest, or at `due`, or when
+    /// the tunnel's server is missed.
     pub(super) fn run(
         &mut self,
         record: &ConnectionRecord,
         ended: &Receiver<()>,
         owed: Option<Instant>,
-        due: Option<Instant>,
+        (due, misses): (Option<Instant>, &Receiver<()>),
     ) -> WatchEnd {
         let at = |moment: Option<Instant>| {
             let left = |moment: Instant| moment.saturating_duration_since(Instant::now());
@@ -110,6 +111,7 @@ impl HealthWatch {
                 recv(record.changes()) -> _ => return WatchEnd::Changed,
                 recv(owed) -> _ => return WatchEnd::Changed,
                 recv(due) -> _ => return WatchEnd::Due,
+                recv(misses) -> _ => return WatchEnd::Due,
                 recv(answer) -> answer => self.heard(record, answer.ok()),
                 recv(question) -> _ => self.ask(),
                 recv(record.retries()) -> _ => {

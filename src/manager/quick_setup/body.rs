@@ -29,6 +29,9 @@ pub struct Body<'a> {
     pub display_name: &'a str,
     /// The wanted name of the site; empty leaves it to the server.
     pub site_name: &'a str,
+    /// Whether no other name will do.
+    #[serde(skip_serializing_if = "is_false")]
+    pub site_name_required: bool,
     /// Whether visitors need a code.
     pub invisible: bool,
     /// Whether the application asks visitors for the code itself; a relay then need not ask too.

@@ -123,11 +123,11 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, String
     })
 }
 
-/// Gives back what a relay of ours holds for an application. Other servers know no such call.
+/// Gives back what a relay of ours holds for an application; `place` is its identifier, with a query perhaps. Other servers know no such call.
 pub(super) fn release(
     server: &ServerUrl,
     (name, password): (&str, &str),
-    client_app_id: &str,
+    place: &str,
     timeout: Duration,
 ) -> Result<Reply, NoReply> {
     let local = |reason: String| NoReply::Lasting(Failure::Local(reason));
@@ -136,7 +136,7 @@ pub(super) fn release(
     let account = Zeroizing::new(format!("{name}:{password}"));
     let basic = Zeroizing::new(format!("Basic {}", BASE64.encode(account.as_bytes())));
     let request = agent
-        .delete(server.with(&format!("{APPLICATIONS}{client_app_id}")))
+        .delete(server.with(&format!("{APPLICATIONS}{place}")))
         .header(header::AUTHORIZATION, basic.as_str());
     let response = request.call().and_then(reply);
     response.map_err(|error| classified(server, error, ""))

@@ -64,6 +64,10 @@ pub(crate) const REVOKED: &str = "ask who runs the server to let it in again ('p
 pub(crate) const REVOKED_HERE: &str =
     "ask who runs the server to let it in again ('postern relay allow'), then run the same again";
 
+/// What to do about a name that another connector has.
+pub(crate) const OTHER_NAME: &str =
+    "choose another --site-name, or ask who runs the server to transfer it";
+
 impl Failure {
     /// Whether the operator of a relay has turned this connector out.
     pub(crate) fn is_revocation(&self) -> bool {
@@ -113,6 +117,10 @@ impl Failure {
                 "remove an application that is there and not needed any more, or ask who runs the server"
             }
             Self::Status { status: 403, said } => hint_of_403(said),
+            Self::Status { status: 409, .. } => OTHER_NAME,
+            Self::Status { status: 400, said } if said.contains("site_name: 3 to 63") => {
+                "this server is older: it takes site names of 3 to 63 characters"
+            }
             Self::Status { status: 503, .. } => {
                 "connect again in a while, or ask who runs the server"
             }

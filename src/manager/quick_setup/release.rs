@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
+use serde_json::Value;
 
 use super::call::{self, NoReply, Reply};
 use crate::manager::ServerUrl;
@@ -51,6 +52,33 @@ fn call(server: &ServerUrl, credentials: &Credentials, id: &str) -> Result<Reply
         credentials.password.as_str(),
     );
     call::release(server, account, id, TIMEOUT)
+}
+
+/// Gives back what a relay holds for an application, with the name of its site, which anybody can have then. Waits for the
+/// answer; the error says why the name is not free.
+pub(crate) fn release_name(
+    server: &ServerUrl,
+    credentials: &Credentials,
+    id: &str,
+) -> Result<(), String> {
+    let reply = call(server, credentials, &format!("{id}?name=free"));
+    let reply = reply.map_err(|error| match error {
+        NoReply::Passing(reason) => reason,
+        NoReply::Lasting(failure) => failure.to_string(),
+    })?;
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    match answer
+        .pointer("/data/name_released")
+        .and_then(Value::as_bool)
+    {
+        Some(_) => Ok(()),
+        // It has nothing of it.
+        None if reply.status == 404 => Ok(()),
+        None if reply.status == 200 => {
+            Err("the server is too old to release names: it reserves them for 30 days".to_owned())
+        }
+        None => Err(format!("the server answered {}", reply.status)),
+    }
 }
 
 /// What a server thinks of a connector.

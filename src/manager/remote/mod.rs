@@ -38,7 +38,7 @@ mod main_tunnel;
 mod owner;
 mod server;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod view;
 
 pub(crate) use command::CallAnswer;

@@ -217,10 +217,11 @@ impl Owner {
         index: usize,
         is_awaited: bool,
     ) -> Result<Connector, String> {
-        let known = self.credentials.get(false);
-        if known.is_ok_and(|known| known.is_relay) && !answer.setup.is_of_relay() {
+        let known = self.credentials.get(false).ok();
+        if known.as_ref().is_some_and(|known| known.is_relay) && !answer.setup.is_of_relay() {
             return Err(NO_RELAY_ANY_MORE.to_owned());
         }
+        let before = known.and_then(|known| Connector::of(&self.origin, &known));
         let accepted = self.credentials.accept(&answer.setup, answer.own_port);
         let accepted = accepted.map_err(|error| format!("cannot save the credentials: {error}"))?;
         for earlier in self.calls.iter_mut().take(index) {
@@ -232,7 +233,12 @@ impl Owner {
         log::debug!("the credentials from {} are saved", self.origin);
         if is_awaited {
             let given = &answer.setup.connector;
-            self.pin(accepted.connector.endpoint(), given.fingerprint.as_deref())?;
+            // The server says where tunnels go. Which key is there was settled when it was first seen; a relay that joins a
+            // fleet has its own.
+            let before = before.filter(|_| given.alternates.is_none());
+            let pinned = before.and_then(|before| self.pinned(&before));
+            let fingerprint = pinned.as_deref().or(given.fingerprint.as_deref());
+            self.pin(accepted.connector.endpoint(), fingerprint)?;
             for other in given.alternates.iter().flatten() {
                 let endpoint = OtherRelay::from(other).endpoint();
                 self.pin(endpoint, Some(&other.fingerprint))?;
@@ -240,6 +246,13 @@ impl Owner {
         }
         self.others.clone_from(&accepted.connector.others);
         Ok(accepted.connector)
+    }
+
+    /// The fingerprint that is pinned where tunnels of this connector go.
+    fn pinned(&self, connector: &Connector) -> Option<String> {
+        let endpoint = connector.endpoint().ok()?;
+        let known = self.environment.known.told_by(&self.origin);
+        known.fingerprint(&endpoint.authority())
     }
 
     /// A fingerprint that came with the answer is pinned, unless one is already.

@@ -6,7 +6,7 @@ use crate::manager::quick_setup::{ApiKey, App, Connector, Resource, Setup};
 use crate::net::AddressClass;
 
 /// An answer that names the connector `username`.
-pub(super) fn setup(username: &str) -> Setup {
+pub(crate) fn setup(username: &str) -> Setup {
     Setup {
         connector: Connector {
             external_ip: "127.0.0.1".into(),

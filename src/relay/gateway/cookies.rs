@@ -3,6 +3,21 @@
 /// Our cookie, of visitors who come by `http`, and by `https`.
 pub(crate) const OURS: [&str; 2] = ["postern-visitor", "__Host-postern-visitor"];
 
+/// The mark of a browser that keeps nothing of a site's earlier owner. Applications may see it.
+pub(super) const CLEARED: &str = "postern-cleared";
+
+/// The names of the cookies in a `Cookie` header that are not ours.
+pub(super) fn names(header: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let pairs = header.split(|b| *b == b';').map(<[u8]>::trim_ascii);
+    let names = pairs.filter_map(|pair| pair.split(|b| *b == b'=').next());
+    let is_ours = |name: &&[u8]| {
+        OURS.iter()
+            .chain([&CLEARED])
+            .any(|ours| *name == ours.as_bytes())
+    };
+    names.filter(move |name| !name.is_empty() && !is_ours(name))
+}
+
 /// Every value of the cookie `name` in a `Cookie` header: a page of another site below the same
 /// domain can put one of its own in front.
 pub(super) fn all<'a>(header: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]> {

@@ -76,7 +76,7 @@ impl ConnectionHandler for VisitorConnection {
         let Some((terms, kept)) = self.begins(&request, &host, visitor) else {
             return Err(head);
         };
-        let transfer = self.transfer(&request);
+        let transfer = self.transfer(&request, &terms.present.site);
         self.under_way = Some(UnderWay {
             head,
             host,

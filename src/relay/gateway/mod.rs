@@ -28,6 +28,7 @@ mod auth;
 pub(crate) mod caching;
 mod config;
 pub(crate) mod cookies;
+mod earlier_owner;
 pub(super) mod forwarded;
 mod gateway_state;
 mod handler;

@@ -40,13 +40,14 @@ const OURS_FAMILY: &str = "x-postern-";
 const CDN_LOOP: &str = "CDN-Loop";
 
 /// The head for the application, without a cookie of ours. `loop_id` names this gateway; `kept` are header lines that the
-/// trusted proxy which sent the request may write.
+/// trusted proxy which sent the request may write. Cookies are left out unless `has_cookies`.
 pub(super) fn head(
     head: &Head,
     host: &[u8],
     origin: &Origin,
     loop_id: &str,
     kept: &[String],
+    has_cookies: bool,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
@@ -59,7 +60,7 @@ pub(super) fn head(
     for (name, value) in lines.filter(|(name, _)| passes(name, &named) || is_kept(name)) {
         if !is(name, "cookie") {
             write_line(&mut out, name, value);
-        } else if let Some(left) = cookies::without(value, &OURS) {
+        } else if has_cookies && let Some(left) = cookies::without(value, &OURS) {
             write_line(&mut out, name, &left);
         }
     }

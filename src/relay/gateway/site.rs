@@ -50,6 +50,8 @@ pub struct Site {
     pub epoch: u64,
     /// The same as it is stored: with another number all sign-ins are over, at every relay.
     pub generation: u64,
+    /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
+    pub renamed_at: Option<u64>,
     /// What was opened for it is to be closed: its terms are others now.
     pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
@@ -76,6 +78,7 @@ impl Site {
             expiry: None,
             epoch: 0,
             generation: 0,
+            renamed_at: None,
             is_replaced: Arc::default(),
             open,
             figures: Arc::default(),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::caching::{self, is_for_caches};
 use super::cookies::{self, OURS};
+use super::earlier_owner;
 use super::gateway_state::GatewayState;
 use super::permits::BusyPermit;
 use super::protocol;
@@ -39,6 +40,8 @@ pub(super) struct SiteRules<'a> {
     pub(super) answer_time: Duration,
     /// Only its visitor may keep the answer: not everybody sees it, or not for ever.
     pub(super) is_private: bool,
+    /// The request, where its browser may keep something of the site's earlier owner.
+    pub(super) of_earlier: Option<&'a Head>,
     /// Browsers are to come back by `https` alone, whatever the port (RFC 6797).
     pub(super) is_https: bool,
     pub(super) stats: &'a RequestStats,
@@ -50,6 +53,9 @@ pub(super) struct SiteRules<'a> {
 
 impl Rules for SiteRules<'_> {
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>) {
+        if let Some(head) = self.of_earlier.filter(|_| answer.status >= 200) {
+            earlier_owner::write_end(head, &self.present.site, self.is_https, out);
+        }
         let lines = end_to_end(&answer.headers).filter(|(name, _)| self.passes(name));
         for (name, value) in lines {
             let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
@@ -112,13 +118,19 @@ impl Rules for SiteRules<'_> {
 
 impl<'a> SiteRules<'a> {
     /// Those of a request on these terms.
-    pub(super) fn new(gateway: &'a GatewayState, head: &Head, terms: &'a Terms) -> SiteRules<'a> {
+    pub(super) fn new(
+        gateway: &'a GatewayState,
+        head: &'a Head,
+        terms: &'a Terms,
+    ) -> SiteRules<'a> {
+        let site = &terms.present.site;
         SiteRules {
             present: &terms.present,
             permit: &terms.permit,
             asks_for_websocket: asks_for_websocket(head),
             answer_time: gateway.config.limits.answer_time,
             is_private: terms.present.site.is_private(),
+            of_earlier: Some(head).filter(|head| earlier_owner::is_of_earlier(head, site)),
             is_https: gateway.config.secure,
             stats: &gateway.stats,
             began: terms.began,

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use super::access_log::AccessLine;
 use super::auth::is_sign_in;
+use super::earlier_owner;
 use super::forwarded::{ForwardDefaults, Origin, identity};
 use super::gateway_state::GatewayState;
 use super::host::Host;
@@ -210,7 +211,7 @@ impl VisitorConnection {
             return self.pass_anew(request, &terms, visitor);
         };
         upstream.is_reused = true;
-        let mut transfer = self.transfer(request);
+        let mut transfer = self.transfer(request, &terms.present.site);
         let stream = upstream.stream.as_mut();
         let ended = self.exchange(request, &terms, visitor, stream, &mut transfer);
         self.after_kept(request, &terms, visitor, upstream, ended)
@@ -248,7 +249,7 @@ impl VisitorConnection {
                 Err(NotOpened::Down(Down::Tunnel)) if tries.may_go_on() => continue,
                 Err(why) => return self.say_why(request, visitor, &why),
             };
-            let mut transfer = self.transfer(request);
+            let mut transfer = self.transfer(request, &terms.present.site);
             let stream = upstream.stream.as_mut();
             let (outcome, served) = self.exchange(request, terms, visitor, stream, &mut transfer);
             if is_safe(request.head) && tries.may_repeat(&outcome) {
@@ -419,7 +420,7 @@ impl VisitorConnection {
     }
 
     /// The request as the application gets it, of which nothing was sent.
-    pub(super) fn transfer(&self, request: &SiteRequest<'_>) -> Transfer {
+    pub(super) fn transfer(&self, request: &SiteRequest<'_>, site: &Site) -> Transfer {
         let (head, config) = (request.head, &self.gateway.config);
         let is_believed = is_within(self.peer, &config.trust_proxy);
         let kept: &[String] = if is_believed {
@@ -428,7 +429,8 @@ impl VisitorConnection {
             &[]
         };
         let (host, origin) = (request.host, request.origin);
-        let to_app = request_head::head(head, host, origin, &config.loop_id, kept);
+        let has_cookies = !earlier_owner::is_of_earlier(head, site);
+        let to_app = request_head::head(head, host, origin, &config.loop_id, kept, has_cookies);
         Transfer::new(head, RequestBody::new(head.framing, to_app))
     }
 

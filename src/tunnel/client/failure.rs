@@ -51,7 +51,7 @@ impl Class {
     }
 
     /// Whether the server does not know this user any more, or what was assigned to it.
-    pub(super) fn is_disowned(self) -> bool {
+    pub(crate) fn is_disowned(self) -> bool {
         matches!(self, Self::WrongPassword | Self::PermissionDenied)
     }
 }

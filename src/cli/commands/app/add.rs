@@ -96,9 +96,11 @@ fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), F
         return done;
     }
     let result = manager.call("GET", &format!("/api/status/{}", one.id), None)?;
-    tell_name(parsed, added, |wish| {
-        link::renamed(wish, text(&result, "/site_url"))
-    });
+    if text(&result, "/site_name_wanted").is_empty() {
+        tell_name(parsed, added, |wish| {
+            link::renamed(wish, text(&result, "/site_url"))
+        });
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::listing::extending;
 use super::select::{Selected, apps, manager, names_some, selected};
 use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, JSON, NO_WAIT, RECONNECT, TIMEOUT};
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::flags::QR;
+use crate::cli::args::flags::{QR, SITE_NAME};
 use crate::cli::args::table::QUIET;
 use crate::cli::args::values::whole_seconds;
 use crate::cli::failure::{Failure, printable, warn};
@@ -81,7 +81,11 @@ pub(super) fn connect_each(
     let mut failures = Vec::new();
     let mut begun = Vec::new();
     for app in selected {
-        match manager.call("POST", &format!("/api/connect/{}", app.id), None) {
+        let query = match parsed.has(&SITE_NAME) {
+            true => "?site_name=required",
+            false => "",
+        };
+        match manager.call("POST", &format!("/api/connect/{}{query}", app.id), None) {
             Ok(_) => begun.push(app),
             Err(failure) if failure.hints(EXTEND) => {
                 failures.push((app, failure.hint(extending(&app.name))));
@@ -121,6 +125,17 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
         warn(&format!(
             "saved changes are not in force\nrun 'postern app reconnect {name}'"
         ));
+    }
+    let wanted = text(result, "/site_name_wanted");
+    if let Some(line) =
+        link::renamed(wanted, text(result, "/site_url")).filter(|_| !wanted.is_empty())
+    {
+        let who = if names {
+            format!("{}: ", app.label)
+        } else {
+            String::new()
+        };
+        warn(&format!("{who}{}", line.trim_end()));
     }
     if text(result, "/health/state") == "failing" {
         let error = printable(text(result, "/health/error"));

@@ -248,7 +248,7 @@ fn status_of(class: &str) -> u8 {
     match class {
         "network" | "dns" | "proxy" | "timeout" | "port-held" => UNREACHABLE,
         "wrong-password" | "forbidden" | "revoked" | "host-key-changed" | "permission-denied"
-        | "refused" | "address-refused" => REFUSED,
+        | "refused" | "address-refused" | "name-taken" => REFUSED,
         "limit" => crate::cli::failure::OVER_LIMIT,
         _ => 1,
     }

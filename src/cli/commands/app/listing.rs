@@ -90,6 +90,7 @@ fn reason(class: &str, error: &str) -> String {
         "wrong-password" => "wrong password",
         "forbidden" | "permission-denied" | "refused" => "refused",
         "address-refused" => "address not allowed",
+        "name-taken" => "site name taken",
         "host-key-changed" => "host key changed",
         "port-held" => "port in use at the server",
         "tls" => "TLS",

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::cli::args::app::{
     ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, RECONNECT,
-    REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
+    RELEASE, REMOVE, SHOW, SIGN_OUT, TRUST, WIDE,
 };
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_fitting;
@@ -90,7 +90,7 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::find(&home)?;
     let place = changes(&home, manager.as_ref());
     for app in selected(&REMOVE, parsed, &place.list()?)? {
-        let removed = place.remove(&app.id)?;
+        let removed = place.remove(&app.id, parsed.has(&RELEASE))?;
         if parsed.has(&JSON) {
             print(&format!("{removed}\n"))?;
         }

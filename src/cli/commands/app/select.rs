@@ -66,9 +66,14 @@ impl Changes<'_> {
         }
     }
 
-    pub(super) fn remove(&self, id: &str) -> Result<Value, Failure> {
+    /// Removes one; with `release` its server gives the name of its site away, which the running manager asks for.
+    pub(super) fn remove(&self, id: &str, release: bool) -> Result<Value, Failure> {
         match self.manager {
-            Some(manager) => manager.call("DELETE", &format!("/api/apps/{id}"), None),
+            Some(manager) => {
+                let query = if release { "?release=true" } else { "" };
+                manager.call("DELETE", &format!("/api/apps/{id}{query}"), None)
+            }
+            None if release => Err(no_manager(self.home)),
             None => Ok(self.store().remove(id).map_err(of_store)?.to_json()),
         }
     }

@@ -74,6 +74,7 @@ fn sheet(app: &Value) -> String {
         ("server", server),
         ("relays", relays(connection)),
         ("site name", of("/site_name")),
+        ("name taken", of("/connection/site_name_wanted")),
         ("until", until(text(holds, "/expires"))),
         ("allowed from", list(holds, "allow")),
         ("guest reads", guest_reads(holds)),

@@ -6,6 +6,7 @@ mod fleet;
 mod invites;
 mod running;
 mod settings;
+mod sites;
 mod state_dir;
 mod store;
 mod unit;
@@ -18,7 +19,7 @@ use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
     ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, FLEET, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER,
-    REVOKE, STATUS_URL, UNINVITE,
+    RELEASE, REVOKE, STATUS_URL, TRANSFER, UNINVITE,
 };
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
@@ -61,6 +62,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         (&ALLOW, |parsed| {
             connectors::allow(&settings::data(parsed)?, parsed.operand())
         }),
+        (&RELEASE, sites::take_name),
+        (&TRANSFER, sites::take_name),
     ];
     COMMAND.run_with_subcommands(arguments, subcommands, run_parsed)
 }

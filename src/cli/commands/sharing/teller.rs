@@ -203,6 +203,7 @@ fn shared(app: &Value, result: &Value, link: &str) -> Value {
     json!({
         "link": link,
         "site_url": of(result, "site_url"),
+        "site_name_wanted": of(result, "site_name_wanted"),
         "auth_url": Some(text(result, "/auth_url")).filter(|url| !url.is_empty()),
         "id": of(app, "id"),
         "name": of(app, "name"),

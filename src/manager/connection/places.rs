@@ -1,0 +1,98 @@
+//! Where servers said last that tunnels go, and when one that is missed there is asked again: it may have moved. One
+//! application asks for all that go through it.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::manager::quick_setup::Setup;
+use crate::tunnel::client::Pauses;
+
+/// The pause before the first question, and after it. Default 10 s: most restarts are over by then.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause. Default 60 s: one call a minute is little to a server.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What is known of servers, by origin.
+#[derive(Default)]
+pub(super) struct Places(HashMap<String, Place>);
+
+struct Place {
+    /// Host and port as its last answer named them.
+    named: (String, Option<u16>),
+    pauses: Pauses,
+    /// No question before this; none while it is not missed.
+    ask: Option<Instant>,
+}
+
+impl Places {
+    /// The server has answered.
+    pub(super) fn note(&mut self, origin: &str, setup: &Setup) {
+        let place = self.0.entry(origin.to_owned()).or_insert_with(|| Place {
+            named: Default::default(),
+            pauses: Pauses::new(FIRST_PAUSE, LONGEST_PAUSE),
+            ask: None,
+        });
+        place.named = named_by(setup);
+    }
+
+    /// True if a later answer than this one named another place.
+    pub(super) fn is_elsewhere(&self, origin: &str, setup: &Setup) -> bool {
+        let place = self.0.get(origin);
+        place.is_some_and(|place| place.named != named_by(setup))
+    }
+
+    /// True for one of those that miss the server, after each pause; the pauses differ at random.
+    pub(super) fn is_to_ask(&mut self, origin: &str, now: Instant) -> bool {
+        let Some(place) = self.0.get_mut(origin) else {
+            return false;
+        };
+        let is_due = place.ask.is_some_and(|at| at <= now);
+        if is_due || place.ask.is_none() {
+            place.ask = Some(now + place.pauses.next());
+        }
+        is_due
+    }
+
+    /// The server is not missed any more.
+    pub(super) fn found(&mut self, origin: &str) {
+        if let Some(place) = self.0.get_mut(origin) {
+            place.pauses.reset();
+            place.ask = None;
+        }
+    }
+}
+
+fn named_by(setup: &Setup) -> (String, Option<u16>) {
+    let connector = &setup.connector;
+    (connector.external_ip.clone(), connector.tunnel_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::remote::tests::setup;
+
+    #[test]
+    fn one_asks_for_all_after_each_pause_and_the_others_learn_of_the_answer() {
+        let (mut places, begun) = (Places::default(), Instant::now());
+        let (before, mut after) = (setup("user"), setup("user"));
+        after.connector.external_ip = "127.0.0.2".into();
+        assert!(!places.is_to_ask("a", begun), "it never answered");
+        places.note("a", &before);
+        let asked = (0..240).filter(|second| {
+            let now = begun + Duration::from_secs(*second);
+            // Two applications miss it each second.
+            let asks = [(); 2].map(|()| places.is_to_ask("a", now));
+            assert_ne!(asks, [true, true]);
+            asks[0] && *second > 0
+        });
+        let asked = asked.collect::<Vec<_>>();
+        assert!((8..=11).contains(&asked[0]), "{asked:?}");
+        assert!((5..=7).contains(&asked.len()), "{asked:?}");
+        assert!(!places.is_elsewhere("a", &before) && !places.is_elsewhere("b", &before));
+        places.note("a", &after);
+        assert!(places.is_elsewhere("a", &before) && !places.is_elsewhere("a", &after));
+        places.found("a");
+        assert!(!places.is_to_ask("a", begun + Duration::from_secs(500)));
+    }
+}

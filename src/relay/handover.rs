@@ -1,0 +1,229 @@
+//! Names of sites that are taken from who has them: for anybody, or for another connector.
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::allocator;
+use super::setup::Service;
+use super::state::{Application, Connector, RelayState, Reservation};
+use super::status::Overview;
+use crate::http::ApiError;
+use crate::store::time::rfc3339;
+
+/// Why a name stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotTaken {
+    /// No site has it, and it is kept for nobody.
+    Unknown,
+    /// A tunnel serves it; the label of who has it.
+    InUse(String),
+    /// No connector has that label or name.
+    NoConnector,
+    /// So many connectors have the label.
+    Ambiguous(usize),
+    /// That connector has it.
+    Already,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// The connector that has the name now; none where anybody may take it.
+    pub(super) by: Option<String>,
+    /// What ended, by connector: each asks anew where it wants it yet.
+    ended: Vec<(String, Application)>,
+}
+
+/// Takes a site's name from whoever has it: for the connector of this label or name, else for anybody. `is_held` says if a
+/// tunnel serves a port of a connector; such a name is taken with `force` alone, and what had it goes on under another.
+pub(super) fn take(
+    state: &mut RelayState,
+    (site, to): (&str, Option<&str>),
+    (force, is_held): (bool, &dyn Fn(&str, u16) -> bool),
+    is_own_name: &dyn Fn(&str) -> bool,
+) -> Result<Taken, NotTaken> {
+    let by = to.map(|to| state.connector_called(to)).transpose()?;
+    let now = rfc3339(SystemTime::now());
+    let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
+    let mut holders = state.applications().filter(|(_, of)| has(of));
+    let holder = holders
+        .next()
+        .map(|(name, of)| (name.to_owned(), of.clone()));
+    drop(holders);
+    if by.is_some() && holder.as_ref().map(|(name, _)| name) == by.as_ref() {
+        return Err(NotTaken::Already);
+    }
+    let is_used = holder
+        .as_ref()
+        .is_some_and(|(name, of)| is_held(name, of.port));
+    if let Some((name, _)) = holder.as_ref().filter(|_| is_used && !force) {
+        return Err(NotTaken::InUse(state.label_of(name)));
+    }
+    let is_kept = state.keeps_site_for_somebody(site);
+    if holder.is_none() && !is_kept {
+        return Err(NotTaken::Unknown);
+    }
+    state.free_site(site, &now);
+    let mut ended = Vec::new();
+    if let Some((connector, was)) = holder {
+        if is_used {
+            allocator::rename(state, &connector, &was, is_own_name);
+        }
+        ended.push((connector, was));
+    }
+    if let Some(by) = &by {
+        ended.extend(state.give_site(site, by, &now));
+    }
+    Ok(Taken { by, ended })
+}
+
+impl RelayState {
+    /// The connector of this name, or of this label where only one has it.
+    fn connector_called(&self, called: &str) -> Result<String, NotTaken> {
+        if self.connectors.contains_key(called) {
+            return Ok(called.to_owned());
+        }
+        let all = self.connectors.iter();
+        let mut found = all.filter(|(name, connector)| connector.label_or(name) == called);
+        match (found.next(), found.count()) {
+            (None, _) => Err(NotTaken::NoConnector),
+            (Some((name, _)), 0) => Ok(name.clone()),
+            (_, more) => Err(NotTaken::Ambiguous(more + 1)),
+        }
+    }
+
+    fn label_of(&self, name: &str) -> String {
+        let connector = self.connectors.get(name);
+        connector
+            .map_or(name, |connector| connector.label_or(name))
+            .to_owned()
+    }
+
+    /// True if a name that no site has is kept for a connector.
+    fn keeps_site_for_somebody(&self, site: &str) -> bool {
+        let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
+        let mut turned_out = self.turned_out();
+        let mut kept = self.reserved.iter().filter(|kept| !kept.is_of_nobody());
+        turned_out.any(|(_, connector)| connector.applications.iter().any(has))
+            || kept.any(|kept| kept.site.as_deref() == Some(site))
+    }
+
+    /// Nobody has it, and it is kept for nobody.
+    pub(super) fn free_site(&mut self, site: &str, now: &str) {
+        let has = |of: &Application| of.site.as_ref().is_some_and(|of| of.name == site);
+        let holds = |connector: &Connector| connector.applications.iter().any(has);
+        let known = self.connectors.iter();
+        let names: Vec<String> = known
+            .filter(|(_, connector)| holds(connector))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in names {
+            if let Some(connector) = self.connectors.get_mut(&name) {
+                connector.applications.retain(|of| !has(of));
+            }
+        }
+        let turned_out = self.revocations.values_mut();
+        let turned_out = turned_out.filter_map(|revoked| revoked.connector.as_mut());
+        for connector in turned_out.filter(|connector| holds(connector)) {
+            connector.applications.retain(|of| !has(of));
+        }
+        self.reserved
+            .retain(|kept| kept.site.as_deref() != Some(site));
+        self.reserved.push(Reservation::of_nobody(site, now));
+    }
+
+    /// Keeps the name for a connector. What it has that wished for this name gives up the one that it got; answers that.
+    fn give_site(&mut self, site: &str, to: &str, now: &str) -> Vec<(String, Application)> {
+        self.reserved.push(Reservation {
+            connector: to.to_owned(),
+            ..Reservation::of_nobody(site, now)
+        });
+        let wishes = |of: &Application| {
+            let site_of = of.site.as_ref();
+            site_of.is_some_and(|of| of.wish.as_deref() == Some(site))
+        };
+        let connector = self.connectors.get(to);
+        let wishing = connector
+            .iter()
+            .flat_map(|connector| connector.applications.iter());
+        let wishing: Vec<Application> = wishing.filter(|of| wishes(of)).cloned().collect();
+        for of in &wishing {
+            self.release(to, &of.key, now);
+        }
+        self.keep_names_within(to);
+        wishing.into_iter().map(|of| (to.to_owned(), of)).collect()
+    }
+}
+
+impl Service {
+    /// Takes a site's name from whoever has it, also where the relay's tunnels serve it with `force`.
+    pub(super) fn take_name(
+        &self,
+        site: &str,
+        to: Option<&str>,
+        force: bool,
+    ) -> Result<Value, ApiError> {
+        let overview = Overview::of_all(self);
+        let is_held = |connector: &str, port: u16| overview.is_held(connector, port);
+        let mut writer = self.store.writer();
+        let taken = writer.update(|state| {
+            state.sweep(&self.cutoff());
+            let is_own_name = |name: &str| self.urls.is_own_name(name);
+            let taken = take(state, (site, to), (force, &is_held), &is_own_name);
+            taken.map_err(|why| refused(&why))
+        })?;
+        for (connector, application) in &taken.ended {
+            self.end(connector, application);
+        }
+        match &taken.by {
+            Some(by) => log::info!("the name '{site}' is kept for '{by}' now"),
+            None => log::info!("the name '{site}' is released"),
+        }
+        Ok(json!({"site": site, "connector": taken.by, "ended": is_in_use(&taken, &overview)}))
+    }
+
+    /// Ends what visitors have, and the tunnel; where the application has another name by now, it leads there.
+    fn end(&self, connector: &str, was: &Application) {
+        let Some(opener) = self.opener.get() else {
+            return;
+        };
+        opener.cut(connector, was.port);
+        self.forget(connector, was);
+        let state = self.store.snapshot();
+        let known = state.connectors.get(connector);
+        let is = known.and_then(|known| known.applications.iter().find(|is| is.key == was.key));
+        if let Some(is) = is {
+            self.sites.put(connector, is, opener);
+        }
+    }
+}
+
+fn is_in_use(taken: &Taken, overview: &Overview) -> bool {
+    let mut ended = taken.ended.iter();
+    ended.any(|(connector, of)| overview.is_held(connector, of.port))
+}
+
+fn refused(why: &NotTaken) -> ApiError {
+    match why {
+        NotTaken::Unknown | NotTaken::NoConnector => ApiError::not_found(why.to_string()),
+        _ => ApiError::new(409, why.to_string()),
+    }
+}
+
+impl std::fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("no site has this name, and it is reserved for nobody"),
+            Self::InUse(label) => write!(f, "the name is in use by {label}: only --force takes it"),
+            Self::NoConnector => f.write_str("no connector has this label or name"),
+            Self::Ambiguous(count) => {
+                write!(
+                    f,
+                    "{count} connectors have this label: give the connector's name"
+                )
+            }
+            Self::Already => f.write_str("this connector has the name already"),
+        }
+    }
+}

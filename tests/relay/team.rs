@@ -1,0 +1,480 @@
+//! A team's relay over the months: it moves, members leave and come, names are handed over.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::manager::{Manager, Target};
+use support::relay::Relay;
+use support::share::Sharing;
+use support::{Home, wait_until};
+
+/// Time in which a member finds a relay again that has moved.
+const FOUND_WITHIN: Duration = Duration::from_secs(90);
+
+/// A member's `postern start`, enrolled at the relay.
+#[track_caller]
+fn member(relay: &Relay, home: &Arc<Home>) -> Manager {
+    let (url, token) = (relay.url(), relay.enrol_token());
+    Manager::start_in(home, &["--server", &url, "--enroll-token", &token])
+}
+
+/// An application that is to have this site.
+fn app(target: &Target, site: &str) -> Value {
+    let mut app = target.app();
+    for (field, value) in [("name", json!(site)), ("site_name", json!(site))] {
+        app[field] = value;
+    }
+    app["protocol"] = json!("http");
+    app
+}
+
+#[track_caller]
+fn share(manager: &Manager, target: &Target, site: &str) -> String {
+    let id = manager.add(&app(target, site));
+    manager.connected(&id);
+    id
+}
+
+#[track_caller]
+fn is_there(relay: &Relay, site: &str) -> bool {
+    let answer = relay.visit(site, "/");
+    answer.status() == 200 && answer.text() == "hello from the target"
+}
+
+/// H1: the name of the relay leads to another machine now, whose tunnels come in at another address and port.
+#[test]
+fn a_relay_that_moved_is_found_again_without_a_command() {
+    let (home, target) = (Arc::new(Home::new()), Target::start());
+    let relay = Relay::start_in(
+        &home,
+        &["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"],
+    );
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let members = homes.each_ref().map(|home| member(&relay, home));
+    let mut ids = Vec::new();
+    for (at, member) in members.iter().enumerate() {
+        ids.extend((0..3).map(|of| (at, share(member, &target, &format!("site-{at}-{of}")))));
+    }
+    let (url, port) = (relay.url(), target.port().to_string());
+    let (alone, token) = (Home::new(), relay.enrol_token());
+    let flags = [
+        "http",
+        &port,
+        "--visible",
+        "--name",
+        "alone",
+        "--server",
+        &url,
+    ];
+    let flags = [&flags[..], &["--enroll-token", &token]].concat();
+    let sharing = Sharing::start(&alone, &flags);
+    sharing.link();
+    let at = relay.address.to_string();
+    let fingerprint = relay.said("Fingerprint: ");
+    drop(relay);
+    let relay = Relay::start_in(&home, &["--listen", &at, "--tunnel-listen=127.0.0.2:0"]);
+    assert_eq!(
+        relay.said("Fingerprint: "),
+        fingerprint,
+        "its directory moved along"
+    );
+    let sites = (0..2).flat_map(|at| (0..3).map(move |of| format!("site-{at}-{of}")));
+    let sites: Vec<_> = sites.chain(["alone".to_owned()]).collect();
+    wait_until(FOUND_WITHIN, "all sites", || {
+        sites.iter().all(|site| is_there(&relay, site))
+    });
+    for (at, id) in &ids {
+        let member = &members[*at];
+        member.wait_status(id, "connected");
+        let main = member.client().get("/api/tunnel").data();
+        assert_eq!(main[0]["status"], "connected", "{main}");
+    }
+}
+
+/// The answer to a call is not believed about the key: another server at the new address gets no password.
+#[test]
+fn a_relay_that_moved_shows_the_key_that_is_known() {
+    let (home, target) = (Arc::new(Home::new()), Target::start());
+    let relay = Relay::start_in(
+        &home,
+        &["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"],
+    );
+    let of_member = Arc::new(Home::new());
+    let member = member(&relay, &of_member);
+    let id = share(&member, &target, "site");
+    let (at, data) = (relay.address.to_string(), relay.data());
+    drop(relay);
+    // All but the keys is what it was.
+    let is_key = |name: &str| name.starts_with("host.");
+    let files = std::fs::read_dir(&data).unwrap().flatten();
+    let keys: Vec<_> = files
+        .filter(|file| is_key(&file.file_name().to_string_lossy()))
+        .collect();
+    assert!(!keys.is_empty(), "{data:?}");
+    for key in keys {
+        std::fs::remove_file(key.path()).unwrap();
+    }
+    let relay = Relay::start_in(&home, &["--listen", &at, "--tunnel-listen=127.0.0.2:0"]);
+    let shown = member.wait_for_within(FOUND_WITHIN, &id, "the changed key", |status| {
+        status["error_class"] == "host-key-changed"
+    });
+    assert_eq!(
+        shown["host_key"]["server"],
+        relay.tunnel.to_string(),
+        "{shown}"
+    );
+    assert!(!is_there(&relay, "site"));
+}
+
+/// The site's URL at the relay, as a member's `start` has it.
+#[track_caller]
+fn wait_at(member: &Manager, id: &str, relay: &Relay, site: &str) {
+    let url = format!("http://{site}.localhost:{}/", relay.address.port());
+    let is = |status: &Value| status["status"] == "connected" && status["site_url"] == url;
+    member.wait_for(id, &url, is);
+}
+
+#[track_caller]
+fn operator(relay: &Relay, args: &[&str]) -> support::postern::Finished {
+    relay.home().run(&[&["relay"], args].concat())
+}
+
+/// An application that keeps the heads of its requests.
+fn recorder() -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let of_thread = Arc::clone(&heads);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let heads = Arc::clone(&of_thread);
+            std::thread::spawn(move || {
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n > 0) {
+                    head.push(byte[0]);
+                }
+                heads
+                    .lock()
+                    .unwrap()
+                    .push(String::from_utf8_lossy(&head).into_owned());
+                let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: new=1\r\nConnection: close\r\n\r\nok";
+                let _ = stream.write_all(answer.as_bytes());
+            });
+        }
+    });
+    (port, heads)
+}
+
+/// H2: a member leaves, and another one gets the name; nothing of the first site reaches the second by visitors' browsers.
+#[test]
+fn the_name_of_a_member_who_left_is_released_and_browsers_forget_its_site() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [mut leaves, stays] = homes.each_ref().map(|home| member(&relay, home));
+    share(&leaves, &target, "wiki");
+    let refused = operator(&relay, &["release", "wiki"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("--force"), "{refused:?}");
+    assert!(is_there(&relay, "wiki"));
+    leaves.stop();
+    wait_until(support::TIMEOUT, "its end", || !is_there(&relay, "wiki"));
+    let released = operator(&relay, &["release", "wiki"]);
+    assert_eq!(released.code, Some(0), "{released:?}");
+    let again = operator(&relay, &["release", "wiki"]);
+    assert!(again.stderr.contains("no site has this name"), "{again:?}");
+    let (port, heads) = recorder();
+    let mut app = app(&target, "wiki");
+    app["port"] = json!(port);
+    let id = stays.add(&app);
+    stays.connected(&id);
+    wait_at(&stays, &id, &relay, "wiki");
+    let host = format!("wiki.localhost:{}", relay.address.port());
+    let ask = |cookie: &str, dest: &str| {
+        let headers = [
+            ("Host", host.as_str()),
+            ("Origin", ""),
+            ("Cookie", cookie),
+            ("Sec-Fetch-Dest", dest),
+        ];
+        let before = heads.lock().unwrap().len();
+        let answer = relay.client().send("GET", "/a/b", &headers, b"");
+        let asked = heads.lock().unwrap();
+        let is_asked = |head: &&String| head.starts_with("GET /a/b");
+        let head = asked.iter().skip(before).find(is_asked).cloned();
+        (answer, head.unwrap())
+    };
+    let (answer, head) = ask("session=earlier", "document");
+    let cleared: Vec<&str> = answer.headers("clear-site-data").collect();
+    assert_eq!(
+        cleared,
+        ["\"cache\", \"storage\""],
+        "never the cookies of other sites"
+    );
+    assert!(!head.to_lowercase().contains("cookie:"), "{head}");
+    let set: Vec<&str> = answer.headers("set-cookie").collect();
+    for path in ["/", "/a", "/a/", "/a/b"] {
+        let ended = format!("session=; Path={path}; Max-Age=0");
+        assert!(set.contains(&ended.as_str()), "{path}: {set:?}");
+    }
+    assert_eq!(
+        set.last(),
+        Some(&"new=1"),
+        "the application's own come last"
+    );
+    let mark = set
+        .iter()
+        .find_map(|line| line.strip_prefix("postern-cleared="));
+    let mark = mark.unwrap().split(';').next().unwrap();
+    let marked = format!("session=new; postern-cleared={mark}");
+    let (answer, head) = ask(&marked, "document");
+    assert_eq!(
+        answer.headers("clear-site-data").count(),
+        0,
+        "once a visitor"
+    );
+    assert!(head.contains("session=new"), "{head}");
+    let (answer, _) = ask("session=other", "image");
+    assert_eq!(answer.headers("clear-site-data").count(), 0);
+}
+
+/// H2: a member has a new laptop, and its sites are to have the names that the old one still serves.
+#[test]
+fn a_new_laptop_gets_the_old_names() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [old, new] = homes.each_ref().map(|home| member(&relay, home));
+    let was = share(&old, &target, "shop");
+    let is = share(&new, &target, "shop");
+    wait_at(&old, &was, &relay, "shop");
+    wait_at(&new, &is, &relay, "shop-2");
+    let connectors = relay.status()["connectors"].clone();
+    let connectors = connectors.as_array().unwrap().iter();
+    let has_it = |connector: &&Value| {
+        connector["applications"][0]["url"]
+            .as_str()
+            .unwrap()
+            .contains("shop-2")
+    };
+    let newer = connectors.clone().find(has_it).unwrap()["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let label = connectors.clone().next().unwrap()["label"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (args, why) in [
+        (["transfer", "shop", &newer], "--force"),
+        (["transfer", "shop", &label], "2 connectors have this label"),
+        (["transfer", "nosuch", &newer], "no site has this name"),
+        (
+            ["transfer", "shop", "nobody"],
+            "no connector has this label",
+        ),
+        (["transfer", "shop-2", &newer], "has the name already"),
+    ] {
+        let refused = operator(&relay, &args);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{args:?}: {refused:?}");
+    }
+    let done = operator(&relay, &["transfer", "shop", &newer, "--force"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    wait_at(&new, &is, &relay, "shop");
+    wait_at(&old, &was, &relay, "shop-3");
+    let text = |site: &str| is_there(&relay, site);
+    wait_until(support::TIMEOUT, "both sites", || {
+        text("shop") && text("shop-3")
+    });
+    // What the relay knows of it outlasts the relay.
+    let relay = relay.restart(&[]);
+    wait_until(FOUND_WITHIN, "both sites", || {
+        is_there(&relay, "shop") && is_there(&relay, "shop-3")
+    });
+    wait_at(&new, &is, &relay, "shop");
+}
+
+/// The same while no relay runs.
+#[test]
+fn a_name_is_transferred_while_the_relay_does_not_run() {
+    use support::relay::{body, with};
+    let mut relay = Relay::start(&[]);
+    let call = |relay: &Relay, connector: &str| {
+        let wish = with(
+            body(connector, "a", "http", 1),
+            json!({"site_name": "shop"}),
+        );
+        let url = relay.assign(&wish)["app"]["site_url"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        url.split("://")
+            .nth(1)
+            .unwrap()
+            .split('.')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        (call(&relay, "one"), call(&relay, "two")),
+        ("shop".into(), "shop-2".into())
+    );
+    relay.stop();
+    let done = operator(&relay, &["transfer", "shop", "two"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let relay = relay.restart(&[]);
+    assert_eq!(
+        (call(&relay, "one"), call(&relay, "two")),
+        ("shop-3".into(), "shop".into())
+    );
+}
+
+/// H2: its owner gives a name away with the application; without that it is reserved.
+#[test]
+fn a_removed_application_gives_its_name_back_when_its_owner_says_so() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| member(&relay, home));
+    for site in ["kept", "given"] {
+        share(&first, &target, site);
+    }
+    assert_eq!(homes[0].run(&["app", "remove", "kept"]).code, Some(0));
+    let given = homes[0].run(&["app", "remove", "given", "--release"]);
+    assert_eq!(given.code, Some(0), "{given:?}");
+    for (site, found) in [("given", "given"), ("kept", "kept-2")] {
+        let id = share(&second, &target, site);
+        wait_at(&second, &id, &relay, found);
+    }
+}
+
+/// H3: another name than the wished one is told wherever the address is; one on the command line is had or refused.
+#[test]
+fn another_name_than_the_wished_one_is_told_and_a_required_one_is_refused() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| member(&relay, home));
+    share(&first, &target, "wiki");
+    let id = share(&second, &target, "wiki");
+    let status = second.status(&id);
+    assert_eq!(status["site_name_wanted"], "wiki", "{status}");
+    let own = first.client().get("/api/apps").data();
+    assert_eq!(own[0]["connection"]["site_name_wanted"], json!(null));
+    let home = &homes[1];
+    for args in [
+        &["app", "connect", "wiki"][..],
+        &["app", "reconnect", "wiki"],
+    ] {
+        let told = home.run(args);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        assert!(told.stderr.contains("'wiki' is already taken"), "{told:?}");
+    }
+    for args in [&["status"][..], &["app", "show", "wiki"]] {
+        let told = home.run(args);
+        let is_told = ["is taken", "name taken"]
+            .iter()
+            .any(|words| told.stdout.contains(words));
+        assert!(is_told, "{told:?}");
+    }
+    let port = target.port().to_string();
+    let args = [
+        "app",
+        "add",
+        "http",
+        &port,
+        "--name",
+        "again",
+        "--site-name",
+        "wiki",
+        "--connect",
+    ];
+    let refused = home.run(&args);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    assert!(
+        refused.stderr.contains("the name 'wiki' is already taken"),
+        "{refused:?}"
+    );
+    let (alone, url, token) = (Home::new(), relay.url(), relay.enrol_token());
+    let flags = [
+        "http",
+        &port,
+        "--site-name",
+        "wiki",
+        "--server",
+        &url,
+        "--enroll-token",
+        &token,
+    ];
+    let refused = alone.run(&flags);
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    assert!(
+        refused.stderr.contains("the name 'wiki' is already taken"),
+        "{refused:?}"
+    );
+    assert!(!relay.status().to_string().contains("wiki-3"));
+}
+
+/// A name of two letters is one; a reserved word of two is none.
+#[test]
+fn a_site_is_called_by_two_letters() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let home = Arc::new(Home::new());
+    let member = member(&relay, &home);
+    let id = share(&member, &target, "qa");
+    wait_at(&member, &id, &relay, "qa");
+    assert!(is_there(&relay, "qa"));
+    let refused = member.client().post("/api/apps", &app(&target, "ns"));
+    assert_eq!(refused.status(), 400, "{}", refused.text());
+}
+
+/// A member gives its site another name; the first one stays its own, and nobody else gets it.
+#[test]
+fn a_renamed_site_keeps_its_first_name_from_others() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| member(&relay, home));
+    let id = share(&first, &target, "before");
+    let edited = homes[0].run(&["app", "edit", "before", "--site-name", "after"]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    assert_eq!(homes[0].run(&["app", "reconnect", "before"]).code, Some(0));
+    wait_at(&first, &id, &relay, "after");
+    assert!(is_there(&relay, "after"));
+    assert_eq!(relay.visit("before", "/").status(), 410);
+    let other = share(&second, &target, "before");
+    wait_at(&second, &other, &relay, "before-2");
+}
+
+/// A token that is good once has been used: the second member reads what to do, and an invite lets it in.
+#[test]
+fn a_used_up_token_says_so_and_a_new_invite_lets_the_member_in() {
+    let (relay, target) = (
+        Relay::start(&["--public-url", "https://localhost"]),
+        Target::start(),
+    );
+    let made = operator(&relay, &["invite", "--label", "ann", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let (url, token) = (relay.url(), made["token"].as_str().unwrap().to_owned());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| {
+        let manager = Manager::start_in(home, &[]);
+        let server = json!({"url": url, "default": true, "enroll_token": token});
+        assert_eq!(manager.client().post("/api/servers", &server).status(), 200);
+        manager
+    });
+    share(&first, &target, "one");
+    let id = second.add(&app(&target, "two"));
+    second.connect(&id);
+    let refused = second.wait_status(&id, "failed");
+    assert_eq!(refused["error_class"], "forbidden", "{refused}");
+    let said = refused["error"].as_str().unwrap();
+    assert!(said.contains("token") && said.contains("as many"), "{said}");
+    let made = operator(&relay, &["invite", "--label", "bob", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let token = made["token"].as_str().unwrap();
+    let added = homes[1].run(&["server", "add", &url, "--enroll-token", token]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    second.connected(&id);
+    assert!(is_there(&relay, "two"));
+}
