@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use support::Home;
 
 /// Every command that has a help of its own, with the other names of one; the first is the program's.
-const COMMANDS: [&str; 61] = [
+const COMMANDS: [&str; 63] = [
     "",
     "http",
     "https",

@@ -34,6 +34,8 @@ pub(in crate::cli::commands) struct Teller {
     qr: bool,
     /// Whether addresses have a word before them, as those of the web client have.
     labels: bool,
+    /// Whether the command line names the site: another name will not do.
+    pub(super) requires_name: bool,
     /// The name that the command line wishes for.
     wish: Option<String>,
     /// The path of the site that is opened first.
@@ -85,6 +87,7 @@ impl Teller {
             json: parsed.has(&JSON),
             qr: parsed.has(&QR),
             labels: false,
+            requires_name: parsed.has(&SITE_NAME),
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
             path: None,
             has_server: parsed.value(&SERVER).is_some() || environment(SERVER_VARIABLE).is_some(),
