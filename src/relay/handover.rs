@@ -26,6 +26,9 @@ pub enum NotTaken {
     Already,
 }
 
+/// True if a tunnel of the connector holds the port.
+type IsHeld<'a> = dyn Fn(&str, u16) -> bool + 'a;
+
 /// What came of it.
 #[derive(Debug)]
 pub(super) struct Taken {
@@ -40,7 +43,7 @@ pub(super) struct Taken {
 pub(super) fn take(
     state: &mut RelayState,
     (site, to): (&str, Option<&str>),
-    (force, is_held): (bool, &dyn Fn(&str, u16) -> bool),
+    (force, is_held): (bool, &IsHeld<'_>),
     is_own_name: &dyn Fn(&str) -> bool,
 ) -> Result<Taken, NotTaken> {
     let by = to.map(|to| state.connector_called(to)).transpose()?;

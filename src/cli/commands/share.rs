@@ -98,7 +98,12 @@ impl Request<'_> {
             self.fields.insert("server".to_owned(), server.into());
         }
         let stopped = watch.running();
-        let session = Session::begin(home, manager, self.fields.clone(), &self.input)?;
+        let session = Session::begin(
+            home,
+            manager,
+            self.fields.clone(),
+            (&self.input, &self.teller),
+        )?;
         let outcome = session.run(&self.teller, &stopped, || Ok(()));
         // Whoever carries it on goes through the same server.
         if is_embedded {
@@ -125,8 +130,13 @@ impl Request<'_> {
         let stopped = watch.running();
         // Named once already: it is the server of all.
         self.fields.remove("server");
-        let ended = Session::begin(home, alone.manager(), self.fields.clone(), &self.input)
-            .and_then(|session| session.run(&self.teller, &stopped, || alone.keep()));
+        let ended = Session::begin(
+            home,
+            alone.manager(),
+            self.fields.clone(),
+            (&self.input, &self.teller),
+        )
+        .and_then(|session| session.run(&self.teller, &stopped, || alone.keep()));
         serve::stop_in_time(move || alone.stop());
         ended
     }

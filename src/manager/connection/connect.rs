@@ -105,7 +105,11 @@ fn run(
         && let Some(awaited) = fail(core, record, &app, &mut rounds, error)
         && wait_for(core, record, &app, awaited)
     {
-        app = core.apps.find(&app.id).unwrap_or(app);
+        app = AppConfig {
+            // Of what is saved it is told where it has another name; what goes with its command is to have it each time.
+            site_name_required: app.temporary && app.site_name_required,
+            ..core.apps.find(&app.id).unwrap_or(app)
+        };
         if !rounds::comes_back(core, &app) {
             record.stays_failed();
             break;

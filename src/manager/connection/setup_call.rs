@@ -132,7 +132,7 @@ impl Caller for SetupCalls<'_> {
 
 /// True if the command line names the site: another name will not do.
 pub(super) fn requires_name(app: &AppConfig) -> bool {
-    app.site_name.is_some() && (app.temporary || app.site_name_required)
+    app.site_name.is_some() && app.site_name_required
 }
 
 /// Whole seconds, never less than are left nor none.

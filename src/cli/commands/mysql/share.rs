@@ -126,7 +126,7 @@ impl ShareRequest {
             (Err(failure), alone) => return (alone.ok(), Err(failure)),
             (_, Err(failure)) => return (None, Err(failure)),
         };
-        let ended = Session::begin(home, alone.manager(), self.fields, &input)
+        let ended = Session::begin(home, alone.manager(), self.fields, (&input, &self.teller))
             .and_then(|session| session.run(&self.teller, stop, || alone.keep()))
             .map(drop);
         (Some(alone), ended)

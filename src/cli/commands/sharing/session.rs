@@ -47,7 +47,7 @@ impl Session {
         home: &DataDir,
         manager: Manager,
         mut fields: Fields,
-        input: &AppInput,
+        (input, teller): (&AppInput, &Teller),
     ) -> Result<Self, Failure> {
         let (id, lease) = lease(home, &input.identity())?;
         fields.insert("lease".to_owned(), json!(id));
@@ -58,7 +58,13 @@ impl Session {
             id,
             _lease: lease,
         };
-        match session.call("POST", "connect") {
+        let required = if teller.requires_name {
+            "?site_name=required"
+        } else {
+            ""
+        };
+        let path = format!("/api/connect/{}{required}", session.id);
+        match session.manager.call("POST", &path, None) {
             Ok(_) => Ok(session),
             Err(failure) => {
                 session.remove();

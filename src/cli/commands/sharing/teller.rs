@@ -34,6 +34,8 @@ pub(in crate::cli::commands) struct Teller {
     qr: bool,
     /// What is said after the link of a web client, which has addresses of its own on this machine.
     local: Option<String>,
+    /// Whether the command line names the site: another name will not do.
+    pub(super) requires_name: bool,
     /// The name that the command line wishes for.
     wish: Option<String>,
     /// Whether a server is named.
@@ -83,6 +85,7 @@ impl Teller {
             json: parsed.has(&JSON),
             qr: parsed.has(&QR),
             local: None,
+            requires_name: parsed.has(&SITE_NAME),
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
             has_server: parsed.value(&SERVER).is_some() || environment(SERVER_VARIABLE).is_some(),
             zone: Zone::local(),
