@@ -74,7 +74,7 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
     let result = manager.connected(&id);
     let made = format!("127.0.0.1:{}", target.port());
     let exposed = json!({"target": made, "protocol": "http", "invisible": false, "db_readonly": null,
-            "host_header": "visitor", "allow": [], "expires": null, "guest": [], "guest_tables": null, "guest_views": null});
+            "host_header": "visitor", "path": null, "allow": [], "expires": null, "guest": [], "guest_tables": null, "guest_views": null});
     assert_eq!(
         (&result["exposed"], &result["pending_changes"]),
         (&exposed, &json!(false))

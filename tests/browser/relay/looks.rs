@@ -136,7 +136,7 @@ fn the_operators_page_is_accessible_in_every_look() {
     look(&page, "operator-signin");
     // The link of an earlier start.
     page.goto(&format!("{url}/auth?code=of-an-earlier-start"));
-    page.wait_for("document.querySelector('#error').innerText.includes('each start')");
+    page.wait_for("document.querySelector('#error').innerText.includes('has expired')");
     assert!(page.text("#error").contains("postern relay status-url"));
     assert_eq!(page.eval("location.search"), "");
     look(&page, "operator-old-link");
