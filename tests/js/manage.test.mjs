@@ -69,7 +69,7 @@ test('fields are checked as the server checks them', () => {
   for (const host of ['', '127.0.0.1', '::1', '[fe80::1]', 'db.lan', 'my_host', 'a-b.example.']) assert.ok(!wrong('ip', host), host);
   for (const host of ['a/b', 'a:80', '256.1.1.1', '1.2.3', 'a b', '-a', 'a..b', '::g', 'a/b', `${'a'.repeat(64)}.b`]) assert.ok(wrong('ip', host), host);
   for (const name of ['', 'abc', 'a-b', 'a'.repeat(63)]) assert.ok(!wrong('site_name', name), name);
-  for (const name of ['ab', '-abc', 'abc-', 'a--b', 'Abc', 'a.b', 'a'.repeat(64), 'www', 'mail2']) assert.ok(wrong('site_name', name), name);
+  for (const name of ['a', 'ns', '-abc', 'abc-', 'a--b', 'Abc', 'a.b', 'a'.repeat(64), 'www', 'mail2']) assert.ok(wrong('site_name', name), name);
   for (const url of ['', 'https://r.example', 'http://localhost:9', 'http://127.0.0.1', 'http://[::1]:8/']) assert.ok(!wrong('server', url), url);
   for (const url of ['r.example', 'ftp://r.example', 'javascript:1', 'http://r.example']) assert.ok(wrong('server', url), url);
   assert.ok(!wrong('server', 'http://r.example', 'http', true));

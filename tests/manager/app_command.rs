@@ -256,7 +256,7 @@ fn what_less_protection_opens_is_said_in_one_line() {
     assert_eq!(added.stderr, "", "a web site is visible anyway");
     let added = home.run(&["app", "add", "http", "473o1", "--name", "x"]);
     let expected = "postern: '473o1' is read as the name of a host: a port is digits alone\n\
-        postern: its site gets another name than 'x', which cannot be one (3 to 63 of a-z, 0-9 and hyphens)\n";
+        postern: its site gets another name than 'x', which cannot be one (2 to 63 of a-z, 0-9 and hyphens)\n";
     assert_eq!(added.stderr, expected, "{added:?}");
     let added = home.run(&["app", "add", "tcp", "80", "--name", "y"]);
     assert_eq!(added.stderr, "", "a port has no name");

@@ -234,8 +234,9 @@ impl Owner {
         if is_awaited {
             let given = &answer.setup.connector;
             // The server says where tunnels go. Which key is there was settled when it was first seen; a relay that joins a
-            // fleet has its own.
-            let before = before.filter(|_| given.alternates.is_none());
+            // fleet has its own, and a server of another maker may have tunnel servers of several keys.
+            let is_one_relay = answer.setup.is_of_relay() && given.alternates.is_none();
+            let before = before.filter(|_| is_one_relay);
             let pinned = before.and_then(|before| self.pinned(&before));
             let fingerprint = pinned.as_deref().or(given.fingerprint.as_deref());
             self.pin(accepted.connector.endpoint(), fingerprint)?;
