@@ -148,6 +148,8 @@ fn errors_of_the_system_are_told_in_words() {
                 "relay",
                 "--tunnel-listen",
                 "192.0.2.1:1",
+                "--listen",
+                "127.0.0.1:0",
                 "--domain",
                 "a.test",
             ],

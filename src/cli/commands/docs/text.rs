@@ -100,7 +100,9 @@ impl Writer {
             let rest = rest.join("; ");
             let mut first = first.as_str();
             if length(row) > column {
-                self.push(first);
+                wrapped(first, WIDTH)
+                    .iter()
+                    .for_each(|line| self.push(line));
                 first = "";
             }
             for line in wrapped(&rest, WIDTH - column - 2) {
