@@ -133,7 +133,7 @@ limits! {
         INVITE_USES: u32 = 2500, count, "connectors that one invite can be for";
         INVITE_LIFE: Duration = secs(7 * DAY), time, "life of an invite without <code>--for</code>";
         INVITE_LONGEST: Duration = secs(366 * DAY), time, "longest life of an invite";
-        ENROLL_TOKEN: usize = 256, bytes, "size of an enrol token";
+        ENROLL_TOKEN: usize = 256, bytes, "size of an enrolment token";
         RESERVED_FOR: Duration = secs(30 * DAY), time, "time that a name or port stays reserved after a connector gave it up";
         LINK_LIFE: Duration = secs(600), time, "time that a link to the operator's page is valid";
         FIGURES_EVERY: Duration = secs(60), time, "time between two saves of traffic and last visits: a relay that is killed loses what came after the last one";

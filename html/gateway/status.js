@@ -100,7 +100,7 @@ async function revoke(of) {
   const untold = done?.untold?.length > 0 && `These relays were not told that ${name} is revoked, and learn it from the store as soon as they reach it: ${done.untold.join(', ')}.`;
   showStrip(byId('unsaved'), done?.saved === false ? `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.` : untold || '');
   if (done?.enroll_token) {
-    showToken({ title: 'A new enrol token', text: 'The earlier one lets nobody in any more. This one is shown once: keep it for new connectors.', token: done.enroll_token });
+    showToken({ title: 'A new enrolment token', text: 'The earlier one lets nobody in any more. This one is shown once: keep it for new connectors.', token: done.enroll_token });
   }
 }
 

@@ -52,7 +52,7 @@ impl Manager {
         }
     }
 
-    /// Keeps the enrol token of a server.
+    /// Keeps the enrolment token of a server.
     pub(crate) fn enroll(&self, server: &str, token: &str) -> Result<(), Failure> {
         let body = serde_json::json!({"url": server, "enroll_token": token});
         self.call("POST", "/api/servers", Some(&body)).map(drop)

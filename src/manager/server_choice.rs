@@ -1,4 +1,4 @@
-//! Which remote server an application is connected through, and with which enrol token.
+//! Which remote server an application is connected through, and with which enrolment token.
 //!
 //! | the application | is connected through |
 //! |---|---|

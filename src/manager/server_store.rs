@@ -18,7 +18,7 @@ use crate::store::{self, DataDir, JsonFile};
 pub const MAX_SERVERS: usize = crate::limits::SERVERS;
 /// Characters of a label.
 const LABEL_CAP: usize = 100;
-/// Bytes of an enrol token. 256, as a relay takes it.
+/// Bytes of an enrolment token. 256, as a relay takes it.
 const TOKEN_CAP: usize = crate::limits::ENROLL_TOKEN;
 const FILE: &str = ".servers";
 const PURPOSE: &str = "postern servers 1";
@@ -60,7 +60,7 @@ pub struct KnownServer {
 pub struct ServerChange {
     /// The label; an inner none takes it away.
     pub label: Option<Option<String>>,
-    /// The enrol token; an inner none takes it away.
+    /// The enrolment token; an inner none takes it away.
     pub enroll_token: Option<Option<Zeroizing<String>>>,
     /// Whether it is the default; at most one is.
     pub default: Option<bool>,
@@ -84,7 +84,7 @@ impl ServerStore {
     /// The list in `home`.
     pub fn new(home: DataDir) -> Self {
         let file = JsonFile::sealed(home, FILE, PURPOSE)
-            .with_consequence(": servers, their labels and enrol tokens are to be given again");
+            .with_consequence(": servers, their labels and enrolment tokens are to be given again");
         Self { file }
     }
 

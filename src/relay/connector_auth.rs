@@ -10,7 +10,7 @@ use super::invites::NotGood;
 use super::setup_request::SetupRequest;
 use super::state::{MAX_CONNECTORS, RelayState};
 
-/// Whether an unknown connector needs an enrol token.
+/// Whether an unknown connector needs an enrolment token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enrolment {
     /// Whoever reaches the relay may enrol: it is on loopback, for its own user.
@@ -65,21 +65,21 @@ impl AuthError {
                 "this connector was revoked by the operator of the relay; ask there to be let in again"
             }
             Self::NoToken => {
-                "this relay does not know the connector and enrols new ones with its enrol token only: \
+                "this relay does not know the connector and enrols new ones with its enrolment token only: \
                  give it with --enroll-token"
             }
             Self::WrongToken => {
-                "the enrol token is wrong, or was taken back: ask the operator of the relay for a new one ('postern relay \
+                "the enrolment token is wrong, or was taken back: ask the operator of the relay for a new one ('postern relay \
                  invite')"
             }
             Self::NotGood(NotGood::Used) => {
-                "the enrol token has let in as many as it may: ask the operator of the relay for another one"
+                "the enrolment token has let in as many as it may: ask the operator of the relay for another one"
             }
             Self::NotGood(NotGood::Over) => {
-                "the time of the enrol token is over: ask the operator of the relay for another one"
+                "the time of the enrolment token is over: ask the operator of the relay for another one"
             }
             Self::NotGood(NotGood::Forbidden) => {
-                "the enrol token lets nobody in any more, since it was taken back or somebody was revoked: ask the operator \
+                "the enrolment token lets nobody in any more, since it was taken back or somebody was revoked: ask the operator \
                  of the relay for another one"
             }
             Self::LookAlike => {

@@ -74,9 +74,9 @@ pub struct Options {
     pub public_url: Option<PublicUrl>,
     /// What connectors dial.
     pub external_ip: String,
-    /// Whether unknown connectors need an enrol token.
+    /// Whether unknown connectors need an enrolment token.
     pub enrolment: Enrolment,
-    /// The enrol token that all share, beside the invites; where there is none, the one from before holds.
+    /// The enrolment token that all share, beside the invites; where there is none, the one from before holds.
     pub enroll_token: Option<Zeroizing<String>>,
     /// Whether the first start makes an invite, where a token is needed and none is there.
     pub makes_invite: bool,
@@ -114,7 +114,7 @@ pub struct Running {
     pub store: Option<fleet::StoreUrl>,
     /// The invite that was made now: its token, a secret that is shown this once, and its end, RFC 3339.
     pub new_invite: Option<(Zeroizing<String>, String)>,
-    /// Where the enrol token that was given is forbidden and lets nobody in: since when, RFC 3339; empty where an
+    /// Where the enrolment token that was given is forbidden and lets nobody in: since when, RFC 3339; empty where an
     /// earlier version has forbidden it.
     pub forbidden_token: Option<String>,
     /// Files that could not be read and were set aside.

@@ -52,7 +52,7 @@ pub(super) struct Service {
     pub(super) store: StateStore,
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
-    /// Whether connectors that are unknown need an enrol token.
+    /// Whether connectors that are unknown need an enrolment token.
     pub(super) enrolment: Enrolment,
     /// What each connector may have.
     pub(super) quota: Quota,
@@ -137,7 +137,7 @@ impl Service {
         }
     }
 
-    /// Answers a quick-setup call. Whom the operator vouches for needs no enrol token.
+    /// Answers a quick-setup call. Whom the operator vouches for needs no enrolment token.
     pub(super) fn quick_setup(
         &self,
         body: &Value,

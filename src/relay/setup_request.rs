@@ -15,7 +15,7 @@ use super::state::Caller;
 const MAX_NAME: usize = 64;
 /// Bytes of a password: enough that nobody guesses it in the calls that are allowed, and a cap.
 const PASSWORD: std::ops::RangeInclusive<usize> = 8..=512;
-/// Bytes of an enrol token. Default 256.
+/// Bytes of an enrolment token. Default 256.
 const MAX_TOKEN: usize = crate::limits::ENROLL_TOKEN;
 /// Characters of a name for people. Default 100, as a manager has it.
 const MAX_DISPLAY: usize = 100;

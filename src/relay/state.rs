@@ -45,7 +45,7 @@ pub(super) struct RelayState {
     /// What lets unknown connectors in; the tokens themselves are nowhere.
     #[serde(default)]
     pub(super) invites: Invites,
-    /// The one enrol token of an earlier version, and since when it holds. They are read alone.
+    /// The one enrolment token of an earlier version, and since when it holds. They are read alone.
     #[serde(default, skip_serializing)]
     pub(super) enroll_token: Option<SecretHash>,
     #[serde(default, skip_serializing)]
@@ -58,7 +58,7 @@ pub(super) struct RelayState {
     /// What is known of them; of one that an earlier version turned out, nothing.
     #[serde(default)]
     pub(super) revocations: BTreeMap<String, Revocation>,
-    /// Enrol tokens that let nobody in any more, from an earlier version; of later ones their invite says it.
+    /// Enrolment tokens that let nobody in any more, from an earlier version; of later ones their invite says it.
     #[serde(default)]
     pub(super) forbidden_tokens: Vec<SecretHash>,
     /// What connectors gave up not long ago, in that order.
@@ -232,7 +232,7 @@ impl Default for RelayState {
 }
 
 impl RelayState {
-    /// What an earlier version has written, as this one has it: its enrol token is the one that all share.
+    /// What an earlier version has written, as this one has it: its enrolment token is the one that all share.
     pub(super) fn migrated(mut self) -> Self {
         self.version = VERSION;
         if let Some(token) = self.enroll_token.take() {

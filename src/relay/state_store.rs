@@ -277,7 +277,7 @@ pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
 pub fn set_aside_notice(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
-        ": what was enrolled or assigned last may be lost, who was revoked may come back, and enrol tokens that were forbidden may be good: see 'postern relay list', and \
+        ": what was enrolled or assigned last may be lost, who was revoked may come back, and enrolment tokens that were forbidden may be good: see 'postern relay list', and \
          remove that file when all is right"
     } else if KEYS.iter().any(|(_, key)| name.starts_with(key)) {
         ": another host key is made, and connectors are told so and stop: put a copy from a backup in its place, or tell \

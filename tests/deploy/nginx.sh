@@ -51,7 +51,7 @@ site_port=$(cat "$dir/site.log")
 pids="$pids $!"
 wait_for "$dir/relay.log" '^Status page: '
 relay=$(after "$dir/relay.log" 'Listening on: ')
-token=$(after "$dir/relay.log" 'Enrol token: ')
+token=$(after "$dir/relay.log" 'Enrolment token: ')
 token=${token%% *}
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost \

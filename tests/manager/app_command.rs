@@ -187,7 +187,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let manager = far.manager();
     manager.add(&json!({"protocol": "http", "name": "printer", "port": target.port()}));
     let said = format!(
-        "this relay does not know the connector and enrols new ones with its enrol token only: give it with \
+        "this relay does not know the connector and enrols new ones with its enrolment token only: give it with \
          --enroll-token{}",
         ", which its operator has".repeat(40)
     );
@@ -196,7 +196,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let failed = manager.home().run(&["app", "connect", "printer"]);
     let expected = format!(
         "postern: the server answered 403: {said}\n\
-         give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it\n"
+         give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it\n"
     );
     assert_eq!((failed.code, failed.stderr), (Some(4), expected));
     far.quick

@@ -8,7 +8,7 @@ use support::manager::{Far, Manager, Target};
 use support::relay::Relay;
 use support::{Home, TIMEOUT, wait_until};
 
-/// An enrol token that nothing may show.
+/// An enrolment token that nothing may show.
 const TOKEN: &str = "marked-enrol-token-0123456789";
 
 fn put(manager: &Manager, body: &Value) -> Value {

@@ -27,7 +27,7 @@ fn it_says_where_it_is_and_ends_with_a_signal() {
     );
     assert_eq!(relay.said("Fingerprint: ").len(), 44);
     assert!(
-        !relay.stdout().contains("Enrol token"),
+        !relay.stdout().contains("Enrolment token"),
         "a private relay needs none"
     );
     let begun = Instant::now();

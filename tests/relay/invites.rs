@@ -178,7 +178,7 @@ fn what_is_hinted_fits_the_refusal() {
         assert_eq!(ended.code, Some(4), "{ended:?}");
         ended.stderr.lines().last().unwrap().to_owned()
     };
-    assert!(hinted(&["http", "1"]).starts_with("give the server's enrol token"));
+    assert!(hinted(&["http", "1"]).starts_with("give the server's enrolment token"));
     assert!(is_in(&relay, "one", &token));
     let used = hinted(&["http", "1", "--enroll-token", &token]);
     assert!(
@@ -400,7 +400,7 @@ fn invites_are_made_and_taken_back_where_no_relay_runs() {
     let (id, token) = invite(&home, &["--uses", "2"]);
     let told = home.run(&["relay", "invite"]);
     assert!(
-        told.stdout.starts_with("Enrol token: ") && told.stderr.contains("no relay runs on "),
+        told.stdout.starts_with("Enrolment token: ") && told.stderr.contains("no relay runs on "),
         "{told:?}"
     );
     let (other, gone) = invite(&home, &[]);
@@ -409,7 +409,7 @@ fn invites_are_made_and_taken_back_where_no_relay_runs() {
     let relay = start();
     assert!(is_in(&relay, "one", &token) && !is_in(&relay, "two", &gone));
     assert!(
-        !relay.stdout().contains("Enrol token"),
+        !relay.stdout().contains("Enrolment token"),
         "only the first start makes one"
     );
 }
@@ -423,7 +423,7 @@ fn a_revocation_forbids_its_invite_alone_and_is_undone() {
     assert!(is_in(&relay, "one", &team) && is_in(&relay, "two", &team));
     let said = relay_says(relay.home(), &["revoke", "one"]);
     assert!(
-        said.contains(&format!("{id} team")) && !said.contains("Enrol token"),
+        said.contains(&format!("{id} team")) && !said.contains("Enrolment token"),
         "{said}"
     );
     let (status, said) = ask(&relay, "one-again", &team);
@@ -454,7 +454,7 @@ fn a_revocation_forbids_the_command_lines_token_also_after_a_restart() {
         "{said}"
     );
     assert!(
-        !said.contains("Enrol token: "),
+        !said.contains("Enrolment token: "),
         "there is another way in: {said}"
     );
     let relay = relay.restart(&flags);
@@ -477,7 +477,7 @@ fn a_revocation_forbids_the_command_lines_token_also_after_a_restart() {
     assert_eq!(ask(&relay, "four", "another-one-of-the-operator").0, 403);
 }
 
-/// The state that an earlier version left: one enrol token for all, without an end.
+/// The state that an earlier version left: one enrolment token for all, without an end.
 #[test]
 fn the_enrol_token_of_an_earlier_version_goes_on() {
     const CHOSEN: &str = "chosen-by-the-operator-of-this-relay-0123";
@@ -498,12 +498,12 @@ fn the_enrol_token_of_an_earlier_version_goes_on() {
         .remove("invite");
     std::fs::write(&file, state.to_string()).unwrap();
     let relay = Relay::start_in(&home, &flags);
-    assert!(!relay.stdout().contains("Enrol token"), "there is one");
+    assert!(!relay.stdout().contains("Enrolment token"), "there is one");
     assert!(is_in(&relay, "one", "") && is_in(&relay, "two", CHOSEN));
     assert_eq!(listed(&home)[0]["uses"], Value::Null);
     let said = relay_says(&home, &["revoke", "one"]);
     assert!(
-        said.contains("Enrol token: "),
+        said.contains("Enrolment token: "),
         "it was the only one: {said}"
     );
     assert_eq!(ask(&relay, "three", CHOSEN).0, 403);

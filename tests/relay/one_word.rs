@@ -230,7 +230,7 @@ fn a_port_is_shared_by_one_word_too() {
     );
 }
 
-/// Both the enrol token of the line, and none.
+/// Both the enrolment token of the line, and none.
 #[test]
 fn a_relay_that_asks_for_a_token_gets_the_one_of_the_line() {
     let relay = Relay::start(&["--trust-proxy", "127.0.0.0/8"]);

@@ -122,7 +122,7 @@ fn a_public_relay_enrols_with_its_token_only() {
     );
     assert!(!relay.stderr().contains(&token) && !relay.stderr().contains(PASSWORD));
     let relay = relay.restart(&[PUBLIC]);
-    assert!(!relay.stdout().contains("Enrol token"), "shown once");
+    assert!(!relay.stdout().contains("Enrolment token"), "shown once");
     let ask = |relay: &Relay, connector: &str, token: &str| {
         let token = json!({"enroll_token": token});
         let call = with(body(connector, "shop", "http", 1), token);
@@ -450,7 +450,7 @@ fn a_revocation_ends_the_enrol_token_for_good_and_can_be_undone() {
     let line = revoked
         .stdout
         .lines()
-        .find_map(|line| line.strip_prefix("Enrol token: "));
+        .find_map(|line| line.strip_prefix("Enrolment token: "));
     let token = line.unwrap().split(' ').next().unwrap().to_owned();
 
     let check = |relay: &Relay, fresh: &str| {
@@ -515,7 +515,7 @@ fn a_revocation_without_a_running_relay_is_as_good() {
     let line = revoked
         .stdout
         .lines()
-        .find_map(|line| line.strip_prefix("Enrol token: "));
+        .find_map(|line| line.strip_prefix("Enrolment token: "));
     let token = line.unwrap().split(' ').next().unwrap().to_owned();
     let ports = [
         "--listen=127.0.0.1:0",

@@ -528,7 +528,7 @@ fn without_a_server_the_relay_is_embedded_and_naming_one_later_needs_nothing_els
     assert_eq!(relay.visit("shop", "/").text(), HELLO);
 }
 
-/// A revocation ends the enrol token, which the manager of the same process never needed.
+/// A revocation ends the enrolment token, which the manager of the same process never needed.
 #[test]
 fn who_revokes_his_own_connector_at_the_embedded_relay_can_start_afresh() {
     let (home, target) = (Arc::new(Home::new()), Target::start());

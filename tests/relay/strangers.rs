@@ -16,7 +16,7 @@ use support::{Home, TIMEOUT, wait_until};
 /// What makes a relay one for others, on loopback all the same, with a TLS server in front.
 const PUBLIC: [&str; 2] = ["--public-url=https://localhost", "--trust-proxy=127.0.0.1"];
 
-/// A call with the relay's enrol token, through the proxy in front, for one at `from`.
+/// A call with the relay's enrolment token, through the proxy in front, for one at `from`.
 fn call_from(client: &mut Client, from: &str, call: &Value) -> Response {
     let headers = [
         ("X-Forwarded-For", from),

@@ -159,7 +159,7 @@ impl Relay {
     /// The token that was made at the first start, which lets one connector in.
     #[track_caller]
     pub fn first_token(&self) -> String {
-        let line = self.said("Enrol token: ");
+        let line = self.said("Enrolment token: ");
         line.split(' ').next().unwrap().to_owned()
     }
 

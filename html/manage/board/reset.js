@@ -38,7 +38,7 @@ function consequences(live) {
   return [
     'Lost: the addresses of the sites that were shared through it. They get new names and ports; addresses that you gave to others stop working.',
     'Kept: the applications and their settings, other servers, and the server’s trusted host key.',
-    'A server that asks for an enrol token asks for it again.',
+    'A server that asks for an enrolment token asks for it again.',
     live.length > 0 && `Disconnected now, and connected again at once: ${live.join(', ')}.`,
   ].filter(Boolean);
 }

@@ -135,7 +135,7 @@ class ServersView {
 
   async #remove(server) {
     const place = placeOf(server);
-    const text = `postern forgets ${place}, its label and its enrol token. The host key that it is known by stays, and so does what the server knows of this computer.`;
+    const text = `postern forgets ${place}, its label and its enrolment token. The host key that it is known by stays, and so does what the server knows of this computer.`;
     if (await confirmDialog({ title: 'Remove server', text, action: 'Remove' })) await this.#do('It was not removed', `${place} is removed`, () => this.#api.removeServer(server.url));
   }
 
@@ -183,7 +183,7 @@ function statusOf({ status = '' }) {
 function figures(server) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = server.main_tunnel ?? {};
   const word = REFUSALS.includes(server.status ?? '') ? server.status : { idle: 'not in use' }[statusOf(server)] ?? statusOf(server);
-  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrol token saved'].filter(Boolean).join(' · ');
+  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrolment token saved'].filter(Boolean).join(' · ');
 }
 
 /** @param {Server} server */

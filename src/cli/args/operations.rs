@@ -5,20 +5,19 @@ use super::table::{JSON, WIDE, environment as env};
 
 const SHELLS: Kind = Kind::Choice(&["bash", "zsh", "fish"]);
 pub(crate) const FOLLOW: Flag =
-    Flag::switch("follow", "go on: print what comes, until Ctrl-C").alias("f");
+    Flag::switch("follow", "keep printing new entries until Ctrl-C").alias("f");
 
-pub(crate) const STRICT: Flag =
-    Flag::switch("strict", "end with status 1 where something is wrong");
+pub(crate) const STRICT: Flag = Flag::switch("strict", "exit with status 1 if a check fails");
 
 /// `postern status`.
 #[rustfmt::skip]
 pub(crate) const STATUS: Command = Command {
     name: "status",
-    brief: "what is shared now, and through which servers",
-    about: "Shows whether the manager runs, its servers, and each application with what is in force.",
+    brief: "show active shares and their servers",
+    about: "Shows whether the manager runs, its servers, and each application with its active settings.",
     flags: &[WIDE, JSON],
     environment: &[env::HOME],
-    notes: "Exit status: 0 the manager runs, 1 it does not.",
+    notes: "Exit status: 0 the manager is running, 1 it is not.",
     ..Command::EMPTY
 };
 
@@ -29,11 +28,12 @@ pub(crate) const LOGS: Command = Command {
     operands: "[NAME]",
     operand_count: 0..=1,
     operand_kinds: &[Kind::Application],
-    brief: "who was at an application, and what was asked",
-    about: "Prints the last requests to an application, or the statements at a database; without a name, of all.",
+    brief: "show recent requests or SQL statements",
+    about: "Prints recent requests to an application, or SQL statements for a database. Without a name: for all \
+        applications.",
     flags: &[FOLLOW, JSON],
     environment: &[env::HOME],
-    notes: "The manager keeps the last 500 of each application, in memory.",
+    notes: "The manager keeps the last 500 entries of each application in memory.",
     ..Command::EMPTY
 };
 
@@ -41,15 +41,17 @@ pub(crate) const LOGS: Command = Command {
 #[rustfmt::skip]
 pub(crate) const DOCTOR: Command = Command {
     name: "doctor",
-    brief: "look for what is wrong, and say what to do",
-    about: "Looks at everything that sharing needs, a line each, and says what to do. It changes nothing.",
+    brief: "check the installation and suggest fixes",
+    about: "Checks everything that sharing needs, one line each, and suggests fixes. It changes nothing.",
     flags: &[JSON, STRICT],
     environment: &[env::HOME, env::SERVER, env::CERTIFICATES, env::PROXY, env::NO_PROXY],
     ..Command::EMPTY
 };
 
-pub(crate) const OPEN: Flag =
-    Flag::switch("open", "open it in the browser, at the running manager");
+pub(crate) const OPEN: Flag = Flag::switch(
+    "open",
+    "open the page in the browser (needs a running manager)",
+);
 
 /// `postern docs`.
 #[rustfmt::skip]
@@ -58,10 +60,10 @@ pub(crate) const DOCS: Command = Command {
     operands: "[TOPIC]",
     operand_count: 0..=1,
     operand_kinds: &[Kind::Topic],
-    brief: "the manual",
-    about: "Prints a page of the manual, or without a topic the list of them.",
+    brief: "show the manual",
+    about: "Prints a page of the manual, or the list of pages without a topic.",
     flags: &[OPEN],
-    notes: "The manager's page has them too, at /docs.",
+    notes: "The manager's page shows them at /docs.",
     ..Command::EMPTY
 };
 
@@ -72,7 +74,7 @@ pub(crate) const COMPLETIONS: Command = Command {
     operands: "SHELL",
     operand_count: 1..=1,
     operand_kinds: &[SHELLS],
-    brief: "completions for bash, zsh or fish",
+    brief: "print completions for bash, zsh or fish",
     about: "Prints the completions for a shell: bash, zsh or fish.",
     notes: "\
 bash, in ~/.bashrc:           source <(postern completions bash)
@@ -90,19 +92,19 @@ pub(crate) const MAN: Command = Command {
     operands: "[DIR]",
     operand_count: 0..=1,
     operand_kinds: &[Kind::Directory],
-    brief: "manual pages for man(1)",
-    about: "Writes a manual page for each command into a directory, or all of them to standard output.",
+    brief: "write man pages",
+    about: "Writes one man page per command to a directory, or all of them to standard output.",
     notes: "\
-To read one:                  postern man | man -l -
-To install them:              postern man ~/.local/share/man/man1",
+Read:                         postern man | man -l -
+Install:                      postern man ~/.local/share/man/man1",
     ..Command::EMPTY
 };
 
 /// `postern version`.
 pub(crate) const VERSION: Command = Command {
     name: "version",
-    brief: "the version, and what this build is",
-    about: "Shows the version, and what this build is.",
+    brief: "show version and build",
+    about: "Shows version and build.",
     flags: &[JSON],
     ..Command::EMPTY
 };
@@ -124,25 +126,24 @@ pub(crate) mod server {
     use super::{Command, Flag, JSON, Kind, env};
     use crate::cli::args::app::YES;
 
-    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "what to call it");
+    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label in lists");
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "enrol there with this token; other users of this machine can see it in the list of processes: \
-         POSTERN_ENROLL_TOKEN is safer");
-    pub(crate) const DEFAULT_FLAG: Flag = Flag::switch("default", "and let 'postern start' use it");
+        "enrolment token; visible to other users of this machine in the process list, POSTERN_ENROLL_TOKEN is not");
+    pub(crate) const DEFAULT_FLAG: Flag = Flag::switch("default", "make it the default of 'postern start'");
 
     pub(crate) const GROUP: Command = Command {
         name: "server",
-        brief: "the relays that you know",
-        about: "The relays that you know: label, enrol token, state, and which of them 'postern start' uses.",
+        brief: "manage your relay servers",
+        about: "Manages your relay servers: label, enrolment token, state, and the default of 'postern start'.",
         commands: &[&LIST, &ADD, &REMOVE, &DEFAULT, &TRUST],
         environment: &[env::HOME],
-        notes: "An application stays with its server until you move it.",
+        notes: "An application keeps its server until you change it with 'postern app edit'.",
         ..Command::EMPTY
     };
     pub(crate) const LIST: Command = Command {
         name: "server list",
         brief: "show DEFAULT, URL, STATUS, APPS, TOKEN, LABEL",
-        about: "Lists the relays that you know.",
+        about: "Lists your relay servers.",
         flags: &[JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -152,19 +153,19 @@ pub(crate) mod server {
         operands: "URL",
         operand_count: 1..=1,
         operand_kinds: &[Kind::Server],
-        brief: "add one, or change what is known of it",
-        about: "Adds a relay, or changes what is known of it: what is left out stays.",
+        brief: "add or update a relay server",
+        about: "Adds a relay server, or updates it: settings that are not given stay unchanged.",
         flags: &[LABEL, ENROLL_TOKEN, DEFAULT_FLAG, JSON],
         environment: &[env::HOME, env::TOKEN],
         notes: "\
-Exit status: 0 added, 1 failed, 2 the command line is wrong, 3 added, but not
-reached, 4 refused with that token, and not added, 5 over a limit.",
+Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
+4 not added because the token was refused, 5 over a limit.",
         ..Command::EMPTY
     };
     pub(crate) const REMOVE: Command = Command {
         name: "server remove",
-        brief: "forget it",
-        about: "Forgets a relay and its enrol token.",
+        brief: "remove a relay server",
+        about: "Removes a relay server and its enrolment token.",
         flags: &[],
         environment: &[env::HOME],
         notes: "",
@@ -173,16 +174,18 @@ reached, 4 refused with that token, and not added, 5 over a limit.",
     pub(crate) const DEFAULT: Command = Command {
         name: "server default",
         operands: "URL|none",
-        brief: "let 'postern start' use it where no --server is given",
-        about: "Lets 'postern start' use this relay of the list where no --server is given; with 'none' the relay within it.",
+        brief: "set the default relay server",
+        about: "Sets the relay server that 'postern start' uses without --server; 'none' selects the built-in \
+            relay.",
         ..REMOVE
     };
     pub(crate) const TRUST: Command = Command {
         name: "server trust",
-        brief: "accept the changed host key of its tunnel server",
-        about: "Shows the changed host key of a relay's tunnel server beside the known one, and asks whether to trust it.",
+        brief: "trust a changed host key",
+        about: "Shows the old and the new host key of a relay's tunnel server, and asks whether to trust the new \
+            one.",
         flags: &[YES],
-        notes: "Exit status: 0 trusted, 1 there is no other key, 3 it is not reached,\n4 not trusted.",
+        notes: "Exit status: 0 trusted, 1 the key has not changed, 3 unreachable, 4 not trusted.",
         ..REMOVE
     };
 }
@@ -196,8 +199,8 @@ pub(crate) mod service {
 
     pub(crate) const GROUP: Command = Command {
         name: "service",
-        brief: "run at every login or boot, by systemd",
-        about: "Lets systemd's user manager run 'postern start' or 'postern relay'.",
+        brief: "run as a systemd user service",
+        about: "Runs 'postern start' or 'postern relay' as a systemd user service.",
         commands: &[&INSTALL, &REMOVE, &STATUS],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -207,15 +210,15 @@ pub(crate) mod service {
         operands: "[start|relay] [-- OPTIONS…]",
         operand_count: 0..=usize::MAX,
         operand_kinds: &[WHICH, Kind::Text],
-        brief: "write the unit, enable and start it",
-        about: "Writes a hardened unit for systemd's user manager, enables it and starts it.",
+        brief: "write, enable and start the unit",
+        about: "Writes a hardened systemd user unit, enables it and starts it.",
         environment: &[env::HOME, env::SERVER, env::TOKEN],
         notes: "\
-What follows -- are options of 'postern start' or 'postern relay', as in:
+Options after -- are passed to 'postern start' or 'postern relay':
   postern service install start -- --server https://relay.example
-POSTERN_SERVER, POSTERN_ENROLL_TOKEN and POSTERN_HOME, where they are set, are
-kept in a file beside the unit that only you can read. A unit or file of that
-name that was not written by this command is left as it is.",
+POSTERN_SERVER, POSTERN_ENROLL_TOKEN and POSTERN_HOME, if set, are saved next to
+the unit in a file that only you can read. A unit or file of that name that this
+command did not write is not changed.",
         ..Command::EMPTY
     };
     pub(crate) const REMOVE: Command = Command {
@@ -223,16 +226,16 @@ name that was not written by this command is left as it is.",
         operands: "[start|relay]",
         operand_count: 0..=1,
         operand_kinds: &[WHICH],
-        brief: "stop it, and take the unit away again",
-        about: "Stops and disables the unit, and removes what 'service install' has written.",
+        brief: "stop and remove the unit",
+        about: "Stops and disables the unit, and removes the files that 'service install' wrote.",
         environment: &[env::HOME],
         ..Command::EMPTY
     };
     pub(crate) const STATUS: Command = Command {
         name: "service status",
-        brief: "whether it is installed, enabled and running",
+        brief: "show whether it is installed, enabled and running",
         about: "Shows whether the unit is installed, enabled and running.",
-        notes: "Exit status: 0 it runs, 1 it does not.",
+        notes: "Exit status: 0 running, 1 not running.",
         flags: &[super::JSON],
         ..REMOVE
     };

@@ -7,7 +7,7 @@ use super::{app, operations, share};
 /// The program itself: its commands in the order of their help.
 #[rustfmt::skip]
 pub(crate) static ROOT: Command = Command {
-    brief: "share what runs here, and look at databases",
+    brief: "share web sites, ports and databases",
     about: "Shares web sites, databases and ports of this machine through tunnels, and serves a web SQL client for \
         MySQL-protocol databases.",
     flags: &[VERSION],
@@ -19,9 +19,9 @@ pub(crate) static ROOT: Command = Command {
         &operations::HELP,
     ],
     notes: "\
-A web site, until Ctrl-C:                      postern http 3000
-The manager, a page that shares applications:  postern start
-A database on a page of its own:               postern plugin add mysql
+Share a web site until Ctrl-C:                 postern http 3000
+Manage all shares on a local page:             postern start
+Open the SQL client for a database:            postern plugin add mysql
                                                postern mysql HOST:PORT",
     ..Command::EMPTY
 };

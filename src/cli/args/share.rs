@@ -8,35 +8,34 @@ use super::flags::{
 use super::table::{VERBOSE, environment as env};
 
 const NOTES: &str = "\
-It is shared until Ctrl-C, or until its time is over, through the running
-'postern start' of yours where there is one. The link is the first line on
-standard output, visitors follow on standard error.
+Shares until Ctrl-C or the end time, through your 'postern start' if it is
+running. The first line of standard output is the link; visitors are shown on
+standard error.
 
-Target (default: the protocol's port of 127.0.0.1):
-  PORT                        that port of 127.0.0.1
-  HOST, HOST:PORT             a host, by name or address
+Target (default: the protocol's port on 127.0.0.1):
+  PORT                        this port on 127.0.0.1
+  HOST, HOST:PORT             a host name or address
   [IPV6], [IPV6]:PORT         an IPv6 address
   http://HOST:PORT/           a whole URL
 
-A path in the URL is where the link opens the site; all of it is shared.
+A path in the URL is the page the link opens; the whole site is shared.
 
-Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached,
-4 refused, 5 over a limit, 130 ended by Ctrl-C before anything was shared.";
+Exit status: 0 done, 1 failed, 2 invalid command line, 3 unreachable, 4 refused,
+5 over a limit, 130 ended by Ctrl-C before anything was shared.";
 
 const TCP_NOTES: &str = "\
-It is shared until Ctrl-C, or until its time is over, through the running
-'postern start' of yours where there is one. The address is the first line on
-standard output, visitors follow on standard error. Such programs cannot be
-asked for a code: through a server that others reach, say with --allow who may
-connect, or with --visible that everybody may.
+Shares until Ctrl-C or the end time, through your 'postern start' if it is
+running. The first line of standard output is the address; visitors are shown
+on standard error. A port cannot ask for a code: on a server that others can
+reach, limit access with --allow, or open the port to everybody with --visible.
 
-Target (default: the protocol's port of 127.0.0.1):
-  PORT                        that port of 127.0.0.1
-  HOST, HOST:PORT             a host, by name or address
+Target (default: the protocol's port on 127.0.0.1):
+  PORT                        this port on 127.0.0.1
+  HOST, HOST:PORT             a host name or address
   [IPV6], [IPV6]:PORT         an IPv6 address
 
-Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 not reached,
-4 refused, 5 over a limit, 130 ended by Ctrl-C before anything was shared.";
+Exit status: 0 done, 1 failed, 2 invalid command line, 3 unreachable, 4 refused,
+5 over a limit, 130 ended by Ctrl-C before anything was shared.";
 
 pub(crate) const HTTP: Command = Command {
     name: "http",
@@ -76,14 +75,14 @@ pub(crate) const HTTP: Command = Command {
 };
 pub(crate) const HTTPS: Command = Command {
     name: "https",
-    brief: "share a web site that speaks TLS",
-    about: "Shares a web site that speaks TLS until Ctrl-C, and prints its link.",
+    brief: "share an https web site",
+    about: "Shares an https web site until Ctrl-C, and prints its link.",
     ..HTTP
 };
 pub(crate) const TCP: Command = Command {
     name: "tcp",
     brief: "share a port",
-    about: "Shares a port until Ctrl-C, and prints where others reach it.",
+    about: "Shares a port until Ctrl-C, and prints the public address.",
     flags: &[
         SERVER,
         ENROLL_TOKEN,
@@ -105,25 +104,25 @@ pub(crate) const TCP: Command = Command {
 pub(crate) const SSH: Command = Command {
     name: "ssh",
     brief: "share an SSH server",
-    about: "Shares an SSH server until Ctrl-C, and prints how others reach it.",
+    about: "Shares an SSH server until Ctrl-C, and prints the ssh command for visitors.",
     ..TCP
 };
 pub(crate) const RDP: Command = Command {
     name: "rdp",
     brief: "share a remote desktop (RDP)",
-    about: "Shares a remote desktop (RDP) until Ctrl-C, and prints where others reach it.",
+    about: "Shares a remote desktop (RDP) until Ctrl-C, and prints the public address.",
     ..TCP
 };
 pub(crate) const VNC: Command = Command {
     name: "vnc",
     brief: "share a remote desktop (VNC)",
-    about: "Shares a remote desktop (VNC) until Ctrl-C, and prints where others reach it.",
+    about: "Shares a remote desktop (VNC) until Ctrl-C, and prints the public address.",
     ..TCP
 };
 pub(crate) const TELNET: Command = Command {
     name: "telnet",
     brief: "share a telnet server",
-    about: "Shares a telnet server until Ctrl-C, and prints how others reach it.",
+    about: "Shares a telnet server until Ctrl-C, and prints the telnet command for visitors.",
     ..TCP
 };
 

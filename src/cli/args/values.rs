@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(crate) const PASSWORD_VARIABLE: &str = "POSTERN_DB_PASS";
 /// The variable that may name the remote server.
 pub(crate) const SERVER_VARIABLE: &str = "POSTERN_SERVER";
-/// The variable that may hold the enrol token.
+/// The variable that may hold the enrolment token.
 pub(crate) const TOKEN_VARIABLE: &str = "POSTERN_ENROLL_TOKEN";
 /// The variable that may hold the password of the store that relays share.
 pub(crate) const STORE_PASS_VARIABLE: &str = "POSTERN_STORE_PASS";

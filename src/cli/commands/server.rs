@@ -170,7 +170,7 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<String>, Failure> 
     };
     let message = format!("{url} does not let this machine in: {}", printable(&why));
     Err(Failure::operation(message)
-        .hint("nothing was kept; ask its operator for an enrol token")
+        .hint("nothing was kept; ask its operator for an enrolment token")
         .exit_status(status))
 }
 

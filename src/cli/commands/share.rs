@@ -89,7 +89,7 @@ impl Request<'_> {
             // A closed stderr leaves nowhere to say so.
             let _ = writeln!(
                 std::io::stderr(),
-                "The running 'postern start' keeps the enrol token of {server}; 'postern server remove {server}' \
+                "The running 'postern start' keeps the enrolment token of {server}; 'postern server remove {server}' \
                  forgets it."
             );
         }

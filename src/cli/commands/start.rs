@@ -281,7 +281,7 @@ impl OwnRelay {
     }
 }
 
-/// The unit for the user's own manager, and the enrol token that the options give.
+/// The unit for the user's own manager, and the enrolment token that the options give.
 pub(crate) fn user_unit(
     options: &[String],
     environment_file: &str,

@@ -106,7 +106,7 @@ impl Failure {
             Self::Stopped => "connect again",
             Self::Local(_) => "see to that, then connect again",
             Self::Unauthorized { .. } => {
-                "check the enrol token, or start afresh: on the page, or with --reset-credentials"
+                "check the enrolment token, or start afresh: on the page, or with --reset-credentials"
             }
             Self::TooManyRequests { .. } => "wait some minutes and connect again",
             Self::Unreachable { .. } | Self::Call { .. } => {
@@ -142,9 +142,9 @@ fn hint_of_403(said: &str) -> &'static str {
             "share it as http or https if it is a web site, or ask who runs the server for public ports"
         }
         () if is("enrols new ones") => {
-            "give the server's enrol token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
+            "give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
         }
-        () if is("enrol token") => {
+        () if is("enrol token") || is("enrolment token") => {
             "ask who runs the server for a new token, and give it on the page or with 'postern server add URL --enroll-token T'"
         }
         () if is("has the same name but for") => {

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_word_that_was_sent_as_a_token_is_left_in_the_message() {
         let sent = SentSecrets::of(br#"{"password":"hushhush","enroll_token":"wrong"}"#);
-        let said = "the enrol token is wrong";
+        let said = "the enrolment token is wrong";
         assert_eq!(sent.message(said), said);
     }
 

@@ -50,7 +50,7 @@ fn a_server_is_added_labelled_made_the_default_and_removed() {
         (&json!("https://relay.example"), &json!(true))
     );
     let entry = "[aria-label='Make default work']";
-    assert!(page.text(".tunnels").contains("enrol token saved"));
+    assert!(page.text(".tunnels").contains("enrolment token saved"));
     page.click(entry);
     page.wait_for("eyes.all('.tunnel-entry .badge').length === 1");
     // The label changes, the token is kept.

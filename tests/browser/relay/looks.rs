@@ -181,7 +181,7 @@ fn the_operators_page_is_accessible_in_every_look() {
     page.click("dialog text=Revoke");
     page.wait_for("document.querySelector('dialog .token')");
     let token = page.text("dialog .token");
-    assert_eq!(token.len(), 40, "the new enrol token: {token}");
+    assert_eq!(token.len(), 40, "the new enrolment token: {token}");
     look(&page, "operator-renewed");
     page.click("dialog text=Done");
     page.wait_for("!document.querySelector('.token')");

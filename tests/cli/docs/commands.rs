@@ -103,7 +103,11 @@ impl Page {
         let Some(command) = line.strip_prefix("postern ") else {
             return other(&self.name, line);
         };
-        let mut command = command.to_owned();
+        // The database of this machine.
+        let mut command = match command {
+            "mysql" => "mysql db-host --db-user me".to_owned(),
+            other => other.to_owned(),
+        };
         for (text, here) in &self.instead {
             command = command.replace(text, here);
         }

@@ -59,7 +59,7 @@ fn what_a_page_refers_to_is_embedded() {
 fn the_readme_is_short_and_its_links_lead_to_files() {
     let readme = source::readme();
     let words = readme.split_whitespace().count();
-    assert!(words <= 1400, "{words} words");
+    assert!(words <= 1350, "{words} words");
     for link in after(&readme, "](", ')') {
         let file = link.split('#').next().unwrap_or_default();
         assert!(source::root().join(file).is_file(), "{link}");

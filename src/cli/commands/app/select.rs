@@ -78,7 +78,7 @@ impl Changes<'_> {
         }
     }
 
-    /// Keeps the enrol token that the flag gives for the server that is named.
+    /// Keeps the enrolment token that the flag gives for the server that is named.
     pub(super) fn enroll(
         &self,
         command: &Command,

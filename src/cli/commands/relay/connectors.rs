@@ -154,16 +154,16 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
 fn what_it_came_by(invite: &Value, renewed: Option<&Zeroizing<String>>) -> Zeroizing<String> {
     let is_common = invite.get("common").and_then(Value::as_bool) == Some(true);
     let text = match (is_common, renewed) {
-        _ if invite.is_null() => "No enrol token let it in. Where this relay asks for none, whoever reaches it can enrol \
+        _ if invite.is_null() => "No enrolment token let it in. Where this relay asks for none, whoever reaches it can enrol \
             under another name: --enroll-token makes it ask.\n"
             .to_owned(),
         (_, Some(token)) => format!(
-            "The enrol token that it knows lets nobody in any more, also where it is this relay's --enroll-token. \
+            "The enrolment token that it knows lets nobody in any more, also where it is this relay's --enroll-token. \
              Connectors that are enrolled need none.\n\
-             Enrol token: {} (for new ones; shown this once: keep it)\n",
+             Enrolment token: {} (for new ones; shown this once: keep it)\n",
             **token
         ),
-        (true, None) => "The enrol token that it knows lets nobody in any more, also where it is this relay's \
+        (true, None) => "The enrolment token that it knows lets nobody in any more, also where it is this relay's \
             --enroll-token; invites go on.\n"
             .to_owned(),
         (false, None) => format!(
@@ -241,7 +241,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     let how = if done.is_back {
         "it is enrolled as before, with its names and ports"
     } else {
-        "it may enrol again, with an enrol token"
+        "it may enrol again, with an enrolment token"
     };
     let invite = if done.is_invite_good {
         "; the invite that it came by is not forbidden any more: 'postern relay invites' shows whom it still lets in"

@@ -56,7 +56,7 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
         Some(uses) => format!("good for {uses} connectors"),
     };
     let text = Zeroizing::new(format!(
-        "Enrol token: {} ({count}, until {}; shown this once: keep it)\n\
+        "Enrolment token: {} ({count}, until {}; shown this once: keep it)\n\
          Over there: postern server add {url} --enroll-token TOKEN\n\
          To take it back: postern relay uninvite {}\n",
         *token,

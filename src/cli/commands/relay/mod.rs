@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     COMMAND.run_with_subcommands(arguments, subcommands, run_parsed)
 }
 
-/// The unit for the user's own manager, and the enrol token that the options give.
+/// The unit for the user's own manager, and the enrolment token that the options give.
 pub(crate) fn user_unit(
     options: &[String],
     environment_file: &str,
@@ -214,7 +214,7 @@ fn forbidden_token(since: &str) -> String {
         since => format!(" since {since}"),
     };
     format!(
-        "the enrol token that was given (--enroll-token or POSTERN_ENROLL_TOKEN) lets nobody in{since}: it was forbidden \
+        "the enrolment token that was given (--enroll-token or POSTERN_ENROLL_TOKEN) lets nobody in{since}: it was forbidden \
          by a revocation or taken back; give another one, or leave it away: 'postern relay invite' makes tokens"
     )
 }
@@ -236,7 +236,7 @@ fn announcement(running: &Running) -> String {
     let invite = running.new_invite.as_ref();
     let token = invite.map_or(String::new(), |(token, end)| {
         format!(
-            "Enrol token: {} (good once, until {end}; shown this once: keep it; 'postern relay invite' makes more)\n",
+            "Enrolment token: {} (good once, until {end}; shown this once: keep it; 'postern relay invite' makes more)\n",
             **token
         )
     });

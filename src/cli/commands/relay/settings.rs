@@ -33,7 +33,7 @@ const DEFAULT_TUNNEL_PORT: u16 = 62888;
 const DEFAULT_DOMAIN: &str = "localhost";
 /// The directory within the per-user one.
 pub(super) const DATA_DIR: &str = "relay";
-/// Bytes of an enrol token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
+/// Bytes of an enrolment token: what quick-setup takes, and enough that nobody guesses it in 30 calls a minute.
 const TOKEN: RangeInclusive<usize> = 12..=256;
 /// Connections that may be chosen: each is a thread, and a unit's service needs most of its own for tunnels.
 const CONNECTION_COUNTS: RangeInclusive<usize> = 16..=4096;

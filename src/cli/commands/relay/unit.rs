@@ -9,7 +9,7 @@ use crate::cli::args::table::relay::{
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
-/// Flags that the unit's command line repeats. The enrol token is a secret and belongs in a file.
+/// Flags that the unit's command line repeats. The enrolment token is a secret and belongs in a file.
 const REPEATED: [&Flag; 17] = [
     &LISTEN,
     &TUNNEL_LISTEN,
@@ -74,7 +74,7 @@ pub(super) fn text(settings: &Settings, parsed: &Parsed) -> String {
     let mut how = vec![
         "Put this in /etc/systemd/system/postern-relay.service, then:",
         "  systemctl daemon-reload && systemctl enable --now postern-relay",
-        "The first start prints an enrol token, good once: journalctl -u postern-relay. 'postern relay invite' makes more.",
+        "The first start prints an enrolment token, good once: journalctl -u postern-relay. 'postern relay invite' makes more.",
         "Its state is in /var/lib/postern-relay; 'postern relay invite', 'list' and 'revoke' work on it as root, with --data.",
     ];
     if parsed.has(&STORE) {

@@ -49,7 +49,7 @@ pub(in crate::cli::commands) fn server(
         .map_err(|why| command.usage(format!("{name}: {why}")))
 }
 
-/// The enrol token that is given, by flag or variable.
+/// The enrolment token that is given, by flag or variable.
 pub(in crate::cli::commands) fn given_token(parsed: &Parsed) -> Option<String> {
     let variable = || environment(TOKEN_VARIABLE);
     parsed.value(&ENROLL_TOKEN).or_else(variable)

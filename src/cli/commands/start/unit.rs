@@ -11,10 +11,10 @@ const HOW: [&str; 4] = [
     "Put this in ~/.config/systemd/user/postern.service ('postern service install' does it), then:",
     "  systemctl --user daemon-reload && systemctl --user enable --now postern",
     "So that it runs without a login: loginctl enable-linger",
-    "An enrol token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
+    "An enrolment token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
 ];
 
-/// The unit, with a file of variables or with advice on how to put it in place. The enrol token is a secret and belongs in
+/// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and belongs in
 /// a file of the user's.
 pub(super) fn of_user(
     port: u16,
