@@ -83,15 +83,15 @@ function connectorCard(of, { revoke, relayName }) {
 
 /** The columns of the table: name, what it means, how it is aligned. */
 const COLUMNS = [
-  ['Address', 'Where visitors come'],
-  ['Leads to', 'As its owner’s computer sees it'],
+  ['Address', 'Address for visitors'],
+  ['Leads to', 'As seen from the owner’s computer'],
   ['State', ''],
-  ['Access', 'Who gets in'],
+  ['Access', 'Access'],
   ['Last visit', ''],
-  ['Now', 'Requests or connections of visitors that are under way at this moment', 'number'],
-  ['Visits', 'Requests of a site, connections of a port, since they are counted: a restart of the relay ends nothing', 'number'],
-  ['In', 'Bytes from visitors, likewise', 'number'],
-  ['Out', 'Bytes to visitors, likewise', 'number'],
+  ['Now', 'Requests or connections of visitors at this moment', 'number'],
+  ['Visits', 'Requests to a site or connections to a port since counting began; a restart of the relay does not reset it', 'number'],
+  ['In', 'Bytes from visitors since counting began', 'number'],
+  ['Out', 'Bytes to visitors since counting began', 'number'],
 ];
 
 /** @param {Connector} of */

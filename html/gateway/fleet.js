@@ -3,11 +3,11 @@ import { h } from '../common/dom.js';
 
 /** The columns: name, what it means, how it is aligned. */
 const COLUMNS = [
-  ['Relay', 'Its id, which its directory has'],
-  ['State', 'Whether this relay has a link to it'],
-  ['Connectors', 'Those that have a tunnel there: each is at two relays', 'number'],
-  ['Tunnels at', 'Where connectors dial'],
-  ['Linked at', 'Where the other relays dial'],
+  ['Relay', 'ID, stored in its directory'],
+  ['State', 'Link from this relay'],
+  ['Connectors', 'Connectors with a tunnel there; each uses two relays', 'number'],
+  ['Tunnels at', 'Address for connectors'],
+  ['Linked at', 'Address for other relays'],
   ['Version', ''],
 ];
 

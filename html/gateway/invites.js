@@ -22,8 +22,8 @@ const STATES = { good: '● good', used: '○ used up', over: '○ over', forbid
 const COLUMNS = [
   ['For', 'Its label, and its id for the command line: postern relay uninvite ID', 'wraps'],
   ['State', ''],
-  ['Let in', 'Connectors that came by it', 'number'],
-  ['By', 'The last connectors that came by it', 'wraps'],
+  ['Let in', 'Connectors that used it', 'number'],
+  ['By', 'The last connectors that used it', 'wraps'],
   ['Made', ''],
   ['Ends', ''],
   ['', '', 'act'],
@@ -65,7 +65,7 @@ export function inviteHeads() {
 
 /** @param {Invite} of */
 function label(of) {
-  return h('span', {}, inviteLabel(of), of.common && h('span', { class: 'dim', text: ' (--enroll-token, or in its place)' }), ' ', h('span', { class: 'mono dim', text: of.id }));
+  return h('span', {}, inviteLabel(of), of.common && h('span', { class: 'dim', text: ' (--enroll-token or its replacement)' }), ' ', h('span', { class: 'mono dim', text: of.id }));
 }
 
 /** @param {Invite} of */
@@ -78,21 +78,21 @@ function users({ used_by: all }) {
 /** What is forbidden for good has none. @param {Invite} of @param {(of: Invite) => void} takeBack */
 function button(of, takeBack) {
   if (of.common && of.status === 'forbidden') return '';
-  const text = of.status === 'good' ? 'Take back…' : 'Remove…';
-  return h('button', { type: 'button', class: 'button', text, data: { part: `take back ${of.id}` }, 'aria-label': `${text} ${inviteLabel(of)} ${of.id}`, on: { click: () => takeBack(of) } });
+  const text = of.status === 'good' ? 'Cancel…' : 'Remove…';
+  return h('button', { type: 'button', class: 'button', text, data: { part: `cancel ${of.id}` }, 'aria-label': `${text} ${inviteLabel(of)} ${of.id}`, on: { click: () => takeBack(of) } });
 }
 
 /** Asks whether one is to be taken back. @param {Invite} of */
 export function askTakeBack(of) {
   const isGood = of.status === 'good';
-  const forgotten = 'It lets nobody in any more; this removes it from the list.';
+  const forgotten = 'It is no longer valid; this removes it from the list.';
   const back = of.common
-    ? 'Nobody new comes by it, also where the relay is started with it again (--enroll-token). Who came by it stays.'
-    : 'Nobody new comes by it. Who came by it stays.';
+    ? 'It can no longer be used, even if the relay starts with it again (--enroll-token). Members who used it stay.'
+    : 'It can no longer be used. Members who used it stay.';
   return confirmDialog({
-    title: `${isGood ? 'Take back' : 'Remove'} the invite “${of.label || of.id}”?`,
+    title: `${isGood ? 'Cancel' : 'Remove'} the invite “${of.label || of.id}”?`,
     text: isGood ? back : forgotten,
-    action: isGood ? 'Take back' : 'Remove',
+    action: isGood ? 'Cancel invite' : 'Remove',
   });
 }
 
@@ -106,7 +106,7 @@ export function askInvite(make) {
   const uses = h('input', { class: 'field', id: 'invite-uses', type: 'number', min: 1, max: USES_MAX, value: 1, required: true });
   const life = h('select', { class: 'field', id: 'invite-life' }, ...LIVES.map(([seconds, text], at) => h('option', { value: seconds, text, selected: at === 1 })));
   const error = h('p', { class: 'error', role: 'alert' });
-  const form = h('form', { id: 'invite-form', class: 'invite-form' }, field('For', label), field('Lets in, connectors', uses), field('Good for', life), error);
+  const form = h('form', { id: 'invite-form', class: 'invite-form' }, field('For', label), field('Connectors allowed', uses), field('Good for', life), error);
   return openDialog({
     title: 'Invite',
     body: form,
@@ -140,7 +140,7 @@ export function showInvite({ token, url, invite }) {
   const count = invite.uses === 1 ? 'one new connector' : `${invite.uses?.toLocaleString()} new connectors`;
   return showToken({
     title: invite.label ? `Invite for ${invite.label}` : 'Invite',
-    text: `This token lets in ${count} until ${time(invite.expires ?? '')}. It is shown this once.`,
+    text: `This token allows ${count} until ${time(invite.expires ?? '')}. It is shown only once.`,
     token,
     more: [h('p', { text: 'Over there:' }), h('pre', { class: 'quote' }, h('code', { text: `postern server add ${url} --enroll-token TOKEN` }))],
   });

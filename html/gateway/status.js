@@ -87,20 +87,20 @@ async function revoke(of) {
   const isSure = await openDialog({
     title: `Revoke ${called}?`,
     body: [
-      h('p', {}, h('strong', { text: called }), called !== name && [' (', h('span', { class: 'mono', text: name }), ')'], ' is disconnected at once and stays out until you allow it again; its names and ports stay its own for 30 days.'),
+      h('p', {}, h('strong', { text: called }), called !== name && [' (', h('span', { class: 'mono', text: name }), ')'], ' is disconnected at once and blocked until you allow it again; its names and ports stay reserved for 30 days.'),
       h('p', { text: by
-        ? `The invite that it came by (${by.label || by.id}) lets nobody in any more, also where it is the relay’s --enroll-token; where no other is left, a new token is shown once. Connectors that are enrolled need none.`
-        : 'It came without an invite: where the relay asks for none, whoever reaches it can enrol under another name.' }),
+        ? `The invite it used (${by.label || by.id}) is disabled, even if it is the relay’s --enroll-token. If no valid invite is left, a new token is shown once. Enrolled connectors do not need one.`
+        : 'It used no invite. If this relay needs none, anyone can enrol again under another name.' }),
     ],
     actions: [{ label: 'Keep', value: false }, { label: 'Revoke', value: true, kind: 'danger' }],
     harmless: true,
   });
   if (!isSure) return;
   const done = await change(`/api/connectors/${encodeURIComponent(name)}`);
-  const untold = done?.untold?.length > 0 && `These relays were not told that ${name} is revoked, and learn it from the store as soon as they reach it: ${done.untold.join(', ')}.`;
-  showStrip(byId('unsaved'), done?.saved === false ? `${name} is revoked, but that is not saved: it lasts until the relay restarts. The relay's log says why.` : untold || '');
+  const untold = done?.untold?.length > 0 && `These relays could not be told that ${name} is revoked and will read it from the store: ${done.untold.join(', ')}.`;
+  showStrip(byId('unsaved'), done?.saved === false ? `${name} is revoked, but the change is not saved and will be lost when the relay restarts. See the relay’s log.` : untold || '');
   if (done?.enroll_token) {
-    showToken({ title: 'A new enrolment token', text: 'The earlier one lets nobody in any more. This one is shown once: keep it for new connectors.', token: done.enroll_token });
+    showToken({ title: 'A new enrolment token', text: 'The old one is disabled. This one is shown only once: keep it for new connectors.', token: done.enroll_token });
   }
 }
 
@@ -134,7 +134,7 @@ async function ask(method, path, body) {
 }
 
 function showTrouble(error) {
-  showStrip(byId('trouble'), error.unreachable ? 'The relay does not answer; what is shown may be old.' : error.message);
+  showStrip(byId('trouble'), error.unreachable ? 'The relay does not answer; this page may be out of date.' : error.message);
 }
 
 /** @param {RelayStatus} status */
@@ -151,7 +151,7 @@ function show(status) {
   showIn(byId('totals'), metrics, () => totals(metrics));
   byId('fleet').hidden = status.relays === null;
   showIn(byId('relays'), status.relays, () => fleetRows(status.relays ?? []));
-  showStrip(byId('store'), status.store === 'away' ? 'The store that the relays share is away: what is connected goes on, and nothing new can be had before it is back. The log says why.' : '');
+  showStrip(byId('store'), status.store === 'away' ? 'The shared store is unreachable: connected applications keep working, new ones have to wait. See the log.' : '');
   const refused = refusals(metrics);
   byId('refused').hidden = refused.length === 0;
   showIn(byId('refusals'), refused.map((row) => row.textContent), () => refused);

@@ -60,8 +60,8 @@ export function totals(metrics) {
   const all = sum(requests);
   const classes = ['2xx', '3xx', '4xx', '5xx'].filter((name) => requests[name] > 0).map((name) => `${name} ${formatCount(requests[name])}`);
   const tiles = [
-    ['Tunnels', String(of('tunnels').connected ?? 0), `${formatCount(of('tunnel_reconnects_total'))} came back`],
-    ['Streams', String(of('streams')), `${formatCount(of('streams_total'))} since the start`],
+    ['Tunnels', String(of('tunnels').connected ?? 0), `${formatCount(of('tunnel_reconnects_total'))} reconnected`],
+    ['Streams', String(of('streams')), `${formatCount(of('streams_total'))} since start`],
     ['Requests', formatCount(all), classes.join(' · ')],
     ['First byte', mean(of('first_byte_seconds')), 'on average'],
     ['In', formatBytes(of('received_bytes_total')), 'from visitors'],

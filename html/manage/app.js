@@ -42,7 +42,7 @@ function reach(reachable) {
 
 /** Shows a strip while the list is stale; the old content stays visible. */
 function drawOutage() {
-  const text = isReachable ? store.trouble && `The applications cannot be listed: ${store.trouble}. Trying again.` : 'postern does not answer; trying again. What is shown is the last that was known.';
+  const text = isReachable ? store.trouble && `Cannot list the applications: ${store.trouble}. Retrying.` : 'postern does not answer; retrying. This page shows the last known state.';
   showStrip(byId('offline'), text);
   document.body.classList.toggle('is-stale', text !== '');
 }

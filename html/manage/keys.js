@@ -9,11 +9,11 @@ const KEYS = [
   { group: 'Page', keys: ['/'], what: 'Search the applications', command: 'search', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '/' },
   { group: 'Page', keys: ['V'], what: 'Table or cards', command: 'view', outside: true, match: (e) => bare(e) && e.key === 'v' },
   { group: 'Page', keys: ['?'], what: 'This overview', command: 'keys', outside: true, match: (e) => !mod(e) && !e.altKey && e.key === '?' },
-  { group: 'Applications', keys: ['↑', '↓'], what: 'To the one above or below' },
-  { group: 'Applications', keys: ['←', '→'], what: 'To the next card; in a row to its next button' },
-  { group: 'Applications', keys: ['Tab'], what: 'To the next control: address, Copy link, Open, Connect, more' },
+  { group: 'Applications', keys: ['↑', '↓'], what: 'Previous or next card' },
+  { group: 'Applications', keys: ['←', '→'], what: 'Next card; in a row the next button' },
+  { group: 'Applications', keys: ['Tab'], what: 'Next control: address, Copy link, Open, Connect, more' },
   { group: 'Applications', keys: ['Enter'], what: 'Press the button; follow the address' },
-  { group: 'Dialogs', keys: ['Esc'], what: 'Close; asks first when something was typed' },
+  { group: 'Dialogs', keys: ['Esc'], what: 'Close; asks first if you typed something' },
   { group: 'Dialogs', keys: ['Enter'], what: 'Save, in a field of the form' },
 ];
 

@@ -5,6 +5,6 @@ import { signInForm } from '../common/signin.js';
 const show = byId('show', HTMLInputElement);
 show.addEventListener('change', () => { byId('code', HTMLInputElement).type = show.checked ? 'text' : 'password'; });
 signInForm({
-  wrong: 'That code is not right. Whoever shares the database has it.',
+  wrong: 'Wrong code. Ask the person who shares the database.',
   tooMany: 'Too many wrong codes from here. Wait a minute, then try again.',
 });

@@ -195,7 +195,7 @@ test('states in words', () => {
   const server = 'https://relay.example';
   assert.equal(stepText({ step: 1, step_name: 'quick-setup', server, attempt: 2 }), 'asking relay.example for an address (attempt 2 of 5)');
   assert.deepEqual([stepText(undefined), stepText({ step: 1, server, attempt: 1 }), stepText({ step: 3, server }), stepText({ step: 8, server })],
-    ['starting', 'asking relay.example for an address', 'opening the tunnel to relay.example', 'the tunnel to relay.example is lost; connecting again']);
+    ['starting', 'asking relay.example for an address', 'opening the tunnel to relay.example', 'the tunnel to relay.example is lost; reconnecting']);
   assert.equal(stepText({ step: 1, step_name: 'web client' }), 'starting the web client of the database');
   assert.deepEqual([isReconnecting({ step: 3 }), isReconnecting({ step: 8 }), isReconnecting({ step: 1, reconnects: 2 }), isReconnecting(undefined)], [false, true, true, false]);
   assert.deepEqual([null, undefined, 0, 0.02, 0.06, 23].map(latencyText), ['–', '–', '–', '< 0.1 ms', '0.1 ms', '23 ms'], 'L12: no figure is a dash');

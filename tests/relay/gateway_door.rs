@@ -223,7 +223,7 @@ fn the_form_signs_in_from_its_own_page_alone() {
     assert!(
         post(&relay, "shop", "code=wrong", &own)
             .text()
-            .contains("not right")
+            .contains("Wrong code")
     );
     assert_eq!(post(&relay, "shop", "", &own).status, 401);
     assert_eq!(post(&relay, "shop", "code=%zz", &own).status, 401);
@@ -488,7 +488,7 @@ fn an_applications_own_auth_path_is_its_own_for_whom_is_signed_in() {
         "{got}"
     );
     let wrong = relay.get("shop", "/auth?app_id=app-shop&code=wrong");
-    assert!(wrong.text().contains("not right"), "{}", wrong.head);
+    assert!(wrong.text().contains("Wrong code"), "{}", wrong.head);
 }
 
 #[test]

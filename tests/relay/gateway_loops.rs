@@ -52,7 +52,7 @@ fn a_site_that_leads_to_its_own_relay_is_told_so_once() {
         let answer = get(&relay, lines);
         assert_eq!(answer.status, 508, "{lines}");
         assert!(
-            answer.text().contains("leads back to this relay"),
+            answer.text().contains("points back to this relay"),
             "{}",
             answer.text()
         );

@@ -25,8 +25,8 @@ fn what_is_not_http_is_named_at_once() {
         (b"\xff\xfd\x18\xff\xfd\x20", "it speaks Telnet"),
         (b"220 mail.example ESMTP\r\n", "it speaks SMTP or FTP"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "it speaks TLS"),
-        (b"HTPP/1.1 200 OK\r\n", "it does not begin as HTTP does"),
-        (b"S", "it does not begin as HTTP does"),
+        (b"HTPP/1.1 200 OK\r\n", "it is not HTTP"),
+        (b"S", "it is not HTTP"),
     ] {
         for speaks_first in [true, false] {
             let port = application(move |mut stream| {

@@ -167,7 +167,7 @@ fn who_is_refused_is_seen_by_the_sharer() {
     let share = |flags: &[&str]| Sharing::start(&home, &[&["http", &port], flags].concat());
     let limited = share(&["--allow", "192.0.2.0/24"]);
     assert_eq!(visit(&limited.link(), "/", "").status(), 403);
-    limited.wait_said("127.0.0.1 was refused: not from a network that is allowed");
+    limited.wait_said("127.0.0.1 was refused: not from an allowed network");
     drop(limited);
     let coded = share(&["--invisible"]);
     let (host, _) = coded

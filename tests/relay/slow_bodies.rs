@@ -227,7 +227,7 @@ fn a_request_that_stands_still_has_the_time_of_answer_timeout_and_the_page_says_
     assert!(sent.join().unwrap().is_err());
     let (status, said) = told(world.ask("GET", "/never", "").answer(false));
     assert!(
-        status == 504 && said.contains("has the request"),
+        status == 504 && said.contains("received the request"),
         "{status} {said}"
     );
 }

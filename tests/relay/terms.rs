@@ -226,7 +226,7 @@ fn only_the_networks_that_are_allowed_see_a_site() {
     let refused = send(&relay, "/", &[]);
     assert_eq!(refused.status(), 403);
     assert!(
-        refused.text().contains("your address is in none"),
+        refused.text().contains("your address is not in one"),
         "{}",
         refused.text()
     );

@@ -81,7 +81,7 @@ export class Actions {
 
   /** Asks at once whether the application behind a tunnel answers. @param {App} app */
   ask(app) {
-    return this.#once(app.id, 'The application could not be asked', async () => {
+    return this.#once(app.id, 'Could not check the application', async () => {
       await this.#api.retry(app.id);
       announce(`Asking “${app.name}”`);
       this.#store.refresh();
@@ -90,7 +90,7 @@ export class Actions {
 
   /** Ends the pause before the next try. @param {App} app */
   retry(app) {
-    return this.#once(app.id, 'The next try could not be hastened', async () => {
+    return this.#once(app.id, 'Could not retry now', async () => {
       await this.#api.retry(app.id);
       announce('Trying again');
       this.#store.refresh();
@@ -112,7 +112,7 @@ export class Actions {
     if (!await confirmHostKey(key)) return;
     try {
       await this.#api.trust(key);
-      notify('The new host key is trusted; connecting again', 'good');
+      notify('The new host key is trusted; reconnecting', 'good');
     } catch (error) {
       notify(`The host key was not accepted: ${error.message}`, 'bad');
     }
@@ -123,9 +123,9 @@ export class Actions {
   async resetServer(server, app) {
     const live = this.#store.connectedTo(server);
     if (!await confirmReset(server, live.map(({ name }) => String(name)))) return;
-    await this.#once(server, 'Not started afresh', async () => {
+    await this.#once(server, 'Identity not reset', async () => {
       const { disconnected = [] } = await this.#api.reset(server) ?? {};
-      notify('Started afresh: the server meets a new computer with the next connect', 'good');
+      notify('Identity reset: the server will treat this computer as new', 'good');
       this.#store.refresh();
       if (app) this.connect(app);
       for (const id of disconnected.filter((id) => id !== app?.id)) this.#connectAgain(id);
@@ -135,7 +135,7 @@ export class Actions {
   /** Reconnects an application that the reset disconnected; no tab opens. */
   #connectAgain(id) {
     const name = this.#store.find(id)?.name ?? 'An application';
-    return this.#once(id, `“${name}” was not connected again`, async () => {
+    return this.#once(id, `“${name}” was not reconnected`, async () => {
       this.#store.patch(id, { status: await this.#api.connect(id) ?? 'connecting' });
       this.#store.refresh();
     });
@@ -158,7 +158,7 @@ export class Actions {
     this.#store.put(done.saved);
     this.#store.refresh();
     if (done.connect) this.connect(done.saved);
-    else notify(`“${done.saved.name}” is saved here; connect it when you like`, 'good');
+    else notify(`“${done.saved.name}” is saved`, 'good');
     focusCard(done.saved.id);
   }
 
@@ -169,7 +169,7 @@ export class Actions {
     this.#store.put(done.saved);
     this.#store.refresh();
     if (done.connect) await (app.connection ? this.reconnect(done.saved) : this.connect(done.saved));
-    else notify(`“${done.saved.name}” is saved${done.saved.connection?.pending_changes ? '; reconnect it to put the changes in force' : ''}`, 'good');
+    else notify(`“${done.saved.name}” is saved${done.saved.connection?.pending_changes ? '; reconnect to apply the changes' : ''}`, 'good');
     focusCard(done.saved.id);
   }
 
@@ -181,7 +181,7 @@ export class Actions {
   /** Deletes after asking. @param {App} app */
   async remove(app) {
     const live = app.conn_status === 'connected' || app.conn_status === 'connecting';
-    const text = `“${app.name}” is removed from this list${live ? ' and disconnected' : ''}. The application itself is not touched; its site address may go to another.`;
+    const text = `“${app.name}” is removed from this list${live ? ' and disconnected' : ''}. The application itself is not changed; its site address may be given to others.`;
     if (!await confirmDialog({ title: 'Delete application', text, action: 'Delete' })) return;
     this.#poller.stop(app.id);
     await this.#once(app.id, `“${app.name}” was not deleted`, async () => {
@@ -221,15 +221,15 @@ export class Actions {
     return this.#once(app.id, `The end of “${app.name}” was not changed`, async () => {
       this.#store.put(await this.#change(app.id, { expires }));
       this.#store.refresh();
-      notify(expires === null ? `“${app.name}” has no end now` : `“${app.name}” ends in ${lengthText(Date.parse(expires) - Date.now())}`, 'good');
+      notify(expires === null ? `“${app.name}” has no end time` : `“${app.name}” ends in ${lengthText(Date.parse(expires) - Date.now())}`, 'good');
     });
   }
 
   /** Ends an application before its time after asking. @param {App} app */
   async endNow(app) {
     const visitors = app.connection?.visitors?.now;
-    const cut = !visitors ? 'Nobody visits it at the moment.' : visitors === 1 ? 'One visitor is cut off.' : `${visitors} visitors are cut off.`;
-    const text = `“${app.name}” is shared no more. ${visitors === undefined ? 'Whoever visits it is cut off.' : cut} Its settings stay: extend it to share it again.`;
+    const cut = !visitors ? 'No visitors are connected.' : visitors === 1 ? 'One visitor will be disconnected.' : `${visitors} visitors will be disconnected.`;
+    const text = `Stop sharing “${app.name}”? ${visitors === undefined ? 'Visitors will be disconnected.' : cut} Its settings stay: extend it to share it again.`;
     if (!await confirmDialog({ title: 'End now', text, action: 'End now' })) return;
     this.#poller.stop(app.id);
     await this.#once(app.id, `“${app.name}” was not ended`, async () => {
@@ -249,25 +249,25 @@ export class Actions {
 
   /** Gives an application another code after asking. @param {App} app */
   async newCode(app) {
-    const text = `The link that you gave out for “${app.name}” stops working, and whoever came in by it is signed out. Give the new link to those who may go on.`;
+    const text = `The old link for “${app.name}” stops working, and its visitors are signed out. Send them the new link.`;
     if (!await confirmDialog({ title: 'New code', text, action: 'New code' })) return;
     await this.#once(app.id, `“${app.name}” keeps its code`, async () => {
       this.#store.put(await this.#api.newCode(app.id));
       this.#store.refresh();
-      notify(`“${app.name}” has a new code; Copy link gives it`, 'good');
+      notify(`“${app.name}” has a new code; use Copy link`, 'good');
     });
   }
 
   /** Ends the visits of an application after asking. @param {App} app */
   async signOut(app) {
-    const text = `All visitors of “${app.name}” are signed out and their connections end. The code stays: who has it may come back.`;
-    if (!await confirmDialog({ title: 'Sign everybody out', text, action: 'Sign everybody out' })) return;
-    await this.#once(app.id, 'Nobody was signed out', async () => {
+    const text = `All visitors of “${app.name}” are signed out and disconnected. The code stays valid: they can sign in again.`;
+    if (!await confirmDialog({ title: 'Sign out all visitors', text, action: 'Sign out all visitors' })) return;
+    await this.#once(app.id, 'Sign-out failed', async () => {
       const { code, data } = await this.#api.signOut(app.id);
       this.#store.put(data);
       this.#store.refresh();
-      if (code === 202) notify(`The server does not answer: everybody is signed out of “${app.name}” as soon as it does`, 'warn');
-      else notify(`Everybody is signed out of “${app.name}”`, 'good');
+      if (code === 202) notify(`The server does not answer: visitors of “${app.name}” are signed out as soon as it does`, 'warn');
+      else notify(`All visitors of “${app.name}” are signed out`, 'good');
     });
   }
 

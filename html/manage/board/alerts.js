@@ -28,9 +28,9 @@ export class Alerts {
   }
 
   #draw() {
-    const label = this.#isOn ? 'Notifications are on: you are told when something drops' : 'Tell me when something drops';
+    const label = this.#isOn ? 'Notifications are on' : 'Notify me when a share fails';
     this.#button.setAttribute('aria-pressed', String(this.#isOn));
-    this.#button.setAttribute('aria-label', 'Tell me when something drops');
+    this.#button.setAttribute('aria-label', 'Notify me when a share fails');
     this.#button.title = label;
     setIcon(this.#button, this.#isOn ? 'bell' : 'bell-off');
   }
@@ -38,20 +38,20 @@ export class Alerts {
   async #toggle() {
     const wanted = !this.#isOn;
     if (wanted && Notification.permission !== 'granted' && await Notification.requestPermission() !== 'granted') {
-      notify('The browser refuses notifications for this page; its own settings for this address allow them', 'warn');
+      notify('The browser blocks notifications for this page; allow them in its settings', 'warn');
       return;
     }
     this.#isWanted = wanted;
     remember(KEY, wanted);
     this.#draw();
-    notify(wanted ? 'You are told when something drops, while this page is open' : 'No notifications any more', 'good');
+    notify(wanted ? 'You will be notified while this page is open' : 'Notifications are off', 'good');
   }
 
   /** @param {App[]|null} apps @param {boolean} isDead whether the program does not answer */
   update(apps, isDead) {
     const state = isDead ? '○ postern does not answer' : upDown(apps ?? []);
     document.title = `${state || 'Applications'} · ${NAME}`;
-    if (isDead && !this.#wasDead) this.#tell('postern does not answer', 'What it shared may be down.', 'program');
+    if (isDead && !this.#wasDead) this.#tell('postern does not answer', 'Shares may be down.', 'program');
     this.#wasDead = isDead;
     if (!isDead && apps) this.#compare(apps);
   }
@@ -80,5 +80,5 @@ function isDrop({ conn_status: status }) {
 }
 
 function why(app) {
-  return healthError(app) || String(app.connection?.error || (app.conn_status === 'connecting' ? 'the tunnel is lost; connecting again' : 'failed'));
+  return healthError(app) || String(app.connection?.error || (app.conn_status === 'connecting' ? 'the tunnel is lost; reconnecting' : 'failed'));
 }

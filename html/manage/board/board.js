@@ -127,7 +127,7 @@ export class Board {
       if (before === undefined || before === status) continue;
       if (status === 'failed') announce(`${name} failed: ${connection?.error ?? ''}`, 'bad');
       else if (status === 'connected') announce(`${name} is connected`);
-      else if (before === 'connected') announce(`${name}: ${status === 'idle' ? 'disconnected' : 'the tunnel is lost, connecting again'}`);
+      else if (before === 'connected') announce(`${name}: ${status === 'idle' ? 'disconnected' : 'the tunnel is lost, reconnecting'}`);
     }
   }
 }

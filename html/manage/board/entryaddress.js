@@ -16,8 +16,8 @@ export class EntryAddress {
     const { id } = app();
     this.link = h('a', { class: 'address', target: '_blank', rel: 'noopener noreferrer', title: 'The address of the site', data: { url: 'site', part: 'site' } });
     this.plain = h('code', { class: 'address', data: { url: 'site' } });
-    this.none = h('span', { class: 'dim', text: 'The server gave no address that can be shown.' });
-    this.hint = h('span', { class: 'dim hint', text: 'Opens in browsers on this computer, not everywhere.', title: 'Names under .localhost lead to this computer. Browsers know that; other programs may not find them.' });
+    this.none = h('span', { class: 'dim', text: 'The server returned no usable address.' });
+    this.hint = h('span', { class: 'dim hint', text: 'Only browsers on this computer can open it.', title: 'Names under .localhost always mean this computer. Browsers can resolve them; other programs may not.' });
     this.copy = h('button', { type: 'button', class: 'button', data: { part: 'copy' }, on: { click: () => this.#known && actions.copy(this.#copied(), this.#known.shared) } }, icon('copy'), h('span'));
     this.open = h('a', { class: 'button', target: '_blank', rel: 'noopener noreferrer', data: { open: '', part: 'open' } }, icon('open'), h('span'));
     this.qr = h('button', { type: 'button', class: 'button', 'aria-haspopup': 'dialog', data: { qr: '', part: 'qr' }, on: { click: () => actions.qr(app()) } }, icon('qr'), h('span'));
@@ -54,7 +54,7 @@ export class EntryAddress {
     setHidden(this.open, !known.own || !isLive);
     setAttribute(this.open, 'class', `button${isLive ? ' primary' : ''}`);
     relabel(this.copy, known.site.href ? 'Copy link' : known.shown.includes(' ') ? 'Copy command' : 'Copy address', name);
-    setAttribute(this.copy, 'title', known.hasCode ? 'Copy the link with the code: it lets whoever has it in' : this.copy.textContent ?? '');
+    setAttribute(this.copy, 'title', known.hasCode ? 'Copy the link with the code; anyone who has it gets in' : this.copy.textContent ?? '');
     relabel(this.open, 'Open', name);
     setAttribute(this.open, 'title', known.hasCode ? 'Open with the code' : 'Open');
     setHidden(this.qr, present === null);

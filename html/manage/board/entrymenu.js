@@ -12,7 +12,7 @@ import { areCredentialsRefused, isResetUseful } from './reset.js';
  */
 export function menuOf(app, status, actions, openLog) {
   const groups = [troubleItems(app, status, actions), shareItems(app, actions), logItems(app, openLog), [
-    { label: app.expires ? 'Extend …' : 'Set an end …', icon: 'history', run: () => actions.extend(app) },
+    { label: app.expires ? 'Extend …' : 'Set end time …', icon: 'history', run: () => actions.extend(app) },
     { label: 'Edit …', icon: 'edit', run: () => actions.edit(app) },
     { label: 'Duplicate …', icon: 'duplicate', run: () => actions.duplicate(app) },
   ], [{ label: 'Delete …', icon: 'trash', run: () => actions.remove(app) }]];
@@ -23,7 +23,7 @@ function troubleItems(app, status, actions) {
   const server = app.connection?.server;
   return [
     status === 'failed' && areCredentialsRefused(app.connection) && { label: 'Retry now', icon: 'refresh', run: () => actions.connect(app) },
-    status === 'failed' && server && isResetUseful(app.connection) && { label: 'Start afresh …', icon: 'key', run: () => actions.resetServer(server, app) },
+    status === 'failed' && server && isResetUseful(app.connection) && { label: 'Reset identity …', icon: 'key', run: () => actions.resetServer(server, app) },
     status === 'failed' && { label: 'Dismiss', icon: 'close', run: () => actions.disconnect(app) },
   ].filter((item) => item !== false && item !== undefined && item !== null && item !== '');
 }
@@ -34,10 +34,10 @@ function shareItems(app, actions) {
   const isInvisible = app.connection?.exposed?.invisible ?? app.invisible;
   return [
     addresses?.hasCode && { label: 'Copy address without the code', icon: 'link', run: () => actions.copy('Address', addresses.site.text) },
-    local?.href && { label: 'Open here, past the tunnel', icon: 'open', run: () => actions.openLocal(local.href) },
+    local?.href && { label: 'Open directly (without the tunnel)', icon: 'open', run: () => actions.openLocal(local.href) },
     local?.href && { label: 'Copy local address', icon: 'copy', run: () => actions.copy('Local address', local.text) },
     isInvisible && protocolNamed(app.protocol).visited === 'browser' && { label: 'New code …', icon: 'key', run: () => actions.newCode(app) },
-    isInvisible && addresses && { label: 'Sign everybody out …', icon: 'close', run: () => actions.signOut(app) },
+    isInvisible && addresses && { label: 'Sign out all visitors …', icon: 'close', run: () => actions.signOut(app) },
   ].filter((item) => item && true);
 }
 

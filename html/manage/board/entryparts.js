@@ -76,7 +76,7 @@ function troubleParts(connection, status, trouble, actions, current) {
   const buttons = trouble ? [] : [
     isHostKey(key) && status === 'connecting' && button('Compare keys …', 'keys', () => actions.trust(key)),
     canRetry && !isHostKey(key) && button('Retry now', 'again', () => actions.retry(current())),
-    status === 'connecting' && areCredentialsRefused(connection) && button('Start afresh …', 'afresh', () => actions.resetServer(connection.server, current())),
+    status === 'connecting' && areCredentialsRefused(connection) && button('Reset identity …', 'afresh', () => actions.resetServer(connection.server, current())),
     errorClass === 'forbidden' && button('Servers …', 'servers', () => actions.servers()),
     status === 'failed' && button('Dismiss', 'dismiss', () => actions.disconnect(current())),
   ].filter((node) => node !== false);
@@ -90,7 +90,7 @@ function troubleParts(connection, status, trouble, actions, current) {
     detail: trouble ? [status === 'failed' && h('p', { class: 'dim', text: said })].filter((node) => node !== false) : troubleDetail(said, hint || known?.hint, detail, key),
     update: (_, times) => { retryAt = times.retryAt; },
     tick: (now) => {
-      if (retryAt !== null) setText(wait, retryAt > now ? `Next try in ${formatWait(retryAt - now)}.` : 'Trying again now.');
+      if (retryAt !== null) setText(wait, retryAt > now ? `Next attempt in ${formatWait(retryAt - now)}.` : 'Retrying now.');
       else setText(wait, status === 'connecting' ? `${sentence(stepText({ ...connection, status, step }))}…` : '');
     },
   };
@@ -123,7 +123,7 @@ function connectedParts(failing, pending, wanted, actions, current, openLog) {
   return {
     line: [
       failing && note('failing', `Connected, but ${failing}.`, 'Ask again', 'ask', (app) => actions.ask(app)),
-      pending && note('pending', 'Saved changes are not in force.', 'Reconnect', 'reconnect', (app) => actions.reconnect(app)),
+      pending && note('pending', 'Saved changes take effect after reconnecting.', 'Reconnect', 'reconnect', (app) => actions.reconnect(app)),
       wanted && h('div', { class: 'card-note', data: { part: 'renamed' } }, icon('warn'), h('span', { text: `The site name “${wanted}” is taken, so the site has another one.` })),
     ].filter((node) => node !== false && node !== ''),
     detail: [h('div', { class: 'line-row' }, visitors, visited === 'browser' && log), rest].filter((node) => node instanceof Node),

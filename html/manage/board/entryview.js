@@ -179,7 +179,7 @@ export class EntryView {
     if (isExpired(app, Date.now())) return { label: 'Extend …', kind: 'primary', symbol: 'history', run: () => this.#actions.extend(app) };
     const { host_key: key, server } = connection;
     if (isHostKey(key)) return { label: 'Compare keys …', symbol: '', run: () => this.#actions.trust(key) };
-    if (server && areCredentialsRefused(connection)) return { label: 'Start afresh …', kind: 'primary', symbol: '', run: () => this.#actions.resetServer(server, app) };
+    if (server && areCredentialsRefused(connection)) return { label: 'Reset identity …', kind: 'primary', symbol: '', run: () => this.#actions.resetServer(server, app) };
     if (this.#status === 'failed' && lacksPlugin(connection)) return { label: 'Add the plugin', kind: 'primary', symbol: '', run: () => this.#actions.addPlugin(app) };
     if (this.#status === 'failed') return { label: 'Retry now', kind: 'primary', symbol: 'refresh', run: () => (Number.isFinite(connection.next_retry_ms) ? this.#actions.retry(app) : this.#actions.connect(app)) };
     return { label: 'Connect', kind: 'primary', symbol: 'plug', run: () => this.#actions.connect(app) };
@@ -230,6 +230,6 @@ export class EntryView {
 
 function lastText(time) {
   const at = new Date(time ?? NaN);
-  if (Number.isNaN(at.getTime())) return 'Never connected so far.';
+  if (Number.isNaN(at.getTime())) return 'Never connected.';
   return `Last connected ${at.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}.`;
 }

@@ -23,17 +23,17 @@ export async function askEnd(app) {
     title: `How long is “${app.name}” shared?`,
     harmless: true,
     body: [
-      h('p', { class: 'dim', text: end ? `${end.isOver ? 'It ended' : 'It ends'} ${new Date(end.at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}.` : 'It has no end now.' }),
+      h('p', { class: 'dim', text: end ? `${end.isOver ? 'It ended' : 'It ends'} ${new Date(end.at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}.` : 'It has no end time.' }),
       h('div', { class: 'end-choices' }),
       h('label', { class: 'end-label', for: 'end-until', text: 'Or until' }), h('div', { class: 'end-until' }, until), problem,
     ],
     actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
       const quick = (label, value) => h('button', { type: 'button', class: 'button', text: label, on: { click: () => close(value) } });
-      dialog.querySelector('.end-choices')?.append(...CHOICES.map(({ label, ms }) => quick(`${runs ? '+' : ''}${label}`, extendedBy(app, ms, Date.now()))), ...end ? [quick('Without an end', null)] : []);
+      dialog.querySelector('.end-choices')?.append(...CHOICES.map(({ label, ms }) => quick(`${runs ? '+' : ''}${label}`, extendedBy(app, ms, Date.now()))), ...end ? [quick('Without end', null)] : []);
       const set = () => {
         const at = Date.parse(until.value);
-        problem.textContent = Number.isNaN(at) ? 'Enter a day and a time.' : at <= Date.now() ? 'That is past already.' : '';
+        problem.textContent = Number.isNaN(at) ? 'Enter a day and a time.' : at <= Date.now() ? 'This time has already passed.' : '';
         if (problem.textContent === '') close(rfc3339(at));
         else until.focus();
       };

@@ -8,7 +8,7 @@ export function isHostKey(key) {
 }
 
 /** Shown where both fingerprints are shown too. */
-export const HOST_KEY_CHANGED = 'The server shows another key than before. No password was sent.';
+export const HOST_KEY_CHANGED = 'The server’s key has changed. No password was sent.';
 
 /** The two fingerprints. @param {HostKey} key */
 export function fingerprints(key) {
@@ -22,9 +22,9 @@ export async function confirmHostKey(key) {
   const answer = await openDialog({
     title: 'Changed host key',
     body: [
-      h('p', { text: `The tunnel server ${key.server} shows another key than before. That happens when it was set up anew, and when somebody stands between you and it.` }),
+      h('p', { text: `The key of the tunnel server ${key.server} has changed. It was reinstalled, or somebody is intercepting the connection.` }),
       fingerprints(key),
-      h('p', { text: 'Compare the new fingerprint with the one that the server’s operator tells you, not through this connection.' }),
+      h('p', { text: 'Check the new fingerprint with the server’s operator, but not over this connection.' }),
     ],
     actions: [{ label: 'Cancel', value: false }, { label: 'Trust the new key', value: true, kind: 'danger' }],
     harmless: true,

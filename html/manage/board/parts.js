@@ -26,7 +26,7 @@ export async function withPart(name, use) {
   try {
     part = /** @type {any} */ (await PARTS[name]());
   } catch {
-    notify('This part of the page could not be loaded. Is postern still running? If it was updated, load the page anew.', 'bad');
+    notify('This part of the page could not be loaded. Is postern still running? After an update, reload the page.', 'bad');
     return undefined;
   } finally {
     loading.delete(name);

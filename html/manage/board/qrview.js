@@ -13,14 +13,14 @@ export function showQr(app) {
   const auth = siteLink(app.connection?.auth_url);
   /** @type {[string, ReturnType<typeof siteLink>, string][]} */
   const addresses = [
-    ['With authorization', site && auth, 'Lets whoever scans it in; show it to those who may enter.'],
+    ['With authorization', site && auth, 'Anyone who scans this code gets in.'],
     ['Site', site?.site ?? null, 'Opens the site.'],
   ];
   const choices = addresses.filter(([, link]) => link);
   const picture = h('div', { class: 'qr', 'aria-live': 'polite' });
   const draw = ([label, link, what]) => picture.replaceChildren(drawing(link.text, label), h('p', { class: 'mono', text: link.text }), h('p', { class: 'dim', text: what }),
-    isLocalhostName(link.host) ? h('p', { class: 'dim', text: 'This address leads to the computer that opens it: a phone does not find the site.' }) : '');
-  if (!choices.length) picture.append(h('p', { text: 'There is no address to show.' }));
+    isLocalhostName(link.host) ? h('p', { class: 'dim', text: 'This address works only on this computer; a phone cannot open it.' }) : '');
+  if (!choices.length) picture.append(h('p', { text: 'No address to show.' }));
   else draw(choices[0]);
   return openDialog({ title: `QR code of “${app.name}”`, body: [choices.length > 1 && chooser(choices, draw), picture], actions: [{ label: 'Done', value: null }] });
 }

@@ -64,10 +64,10 @@ class Banner {
     this.#trouble = trouble;
     const known = failureClass(connection.error_class, connection.error);
     const hint = connection.hint || known?.hint || '';
-    setText(this.head, `${host}: ${apps.length} applications wait for it.`);
+    setText(this.head, `${host}: ${apps.length} applications are waiting for it.`);
     setText(this.said, isHostKey(connection.host_key) ? HOST_KEY_CHANGED : `${known ? `${known.label}: ` : ''}${connection.error}.`.replace(/\.\.$/, '.'));
     setText(this.hint, hint && !isHostKey(connection.host_key) ? `${hint.charAt(0).toUpperCase()}${hint.slice(1).replace(/\.$/, '')}.` : '');
-    setText(this.act, isHostKey(connection.host_key) ? 'Compare keys …' : areCredentialsRefused(connection) ? 'Start afresh …' : 'Retry now');
+    setText(this.act, isHostKey(connection.host_key) ? 'Compare keys …' : areCredentialsRefused(connection) ? 'Reset identity …' : 'Retry now');
     setAttribute(this.act, 'aria-label', `${this.act.textContent} ${host}`);
     this.tick();
   }
@@ -80,7 +80,7 @@ class Banner {
   /** Updates the countdown. */
   tick() {
     const left = this.#retryAt === null ? null : this.#retryAt - performance.now();
-    setText(this.wait, left === null ? '' : left > 0 ? `Next try in ${formatWait(left)}.` : 'Trying again now.');
+    setText(this.wait, left === null ? '' : left > 0 ? `Next attempt in ${formatWait(left)}.` : 'Retrying now.');
   }
 
   #press() {

@@ -23,12 +23,12 @@ export function areCredentialsRefused(connection) {
 export async function confirmReset(server, live) {
   const host = hostOf(server);
   const answer = await openDialog({
-    title: `Start afresh with ${host}`,
+    title: `Reset the identity for ${host}`,
     body: [
-      h('p', { text: `postern forgets the name and password by which ${host} knows this computer, and introduces itself as a new one with the next connect.` }),
+      h('p', { text: `postern deletes the name and password that identify this computer at ${host}. The server will treat this computer as new.` }),
       h('ul', { class: 'consequences' }, consequences(live).map((text) => h('li', { text }))),
     ],
-    actions: [{ label: 'Cancel', value: false }, { label: 'Start afresh', value: true, kind: 'danger' }],
+    actions: [{ label: 'Cancel', value: false }, { label: 'Reset identity', value: true, kind: 'danger' }],
     harmless: true,
   });
   return answer === true;
@@ -36,9 +36,9 @@ export async function confirmReset(server, live) {
 
 function consequences(live) {
   return [
-    'Lost: the addresses of the sites that were shared through it. They get new names and ports; addresses that you gave to others stop working.',
+    'Lost: the addresses of sites shared through it. They get new names and ports; links you sent stop working.',
     'Kept: the applications and their settings, other servers, and the server’s trusted host key.',
-    'A server that asks for an enrolment token asks for it again.',
-    live.length > 0 && `Disconnected now, and connected again at once: ${live.join(', ')}.`,
+    'The server may ask for an enrolment token again.',
+    live.length > 0 && `Reconnected at once: ${live.join(', ')}.`,
   ].filter(Boolean);
 }

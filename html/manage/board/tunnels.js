@@ -15,7 +15,7 @@ export function drawTunnel(store, isDead) {
   button.className = `button quiet tunnel ${status}`;
   byId('tunnel-kind').textContent = kind ? `${kind} · ` : '';
   byId('tunnel-text').textContent = text;
-  button.title = 'Servers: where the main tunnels lead and how they are';
+  button.title = 'Servers and the state of their main tunnels';
 }
 
 function describe({ tunnels, version }) {

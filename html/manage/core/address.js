@@ -29,7 +29,7 @@ export function protocolOfPort(port) {
 export function parseAddress(text) {
   const [, scheme, after] = /^(?:jdbc:)?([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text.trim()) ?? [null, '', text.trim()];
   const known = scheme === '' ? [null] : protocolOfScheme(scheme.toLowerCase());
-  if (!known) return `“${scheme}://” is not known here: enter the address alone, and choose the protocol below.`;
+  if (!known) return `“${scheme}://” is not supported: enter only the address, and choose the protocol below.`;
   const end = after.search(/[/?#]/);
   const authority = end < 0 ? after : after.slice(0, end);
   const place = splitAuthority(authority, scheme !== '');

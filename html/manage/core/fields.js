@@ -70,12 +70,12 @@ const CHECKS = {
 
 function text(value, most) {
   if ([...value].length > most) return `Use at most ${most} characters.`;
-  return /[\u0000-\u001f\u007f-\u009f]/.test(value) ? 'Leave out line breaks and control characters.' : '';
+  return /[\u0000-\u001f\u007f-\u009f]/.test(value) ? 'Remove line breaks and control characters.' : '';
 }
 
 function secret(value) {
   if ([...value].length > SECRET_MAX) return `Use at most ${SECRET_MAX} characters.`;
-  return value.includes('\0') ? 'A password cannot hold a NUL character.' : '';
+  return value.includes('\0') ? 'A password cannot contain a NUL character.' : '';
 }
 
 function port(value) {
@@ -103,7 +103,7 @@ export function networksOf(value) {
 function networks(value) {
   const all = networksOf(value);
   const wrong = all.find((entry) => !isNetwork(entry));
-  if (wrong !== undefined) return `“${wrong.slice(0, 60)}” is no address or network, such as 192.0.2.7 or 192.0.2.0/24.`;
+  if (wrong !== undefined) return `“${wrong.slice(0, 60)}” is not an address or network such as 192.0.2.7 or 192.0.2.0/24.`;
   return all.length > NETWORKS_MAX ? `Enter at most ${NETWORKS_MAX}.` : '';
 }
 
@@ -143,7 +143,7 @@ function server(value, { insecure }) {
   }
   if (value.length > URL_MAX || !['http:', 'https:'].includes(url.protocol)) return 'Enter a URL that begins with https:// or http://.';
   const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname) || url.hostname.endsWith('.localhost');
-  if (url.protocol === 'http:' && !loopback && !insecure) return 'Use https://: without TLS the credentials would be readable on the way.';
+  if (url.protocol === 'http:' && !loopback && !insecure) return 'Use https://: without TLS the credentials are sent unencrypted.';
   return '';
 }
 

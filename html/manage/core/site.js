@@ -20,9 +20,9 @@ const isWord = (name, stem) => RESERVED_WORDS.some((word) => word === name || wo
 /** What is wrong with the name of a site; empty where nothing is. @param {string} name */
 export function siteNameProblem(name) {
   const fits = name.length >= NAME_MIN && name.length <= NAME_MAX && /^[a-z0-9-]+$/.test(name) && !/^-|-$|--/.test(name);
-  if (!fits) return `Use ${NAME_MIN} to ${NAME_MAX} of a-z, 0-9 and -, without - at an end and without --.`;
+  if (!fits) return `Use ${NAME_MIN} to ${NAME_MAX} characters: a-z, 0-9 and -, without - at an end or --.`;
   const stem = name.replace(/[0-9]+$/, '');
-  return RESERVED.includes(stem) || isWord(name, stem) ? `“${name}” is reserved: programs and people take it for the server’s own. Choose another.` : '';
+  return RESERVED.includes(stem) || isWord(name, stem) ? `“${name}” is reserved, like www, admin, mail and login. Choose another.` : '';
 }
 
 /** Stands for the two words and the number that are drawn where nobody chose a name. */
@@ -89,14 +89,14 @@ export function siteOf(values, ends, app = null) {
   const current = app?.connection?.site_url;
   const isSame = (/** @type {string} */ name) => String(values[name] ?? '') === String(app?.[name] ?? '');
   if (current && NAMING.every(isSame)) return { address: current, text: 'as it is now' };
-  if (!ends) return { address: '', text: 'No server is known yet: add one to share this.' };
+  if (!ends) return { address: '', text: 'Add a server to share this.' };
   const { visited } = protocolNamed(values.protocol);
   const host = ends.end.replace(/:[0-9]+$/, '');
   if (visited === 'client') return { address: '', text: ends.isHere ? 'It gets a port of its own on this computer.' : `It gets a public port at ${host}.` };
   const { protocol, ip, port } = values;
   const address = `${protocol} ${addressOf({ ip: ip || '127.0.0.1', port: Number(port) })}`;
   const { name, isDrawn } = values.site_name ? { name: values.site_name, isDrawn: false } : nameFrom(values.display_name || values.name || address, address);
-  if (!ends.scheme) return { address: '', text: isDrawn ? `It gets a name of two words, such as “${name}”; give it one of your own to choose.` : `It is to be called “${name}”; its whole address is known once it is connected.` };
-  const text = isDrawn ? 'or the like; give it a name to choose' : ends.isSeen ? 'where that name is free' : 'or as the server decides';
+  if (!ends.scheme) return { address: '', text: isDrawn ? `It gets a name of two words, such as “${name}”; enter a name to choose your own.` : `It will be called “${name}”; the whole address is known once it is connected.` };
+  const text = isDrawn ? 'for example; enter a name to choose your own' : ends.isSeen ? 'where that name is free' : 'or as the server decides';
   return { address: `${ends.scheme}//${name}.${ends.end}/`, text };
 }

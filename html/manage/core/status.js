@@ -14,31 +14,31 @@ const ATTEMPTS = 5;
 
 /** For each class of failure: what it is called and what to try. */
 const CLASSES = {
-  network: ['Network', 'Check that the server runs and that this computer reaches it.'],
+  network: ['Network', 'Check that the server is running and reachable from this computer.'],
   dns: ['Name not found', 'Check the spelling of the server’s name and the network.'],
   'name-taken': ['Site name taken', 'Another connector has the name. Choose another one, or ask who runs the server to transfer it.'],
-  'address-refused': ['Address refused', 'The server names a tunnel server inside your network; ask who runs it.'],
+  'address-refused': ['Address refused', 'The server’s tunnel address is inside your network; ask its operator.'],
   proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
   tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],
-  'not-a-tunnel-server': ['Not a tunnel server', 'Something else answers at that port; check the tunnel port.'],
-  'wrong-password': ['Credentials refused', 'The server does not know this computer, or not any more.'],
-  'host-key-changed': ['Host key changed', 'Trust the new key only when you know why it changed.'],
+  'not-a-tunnel-server': ['Not a tunnel server', 'Another program answers at that port; check the tunnel port.'],
+  'wrong-password': ['Credentials refused', 'The server does not know this computer.'],
+  'host-key-changed': ['Host key changed', 'Trust the new key only if you know why it changed.'],
   'permission-denied': ['Not permitted', 'The server does not let this connector use that port.'],
-  'port-held': ['Port still held', 'An earlier connection still holds the port; it is free within a minute.'],
-  refused: ['Refused', 'The server refused; its words are above.'],
-  protocol: ['Protocol error', 'The server’s answer was not understood; are the versions compatible?'],
-  timeout: ['Timeout', 'The tunnel did not come up in time; its own reason, where it gave one, is above.'],
+  'port-held': ['Port still held', 'An earlier connection still uses the port; it is free within a minute.'],
+  refused: ['Refused', 'The server rejected the request; its message is above.'],
+  protocol: ['Protocol error', 'The server’s answer is invalid; are the versions compatible?'],
+  timeout: ['Timeout', 'The tunnel was not ready in time; the reason, if known, is above.'],
   'quick-setup': ['Remote server', ''],
-  forbidden: ['Refused by the server', 'It is not asked again by itself: mend what it says, then retry.'],
-  revoked: ['Revoked', 'Ask who runs the server to let this computer in again; it then comes back by itself.'],
-  limit: ['Over a limit', 'Wait a minute, or disconnect what is not needed.'],
-  'own-listener': ['Own address', 'Edit the application (under ⋯): it leads to this program itself.'],
+  forbidden: ['Refused by the server', 'No automatic retry: fix the problem, then retry.'],
+  revoked: ['Revoked', 'Ask the operator to allow this computer again; it then reconnects automatically.'],
+  limit: ['Over a limit', 'Wait a minute, or disconnect applications you do not need.'],
+  'own-listener': ['Own address', 'Edit the application (under ⋯): its address is postern itself.'],
   expired: ['Expired', 'Extend it to share it again.'],
-  'not-enforced': ['Not protected', 'The server does not keep what is asked of it; change the application, or use another server.'],
+  'not-enforced': ['Not protected', 'The server cannot enforce these settings; change the application, or use another server.'],
   'no-server': ['No server', 'Add a server (at the top of the page), or choose one in the application (Edit, under ⋯).'],
-  plugin: ['Database', 'Check that it runs, and that address, user and password fit (Edit, under ⋯).'],
-  'no-plugin': ['Database plugin', 'Add it with the button, or in a terminal: postern plugin add mysql.'],
-  local: ['This computer', 'Something on this computer stands in the way; the log has more (-v).'],
+  plugin: ['Database', 'Check that it is running, and that address, user and password are correct (Edit, under ⋯).'],
+  'no-plugin': ['Database plugin', 'Add it with the button or with “postern plugin add mysql”.'],
+  local: ['This computer', 'A problem on this computer prevents it; see the log (-v).'],
 };
 
 /** A class of failure in words. @param {unknown} given @param {unknown} [error] its words, which may tell more @returns {{label: string, hint: string}|null} */
@@ -64,10 +64,10 @@ export function stepText(connection) {
   const step = Number(connection?.step);
   const host = hostOf(connection?.server) || 'the server';
   if (!Number.isInteger(step) || step < 1) return 'starting';
-  if (step > STEPS) return `the tunnel to ${host} is lost; connecting again`;
+  if (step > STEPS) return `the tunnel to ${host} is lost; reconnecting`;
   if (connection?.step_name === 'web client') return 'starting the web client of the database';
   if (step <= 2) return `asking ${host} for an address${attemptText(connection?.attempt)}`;
-  return step === 3 ? `opening the tunnel to ${host}` : 'opening the application’s own tunnel';
+  return step === 3 ? `opening the tunnel to ${host}` : 'opening target: the application’s own address tunnel';
 }
 
 function attemptText(attempt) {
@@ -81,7 +81,7 @@ export function latencyText(ms) {
 }
 
 /** The badge of an application that is shared on this computer only. */
-const HERE = { kind: 'note', icon: 'plug', label: 'This computer only', title: 'Its address leads to this computer, so nobody elsewhere reaches it; programs here do.' };
+const HERE = { kind: 'note', icon: 'plug', label: 'This computer only', title: 'Its address works only on this computer.' };
 
 /** A wait in whole seconds: `4 s`, `2 min 5 s`. @param {number} ms */
 export function formatWait(ms) {
@@ -92,8 +92,8 @@ export function formatWait(ms) {
 /** The badges of access and mode: as in force, then the label for settings not yet in force. */
 const BADGES = {
   invisible: [{ kind: 'closed', icon: 'key', label: 'Invisible', title: 'Visitors need the authorization code.' }, 'Will be invisible'],
-  public: [{ kind: 'open', icon: 'globe', label: 'Public', title: 'Whoever knows the address gets in.' }, 'Will be public'],
-  port: [{ kind: 'open', icon: 'globe', label: 'Public port', title: 'Whoever reaches the port reaches the application; its own login protects it.' }, 'Will be a public port'],
+  public: [{ kind: 'open', icon: 'globe', label: 'Public', title: 'Anyone who knows the address gets in.' }, 'Will be public'],
+  port: [{ kind: 'open', icon: 'globe', label: 'Public port', title: 'Anyone who can reach the port can reach the application; its own login protects it.' }, 'Will be a public port'],
   readOnly: [{ kind: 'read-only', icon: 'lock', label: 'Read-Only', title: 'Statements that write are refused.' }, 'Will be read-only'],
   readWrite: [{ kind: 'read-write', icon: 'unlock', label: 'Read-Write', title: 'Statements that write are executed.' }, 'Will be read-write'],
 };
@@ -117,7 +117,7 @@ export function accessBadges(settings, protocol, { isHere = false, inForce = tru
   if (allow.length) badges.push(allowBadge(allow, inForce));
   if (protocol.database) badges.push(badge(settings.db_readonly ? 'readOnly' : 'readWrite'));
   if (protocol.database && guest.length) badges.push(guestBadge(guest, settings, inForce));
-  if (settings.protocol === 'https') badges.push({ kind: 'note', icon: 'warn', label: 'Certificate not verified', title: 'The application’s certificate is not checked between here and it.' });
+  if (settings.protocol === 'https') badges.push({ kind: 'note', icon: 'warn', label: 'Certificate not verified', title: 'The application’s certificate is not verified.' });
   return badges;
 }
 
@@ -127,7 +127,7 @@ function textsOf(value) {
 
 function allowBadge(allow, inForce) {
   const label = allow.length === 1 ? `nly from ${allow[0]}` : `nly from ${allow.length} networks`;
-  return { kind: inForce ? 'closed' : 'note', icon: 'shield', label: inForce ? `O${label}` : `Will be o${label}`, title: `Let in from: ${allow.join(', ')}` };
+  return { kind: inForce ? 'closed' : 'note', icon: 'shield', label: inForce ? `O${label}` : `Will be o${label}`, title: `Access from: ${allow.join(', ')}` };
 }
 
 /** With views it says so, as those are not limited to what else is listed. @param {string[]} guest @param {{guest_tables?: number|null, guest_views?: number|null}} counts @param {boolean} inForce */
@@ -137,7 +137,7 @@ function guestBadge(guest, { guest_tables: tables, guest_views: views }, inForce
   const count = (number, word) => `${number} ${word}${number === 1 ? '' : 's'}`;
   const badge = { kind: 'closed', icon: 'database', label: 'Guest account', title };
   if (!views) return badge;
-  return { ...badge, label: `Guest account: ${count(tables, 'table')}, ${count(views, 'view')}`, title: `${title}. A view shows what its definer may read.` };
+  return { ...badge, label: `Guest account: ${count(tables, 'table')}, ${count(views, 'view')}`, title: `${title}. A view shows whatever its definer may read.` };
 }
 
 /** What a read-write database means for whoever visits it; empty for all else. @param {{db_readonly?: boolean|null, guest?: string[], inForce: boolean}} settings @param {{database: boolean}} protocol */

@@ -7,7 +7,7 @@ import { protocolNamed } from '../core/protocols.js';
 const PRESETS = [
   { protocol: 'http', icon: 'globe', label: 'Web site', text: 'A development server, an intranet page' },
   { protocol: 'mysql', icon: 'database', label: 'Database', text: 'MySQL or MariaDB, with a web client' },
-  { protocol: 'ssh', icon: 'keyword', label: 'SSH', text: 'A shell on this computer or near it' },
+  { protocol: 'ssh', icon: 'keyword', label: 'SSH', text: 'A shell on this computer or in its network' },
 ];
 /** Listeners that are offered; the rest is counted. */
 const LISTENERS_MAX = 12;
@@ -24,10 +24,10 @@ export function emptyState({ actions }) {
   const found = h('div', { class: 'found', role: 'status' });
   showListeners(found, actions);
   return h('section', { class: 'empty' }, h('h3', { text: 'Share your first application' }),
-    h('p', { text: `Something that listens on this computer or near it. Connect ${what}.` }),
+    h('p', { text: `A service on this computer or in its network. Connect ${what}.` }),
     h('ul', { class: 'presets', 'aria-label': 'Begin with' }, PRESETS.map((preset, i) => h('li', {}, presetButton(preset, i === 0, () => actions.add({ protocol: preset.protocol }))))),
     found,
-    isHere && h('p', {}, 'No server is known yet, so what you share opens on this computer only. ', h('button', { type: 'button', class: 'link', id: 'empty-servers', text: 'Add a server to reach others', on: { click: () => actions.servers() } })));
+    isHere && h('p', {}, 'You have no server, so shares open on this computer only. ', h('button', { type: 'button', class: 'link', id: 'empty-servers', text: 'Add a server to reach others', on: { click: () => actions.servers() } })));
 }
 
 function presetButton({ icon: name, label, text }, isFirst, run) {
@@ -45,7 +45,7 @@ async function showListeners(host, actions) {
   }
   if (!Array.isArray(listeners) || listeners.length === 0) return;
   const more = listeners.length - LISTENERS_MAX;
-  fill(host, h('h4', { text: 'Listening here now' }),
+  fill(host, h('h4', { text: 'Services on this computer' }),
     h('ul', { class: 'listeners' }, listeners.slice(0, LISTENERS_MAX).map((listener) => h('li', {}, listenerButton(listener, actions)))),
     more > 0 && h('p', { class: 'dim', text: `and ${more} more` }));
 }

@@ -47,7 +47,7 @@ export class ExpiryField extends OpenSelect {
   get ownProblem() {
     const { value } = this;
     if (value === undefined) return 'Enter a day and a time.';
-    return value !== null && !this.#isAsBefore && Date.parse(value) <= Date.now() ? 'That is in the past: choose a later time.' : '';
+    return value !== null && !this.#isAsBefore && Date.parse(value) <= Date.now() ? 'This time has already passed: choose a later one.' : '';
   }
 
   /** Whether what is saved has ended, and nothing else was chosen. */
@@ -62,8 +62,8 @@ export class ExpiryField extends OpenSelect {
     const { value } = this;
     const left = value ? Date.parse(value) - Date.now() : 0;
     if (value === undefined) this.setHelp('');
-    else if (value === null) this.setHelp(hasGuest ? GUEST_END : 'Until you disconnect it.');
+    else if (value === null) this.setHelp(hasGuest ? GUEST_END : 'Without end.');
     else if (left < 0) this.setHelp(`It ended ${distance(left)}: choose a later time to share it again.`);
-    else this.setHelp(this.isOther ? `It ends ${distance(left)}: whoever is there then is sent away.` : 'Counted from when you save. Then it ends, and whoever is there is sent away.');
+    else this.setHelp(this.isOther ? `It ends ${distance(left)}. Visitors are disconnected then.` : 'Counted from when you save. Visitors are disconnected then.');
   }
 }

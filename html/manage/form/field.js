@@ -93,7 +93,7 @@ export class SecretField extends Field {
   #isCleared = false;
 
   /** @param {{name: string, label: string, isSaved: boolean, help?: string, saved?: string}} options `saved` is the help where one is saved */
-  constructor({ name, label, isSaved, help = '', saved = 'A password is saved. Left blank, it stays.' }) {
+  constructor({ name, label, isSaved, help = '', saved = 'A password is saved. Empty: keep it.' }) {
     super({ name, label, type: 'password', help: isSaved ? saved : help, placeholder: isSaved ? '••••••••' : '' });
     this.saved = saved;
     this.toggle = h('button', { type: 'button', class: 'button', text: 'Clear', 'aria-label': `Clear the saved ${label.toLowerCase()}`, 'aria-pressed': 'false', on: { click: () => this.#clear(!this.#isCleared) } });
@@ -115,7 +115,7 @@ export class SecretField extends Field {
     this.toggle.textContent = cleared ? 'Keep' : 'Clear';
     this.toggle.setAttribute('aria-pressed', String(cleared));
     this.toggle.setAttribute('aria-label', cleared ? `Keep the saved ${this.label.toLowerCase()}` : `Clear the saved ${this.label.toLowerCase()}`);
-    this.help = cleared ? 'It is forgotten when you save.' : this.saved;
+    this.help = cleared ? 'It is deleted when you save.' : this.saved;
     this.setProblem('');
   }
 }

@@ -19,8 +19,8 @@ export const EXAMPLES = {
 
 /** What the application is told of who asks. */
 const HOSTS = [
-  { value: 'visitor', label: 'the visitor’s: the site’s address' },
-  { value: 'target', label: 'the application’s own' },
+  { value: 'visitor', label: 'visitor: the public address' },
+  { value: 'target', label: 'target: target: the application’s own address address' },
   { value: 'other', label: 'another …' },
 ];
 
@@ -36,44 +36,44 @@ export function fieldsOf(from, context, { objects, guestChanged }) {
   return [
     text('ip', 'Address or URL', 'A URL, host:port, or a port alone for this computer.'),
     text('port', 'Port', '', { narrow: true }),
-    text('name', 'Name', 'Left blank: protocol and address.'),
-    text('site_name', 'Site name', 'First part of its address; optional.'),
+    text('name', 'Name', 'Empty: protocol and address.'),
+    text('site_name', 'Site name', 'First part of the address (optional).'),
     text('username', 'User name'),
-    text('db_user', 'Database user', 'Best an account that may only read.', { placeholder: 'root' }),
-    new SecretField({ name: 'db_pass', label: 'Database password', isSaved: from.has_db_pass === true, help: 'Kept encrypted on this computer.' }),
-    text('db_name', 'Database', 'Optional: where to begin.'),
+    text('db_user', 'Database user', 'Preferably an account with read access only.', { placeholder: 'root' }),
+    new SecretField({ name: 'db_pass', label: 'Database password', isSaved: from.has_db_pass === true, help: 'Saved encrypted on this computer.' }),
+    text('db_name', 'Database', 'Initial database (optional).'),
     onOff('invisible', 'Invisible', 'Visitors need a link or code from you before they see anything of the site.', from.invisible === true),
     onOff('db_readonly', 'Read-Only Mode', 'Statements that write are refused, whatever the account may do.', from.db_readonly !== false),
-    onOff('autoconnect', 'Connect when postern starts', 'And again whenever the server comes back.', from.autoconnect === true),
+    onOff('autoconnect', 'Connect when postern starts', 'Also reconnects when the server is back.', from.autoconnect === true),
     new ExpiryField(from.expires),
     new ServerField(from.server, context),
     new GuestField(from.guest, objects, guestChanged),
-    new NetworksField({ name: 'allow', label: 'Only from these networks', help: 'One a line; left blank, from everywhere.', placeholder: '192.0.2.0/24', value: from.allow }),
+    new NetworksField({ name: 'allow', label: 'Only from these networks', help: 'One per line; empty: from everywhere.', placeholder: '192.0.2.0/24', value: from.allow }),
     hostField(from.host_header ?? 'visitor'),
     text('path', 'Opens at', 'The page that links open; all of the site is shared.', { placeholder: '/admin' }),
     groupField(from.group, context.apps),
-    text('max_streams', 'Most streams at once', 'Left blank: as many as the tunnel takes.', { narrow: true }),
-    onOff('audit', 'Keep an audit file', 'Who asked what and when, in ~/.postern/audit on this computer.', from.audit === true),
-    onOff('record_sql', 'Record the text of statements', 'In the statement log and the audit file. Passwords are masked, but the texts may hold data of your visitors and of the database.', from.record_sql === true),
-    text('display_name', 'Display name', 'What visitors read at the door, and what the server calls it; optional.'),
-    text('tunnel_port', 'Tunnel port', 'Usually told by the server.', { narrow: true, placeholder: '62888' }),
-    new SecretField({ name: 'auth_pass', label: 'Password', isSaved: from.has_auth_pass === true, saved: 'One was saved earlier. Nothing uses it and nothing shows it again: clear it.' }),
+    text('max_streams', 'Maximum connections', 'Empty: no limit of its own.', { narrow: true }),
+    onOff('audit', 'Write an audit log', 'All requests, in ~/.postern/audit on this computer.', from.audit === true),
+    onOff('record_sql', 'Record SQL texts', 'In the statement log and the audit log. Passwords are masked, but the texts may contain data.', from.record_sql === true),
+    text('display_name', 'Display name', 'Shown on the sign-in page and in the relay’s list (optional).'),
+    text('tunnel_port', 'Tunnel port', 'Usually set by the server.', { narrow: true, placeholder: '62888' }),
+    new SecretField({ name: 'auth_pass', label: 'Password', isSaved: from.has_auth_pass === true, saved: 'A password is saved but not used: clear it.' }),
   ];
 }
 
 function hostField(value) {
   const isNamed = value !== 'visitor' && value !== 'target';
   return new OpenSelect({
-    name: 'host_header', label: 'Host name that the application gets', value: isNamed ? 'other' : value, options: HOSTS,
+    name: 'host_header', label: 'Host header sent to the application', value: isNamed ? 'other' : value, options: HOSTS,
     other: 'other', otherLabel: 'Host name', otherValue: isNamed ? value : '', placeholder: 'app.lan:8080',
-    help: 'The application’s own where it answers to one name only: a development server, a name-based web server.',
+    help: 'Use “target” for development servers and name-based virtual hosts.',
   });
 }
 
 /** Groups that there are already are offered. */
 function groupField(value, apps) {
   const groups = [...new Set(apps.map(({ group }) => group).filter((group) => typeof group === 'string' && group !== ''))].sort();
-  const field = new Field({ name: 'group', label: 'Group', help: 'Stands together on the page; optional.', value, placeholder: 'work', list: 'form-groups' });
+  const field = new Field({ name: 'group', label: 'Group', help: 'Heading on this page (optional).', value, placeholder: 'work', list: 'form-groups' });
   const list = document.createElement('datalist');
   list.id = 'form-groups';
   list.append(...groups.map((group) => new Option(String(group), String(group))));

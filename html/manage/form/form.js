@@ -94,7 +94,7 @@ class Form {
 
   #noteText() {
     return this.app?.connection?.exposed
-      ? 'It is connected with what was saved before. When it ends and who may come apply at once, the rest at the next connect.'
+      ? 'Still connected with the old settings. End time and access apply at once, everything else after reconnecting.'
       : 'Changes apply at the next connect.';
   }
 
@@ -194,7 +194,7 @@ class Form {
     if (port.value === '' || port.value === String(before.port)) port.input.value = now.port ?? '';
     port.input.placeholder = now.port === null ? '' : String(now.port);
     if (port.isWrong) this.#check(port);
-    this.#field('username').setHelp(name === 'ssh' ? 'Stands in the ssh command on the card.' : 'For you to look up here; visitors do not see it.');
+    this.#field('username').setHelp(name === 'ssh' ? 'Used in the ssh command.' : 'Only for your reference; visitors do not see it.');
     const choice = this.#field('invisible');
     if (this.isNew && before !== now && !this.#touched.has('invisible')) choice.box.checked = now.database;
     this.protocolLine.textContent = protocolText(now);
@@ -273,12 +273,12 @@ class Form {
     const wrong = this.fields.filter((field) => !this.#check(field));
     if (this.#lacksTarget) {
       const address = this.#field('ip');
-      address.setProblem('Enter what to share: a URL, host:port, or a port of this computer.');
+      address.setProblem('Enter a URL, host:port, or a port of this computer.');
       wrong.unshift(address);
     }
     const expires = this.#field('expires');
     if (connect && wrong.length === 0 && expires.isOver) {
-      expires.setProblem('It has ended: choose a later time to connect it.');
+      expires.setProblem('The share has ended: choose a later time.');
       wrong.push(expires);
     }
     if (wrong.length) {
@@ -324,10 +324,10 @@ class Form {
 /** What a visitor of a protocol gets, and what that means for safety. @param {import('../core/protocols.js').Protocol} protocol */
 function protocolText({ name, database, visited }) {
   if (database) return 'Visitors get a web client for it; the database itself is not exposed.';
-  if (name === 'https') return 'Visitors open it in a browser. Its TLS certificate is not checked between here and it.';
+  if (name === 'https') return 'Visitors open it in a browser. The application’s TLS certificate is not verified.';
   if (visited === 'browser') return 'Visitors open it in a browser.';
   const protection = name === 'tcp' ? '' : ' Its own login protects it.';
-  return `Anyone who reaches the server can connect to its public port, unless you list networks under More settings.${protection}`;
+  return `Anyone who can reach the server can connect to its public port, unless you list networks under More settings.${protection}`;
 }
 
 function sentence(text) {

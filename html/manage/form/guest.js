@@ -23,7 +23,7 @@ export class GuestField extends Field {
     const row = h('div', { class: 'grant-row' });
     this.input.replaceWith(this.list, row);
     row.append(this.input,
-      h('button', { type: 'button', class: 'button', text: 'Add', 'aria-label': 'Add what is typed', on: { click: () => { if (this.#take()) this.input.focus(); } } }),
+      h('button', { type: 'button', class: 'button', text: 'Add', 'aria-label': 'Add the entry', on: { click: () => { if (this.#take()) this.input.focus(); } } }),
       h('button', { type: 'button', class: 'button', text: 'Choose …', 'aria-haspopup': 'dialog', on: { click: () => this.#choose() } }));
     this.input.addEventListener('keydown', (event) => {
       if (!(event instanceof KeyboardEvent) || event.key !== 'Enter' || this.text.trim() === '') return;
@@ -57,10 +57,10 @@ export class GuestField extends Field {
 
   #draw() {
     this.list.hidden = this.#grants.length === 0;
-    fill(this.list, this.#grants.map((grant) => h('li', { class: 'grant' }, h('code', { text: grant }), iconButton('close', `Take ${grant} away`, () => this.#drop(grant)))));
+    fill(this.list, this.#grants.map((grant) => h('li', { class: 'grant' }, h('code', { text: grant }), iconButton('close', `Remove ${grant}`, () => this.#drop(grant)))));
     this.setHelp(this.#grants.length === 0
-      ? 'Nothing listed: whatever the database user may. With a list, the database itself keeps visitors to it, by an account that can only read and that ends with the share.'
-      : 'The database itself keeps visitors to this, by an account made for it that can only read and that ends with the share. A view shows what its definer may read; shop.* is what is in it when the application connects.');
+      ? 'Empty: everything the database user may read. With a list, a temporary account limits visitors to these tables.'
+      : 'A temporary account limits visitors to these tables; it can only read and ends with the share. A view shows whatever its definer may read; shop.* means the tables at the time of connecting.');
     this.#onChange();
   }
 
@@ -118,7 +118,7 @@ class Picker {
     const names = await this.#ask({});
     if (!names) return;
     fill(this.databases, names.map((name) => h('option', { value: name, text: name })));
-    this.said.textContent = names.length ? '' : 'The account sees no database.';
+    this.said.textContent = names.length ? '' : 'The account can see no database.';
     if (names.length) await this.#showTables();
   }
 

@@ -31,10 +31,10 @@ class ServerForm {
     this.#api = api;
     this.#server = server;
     this.#insecure = insecure;
-    this.url = new Field({ name: 'server-url', label: 'URL', type: 'url', placeholder: 'https://relay.example', help: 'As its operator gave it to you.', value: server?.url });
-    this.label = new Field({ name: 'server-label', label: 'Label', placeholder: 'work', help: 'What you call it; optional.', value: server?.label });
-    this.token = new SecretField({ name: 'server-token', label: 'Enrolment token', isSaved: server?.has_enroll_token === true, help: 'Where the operator gave you one; kept encrypted, never shown again.', saved: 'A token is saved. Left blank, it stays.' });
-    this.isDefault = new Switch({ name: 'server-default', label: 'Use it by default', help: 'For applications that name no server of their own.', checked: server?.default ?? isFirst });
+    this.url = new Field({ name: 'server-url', label: 'URL', type: 'url', placeholder: 'https://relay.example', help: 'URL from the operator.', value: server?.url });
+    this.label = new Field({ name: 'server-label', label: 'Label', placeholder: 'work', help: 'Label in lists (optional).', value: server?.label });
+    this.token = new SecretField({ name: 'server-token', label: 'Enrolment token', isSaved: server?.has_enroll_token === true, help: 'Token from the operator, if any; saved encrypted, never shown again.', saved: 'A token is saved. Empty: keep it.' });
+    this.isDefault = new Switch({ name: 'server-default', label: 'Use it by default', help: 'For applications without a server of their own.', checked: server?.default ?? isFirst });
     this.problem = h('p', { class: 'form-problem bad', role: 'alert' });
     if (server) this.url.input.setAttribute('readonly', '');
     if (server?.default) this.isDefault.box.disabled = true;

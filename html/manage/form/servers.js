@@ -111,12 +111,12 @@ class ServersView {
       error && known?.hint && !isHostKey(key) && h('p', { class: 'dim', text: known.hint }),
       isHostKey(key) ? fingerprints(key) : server.host_key && h('p', { class: 'dim' }, 'Host key ', h('span', { class: 'mono', text: String(server.host_key) })),
       h('p', { class: 'dim', text: applicationsText(server) }),
-      server.named === true && h('p', { class: 'dim', text: 'Named when postern was started: it is used by default until the next start.' }),
+      server.named === true && h('p', { class: 'dim', text: 'Given when postern was started: the default until the next start.' }),
       h('div', { class: 'tunnel-actions' },
         isHostKey(key) && button('Compare and trust …', 'trust', () => this.#actions.trust(key)),
         !isDefault && !server.on_this_machine && button('Make default', 'default', () => this.#makeDefault(server)),
         !server.on_this_machine && button('Label and token …', 'edit', () => this.#edit(server)),
-        (tunnel || server.host_key) && button('Start afresh …', 'afresh', () => this.#actions.resetServer(new URL(url).origin)),
+        (tunnel || server.host_key) && button('Reset identity …', 'afresh', () => this.#actions.resetServer(new URL(url).origin)),
         server.known === true && button('Remove …', 'remove', () => this.#remove(server))));
   }
 
@@ -130,12 +130,12 @@ class ServersView {
   }
 
   #makeDefault({ url }) {
-    return this.#do('It was not made the default', `${hostOf(url)} is the default: applications that are added from now on go there`, () => this.#api.putServer({ url, default: true }));
+    return this.#do('Could not make it the default', `${hostOf(url)} is the default for new applications`, () => this.#api.putServer({ url, default: true }));
   }
 
   async #remove(server) {
     const place = placeOf(server);
-    const text = `postern forgets ${place}, its label and its enrolment token. The host key that it is known by stays, and so does what the server knows of this computer.`;
+    const text = `postern removes ${place}, its label and its enrolment token. Its pinned host key stays, and so does this computer’s identity at the server.`;
     if (await confirmDialog({ title: 'Remove server', text, action: 'Remove' })) await this.#do('It was not removed', `${place} is removed`, () => this.#api.removeServer(server.url));
   }
 
@@ -163,9 +163,9 @@ class ServersView {
 
 /** @param {Server[]} servers */
 function introOf(servers) {
-  if (servers.length === 0) return 'Applications are shared through a server, which gives them their addresses. None is known yet: add one.';
-  if (servers.every((server) => server.on_this_machine)) return 'Now the relay on this computer is used: what is shared through it opens on this computer only. To reach others, add a server; “postern relay” is one.';
-  return 'A main tunnel leads to each server in use. It is made with the first connect and stays; applications have tunnels of their own beside it.';
+  if (servers.length === 0) return 'Applications are shared through a server, which gives them addresses. Add one.';
+  if (servers.every((server) => server.on_this_machine)) return 'You are using the built-in relay: shares open on this computer only. Add a server to reach others.';
+  return 'postern keeps one main tunnel to each server, and one tunnel per application.';
 }
 
 /** @param {Server} server */
@@ -183,12 +183,12 @@ function statusOf({ status = '' }) {
 function figures(server) {
   const { local_port: port, latency_ms: latency, next_retry_ms: wait } = server.main_tunnel ?? {};
   const word = REFUSALS.includes(server.status ?? '') ? server.status : { idle: 'not in use' }[statusOf(server)] ?? statusOf(server);
-  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next try in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrolment token saved'].filter(Boolean).join(' · ');
+  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next attempt in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrolment token saved'].filter(Boolean).join(' · ');
 }
 
 /** @param {Server} server */
 function applicationsText({ applications = [] }) {
-  if (applications.length === 0) return 'No application goes through it.';
+  if (applications.length === 0) return 'No application uses it.';
   const more = applications.length > NAMES_MAX ? ` and ${applications.length - NAMES_MAX} more` : '';
   return `${applications.length === 1 ? 'Application' : 'Applications'}: ${applications.slice(0, NAMES_MAX).join(', ')}${more}`;
 }

@@ -146,7 +146,7 @@ impl ResponseHead {
                 *body = Body::new(Framing::Length(0));
                 Ok(last.to_vec())
             }
-            _ => Err(NotHttp("it ended early")),
+            _ => Err(NotHttp("it ended too early")),
         }
     }
 
@@ -181,7 +181,7 @@ impl ResponseHead {
 
     fn upgrade(&mut self, rules: &dyn Rules, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
         if !rules.asks_for_websocket() || !answer.headers.lists("upgrade", "websocket") {
-            return Err(NotHttp("it switches to a protocol that was not asked for"));
+            return Err(NotHttp("it switches to a protocol that was not requested"));
         }
         self.part = AnswerPart::Upgraded;
         self.status = Some(answer.status);

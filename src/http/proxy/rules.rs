@@ -45,7 +45,7 @@ pub(crate) trait Rules {
 
     /// What an upstream seems to speak whose answer begins with `input`, and not as HTTP does.
     fn name_protocol(&self, _input: &[u8]) -> &'static str {
-        "it does not begin as HTTP does"
+        "it is not HTTP"
     }
 
     /// Time in which the answer must begin, from the last byte that moved, while no body is awaited from the client;

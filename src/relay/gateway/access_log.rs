@@ -60,7 +60,7 @@ impl AccessLog {
         let mut failed = self.failed.lock();
         let now = Instant::now();
         if let Some(more) = failed.roll(now) {
-            log::info!(target: "postern::access", "{more} more requests failed and are not shown");
+            log::info!(target: "postern::access", "{more} more requests failed (not shown)");
         }
         let may = !has_failed || failed.count();
         self.holds_back

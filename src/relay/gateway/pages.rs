@@ -61,7 +61,7 @@ impl Pages {
     ) -> Response {
         if wants_json(head) || is_script(head) {
             let message = match error {
-                "" => "this site asks for an authorization code: open it in a browser",
+                "" => "this site needs an authorization code: open it in a browser",
                 error => error,
             };
             return private(Response::error(&ApiError::new(status, message)));

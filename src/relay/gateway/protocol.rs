@@ -12,7 +12,7 @@ const KNOWN: [(&[u8], &str); 8] = [
     (b"220", "it speaks SMTP or FTP: share it as tcp"),
     (b"-ERR", "it speaks Redis or POP3: share it as tcp"),
     // A frame of SETTINGS (RFC 9113 section 6.5): HTTP/2 without its beginning.
-    (b"\x00\x00", "it speaks HTTP/2 alone, and not HTTP/1.1"),
+    (b"\x00\x00", "it speaks only HTTP/2, not HTTP/1.1"),
 ];
 
 /// What is said of an answer that does not begin as HTTP does.
@@ -23,7 +23,7 @@ pub(crate) fn name_protocol(input: &[u8]) -> &'static str {
     }
     let mut known = KNOWN.iter();
     let found = known.find(|(begin, _)| input.starts_with(begin));
-    found.map_or("it does not begin as HTTP does", |(_, said)| said)
+    found.map_or("it is not HTTP", |(_, said)| said)
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
             (b"\x4a\x00\x00\x00\x0a8.0.36\x00", "MySQL"),
             (b"\x6a\x00\x00\x00\xff\x6a\x04Host", "MySQL"),
             (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", "HTTP/2"),
-            (b"hello\r\n", "does not begin"),
+            (b"hello\r\n", "is not HTTP"),
         ] {
             assert!(
                 name_protocol(begin).contains(named),

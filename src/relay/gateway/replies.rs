@@ -78,14 +78,17 @@ impl Message<'_> {
 pub(super) fn too_busy(full: Full) -> Message<'static> {
     let (text, cause) = match full {
         Full::Source => (
-            "Too many requests from your address are under way here.",
+            "There are too many requests from your address.",
             Cause::SourceBusy,
         ),
         Full::Connector => (
-            "Too many visitors are at the sites of the one who shares this one.",
+            "Too many visitors use the sites of this member.",
             Cause::ConnectorBusy,
         ),
-        Full::Sites => ("Too many visitors are here at once.", Cause::RelayBusy),
+        Full::Sites => (
+            "There are too many visitors at the moment.",
+            Cause::RelayBusy,
+        ),
     };
     message(503, "Too busy", text, "Wait a moment, then reload.").because(cause)
 }
@@ -94,8 +97,8 @@ pub(super) fn has_ended() -> Message<'static> {
     message(
         410,
         "This site has ended",
-        "It was shared for a time only, and that time is over.",
-        "Ask the one who shared it to share it for longer.",
+        "It was shared for a limited time, which is over.",
+        "Ask the person who shared it to extend the time.",
     )
 }
 
@@ -103,13 +106,13 @@ pub(super) fn is_not_shared() -> Message<'static> {
     message(
         410,
         "This site has ended",
-        "It is not shared any more.",
-        "Ask the one who shared it to share it again.",
+        "It is no longer shared.",
+        "Ask the person who shared it to share it again.",
     )
 }
 
 pub(super) fn has_changed() -> Message<'static> {
-    let text = "Who may see this site has changed at this moment.";
+    let text = "Access to this site has just changed.";
     message(503, "Changed", text, "Reload.").because(Cause::Changed)
 }
 
@@ -117,8 +120,8 @@ pub(super) fn not_for_you() -> Message<'static> {
     message(
         403,
         "Not from this address",
-        "This site is shared with some networks only, and your address is in none of them.",
-        "Ask the one who shares it to allow your network.",
+        "This site is limited to certain networks, and your address is not in one of them.",
+        "Ask the person who shared it to allow your network.",
     )
     .because(Cause::NotAllowed)
 }
@@ -127,8 +130,8 @@ pub(super) fn tunnel_is_down() -> Message<'static> {
     message(
         502,
         "The tunnel is down",
-        "This site is there, but whoever shares it is not connected now.",
-        "Try again later. If it is yours: connect it in postern, then reload.",
+        "This site exists, but the person who shares it is not connected.",
+        "Try again later. If this is your site: connect it in postern, then reload.",
     )
     .because(Cause::TunnelDown)
 }
@@ -138,13 +141,13 @@ pub(crate) fn target_is_down(why: &str) -> Message<'_> {
         502,
         "The application does not answer",
         why,
-        "Try again later. If it is yours: the tunnel is up, so start what it leads to, then reload.",
+        "Try again later. If this is your site: start the application, then reload. The tunnel works.",
     )
 }
 
 pub(crate) fn too_slow(has_request: bool) -> Message<'static> {
     let text = if has_request {
-        "It has the request and did not answer in time."
+        "It received the request but did not answer in time."
     } else {
         "It did not read the whole request in time."
     };
@@ -171,7 +174,7 @@ pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
             "It does not speak TLS: share it as http.".to_owned()
         }
         (_, Some(rustls::Error::AlertReceived(_))) => {
-            "It refuses TLS under the name that it is asked by.".to_owned()
+            "It rejects the TLS name it is asked for.".to_owned()
         }
         (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
             format!("The connection to it failed: {}.", in_words(error))

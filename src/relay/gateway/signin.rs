@@ -17,7 +17,7 @@ use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
 
 /// What a wrong code is told: it may have been right once.
-const WRONG: &str = "That code is not right. It may have been changed: ask for the link once more.";
+const WRONG: &str = "Wrong code. It may have been changed: ask for a new link.";
 /// Where a right code leads where nothing was asked for.
 const HOME: &str = "/";
 /// Bytes of the form that brings a code. Default 16 KiB: a whole link, and where it leads on to,
@@ -85,7 +85,7 @@ impl GatewayState {
     /// What a code gets, if there is one.
     fn judge(&self, request: &SiteRequest<'_>, site: &Site, query: &str) -> Response {
         let Ok(fields) = SignInFields::parse(query) else {
-            return self.asking_with((request, site), 401, HOME, "That code cannot be read.");
+            return self.asking_with((request, site), 401, HOME, "The code is unreadable.");
         };
         let mut next = fields.next.iter();
         let next = next.find_map(|next| leads_on(next)).unwrap_or(HOME);
@@ -119,7 +119,7 @@ impl GatewayState {
     fn too_many(&self, of: (&SiteRequest<'_>, &Site), next: &str, wait: Duration) -> Response {
         let seconds = (wait.as_secs() + 1).to_string();
         let error = format!(
-            "Too many wrong codes from here. Try again in {seconds} s; a right code passes at any time."
+            "Too many wrong codes from your address. Try again in {seconds} s; a correct code always works."
         );
         let page = self.asking_with(of, 429, next, &error);
         page.header("Retry-After", seconds)
@@ -143,7 +143,7 @@ impl GatewayState {
         })?;
         let form = String::from_utf8(body).ok();
         form.filter(|form| form.len() <= MAX_FORM).ok_or_else(|| {
-            let page = self.asking_with((request, site), 401, HOME, "That code cannot be read.");
+            let page = self.asking_with((request, site), 401, HOME, "The code is unreadable.");
             answer(head, visitor, page, true)
         })
     }
@@ -159,7 +159,7 @@ fn leads_on(next: &str) -> Option<&str> {
 fn refusal(head: &Head, host: &[u8], is_secure: bool) -> Option<Message<'static>> {
     if !is_same_origin(head, host, is_secure) {
         let why = "The code may only be sent from this site's own page.";
-        let hint = "Open the site and enter it there.";
+        let hint = "Open the site and enter the code there.";
         return Some(message(403, "Refused", why, hint));
     }
     let kind = head.headers.only("content-type").ok().flatten();

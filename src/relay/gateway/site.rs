@@ -129,7 +129,7 @@ pub enum Down {
 }
 
 /// What is said where the other end refuses a stream.
-const REFUSED_STREAM: &str = "The other end of its tunnel refused the stream.";
+const REFUSED_STREAM: &str = "The other end of the tunnel refused the connection.";
 
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
 pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {

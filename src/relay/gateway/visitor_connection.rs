@@ -153,13 +153,13 @@ impl VisitorConnection {
             return Err(message(400, "A malformed request", why, ""));
         }
         if request_head::comes_back(request.head, &self.gateway.config.loop_id) {
-            let why = "The application that this site leads to leads back to this relay.";
+            let why = "The application of this site points back to this relay.";
             let hint = "Share the application itself, not the address of its site.";
             return Err(message(508, "A loop", why, hint));
         }
         if !self.serves_port(host) {
-            let why = "This site is not served on the port that its address names.";
-            let hint = "Use the address that you were given. The relay's --public-url says which port visitors use.";
+            let why = "This site is not served on this port.";
+            let hint = "Use the address you were given. The relay's --public-url sets the port for visitors.";
             return Err(message(421, "A wrong port", why, hint));
         }
         self.gateway.sites.find(request.site).ok_or_else(|| {
@@ -167,7 +167,8 @@ impl VisitorConnection {
                 return is_not_shared();
             }
             let why = "There is nothing at this address.";
-            let hint = "Check it for a slip. A site has its name from its first connect on.";
+            let hint =
+                "Check the address for typing errors. A site exists once it has been connected.";
             message(404, "Unknown site", why, hint)
         })
     }
@@ -186,7 +187,7 @@ impl VisitorConnection {
             return None;
         }
         self.gateway
-            .tell_refused(site, source, "not from a network that is allowed");
+            .tell_refused(site, source, "not from an allowed network");
         Some(not_for_you())
     }
 

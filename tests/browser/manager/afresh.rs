@@ -41,7 +41,7 @@ fn a_card_that_the_server_refused_starts_afresh_and_connects() {
     let page = &board.page;
     page.wait_for_within(TURNED_AWAY, &format!("eyes.status('{id}') === 'failed'"));
     let act = format!("{} [data-act]", card(&id));
-    assert_eq!(page.text(&act), "Start afresh …");
+    assert_eq!(page.text(&act), "Reset identity …");
     assert!(board.card_text(&id).contains("who are you"));
     page.screenshot("manage-refused");
     page.assert_accessible("refused");
@@ -50,7 +50,7 @@ fn a_card_that_the_server_refused_starts_afresh_and_connects() {
     page.wait_for("eyes.first('dialog .consequences')");
     let asked = page.text("dialog");
     assert!(
-        asked.contains("new names and ports") && !asked.contains("Disconnected now"),
+        asked.contains("new names and ports") && !asked.contains("Reconnected at once"),
         "{asked}"
     );
     page.screenshot("manage-afresh");
@@ -62,7 +62,7 @@ fn a_card_that_the_server_refused_starts_afresh_and_connects() {
 
     let port = accept(&board);
     board.act(&id);
-    page.click("dialog text=Start afresh");
+    page.click("dialog text=Reset identity");
     board.wait_status(&id, "connected");
     let site = page.eval(&format!(
         "document.querySelector('{} [data-url=site]').href",
@@ -89,14 +89,14 @@ fn the_main_tunnels_offer_it_and_what_was_connected_is_connected_again() {
     page.click("#tunnel");
     page.wait_for("eyes.first('.tunnel-entry.connected')");
     page.wait_for("/connected · [\\d.]+ .?s/.test(eyes.first('.tunnel-entry').innerText)");
-    page.click(".tunnel-entry text=Start afresh …");
+    page.click(".tunnel-entry text=Reset identity …");
     page.wait_for("eyes.first('dialog .consequences')");
     let asked = page.texts(".consequences li").pop().unwrap();
-    assert!(asked.starts_with("Disconnected now"), "{asked}");
+    assert!(asked.starts_with("Reconnected at once"), "{asked}");
     page.screenshot("manage-afresh-live");
     page.assert_accessible("start afresh while connected");
     let port = board.far.assign();
-    page.click("dialog:last-of-type text=Start afresh");
+    page.click("dialog:last-of-type text=Reset identity");
     board
         .page
         .wait_for("eyes.times('POST /api/connect').length === 1");

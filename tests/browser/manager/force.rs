@@ -54,7 +54,7 @@ fn a_connected_card_shows_what_is_in_force_until_it_is_reconnected() {
     app["invisible"] = json!(true);
     app["ip"] = json!("localhost");
     save(&board, &id, &app);
-    wait_text(&board, &id, "Saved changes are not in force.");
+    wait_text(&board, &id, "Saved changes take effect after reconnecting.");
     assert_eq!(
         badges(&board, &id),
         ["This computer only"],
@@ -119,7 +119,7 @@ fn a_database_card_shows_the_mode_of_the_running_client() {
     app["db_readonly"] = json!(true);
     app["invisible"] = json!(true);
     save(&board, &id, &app);
-    wait_text(&board, &id, "Saved changes are not in force.");
+    wait_text(&board, &id, "Saved changes take effect after reconnecting.");
     assert_eq!(badges(&board, &id), ["This computer only", "Read-Write"]);
     let mut visitor = Client::new(&format!("127.0.0.1:{port}"));
     assert_eq!(visitor.get("/api/info").data()["readonly"], false);

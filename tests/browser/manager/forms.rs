@@ -56,7 +56,7 @@ fn a_form_that_names_nothing_to_share_says_so_at_the_address() {
             page.click(&format!("dialog text={save}"));
             page.wait_for(asks);
             let line = page.text("#field-ip-line");
-            assert!(line.contains("Enter what to share"), "{line}");
+            assert!(line.contains("Enter a URL, host:port"), "{line}");
             page.eval("document.querySelector('#field-name').focus()");
         }
         page.press("Escape");
@@ -138,11 +138,11 @@ fn the_form_shows_what_its_protocol_needs() {
         )
     );
     let says = |text: &str| assert!(page.text("#field-protocol-line").contains(text), "{text}");
-    says("Anyone who reaches the server can connect to its public port");
+    says("Anyone who can reach the server can connect to its public port");
     assert_eq!(value("port"), "22");
     board.fill("port", "2222");
     board.protocol("https");
-    says("certificate is not checked");
+    says("certificate is not verified");
     assert_eq!(
         (value("port"), checked("invisible")),
         (json!("2222"), json!(false)),
@@ -166,7 +166,7 @@ fn a_field_is_checked_as_it_is_left_and_the_servers_words_stand_at_theirs() {
     assert!(!line("ip").contains("Enter"), "not while it is typed");
     page.press("Tab");
     page.wait_for("document.querySelector('#field-ip').ariaInvalid === 'true'");
-    assert!(line("ip").contains("not known here"));
+    assert!(line("ip").contains("not supported"));
     board.fill("ip", "x");
     page.wait_for("document.querySelector('#field-ip').ariaInvalid !== 'true'");
     board.fill("port", "70000");

@@ -49,11 +49,7 @@ fn addresses_that_are_none_are_neither_shown_nor_opened() {
     page.wait_for("eyes.times('GET /api/status').length > 0");
     page.wait_for("document.querySelector('.toasts')?.innerText.includes('is connected')");
     assert!(board.times("open ").is_empty());
-    assert!(
-        board
-            .card_text(&id)
-            .contains("no address that can be shown")
-    );
+    assert!(board.card_text(&id).contains("no usable address"));
     let links = page.eval("[...document.querySelectorAll('a[href]')].map((a) => a.protocol).filter((p) => !['http:', 'https:'].includes(p))");
     assert_eq!(links, json!([]));
     assert_eq!(

@@ -154,7 +154,7 @@ fn a_database_shows_how_it_is_protected_and_where_it_is_here() {
     board.wait_status(&id, "connected");
     assert_eq!(board.page.texts(".badge"), ["Invisible", "Read-Only"]);
     board.page.click("[data-more]");
-    let here = "Open here, past the tunnel";
+    let here = "Open directly (without the tunnel)";
     board.page.wait_for(&format!(
         "eyes.first('.menu').innerText.includes({})",
         json!(here)

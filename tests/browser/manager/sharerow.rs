@@ -104,7 +104,7 @@ fn an_expired_application_says_so_and_is_extended_before_it_is_connected() {
     });
     page.click("[data-more]");
     page.click(".menu text=Extend …");
-    page.click("dialog text=Without an end");
+    page.click("dialog text=Without end");
     wait_until(support::TIMEOUT, "no end", || {
         saved_end(&board, &id).is_none()
     });

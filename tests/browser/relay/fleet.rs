@@ -34,7 +34,7 @@ fn the_page_shows_the_whole_fleet_and_a_store_that_is_away() {
     fleet.members[2].kill();
     page.wait_for("document.querySelector('#relays').textContent.includes('away')");
     fleet.single().crash();
-    page.wait_for_text("The store that the relays share is away");
+    page.wait_for_text("The shared store is unreachable");
     look(&page, "fleet-away");
     fleet.single().restart();
     wait_until(TIMEOUT, "its return", || {

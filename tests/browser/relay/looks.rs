@@ -72,7 +72,7 @@ fn the_gateways_pages_are_accessible_in_every_look() {
     look(&page, "signin");
     page.fill("#code", "wrong");
     page.click("text=Open");
-    page.wait_for_text("That code is not right");
+    page.wait_for_text("Wrong code");
     look(&page, "signin-wrong");
     let weight = page.eval("performance.getEntriesByType('navigation')[0].decodedBodySize");
     assert!(weight.as_u64().unwrap() < 3500, "{weight} bytes");
@@ -111,7 +111,7 @@ fn the_empty_page_without_a_server_leads_to_one() {
     look(&page, "empty-here");
     page.click("#empty-servers");
     page.wait_for("document.querySelector('.tunnel-entry')");
-    assert!(page.text("dialog").contains("opens on this computer only"));
+    assert!(page.text("dialog").contains("open on this computer only"));
     look(&page, "servers-here");
     page.click("dialog text=Add server …");
     page.wait_for("document.querySelector('#field-server-url')");
@@ -208,7 +208,7 @@ fn a_revocation_that_is_not_saved_is_said_on_the_operators_page() {
     page.wait_for_text("0 enrolled");
     page.wait_for("!document.querySelector('#unsaved').hidden");
     let said = page.text("#unsaved");
-    assert!(said.contains("lasts until the relay restarts"), "{said}");
+    assert!(said.contains("lost when the relay restarts"), "{said}");
     look(&page, "operator-unsaved");
     assert_eq!(page.errors(), Vec::<String>::new());
 }

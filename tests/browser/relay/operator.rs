@@ -156,7 +156,7 @@ fn invites_are_made_and_taken_back_on_the_page_and_name_who_came_by_them() {
     page.wait_for("document.querySelector('dialog h2')?.textContent === 'Revoke anna-laptop?'");
     let asked = page.text("dialog .dialog-body");
     assert!(
-        asked.contains("(postern_1)") && asked.contains("came by (anna-laptop)"),
+        asked.contains("(postern_1)") && asked.contains("it used (anna-laptop)"),
         "{asked}"
     );
     page.click("dialog text=Keep");
@@ -165,11 +165,11 @@ fn invites_are_made_and_taken_back_on_the_page_and_name_who_came_by_them() {
     page.click("#invites tr:first-child button");
     page.wait_for("document.querySelector('dialog')");
     assert!(page.text("dialog").contains("“anna-laptop”"));
-    page.click("dialog text=Take back");
+    page.click("dialog text=Cancel invite");
     page.wait_for("document.querySelectorAll('#invites tr').length === 1");
     page.click("#invites tr:first-child button");
     page.wait_for("document.querySelector('dialog')");
-    page.click("dialog text=Take back");
+    page.click("dialog text=Cancel invite");
     page.wait_for("!document.querySelector('#no-invites').hidden");
     page.click("#all-invites");
     page.wait_for("document.querySelector('#invites')?.innerText.includes('forbidden')");

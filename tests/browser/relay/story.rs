@@ -86,7 +86,7 @@ fn an_invisible_site_asks_for_its_code_and_its_link_opens_it() {
     stranger.goto(&url(&page, id, "site"));
     stranger.wait_for_text("Paste the link or code");
     enter(&stranger, "a-wrong-code");
-    stranger.wait_for_text("That code is not right");
+    stranger.wait_for_text("Wrong code");
     assert!(!stranger.text("body").contains(GREETING));
     // What he asked for is what he gets, and the whole link is as good as the code in it.
     stranger.expect_error("401");
@@ -129,23 +129,21 @@ fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
     page.click("[data-more]");
     page.click(".menu text=Sign everybody out …");
     page.click("dialog .danger");
-    page.wait_for(
-        "document.querySelector('.toasts')?.innerText.includes('Everybody is signed out')",
-    );
+    page.wait_for("document.querySelector('.toasts')?.innerText.includes('signed out')");
     wait_until_shut(&visitor);
     assert_eq!(url(&page, &id, "auth"), new, "the code stays");
 
     page.click("[data-more]");
-    page.click(".menu text=Set an end …");
+    page.click(".menu text=Set end time …");
     page.click("dialog text=1 hour");
     page.wait_for("/Ends in (59 min|1 h)/.test(eyes.first('.card-end').innerText)");
     assert!(
-        !page.text(".card").contains("not in force"),
+        !page.text(".card").contains("not active"),
         "it applies at once"
     );
     // What ends is asked for once, with who is there; a slip ends nothing.
     page.click("[data-part=over]");
-    page.wait_for("/Nobody visits it at the moment|visitors? (is|are) cut off/.test(document.querySelector('dialog')?.innerText)");
+    page.wait_for("/No visitors are connected|visitors? will be disconnected/.test(document.querySelector('dialog')?.innerText)");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog')");
     assert_ne!(page.text(".card-status"), "expired");
@@ -201,7 +199,7 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
     stranger.goto(&site);
     stranger.wait_for_text("Paste the link or code");
     enter(&stranger, "a-wrong-code");
-    stranger.wait_for_text("That code is not right");
+    stranger.wait_for_text("Wrong code");
     let refused = stranger.eval("fetch('/api/info').then(({ status }) => status)");
     assert_eq!(refused, 401);
 
@@ -231,7 +229,7 @@ fn an_invisible_database_opens_by_its_link_alone_and_takes_no_writing() {
     tab.expect_error("502");
     // The open page says so with the next thing that it asks, and shows no green light beside it.
     run(&tab, "SELECT 1");
-    tab.wait_for("document.querySelector('#health.away') && eyes.first('.outage')?.innerText.includes('whoever shares it is not connected')");
+    tab.wait_for("document.querySelector('#health.away') && eyes.first('.outage')?.innerText.includes('the person who shares it is not connected')");
     tab.reload();
     tab.wait_for_text("502");
     assert_quiet(&page);

@@ -203,7 +203,7 @@ fn invisible_mode_asks_for_the_code() {
     assert_eq!(page.eval("fetch('/api/info').then((r) => r.status)"), 401);
     page.type_text("wrong");
     page.press("Enter");
-    page.wait_for("document.querySelector('#error').innerText.includes('not right')");
+    page.wait_for("document.querySelector('#error').innerText.includes('Wrong code')");
     page.screenshot("signin-wrong");
     page.fill("#code", &code);
     page.click("#submit");
