@@ -131,7 +131,7 @@ test('the address to come is told as far as it is known', () => {
   const saved = { ...app, id: '1', port: 3000, connection: { site_url: 'https://my-shop-2.relay.example/' } };
   assert.equal(siteOf({ ...app, port: '3000', server: '' }, guess, saved).address, 'https://my-shop-2.relay.example/', 'the address that is');
   assert.equal(siteOf({ ...app, port: '3000', site_name: 'wiki' }, guess, saved).address, 'https://wiki.relay.example/');
-  assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('No server'));
+  assert.ok(siteOf(app, endOfSites('', [], {})).text.includes('Add a server'));
 });
 
 test('how long it is shared', () => {

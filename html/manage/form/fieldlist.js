@@ -20,7 +20,7 @@ export const EXAMPLES = {
 /** What the application is told of who asks. */
 const HOSTS = [
   { value: 'visitor', label: 'visitor: the public address' },
-  { value: 'target', label: 'target: target: the application’s own address address' },
+  { value: 'target', label: 'target: the application’s own address' },
   { value: 'other', label: 'another …' },
 ];
 

@@ -127,7 +127,7 @@ fn a_new_code_shuts_the_old_link_and_an_end_shuts_the_site() {
     visitor.wait_for_text(GREETING);
 
     page.click("[data-more]");
-    page.click(".menu text=Sign everybody out …");
+    page.click(".menu text=Sign out all visitors …");
     page.click("dialog .danger");
     page.wait_for("document.querySelector('.toasts')?.innerText.includes('signed out')");
     wait_until_shut(&visitor);
