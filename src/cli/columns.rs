@@ -32,7 +32,7 @@ pub(super) fn print_table<const N: usize>(
     print(&lines.collect::<String>())
 }
 
-/// The same, so that a person reads a row in one line of the terminal: the columns named by `first` come first, then the
+/// Prints a row in one line of the terminal: the columns named by `first` come first, then the
 /// others, as far as there is room. `is_wide` shows all of them.
 pub(super) fn print_fitting<const N: usize>(
     heading: [&str; N],

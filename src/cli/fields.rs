@@ -167,7 +167,7 @@ pub(super) fn read_address(command: &Command, text: &str) -> Result<Endpoint, Fa
     Ok(read)
 }
 
-/// What an address says. A path of it is what links open: all of the site is shared.
+/// Parts of an address. Its path is the page that links open: all of the site is shared.
 pub(super) fn set_address(fields: &mut Fields, endpoint: Endpoint) {
     let texts = [
         ("ip", endpoint.host),

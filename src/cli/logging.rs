@@ -69,7 +69,7 @@ pub(crate) fn start(verbose: bool) {
     start_at(LevelFilter::Warn, verbose, Format::Text, &[], false);
 }
 
-/// The same for a command that tells in lines of its own what happens.
+/// Starts the log of a command that tells in lines of its own what happens.
 pub(crate) fn start_quietly(verbose: bool) {
     start_at(LevelFilter::Warn, verbose, Format::Text, &[], true);
 }

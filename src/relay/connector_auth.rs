@@ -10,7 +10,7 @@ use super::invites::NotGood;
 use super::setup_request::SetupRequest;
 use super::state::{MAX_CONNECTORS, RelayState};
 
-/// Whether an unknown connector needs an enrolment token.
+/// True if an unknown connector needs an enrolment token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enrolment {
     /// Whoever reaches the relay may enrol: it is on loopback, for its own user.

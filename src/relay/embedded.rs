@@ -37,7 +37,7 @@ struct Ports {
 /// The relay at work.
 pub struct Embedded {
     running: Running,
-    /// What lets the manager of this process in, and nobody else, whatever enrolment token a revocation
+    /// Secret that lets in the manager of this process alone, whatever enrolment token a revocation
     /// ended: its operator's. A secret.
     pub token: Zeroizing<String>,
     _instance: Instance,

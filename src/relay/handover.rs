@@ -29,12 +29,12 @@ pub enum NotTaken {
 /// True if a tunnel of the connector holds the port.
 type IsHeld<'a> = dyn Fn(&str, u16) -> bool + 'a;
 
-/// What came of it.
+/// Result of a handover.
 #[derive(Debug)]
 pub(super) struct Taken {
     /// The connector that has the name now; none where anybody may take it.
     pub(super) by: Option<String>,
-    /// What ended, by connector: each asks anew where it wants it yet.
+    /// Applications that ended, by connector: each asks again if it still wants one.
     ended: Vec<(String, Application)>,
 }
 

@@ -74,7 +74,7 @@ pub struct Options {
     pub public_url: Option<PublicUrl>,
     /// What connectors dial.
     pub external_ip: String,
-    /// Whether unknown connectors need an enrolment token.
+    /// True if unknown connectors need an enrolment token.
     pub enrolment: Enrolment,
     /// The enrolment token that all share, beside the invites; where there is none, the one from before holds.
     pub enroll_token: Option<Zeroizing<String>>,

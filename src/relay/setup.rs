@@ -52,7 +52,7 @@ pub(super) struct Service {
     pub(super) store: StateStore,
     pub(super) urls: PublicUrls,
     pub(super) sites: Arc<SiteTable>,
-    /// Whether connectors that are unknown need an enrolment token.
+    /// True if unknown connectors need an enrolment token.
     pub(super) enrolment: Enrolment,
     /// What each connector may have.
     pub(super) quota: Quota,

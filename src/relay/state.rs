@@ -232,7 +232,7 @@ impl Default for RelayState {
 }
 
 impl RelayState {
-    /// What an earlier version has written, as this one has it: its enrolment token is the one that all share.
+    /// Reads the state of an earlier version: its enrolment token is the one that all share.
     pub(super) fn migrated(mut self) -> Self {
         self.version = VERSION;
         if let Some(token) = self.enroll_token.take() {

@@ -172,7 +172,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What people call it: its label, else its name.
+    /// Returns its label, else its name.
     fn label(&self) -> String {
         self.connector.label_or(self.name).to_lowercase()
     }

@@ -18,7 +18,7 @@ use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use files::Files;
 
-/// What gives the unit for options, and the enrolment token among them.
+/// Prints the unit for options, the enrolment token among them.
 type UserUnit = fn(&[String], &str) -> Result<(String, Option<String>), Failure>;
 
 /// What a unit can run.

@@ -142,7 +142,7 @@ impl Request<'_> {
     }
 }
 
-/// What the command line says is shared.
+/// Target that the command line names.
 fn read(command: &Command, parsed: &Parsed) -> Result<(Fields, AppInput), Failure> {
     let named = Protocol::named(command.name).expect("each command is a protocol's");
     let mut fields = Fields::new();

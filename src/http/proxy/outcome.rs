@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     NotHttp(&'static str),
     /// The upstream took too long; the client is still to be told.
     TooSlow {
-        /// Whether it had the whole request.
+        /// True if it had the whole request.
         has_request: bool,
     },
     /// The request's body cannot be passed on; the client is still to be told.

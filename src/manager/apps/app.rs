@@ -90,7 +90,7 @@ pub struct AppConfig {
     /// Whether it lasts as long as a command that shares it: it is never stored.
     #[serde(skip)]
     pub temporary: bool,
-    /// Whether its site is to have the name that it wishes for, or none: said with a connect, and never stored.
+    /// True if its site must have the wished name: said with a connect, and never stored.
     #[serde(skip)]
     pub site_name_required: bool,
 }

@@ -12,7 +12,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause. Default 60 s: one call a minute is little to a server.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is known of servers, by origin.
+/// Knowledge of servers, by origin.
 #[derive(Default)]
 pub(super) struct Places(HashMap<String, Place>);
 

@@ -29,7 +29,7 @@ pub struct Body<'a> {
     pub display_name: &'a str,
     /// The wanted name of the site; empty leaves it to the server.
     pub site_name: &'a str,
-    /// Whether no other name will do.
+    /// True if no other name will do.
     #[serde(skip_serializing_if = "is_false")]
     pub site_name_required: bool,
     /// Whether visitors need a code.

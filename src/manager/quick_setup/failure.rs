@@ -64,7 +64,7 @@ pub(crate) const REVOKED: &str = "ask who runs the server to let it in again ('p
 pub(crate) const REVOKED_HERE: &str =
     "ask who runs the server to let it in again ('postern relay allow'), then run the same again";
 
-/// What to do about a name that another connector has.
+/// Advice about a name that another connector has.
 pub(crate) const OTHER_NAME: &str =
     "choose another --site-name, or ask who runs the server to transfer it";
 

@@ -1,4 +1,4 @@
-//! What browsers keep of a site's earlier owner: dropped once for each visitor, where the name was taken from one.
+//! Data in browsers of a site's earlier owner: dropped once for each visitor if the name was taken from one.
 //!
 //! A browser that comes without the mark is told to empty the site's cache and storage, service workers with it. The
 //! cookies that it sends are not passed on, and are ended at every path that they may have. `Clear-Site-Data` never says

@@ -154,7 +154,7 @@ pub(crate) fn too_slow(has_request: bool) -> Message<'static> {
     message(504, "The application is too slow", text, "Try again later.")
 }
 
-/// What is said of a request whose body cannot be passed on.
+/// Answer to a request whose body cannot be passed on.
 pub(crate) fn refused(refusal: &Refusal) -> Message<'_> {
     if refusal.status == 408 {
         let text = "The rest of the request did not arrive in time.";

@@ -11,7 +11,7 @@ pub(crate) const MAX_DELIMITER: usize = 32;
 pub(crate) enum ConsoleCommand {
     /// Nothing is done, which leaves all else as it would be; the text says so.
     Skipped(&'static str),
-    /// What follows would rely on it, so it counts as a failed statement.
+    /// Counts as a failed statement, because later ones would rely on it.
     Failed(&'static str),
     /// The script ends here.
     Exit,

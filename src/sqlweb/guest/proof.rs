@@ -17,7 +17,7 @@ const FOR_EVERYBODY: [&str; 2] = ["information_schema", "performance_schema"];
 /// Databases that installations have made open to everybody.
 const OFTEN_OPEN: [&str; 2] = ["test", "test_postern"];
 
-/// What helps where no statement is known that does.
+/// Advice if no statement is known that helps.
 const TAKE_AWAY: &str = "have an administrator take it away (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the \
     anonymous user's rows in mysql.db)";
 
@@ -27,7 +27,7 @@ const DENIED: u16 = 1044;
 /// Something that the account could do or see beyond what was listed.
 pub(super) struct More {
     pub(super) what: String,
-    /// What helps.
+    /// Advice.
     pub(super) cure: String,
 }
 

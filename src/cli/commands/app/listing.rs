@@ -16,7 +16,7 @@ pub(super) const HEADING: [&str; 8] = [
     "ID", "STATUS", "PROTOCOL", "ADDRESS", "ACCESS", "HEALTH", "SITE", "NAME",
 ];
 
-/// What a person reads first of it.
+/// Columns that a person reads first.
 pub(super) const FIRST: [&str; 6] = ["NAME", "STATUS", "SITE", "ADDRESS", "ACCESS", "HEALTH"];
 
 /// An application, as the API shows it.

@@ -34,7 +34,7 @@ const HEADING: [&str; 13] = [
 
 pub(super) const SEE_NAMES: &str = "'postern relay list' shows their names";
 
-/// What an operator reads first.
+/// Columns that an operator reads first.
 const FIRST: [&str; 5] = ["LABEL", "STATUS", "URL", "NAME", "TARGET"];
 
 /// Prints a line an application, and one for each connector without any.

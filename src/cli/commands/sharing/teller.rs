@@ -32,9 +32,9 @@ const CONNECTION: &str = "connection";
 pub(in crate::cli::commands) struct Teller {
     json: bool,
     qr: bool,
-    /// What is said after the link of a web client, which has addresses of its own on this machine.
+    /// Lines after the link of a web client, which has addresses of its own on this machine.
     local: Option<String>,
-    /// Whether the command line names the site: another name will not do.
+    /// True if the command line names the site: another name will not do.
     pub(super) requires_name: bool,
     /// The name that the command line wishes for.
     wish: Option<String>,
@@ -93,7 +93,7 @@ impl Teller {
         }
     }
 
-    /// The same for a web client: this is said of it after the link, so that the link to send is the first.
+    /// Tells a web client's own addresses after the link, so that the link to send is the first.
     pub(in crate::cli::commands) fn with_local(self, text: String) -> Self {
         let local = Some(text);
         Self { local, ..self }
