@@ -99,6 +99,7 @@ test('guesses: types', () => {
   for (const [values, type] of cases) assert.equal(guessType(values), type, values[0]);
   assert.deepEqual(['1.234,50', '-0,5', 'a,b', '12'].map((text) => withPoint(text, true)), ['1234.50', '-0.5', 'a,b', '12']);
   assert.deepEqual(columnNames(['a', 'A', '', ' x  y ']), ['a', 'A_2', 'column_3', 'x y']);
+  assert.deepEqual(columnNames([`${'x'.repeat(59)} y`]), ['x'.repeat(59)], 'no server takes a space at the end');
 });
 
 test('rows: NULL, numbers, dates, bytes by the column they go to', () => {

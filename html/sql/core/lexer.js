@@ -614,7 +614,7 @@ class Compound {
     const next = lexer.peek();
     if ([token, next].some((one) => one?.kind === 'colon' || this.#isSign(one, ['<', '>']))) return;
     if (word === 'CREATE' || word === 'ALTER') this.stage = 'create';
-    else if (word === 'BEGIN' && (!next || ['semicolon', 'executable-end'].includes(next.kind) || this.#word(next) === 'WORK')) this.stage = 'plain';
+    else if (word === 'BEGIN' && (!next || ['semicolon', 'executable-end'].includes(next.kind) || ['WORK', 'TRANSACTION'].includes(this.#word(next)))) this.stage = 'plain';
     else if (word === 'DECLARE') {
       this.stage = 'body';
       this.blocks.push('declare');

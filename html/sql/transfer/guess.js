@@ -175,7 +175,7 @@ function fraction(values) {
 export function columnNames(names) {
   const taken = new Set();
   return names.map((name, i) => {
-    const base = name.trim().replace(/\s+/g, ' ').slice(0, 60) || `column_${i + 1}`;
+    const base = name.trim().replace(/\s+/g, ' ').slice(0, 60).trim() || `column_${i + 1}`;
     let free = base;
     for (let n = 2; taken.has(free.toLowerCase()); n += 1) free = `${base}_${n}`;
     taken.add(free.toLowerCase());

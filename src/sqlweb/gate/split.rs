@@ -409,6 +409,8 @@ impl Compound {
 fn ends_begin(next: Token, lexer: &Lexer<'_>) -> bool {
     matches!(next.kind, TokenKind::Semicolon | TokenKind::ExecutableClose)
         || known(next, lexer) == "WORK"
+        // SQLite's and SQL Server's; no server takes it, and no block begins so.
+        || lexer.text(next).eq_ignore_ascii_case("TRANSACTION")
 }
 
 /// True if declarations may follow the `AS` or `IS` that was taken: not behind a value, nor before a text.
