@@ -8,7 +8,8 @@ import { formatBytes } from '../../common/figures.js';
 import { choice, field, tick } from './controls.js';
 import { isBlank, recordsOf } from './csv.js';
 import { sampleOf, textOf } from './filetext.js';
-import { DELIMITERS, ENCODINGS, guessDialect, guessEncoding, guessHeader, guessNull } from './guess.js';
+import { ENCODINGS, guessEncoding } from './encodings.js';
+import { DELIMITERS, guessDialect, guessHeader, guessNull } from './guess.js';
 
 /** Records that are looked at. */
 const LOOKED_AT = 5000;
@@ -50,7 +51,8 @@ export class FileChoice {
       h('div', { class: 'import-fields' }, field('Encoding', this.encoding), field('Delimiter', this.delimiter, this.other), field('Quote', this.quote), field('Escape', this.escape, this.otherEscape),
         field('NULL is', this.nulls, this.nullWord), field('Decimals', this.comma), field('Dates', this.dates)),
       this.header.element);
-    this.element = h('div', {}, h('div', { class: 'import-head' }, this.button, this.input, this.name), this.options);
+    this.hint = h('p', { class: 'import-hint dim', hidden: true });
+    this.element = h('div', {}, h('div', { class: 'import-head' }, this.button, this.input, this.name), this.options, this.hint);
   }
 
   /** @param {File} file */
@@ -62,6 +64,8 @@ export class FileChoice {
     fill(this.name, h('b', { text: file.name }), ` ${formatBytes(file.size)}`);
     this.button.lastChild?.replaceWith(h('span', { text: 'Another file …' }));
     this.encoding.value = guessEncoding(this.#sample.bytes);
+    this.hint.hidden = this.encoding.value.startsWith('utf');
+    this.hint.textContent = `The file is not UTF-8. It is read as ${ENCODINGS[this.encoding.value]}: check the letters below, and choose another encoding if they are wrong.`;
     this.#text = textOf(this.#sample, this.encoding.value);
     const { delimiter, quote, escape = '' } = guessDialect(this.#text, file.name);
     const isListed = delimiter in DELIMITERS;

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { classOf, isNumber, literal, quoteName, quoteText } from '../data/values.js';
+import { choicesOf, classOf, isNumber, literal, quoteName, quoteText } from '../data/values.js';
 import { objectionOf } from './fitting.js';
 
 /**
@@ -56,11 +56,11 @@ export function fieldWriter(target, reading) {
   const { name, type, nullable, auto = false } = target;
   const { nullText } = reading;
   const write = writerOf(target, reading);
-  const takesEmpty = ['text', 'binary'].includes(classOf(type));
+  const takesEmpty = ['text', 'binary'].includes(classOf(type)) || (classOf(type) === 'choice' && choicesOf(type).includes(''));
   return (text, wasQuoted) => {
     const isNull = text === nullText && !wasQuoted;
     // Nothing, though in quotes, is no number and no date.
-    if (!isNull && !(text === '' && nullText === '' && !takesEmpty)) return write(text);
+    if (!isNull && !(text === '' && nullText !== null && !takesEmpty)) return write(text);
     if (nullable || auto) return 'NULL';
     // Servers put 0 or an empty text there, where there are several rows.
     if (text !== '' || !takesEmpty) throw new Misfit(name, text === '' ? 'empty, and the column is NOT NULL' : 'NULL, and the column is NOT NULL');
