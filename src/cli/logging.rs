@@ -22,7 +22,7 @@ use super::log_buffer::{LogBuffer, TOGETHER};
 use crate::net::in_words;
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
-use crate::sync::{Lookout, Mutex};
+use crate::sync::{Lookout, Mutex, REFUSED};
 
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");
@@ -57,9 +57,6 @@ static LOGGER: OnceLock<Stderr> = OnceLock::new();
 pub(crate) const OWNED: [&str; 3] = ["postern::tunnel", "postern::relay", ACCESS];
 /// The target of lines that say who came.
 const ACCESS: &str = "postern::access";
-
-/// The target of lines that say who did not get in.
-pub(crate) const REFUSED: &str = "postern::refused";
 
 /// Bytes that most lines stay below. Default 256.
 const USUAL: usize = 256;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender, never, select};
 
@@ -24,8 +24,10 @@ use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
 use crate::manager::web_client::WebClient;
-use crate::relay::gateway::RequestStats;
-use crate::tunnel::client::{Settings, Status};
+use crate::manager::visits::RequestRecord;
+use crate::relay::gateway::{RefusedVisit, RequestStats};
+use crate::sync::LogLimiter;
+use crate::tunnel::client::{OnTold, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
@@ -316,6 +318,7 @@ impl ConnectionWork<'_> {
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
         let missed = self.watch_failures(&mut settings, origin);
+        settings.on_told = Some(self.tell_refused());
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -367,6 +370,22 @@ impl ConnectionWork<'_> {
             connections.server_answers(&server);
         }));
         missed
+    }
+
+    /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
+    fn tell_refused(&self) -> OnTold {
+        let (name, visits) = (self.app.name.clone(), self.record.visits());
+        let log = LogLimiter::default();
+        Arc::new(move |data| {
+            let Some(visit) = RefusedVisit::decode(data) else {
+                return;
+            };
+            log.refused(format_args!("'{name}': {visit}"));
+            let said = (&*visit.method, &*visit.path);
+            let (now, status) = (SystemTime::now(), (visit.status, 0));
+            let source = Some(visit.source);
+            visits.note(RequestRecord::new(said, source, (now, Duration::ZERO), status));
+        })
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.

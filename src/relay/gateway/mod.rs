@@ -37,6 +37,7 @@ mod limits;
 mod pages;
 mod permits;
 mod protocol;
+mod refused_visit;
 mod replies;
 mod request_head;
 mod request_stats;
@@ -57,6 +58,7 @@ pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use service::Gateway;
 pub use signed_cookies::CookieKey;
+pub(crate) use site::Tell;
 pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, through};
 
 pub(super) use signed_cookies::since_1970;
@@ -70,6 +72,7 @@ pub(crate) use protocol::name_protocol;
 pub(crate) use replies::{
     REFUSED, answer, message, not_http, refused, target_is_down, too_slow, unanswered,
 };
+pub(crate) use refused_visit::RefusedVisit;
 pub(crate) use request_head::{
     asks_for_websocket, end as end_head, is_never_kept, is_ours, is_repeatable,
 };

@@ -21,5 +21,6 @@ pub use failure::{Class, Failure, HostKeyChange};
 pub use settings::{GONE_WITHIN, HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, OnFailed, Settings};
 pub use state::{Snapshot, Status};
 pub use timing::{READY_WITHIN, Retries, Timeouts};
+pub(crate) use settings::OnTold;
 pub(in crate::tunnel) use tunnel::Stopper;
 pub use tunnel::Tunnel;
