@@ -169,9 +169,8 @@ fn who_is_refused_is_seen_by_the_sharer() {
     let (url, token) = (relay.url(), relay.enrol_token());
     let remote = ["--server", &url, "--enroll-token", &token];
     for server in [&[][..], &remote] {
-        let share = |flags: &[&str]| {
-            Sharing::start(&home, &[&["http", &port], flags, server].concat())
-        };
+        let share =
+            |flags: &[&str]| Sharing::start(&home, &[&["http", &port], flags, server].concat());
         let limited = share(&["--allow", "192.0.2.0/24"]);
         assert_eq!(visit(&limited.link(), "/", "").status(), 403);
         limited.wait_said("127.0.0.1 was refused: not from an allowed network");
@@ -197,11 +196,13 @@ fn who_is_refused_is_seen_by_the_sharer() {
     let id = manager.add(&app);
     let site = manager.connected(&id)["site_url"].clone();
     let site = site.as_str().unwrap().trim_end_matches('/').to_owned();
-    assert_eq!(visit(&site, "/.postern/auth?code=wrong", "").status(), 401);
+    // Five wrong codes from here were enough.
+    assert_eq!(visit(&site, "/.postern/auth?code=wrong", "").status(), 429);
     let path = format!("/api/apps/{id}/requests");
     wait_until(TIMEOUT, "the refused visit", || {
-        let requests = manager.client().get(&path).text();
-        requests.contains("\"path\":\"/.postern/auth\"") && requests.contains("\"status\":401")
+        let requests = manager.client().get(&path);
+        let requests = requests.text();
+        requests.contains("\"path\":\"/.postern/auth\"") && requests.contains("\"status\":429")
     });
 }
 

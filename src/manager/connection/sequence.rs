@@ -23,8 +23,8 @@ use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
 use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
-use crate::manager::web_client::WebClient;
 use crate::manager::visits::RequestRecord;
+use crate::manager::web_client::WebClient;
 use crate::relay::gateway::{RefusedVisit, RequestStats};
 use crate::sync::LogLimiter;
 use crate::tunnel::client::{OnTold, Settings, Status};
@@ -384,7 +384,12 @@ impl ConnectionWork<'_> {
             let said = (&*visit.method, &*visit.path);
             let (now, status) = (SystemTime::now(), (visit.status, 0));
             let source = Some(visit.source);
-            visits.note(RequestRecord::new(said, source, (now, Duration::ZERO), status));
+            visits.note(RequestRecord::new(
+                said,
+                source,
+                (now, Duration::ZERO),
+                status,
+            ));
         })
     }
 

@@ -69,10 +69,10 @@ pub(crate) use forwarded::{FORWARDED_FOR, ForwardDefaults, Origin};
 pub(crate) use gateway_state::GatewayState;
 pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
+pub(crate) use refused_visit::RefusedVisit;
 pub(crate) use replies::{
     REFUSED, answer, message, not_http, refused, target_is_down, too_slow, unanswered,
 };
-pub(crate) use refused_visit::RefusedVisit;
 pub(crate) use request_head::{
     asks_for_websocket, end as end_head, is_never_kept, is_ours, is_repeatable,
 };

@@ -75,9 +75,15 @@ mod tests {
         assert_eq!(visit.to_string(), said);
         let data = visit.clone().encode();
         assert_eq!(RefusedVisit::decode(&data), Some(visit.clone()));
-        let escape = RefusedVisit { path: "/\u{1b}[2J".into(), ..visit.clone() };
+        let escape = RefusedVisit {
+            path: "/\u{1b}[2J".into(),
+            ..visit.clone()
+        };
         assert_eq!(RefusedVisit::decode(&escape.encode()), None);
-        let long = RefusedVisit { path: "x".repeat(4096), ..visit };
+        let long = RefusedVisit {
+            path: "x".repeat(4096),
+            ..visit
+        };
         assert_eq!(RefusedVisit::decode(&long.encode()), None);
         for other in [&b""[..], b"{}", b"pong", br#"{"refused": 1}"#, b"\xff"] {
             assert_eq!(RefusedVisit::decode(other), None);

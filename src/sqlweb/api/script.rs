@@ -17,7 +17,9 @@ use super::shared_body::{Progress, SharedBody};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::net::in_words;
 use crate::sqlweb::conn::Entry;
-use crate::sqlweb::gate::{ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement, unended};
+use crate::sqlweb::gate::{
+    ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement, unended,
+};
 use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
 use crate::sqlweb::query::{Job, TextOrigin, dialect_now, enter, execute_as};
@@ -397,7 +399,10 @@ impl ScriptRun<'_> {
 
     /// Says what a block without its end has taken with it: a server that cannot read a text runs nothing of it.
     fn explain_unended(&mut self, error: &mut ApiError) {
-        let is_unread = error.extra.get("error").is_some_and(|of| of["errno"] == 1064);
+        let is_unread = error
+            .extra
+            .get("error")
+            .is_some_and(|of| of["errno"] == 1064);
         if !is_unread || self.job.is_delimited {
             return;
         }
