@@ -119,13 +119,18 @@ fn a_name_is_handed_over_for_all_relays_at_any_of_them() {
         assert_eq!(done.code, Some(0), "{done:?}");
     };
     operator(other, &["transfer", "shop", "b"]);
+    for relay in [one, other] {
+        wait_until(TIMEOUT, "the name", || site(relay, "b") == "shop");
+    }
     assert_eq!(names([other, one, other])[1..], ["shop", "shop-3"]);
-    assert_eq!(site(one, "b"), "shop");
     let former = site(one, "a");
     assert_ne!(former, "shop");
     assert_eq!(site(other, "a"), former);
     // What is released is whoever's asks first, at whichever relay.
     operator(one, &["release", "shop"]);
+    wait_until(TIMEOUT, "that it is free", || {
+        other.visit("shop", "/").status() != 502
+    });
     let fresh = with(
         body("d", "app", "http", 9),
         json!({"enroll_token": TOKEN, "site_name": "shop"}),
