@@ -25,7 +25,7 @@ export class DataTabs {
   async open(results, db, table, kept) {
     const bench = this.#bench;
     const module = await import('../data/dataview.js').catch(() => null);
-    if (!module) return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    if (!module) return notify('Could not load part of the page. Is postern still running? Try again.', 'bad');
     const id = `data:${db}.${table}`;
     // What is changed there is not to be lost by opening it once more.
     if (results.unsavedIn(id)) {

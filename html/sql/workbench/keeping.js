@@ -46,7 +46,7 @@ export class Keeping {
     const tabs = this.#host.tabs.map((tab) => tab.stored());
     const saved = workspace.saveTabs({ active: this.#host.tabs.indexOf(active), sidebar: sidebar.db ?? '', tabs });
     const fits = saved && tabs.every(({ text }) => text.length <= MAX_KEPT_TEXT);
-    if (!fits && !this.#warnedFull) notify('The browser cannot keep all of this text across a reload; save it as a file.', 'warn');
+    if (!fits && !this.#warnedFull) notify('This text is too large to survive a reload; save it as a file.', 'warn');
     this.#warnedFull = !fits;
     workspace.saveHistory(fillIns.history);
   }

@@ -134,6 +134,6 @@ export class Objects {
     bench.catalogue.forget();
     if (kind === 'database' && bench.sidebar.db === name) bench.sidebar.showDatabases(true);
     bench.dictionaryChanged();
-    announce(`${sql.split(' ', 2).join(' ')} is done`);
+    announce(`${sql.split(' ', 2).join(' ')} done`);
   }
 }

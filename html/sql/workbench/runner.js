@@ -16,7 +16,7 @@ const TICK_MS = 100;
 /** Time between two drawings of progress at least, in ms. */
 const FRAME_MS = 16;
 /** Said where an answer broke off. */
-const LOST = 'the connection was lost while this statement ran, or before it did; check whether it took effect before you run the script again';
+const LOST = 'the connection was lost before or during this statement; check whether it took effect before you run the script again';
 /** Time after which a cancelled statement can be given up, in ms: a double key press must not do it. */
 const GIVE_UP_AFTER_MS = 3_000;
 /** Pause before a cancel that found nothing or got no answer is sent again, in ms. */
@@ -88,7 +88,7 @@ export class Run {
       const left = this.statements.length - counts.done;
       if (counts.failed && left > 0 && !this.#cancelled) {
         const why = this.#lost ? 'Stopped when the connection was lost' : 'Stopped at the error';
-        const more = this.#lost ? '' : ' “Go on after errors” in the menu of the editor runs them all the same.';
+        const more = this.#lost ? '' : ' “Continue after errors” in the editor menu runs them anyway.';
         results.addNote(this, `${why}: ${left.toLocaleString('en')} more ${left === 1 ? 'statement was' : 'statements were'} not run.${more}`);
       }
     } finally {
@@ -101,7 +101,7 @@ export class Run {
 
   get #how() {
     if (!this.#cancelled) return '';
-    if (this.#gaveUp) return 'Cancelled, not waited for; the session was closed';
+    if (this.#gaveUp) return 'Cancelled; the session was closed';
     return this.#lost ? 'Cancelled; the connection was closed' : 'Cancelled';
   }
 
@@ -148,7 +148,7 @@ export class Run {
     } finally {
       this.#queryId = null;
     }
-    if (!trouble && !ended.done && !this.#cancelled) trouble = 'the server ran nothing of it; run it again';
+    if (!trouble && !ended.done && !this.#cancelled) trouble = 'the server did not run it; run it again';
     if (trouble && ended.done < count) {
       this.#fail(from + ended.done, statements[ended.done], trouble, null, 0, undefined, 0);
       ended.failed += 1;

@@ -27,5 +27,5 @@ export function changedSettings(before, after) {
   const changed = NAMES.map((name, i) => ({ name, was: before[i], is: after[i] })).filter(({ was, is }) => String(was) !== String(is));
   if (!changed.length) return '';
   const told = (key) => changed.map((one) => `${one.name} = ${/^\d+$/.test(String(one[key])) ? one[key] : `'${one[key]}'`}`).join(', ');
-  return `The script has left this tab's session with ${told('is')}. To set that back, run: SET SESSION ${told('was').replaceAll(', ', ', SESSION ')};`;
+  return `The script changed this tab's session: ${told('is')}. To restore it, run: SET SESSION ${told('was').replaceAll(', ', ', SESSION ')};`;
 }

@@ -68,7 +68,7 @@ export class Sidebar {
   setTabDatabase(db) {
     this.#tabDb = db;
     this.#use.hidden = this.#db === null || this.#db === db;
-    this.#use.title = `The statements of this tab run in ${db || 'no database'}; make them run in ${this.#db}`;
+    this.#use.title = `This tab uses ${db || 'no database'}; switch it to ${this.#db}`;
   }
 
   /** Whether it waits for a server that did not answer. */
@@ -223,7 +223,7 @@ export class Sidebar {
   #emptyText(count) {
     if (count > 0 || this.list.hasAttribute('aria-busy')) return '';
     if (this.filter.value) return `Nothing matches “${this.filter.value}”.`;
-    return this.#db === null ? '' : 'No tables here that this account may see.';
+    return this.#db === null ? '' : 'No tables visible to this account.';
   }
 
   #say(text) {

@@ -120,7 +120,7 @@ export class SidebarGroups {
   #entries(label, loaded, found) {
     if (loaded === undefined) return h('p', { class: 'group-note dim', text: 'Loading …' });
     if (typeof loaded === 'string') return h('p', { class: 'group-note bad', role: 'alert', text: loaded });
-    const none = loaded.items.length ? 'Nothing matches.' : `No ${label.toLowerCase()} here${loaded.missing ? ' that this account may see' : ''}.`;
+    const none = loaded.items.length ? 'Nothing matches.' : `No ${label.toLowerCase()}${loaded.missing ? ' visible to this account' : ' here'}.`;
     const rest = found.length > DRAWN ? `${(found.length - DRAWN).toLocaleString('en')} more; filter to find them.` : '';
     const said = [found.length ? '' : none, rest, loaded.missing].filter(Boolean).join(' ');
     return [found.length > 0 && h('ul', { class: 'sidebar-list', 'aria-label': `${label} of ${this.#db}` }, found.slice(0, DRAWN).map((entry) => entryRow(entry))), said && h('p', { class: 'group-note dim', text: said })];

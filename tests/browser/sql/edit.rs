@@ -546,7 +546,7 @@ fn changes_survive_sorting_filtering_links_tabs_and_scrolling() {
     page.click("dialog [aria-label=Close]");
     page.eval("document.querySelector('.grid').focus()");
     page.press("Alt+w");
-    page.wait_for_text("They are lost with the tab");
+    page.wait_for_text("Closing the tab discards them");
     page.assert_accessible("the question before a tab is closed");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog[open]')");

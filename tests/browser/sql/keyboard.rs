@@ -69,7 +69,7 @@ fn the_overview_lists_the_keys_and_dialogs_give_the_focus_back() {
         "Two spaces",
         "F3",
         "Select all",
-        "Width of a column",
+        "Resize the column",
         "Delete",
         "Alt",
         "Copy the selection",

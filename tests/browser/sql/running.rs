@@ -190,13 +190,13 @@ fn giving_a_cancel_up_closes_the_session_and_the_next_statement_is_told() {
     let page = &client.page;
     client.until_ended(|| {
         cancel_in_transaction(&client);
-        page.wait_for("eyes.first('#cancel')?.innerText.includes('Give up') && !eyes.first('#cancel').disabled");
+        page.wait_for("eyes.first('#cancel')?.innerText.includes('Stop waiting') && !eyes.first('#cancel').disabled");
         page.click("#cancel");
     });
     assert!(
         client
             .text(".editor-message")
-            .contains("transaction, variables and temporary tables are gone")
+            .contains("transaction, variables and temporary tables are lost")
     );
     page.wait_for("!eyes.first('.transaction')");
     assert!(
