@@ -39,5 +39,5 @@ const MAX_LISTED = 20_000;
 export function missingFrom(grants, group, db) {
   const names = SHOWN_BY[group];
   if (!grants.length || names.some((name) => reach(grants, name, db) === 'all')) return '';
-  return `This account has no ${names[0]} privilege on all of ${db}, so the server may hide some.`;
+  return `This account has no ${names[0]} privilege on all of ${db}; the server may hide some.`;
 }

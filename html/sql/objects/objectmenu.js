@@ -92,7 +92,7 @@ function destructive(object, host) {
   const act = (what) => async () => {
     const sql = await destroy(what, object, { api: host.api, mariadb: host.mariadb, queryId: host.newId() });
     if (sql === null) return;
-    host.notify(sql === dropSql(object) ? `${name} dropped` : `${name} is empty now`, 'good');
+    host.notify(sql === dropSql(object) ? `${name} dropped` : `${name} is now empty`, 'good');
     host.gone(object, sql);
   };
   const truncate = { label: 'Truncate …', icon: 'trash', danger: true, title: truncateSql(object), run: act('truncate') };

@@ -32,7 +32,7 @@ function keyColumns({ columns, indexes = [] }) {
 
 function where(schema, taken) {
   const key = keyColumns(schema);
-  if (!key.length) return 'WHERE FALSE -- say which rows: the table has no key';
+  if (!key.length) return 'WHERE FALSE -- choose the rows: the table has no key';
   return `WHERE ${key.map(({ name }) => `${quoteIdentifier(name)} = ${parameter(name, taken)}`).join(' AND ')}`;
 }
 

@@ -188,7 +188,7 @@ export class CsvParser {
   }
 
   #unclosed() {
-    return this.#state === 'quoted' ? `The quote that opens in line ${this.#opened} is not closed.` : '';
+    return this.#state === 'quoted' ? `The quote opened in line ${this.#opened} is not closed.` : '';
   }
 
   /** Ends the text; throws where a quote is open. */

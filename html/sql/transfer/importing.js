@@ -106,7 +106,7 @@ export class Import {
   /** Makes the table where it is new, and the session. */
   async #prepare() {
     const { create, exists, intoOf, reading, duplicates, db, table, zone } = this.#plan;
-    if (create && await exists()) throw new Broken(`${table} is there already; choose it, or give the new table another name`);
+    if (create && await exists()) throw new Broken(`${table} already exists; choose it, or rename the new table`);
     if (create) await this.#must([create]);
     const { targets, keys, transactional } = await intoOf();
     this.#created = create !== '';
@@ -221,7 +221,7 @@ export class Import {
   }
 
   #guard() {
-    if (this.#bad.length > MAX_BAD) throw new Broken(`More than ${MAX_BAD.toLocaleString('en')} lines are bad; look at the first ones`);
+    if (this.#bad.length > MAX_BAD) throw new Broken(`More than ${MAX_BAD.toLocaleString('en')} lines are bad; check the first ones`);
   }
 
   /** Runs statements that must not fail. */

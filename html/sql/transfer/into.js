@@ -41,7 +41,7 @@ export class Into {
     this.create = h('textarea', { class: 'field import-create', rows: 6, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Statement that creates the table', on: { input: () => (this.edited = true) } });
     this.edited = false;
     this.nameField = field('Name', this.newName);
-    this.createPart = h('div', {}, h('p', { class: 'dim', text: 'This creates it, with types by the first values. Change it as you like; columns are filled in their order.' }), this.create);
+    this.createPart = h('div', {}, h('p', { class: 'dim', text: 'This creates the table; the first values give the types. Edit it as you like; columns are filled in order.' }), this.create);
     this.element = h('fieldset', { class: 'import-part' }, h('legend', { text: 'Into' }),
       h('div', { class: 'import-fields' }, field('Database', this.database), field('Table', this.table), this.nameField), this.createPart);
   }
@@ -155,7 +155,7 @@ export class Into {
     if (!this.isNew) return { targets: this.targetsOf(chosen), keys: this.keys, transactional: this.transactional };
     this.#learn(await this.#known.schema(this.db, this.tableName, true));
     const { engine = '' } = (await this.#known.tables(this.db, true)).find(({ name }) => name === this.tableName) ?? {};
-    if (this.columns.length < width) throw new Error(`${this.tableName} was created with ${this.columns.length} columns that can be filled, and the file has ${width}`);
+    if (this.columns.length < width) throw new Error(`${this.tableName} was created with ${this.columns.length} writable columns, but the file has ${width}`);
     return { targets: this.columns.slice(0, width).map((column, at) => ({ ...column, at })), keys: this.keys, transactional: TRANSACTIONAL.test(engine) };
   }
 

@@ -45,7 +45,7 @@ export function tupleWriter(targets, reading) {
 }
 
 /** What is wrong with a field that goes on behind its quotes. */
-export const STRAY = 'text behind the closing quote';
+export const STRAY = 'text after the closing quote';
 
 /**
  * What writes a field into its column; throws a Misfit.
@@ -63,7 +63,7 @@ export function fieldWriter(target, reading) {
     if (!isNull && !(text === '' && nullText === '' && !takesEmpty)) return write(text);
     if (nullable || auto) return 'NULL';
     // Servers put 0 or an empty text there, where there are several rows.
-    if (text !== '' || !takesEmpty) throw new Misfit(name, text === '' ? 'empty, and the column is NOT NULL' : 'NULL, and the column is NOT NULL');
+    if (text !== '' || !takesEmpty) throw new Misfit(name, text === '' ? 'empty, but the column is NOT NULL' : 'NULL, but the column is NOT NULL');
     return "''";
   };
 }

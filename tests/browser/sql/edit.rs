@@ -553,7 +553,7 @@ fn changes_survive_sorting_filtering_links_tabs_and_scrolling() {
     assert_eq!(pending(&client), "3 changes");
     assert!(edits(&client).is_empty());
     page.click("[title^='Close many data •']");
-    page.click("dialog text=Close and lose them");
+    page.click("dialog text=Close and discard");
     page.wait_for("!eyes.first('.data')");
 }
 
