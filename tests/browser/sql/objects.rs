@@ -482,7 +482,7 @@ fn what_a_missing_privilege_hides_is_said() {
     client.page.click(&row("vat"));
     client
         .page
-        .wait_for("/shows its text only|denied/.test(eyes.first('.schema[aria-label*=vat]')?.innerText)");
+        .wait_for("/its text only|denied/.test(eyes.first('.schema[aria-label*=vat]')?.innerText)");
 }
 
 #[test]
