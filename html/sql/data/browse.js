@@ -71,7 +71,7 @@ export function orderOf(schema, sort) {
 }
 
 function whyOffset(key, terms) {
-  if (!key) return 'it has no key that tells its rows apart';
+  if (!key) return 'it has no key that identifies its rows';
   const inexact = terms.find(({ way }) => way === 'offset');
   return inexact ? `${inexact.name} is ${article(inexact.type)}, which cannot be compared exactly` : '';
 }

@@ -143,7 +143,7 @@ export class DataView {
   async #loadEditing(schema) {
     if (this.#editing || whyFixed(schema, this.#deps.readOnly())) return;
     const module = await import('../edit/editing.js').catch(() => null);
-    if (!module) this.#deps.notify('The part of the page that changes rows could not be loaded; is postern still running? Load the rows again.', 'bad');
+    if (!module) this.#deps.notify('Could not load the row editor. Is postern still running? Reload the rows.', 'bad');
     else this.#editing ??= this.#makeEditing(module.Editing);
   }
 

@@ -69,7 +69,7 @@ export class CellEditor {
       this.#check();
       this.input.focus();
     } } });
-    const button = iconButton('calendar', 'Choose the day (Alt+↓)', () => {
+    const button = iconButton('calendar', 'Choose a date (Alt+↓)', () => {
       picker.value = dateIn(this.input.value);
       picker.showPicker?.();
     }, { tabindex: -1 });

@@ -17,7 +17,7 @@ function offersOf(field) {
   return [
     ...values,
     ...(field.nullable ? [{ value: null, text: 'NULL', hint: 'no value' }] : []),
-    ...(field.required ? [] : [{ value: new Default(), text: 'DEFAULT', hint: 'as the column has it' }]),
+    ...(field.required ? [] : [{ value: new Default(), text: 'DEFAULT', hint: 'the column default' }]),
   ];
 }
 
