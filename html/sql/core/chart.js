@@ -177,5 +177,5 @@ export function describeSeries(name, values) {
     sum += value;
   }
   const mean = Number((sum / present.length).toPrecision(6));
-  return `${name}: ${present.length.toLocaleString('en')} values, least ${least}, greatest ${most}, mean ${mean}`;
+  return `${name}: ${present.length.toLocaleString('en')} values, lowest ${least}, highest ${most}, mean ${mean}`;
 }

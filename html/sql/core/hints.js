@@ -5,10 +5,10 @@
 
 /** Commands of the console clients at the beginning of a statement, and what to do here. @type {[RegExp, string][]} */
 const COMMANDS = [
-  [/^(?:source|\\\.)\s+\S/i, 'source is a command of the console. Open the file here: drop it on the editor, or choose “Open file …” in the menu.'],
-  [/^(?:\?|\\[h?]|help\s*$)/i, 'This is a command of the console. Press F1 or the ? button for the keys; HELP \'topic\' asks the server.'],
-  [/^\\[a-zA-Z#!]/, 'Commands with a backslash belong to the console; this page sends statements alone.'],
-  [/^(?:exit|quit)\s*$/i, 'There is nothing to quit here: close the tab with Alt+W.'],
+  [/^(?:source|\\\.)\s+\S/i, 'source is a console command. Open the file here: drop it on the editor, or choose “Open file …” in the menu.'],
+  [/^(?:\?|\\[h?]|help\s*$)/i, 'This is a console command. Press F1 or the ? button for the keys; HELP \'topic\' asks the server.'],
+  [/^\\[a-zA-Z#!]/, 'Commands with a backslash belong to the console; this page only sends statements.'],
+  [/^(?:exit|quit)\s*$/i, 'Nothing to quit here: close the tab with Alt+W.'],
 ];
 
 /** @param {string} sql @returns {string} empty where there is nothing to say */

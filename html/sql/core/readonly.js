@@ -28,7 +28,7 @@ const MAY_RUN = 'read-only mode takes SELECT, WITH, VALUES, TABLE, SHOW, DESCRIB
 function unknown(word) {
   const upper = word.toUpperCase();
   const meant = ['SELECT', 'WITH', 'VALUES', 'TABLE', 'SHOW', 'DESCRIBE', 'EXPLAIN', 'USE', 'HELP'].find((known) => near(upper, known));
-  return `${upper} is not the beginning of a statement that is known here, nothing was sent${meant ? `: did you mean ${meant}?` : ''} (${MAY_RUN})`;
+  return `${upper} does not start a known statement, nothing was sent${meant ? `: did you mean ${meant}?` : ''} (${MAY_RUN})`;
 }
 
 /** Whether two words differ by at most two changed, missing or added letters, or a pair in the wrong order. */

@@ -50,9 +50,9 @@ export const CUT = '\n… the rest was cut off when this text was kept';
 /** Why a text does not run as it stands, and where; null where it does. @param {string} sql @returns {{at: number, text: string}|null} */
 export function whyAltered(sql) {
   const cut = sql.lastIndexOf(CUT.trim());
-  if (cut >= 0) return { at: cut, text: 'Nothing was run: the rest of this statement was cut off when it was kept. Write the rest in place of the last line.' };
+  if (cut >= 0) return { at: cut, text: 'Nothing was run: the rest of this statement was cut off when it was saved. Replace the last line with the rest.' };
   const at = leftOutAt(sql);
-  return at < 0 ? null : { at, text: "Nothing was run: the password was left out when this text was kept. Write it in place of '***'." };
+  return at < 0 ? null : { at, text: "Nothing was run: the saved text has no password. Replace '***' with it." };
 }
 
 /** Where the first password stands that was left out when the statement was kept; -1 where all are there. @param {string} sql */

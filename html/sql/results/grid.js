@@ -521,5 +521,5 @@ function characterWidth() {
 
 /** What stands where there are no rows. @param {any} result */
 function emptyText({ cancelled }) {
-  return cancelled ? 'Cancelled before a row came.' : 'No rows: the statement ran and found nothing.';
+  return cancelled ? 'Cancelled before any rows.' : 'No rows returned.';
 }

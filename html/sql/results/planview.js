@@ -22,9 +22,9 @@ export function showPlan(host, nodes) {
 function summary(nodes) {
   const warnings = count(nodes);
   const [unknown] = unknownSteps(nodes);
-  if (warnings) return h('p', { class: 'plan-summary warn' }, icon('warn'), `${warnings} ${warnings === 1 ? 'remark' : 'remarks'} worth a look`);
-  if (unknown !== undefined) return h('p', { class: 'plan-summary unknown' }, icon('info'), `No verdict: the step “${unknown.slice(0, 80)}” is not known here`);
-  return h('p', { class: 'plan-summary' }, icon('check'), 'Nothing that stands out');
+  if (warnings) return h('p', { class: 'plan-summary warn' }, icon('warn'), `${warnings} ${warnings === 1 ? 'remark' : 'remarks'} to check`);
+  if (unknown !== undefined) return h('p', { class: 'plan-summary unknown' }, icon('info'), `Not rated: unknown step “${unknown.slice(0, 80)}”`);
+  return h('p', { class: 'plan-summary' }, icon('check'), 'No problems found');
 }
 
 const count = (nodes) => nodes.reduce((sum, node) => sum + node.warnings.length + count(node.children), 0);

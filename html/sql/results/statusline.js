@@ -91,7 +91,7 @@ export class StatusLine {
   }
 
   #showFormer(ofRun) {
-    fill(this.main, [!this.isElsewhere && this.former, ofRun && 'shown is the result of the statement before', this.#server].filter(Boolean).join(' · '));
+    fill(this.main, [!this.isElsewhere && this.former, ofRun && 'showing the previous result', this.#server].filter(Boolean).join(' · '));
   }
 
   #warningsButton(count) {

@@ -888,7 +888,7 @@ fn the_last_row_is_reached_without_those_between_and_find_says_what_it_saw() {
     );
     client.press_function_key(3, false);
     page.type_text("value 100000");
-    page.wait_for("/^1 of 1 in the [\\d,]+ rows held$/.test(eyes.first('.find-count').innerText)");
+    page.wait_for("/^1 of 1 in [\\d,]+ loaded rows$/.test(eyes.first('.find-count').innerText)");
     page.press("Escape");
     page.eval("eyes.grid().scrollTop = 0");
     page.wait_for("eyes.rows()[0]?.querySelector('.grid-cell')?.textContent === '1'");

@@ -111,10 +111,10 @@ fn a_begin_that_commits_says_so() {
     let client = Client::open("edit_begin", "CREATE TABLE t (id INT PRIMARY KEY)");
     client.run("BEGIN");
     client.run_script("INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2)");
-    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('BEGIN committed the transaction that was open')");
+    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('BEGIN committed the open transaction')");
     assert_eq!(server("SELECT id FROM edit_begin.t"), "1");
     client.run("CREATE TABLE u (id INT)");
-    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('CREATE committed the transaction that was open')");
+    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('CREATE committed the open transaction')");
     client.run("COMMIT");
     client.page.wait_for("!eyes.first('.editor-message.warn')");
 }

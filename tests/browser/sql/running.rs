@@ -232,12 +232,12 @@ fn a_cancelled_statement_does_not_show_the_figures_of_the_one_before() {
     client.until_ended(|| page.click("#cancel"));
     let status = client.text(".results-status");
     assert!(
-        status.contains("Cancelled") && status.contains("statement before"),
+        status.contains("Cancelled") && status.contains("previous result"),
         "{status}"
     );
     assert!(!status.contains("1 row"), "{status}");
     page.wait_for("document.querySelector('.results.former')");
     client.run("SELECT 'new' AS b");
-    assert!(!client.text(".results-status").contains("statement before"));
+    assert!(!client.text(".results-status").contains("previous result"));
     page.wait_for("!document.querySelector('.results.former')");
 }

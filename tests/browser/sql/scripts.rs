@@ -145,7 +145,7 @@ fn what_a_console_alone_understands_is_told_before_anything_is_sent() {
     let before = client.sent();
     for (typed, hint) in [
         ("source dump.sql", "Open the file here"),
-        ("?", "command of the console"),
+        ("?", "console command"),
     ] {
         client.write(typed);
         client.page.press("Ctrl+Enter");
