@@ -9,7 +9,7 @@ const ENDS = new Set(['CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'LOCK', '
 const TOLD = 'committed the open transaction';
 
 /**
- * What is to be said of a statement that ran while a transaction was open; empty where it left that alone or ended it by name.
+ * Note about a statement that ran while a transaction was open; empty if it left that alone or ended it by name.
  * @param {string|undefined} first its first word
  * @param {string|undefined} second
  * @param {boolean} isOpen whether a transaction is open after it

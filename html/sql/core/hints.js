@@ -1,5 +1,5 @@
 /**
- * What is said in place of running a text that only a console understands, or explaining what has no plan.
+ * Hints in place of running a text that only a console understands, or of explaining a statement without a plan.
  * @module
  */
 
@@ -35,7 +35,7 @@ const EXISTS = new Set([1304, 1359, 1537]);
 /** True if a CREATE was refused for what is there already, which can be dropped first. @param {number} errno */
 export const isThere = (errno) => EXISTS.has(errno);
 
-/** What is said beside a server's error where it has met a command of the console. @param {{errno?: number, message?: string}|null} error */
+/** Hint beside a server's error at a command of the console. @param {{errno?: number, message?: string}|null} error */
 export function hintOf(error) {
   if (error?.errno !== 1064) return '';
   const near = /near '([^\n;]*)/.exec(error.message ?? '')?.[1].replace(/'(?: at line \d+)?$/, '') ?? '';

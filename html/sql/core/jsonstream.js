@@ -33,7 +33,7 @@ export class JsonStreamParser {
     this.#root = plan;
   }
 
-  /** Whether the document is complete. */
+  /** True if the document is complete. */
   get done() {
     return this.#done;
   }

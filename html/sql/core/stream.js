@@ -225,7 +225,7 @@ class Reading {
   }
 }
 
-/** Whether a statement commits or rolls back: repeated it would succeed without effect. */
+/** True if a statement commits or rolls back: repeated it would succeed without effect. */
 function endsTransaction(sql) {
   for (const { type, start, end } of tokens(sql.slice(0, 2000))) {
     if (type !== 'comment') return /^(?:commit|rollback)$/i.test(sql.slice(start, end));

@@ -137,7 +137,7 @@ export class DataBar {
     this.ending.hidden = rows.pager.ended;
   }
 
-  /** What the count was; null while the server counts. @param {string|null} total */
+  /** Shows the count; null while the server counts. @param {string|null} total */
   counted(total) {
     this.counting.textContent = total === null ? 'Counting …' : 'Count again';
     if (total === null) return;
@@ -145,7 +145,7 @@ export class DataBar {
     this.#figures();
   }
 
-  /** What went wrong is no more. */
+  /** Clears the error. */
   settle() {
     this.error.hidden = true;
   }
@@ -165,7 +165,7 @@ const beforeCondition = ({ db, table }) => `SELECT * FROM ${quoteName(db)}.${quo
 
 const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;
 
-/** What stands where no rows do: whether there are none, or none that meet what was asked for. @param {import('./source.js').Place} place */
+/** Text where there are no rows: whether there are none, or none that match. @param {import('./source.js').Place} place */
 export function emptyText({ filters, free }) {
   const by = [filters.length > 0 && (filters.length === 1 ? 'the filter' : 'the filters'), free.trim() && 'the condition'].filter(Boolean).join(' and ');
   return by ? `No rows match ${by} above.` : 'No rows.';

@@ -10,7 +10,7 @@ import { choicesOf } from './values.js';
 
 const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
 
-/** What is typed for an operator. */
+/** Hints for the value of an operator. */
 const HINTS = { LIKE: '% and _ are wildcards', IN: "a, 'b, c', NULL", 'NOT IN': "a, 'b, c', NULL", between: 'from, to' };
 /** Those that take several values. */
 const LISTS = new Set(['IN', 'NOT IN', 'between']);

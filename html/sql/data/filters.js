@@ -128,7 +128,7 @@ export function listOf(text) {
 }
 
 /**
- * What rows must satisfy by the filters and a condition written by hand.
+ * Condition from the filters and a condition written by hand.
  * @param {Filter[]} filters
  * @param {string} free
  * @param {{name: string, type: string}[]} columns

@@ -73,7 +73,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
     }
   }
 
-  /** Whether to go on after a refusal: the review is shown again then. */
+  /** Returns true to continue after a refusal: the review is shown again then. */
   async function settled(error, ids, written) {
     const { kind, change = -1, row = null, moments = {} } = /** @type {any} */ (error.body?.error ?? {});
     const id = ids[change] ?? null;
@@ -91,7 +91,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
   }
 }
 
-/** Whether nobody can tell if the changes were made. */
+/** True if it is unknown whether the changes were made. */
 const isLost = (error) => error.unreachable || error.body?.error?.kind === 'unknown' || [502, 504].includes(error.status) && !error.body?.error;
 
 const lostText = (message) => `${message}. It is unknown whether the changes were made; they are kept here. Reload the rows and check before you apply them again`;

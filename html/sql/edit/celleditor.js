@@ -76,7 +76,7 @@ export class CellEditor {
     return h('span', { class: 'cell-calendar' }, button, picker);
   }
 
-  /** Whether something was typed. */
+  /** True if something was typed. */
   get touched() {
     return this.#touched;
   }

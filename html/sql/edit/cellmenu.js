@@ -1,5 +1,5 @@
 /**
- * What the menu of a cell offers to change.
+ * Entries in the menu of a cell that change data.
  * @module
  */
 

@@ -35,7 +35,7 @@ const STEPS = { down: [1, 0], up: [-1, 0], right: [0, 1], left: [0, -1] };
  *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, view: (at: Position) => void, transactions: () => string[]}} Host `transactions`: the page's tabs with an open one
  */
 
-/** What changes the rows of one data tab, whichever table it shows. */
+/** Editor of the rows of one data tab, whichever table it shows. */
 export class Editing {
   #host;
   #sheet = new Sheet();
@@ -83,7 +83,7 @@ export class Editing {
     element.addEventListener('copy', (event) => this.#onCopy(event));
   }
 
-  /** What is not applied, in words; empty where nothing is. */
+  /** Describes the pending changes; empty if there are none. */
   get unsaved() {
     const pending = [...this.#sheet.tables.values()].filter(({ changes }) => changes.size || (changes === this.#sheet.table.changes && this.#editor?.touched));
     return pending.map(({ table, changes }) => `${countText(Math.max(1, changes.size))} in ${table}`).join(', ');
@@ -479,7 +479,7 @@ export class Editing {
 
 const rowsText = (count) => `${count.toLocaleString('en')} new ${count === 1 ? 'row' : 'rows'}`;
 
-/** Whether a key writes something. */
+/** True if a key writes something. */
 function isTyped(event) {
   const altGr = event.getModifierState?.('AltGraph');
   return event.key === 'Process' || (event.key.length === 1 && (altGr || (!event.ctrlKey && !event.metaKey && !event.altKey)));

@@ -1,5 +1,5 @@
 /**
- * What may be put into a column: how it is read from what a person types, and what speaks against it.
+ * Values for a column: reading what a person types, and the reasons against a value.
  * @module
  */
 
@@ -65,14 +65,14 @@ export function refusal({ name, fixed, nullable, required }, value) {
   return typeof value === 'object' && value !== null && 'text' in value && required ? `${name} has no default` : '';
 }
 
-/** What a new row shows of a column that nothing was put in. @param {Field|undefined} field */
+/** Text in a new row for a column without a value. @param {Field|undefined} field */
 export function initialOf(field) {
   if (field?.fixed) return 'computed';
   if (field?.auto) return 'auto';
   return field?.required ? 'required' : 'DEFAULT';
 }
 
-/** Whether a value is edited in a panel of its own. @param {Field} field @param {any} value */
+/** True if a value is edited in a panel of its own. @param {Field} field @param {any} value */
 export function needsPanel({ kind }, value) {
   if (kind === 'json' || kind === 'binary') return true;
   const text = value === null ? '' : String(value);
@@ -93,7 +93,7 @@ export const bitsOf = (value) => BigInt(/^0x[0-9a-f]+$/i.test(String(value)) ? v
 const TRUTH = { true: '1', false: '0' };
 
 /**
- * What a person typed as a value of the column.
+ * Reads typed text as a value of the column.
  * @param {Field} field
  * @param {string} text
  * @returns {{value: string, problem: string}} `problem`: what speaks against it
@@ -177,7 +177,7 @@ function momentProblem({ kind, name, sizes }, value) {
   return digits > kept ? `${name} keeps ${kept} digits of a second; ${digits} would be rounded` : '';
 }
 
-/** Whether a date is in the calendar; months and days that are 0 are the server's to judge. @param {string} text */
+/** True if a date is in the calendar; months and days that are 0 are the server's to judge. @param {string} text */
 function isDay(text) {
   const [year, month, day] = text.split(/\D/).map(Number);
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;

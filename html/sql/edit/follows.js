@@ -1,5 +1,5 @@
 /**
- * What foreign keys do to rows of other tables when rows are deleted or their keys are changed.
+ * Effects of foreign keys on rows of other tables when rows are deleted or their keys are changed.
  * @module
  */
 
@@ -24,7 +24,7 @@ const RULES = ['CASCADE', 'SET NULL', 'SET DEFAULT'];
  */
 
 /**
- * What follows from changes, a sentence for each key and rule.
+ * Effects of changes, a sentence for each key and rule.
  * @param {ReturnType<typeof import('../api.js').createApi>} api
  * @param {Parent} parent
  * @param {import('./changes.js').Change[]} changes
@@ -88,7 +88,7 @@ async function countOf(api, { columns }, rule, rows, signal) {
   return Number(found.rows[0]?.[0]);
 }
 
-/** What happens, in words; `count` is null where nobody counted. */
+/** Describes the effect; `count` is null if nobody counted. */
 function sentence(parent, { db, table, name, columns }, op, action, count) {
   const of = db === parent.db ? table : `${db}.${table}`;
   const known = count === null ? 'rows' : `${count > MOST ? `more than ${MOST.toLocaleString('en')}` : count.toLocaleString('en')} ${count === 1 ? 'row' : 'rows'}`;

@@ -107,7 +107,7 @@ class ValuePanel {
     return this.#before === null || typeof this.#before === 'object' ? '' : String(this.#before);
   }
 
-  /** What was typed goes along. */
+  /** Keeps the typed text. */
   #switch(as) {
     const { problem, value } = this.#read();
     if (problem || typeof value !== 'string') return this.#check(true);
@@ -191,7 +191,7 @@ class ValuePanel {
     return this.#close({ value: this.#read().value });
   }
 
-  /** Whether what was typed may go. */
+  /** True if what was typed may go. */
   mayLeave() {
     if (!this.#changed || this.area.hidden) return true;
     return confirmDialog({ title: 'Discard the new value', text: 'The text you typed here is lost.', action: 'Discard' });

@@ -109,7 +109,7 @@ function timeText(row, column, text, isMoved) {
   return moment ? `${text} (UTC ${new Date(Number(moment) * 1000).toISOString().slice(0, 19).replace('T', ' ')})` : text;
 }
 
-/** What keeping one's own change writes. @param {import('./changes.js').Change} change @param {boolean} gone */
+/** Describes what keeping one's own change writes. @param {import('./changes.js').Change} change @param {boolean} gone */
 function keepText({ op, set }, gone) {
   const again = 'you see its SQL again before it is written.';
   if (gone) return op === 'delete' ? '' : `Add mine as a new row: the row as you saw it, with your changes; ${again}`;

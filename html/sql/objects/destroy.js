@@ -62,7 +62,7 @@ async function run(sql, { kind, db }, { api, queryId }, { button, input, status 
   }
 }
 
-/** What refers to it, as sentences. @returns {Promise<string[]>} */
+/** References to it, as sentences. @returns {Promise<string[]>} */
 async function foreignKeys({ kind, db, name }, { api, mariadb }) {
   if (kind === 'database') return databaseContents(api, name);
   if (kind !== 'table') return [];

@@ -1,5 +1,5 @@
 /**
- * What a database has beside its tables, as the groups of the sidebar list it. Loaded when a group is opened.
+ * Objects of a database beside its tables, as the groups of the sidebar list them. Loaded when a group is opened.
  * @module
  */
 

@@ -8,7 +8,7 @@ import { quoteIdentifier } from '../core/identifiers.js';
 /** @typedef {'database'|'table'|'view'|'sequence'|'procedure'|'function'|'package'|'package body'|'trigger'|'event'} Kind */
 /** @typedef {{kind: Kind, db: string, name: string, on?: string, system?: boolean}} Named `on`: the table of a trigger; `system`: a database of the server's own */
 
-/** What a pane and a menu call a kind. @param {Kind} kind */
+/** Name of a kind in panes and menus. @param {Kind} kind */
 export const titleOf = (kind) => kind[0].toUpperCase() + kind.slice(1);
 
 /** The name with that of its database, in backquotes where they are needed. @param {Named} object */
@@ -44,7 +44,7 @@ export function createDenied(kind) {
   return `The server does not show the text of this ${kind} to this account.`;
 }
 
-/** What goes when an object goes, in words. @param {Named} object */
+/** Describes what is lost when an object is dropped. @param {Named} object */
 export function consequence({ kind, on }) {
   switch (kind) {
     case 'database': return 'This removes the database with all tables, rows, views, routines, triggers and events. It cannot be undone.';

@@ -79,7 +79,7 @@ function templates(object, host) {
   return [entry('SELECT', selectTemplate), ...writes];
 }
 
-/** What brings rows in, and takes everything out. @param {Named} object @param {Host} host */
+/** Entries for import and dump. @param {Named} object @param {Host} host */
 function transfer({ kind, db, name, system }, host) {
   if (!['database', 'table', 'view'].includes(kind) || system) return [];
   const place = kind === 'database' ? { db: name } : { db, table: name };

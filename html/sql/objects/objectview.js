@@ -19,7 +19,7 @@ const FACTS = {
   event: (db, name) => `SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ${db} AND EVENT_NAME = ${name}`,
 };
 
-/** Whether an object can be called. @param {Named} object */
+/** True if an object can be called. @param {Named} object */
 export const isRoutine = ({ kind }) => kind === 'procedure' || kind === 'function';
 
 /** The parameters of a routine, in order; the first row of a function's is what it returns. @param {import('./privileges.js').Api} api @param {Named} object */

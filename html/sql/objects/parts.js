@@ -28,7 +28,7 @@ export function code(text) {
   return h('code', { text: text ?? '' });
 }
 
-/** What is said in one line above or instead of a table. @param {string|null|undefined|false} text @param {string} [kind] */
+/** A line of text above or instead of a table. @param {string|null|undefined|false} text @param {string} [kind] */
 export function note(text, kind = '') {
   return text ? h('p', { class: `schema-note ${kind}`.trim(), role: 'note', text }) : null;
 }

@@ -1,5 +1,5 @@
 /**
- * What a table's schema has beside columns and indexes: who refers to it, triggers, CHECKs, partitions. It is asked for
+ * Parts of a table's schema beside columns and indexes: referring tables, triggers, CHECKs, partitions. They are asked for
  * when the rest is shown already.
  * @module
  */

@@ -18,7 +18,7 @@ const LABEL_CHARACTERS = 13;
 export class ChartView {
   /** @type {import('../core/resultset.js').ResultSet|null|undefined} */
   #result = undefined;
-  /** What is drawn, as `chartColumns` proposes and the person chooses. @type {any} */
+  /** Drawn columns, as `chartColumns` proposes and the person chooses. @type {any} */
   #columns = null;
   /** The points drawn: `labels`, `series` of `{name, values}`, `summary`, `sampled`. @type {any} */
   #data = null;

@@ -145,7 +145,7 @@ class ExportForm {
     this.#abort?.abort();
   }
 
-  /** What a file is called: after the table and its database, else after the statement. */
+  /** Name of a file: after the table and its database, else after the statement. */
   get #called() {
     const { db, table } = this.origin ?? { db: this.#model.result.db || this.#run.db, table: this.title || 'result' };
     return plainName([db, table].filter(Boolean).join('.'));
@@ -167,7 +167,7 @@ class ExportForm {
     };
   }
 
-  /** What the schema says of the columns, where the format asks for it. */
+  /** Facts about the columns from the schema, if the format needs them. */
   async #details() {
     return this.format.value.startsWith('json') || this.format.value === 'insert' ? detailsOf(this.#model.result, this.#deps.api.schema) : { leaveOut: [], nested: [] };
   }

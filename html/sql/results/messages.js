@@ -1,5 +1,5 @@
 /**
- * What each statement said: rows, ids, warnings, errors, times.
+ * Report of each statement: rows, ids, warnings, errors, times.
  * @module
  */
 
@@ -19,7 +19,7 @@ const MAX_SQL = 300;
 export class Messages {
   #waiting = [];
   #frame = 0;
-  /** Whether the newest entry is to be in view: until a person scrolls away from it. */
+  /** True if the newest entry is to be in view: until a person scrolls away from it. */
   #follows = true;
 
   /** @param {() => void} onDrawn */

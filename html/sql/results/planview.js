@@ -60,10 +60,10 @@ const round = (value) => Number(value.toPrecision(4)).toLocaleString('en');
 /** Labels that say of themselves what the access types ALL and index mean. */
 const READS_ALL = /^(?:table|index|covering index) scan/i;
 
-/** Whether a label names the table already, as the outlines of MySQL do. */
+/** True if a label names the table already, as the outlines of MySQL do. */
 const names = (label, table) => label.split(/[^\w$.<>]+/).includes(table);
 
-/** What the bars compare: time where it was measured, else cost; of a step, its share. @returns {(node: import('../core/plan.js').PlanNode) => number|null} */
+/** Figure that the bars compare: time where it was measured, else cost; of a step, its share. @returns {(node: import('../core/plan.js').PlanNode) => number|null} */
 function scaleOf(nodes) {
   const time = greatestTime(nodes);
   if (time > 0) return (node) => (node.ms === null ? null : timeOf(node) / time);

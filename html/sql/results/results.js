@@ -241,7 +241,7 @@ class ResultArea {
     this.#deps.announce?.(id === null ? 'One result is shown' : `${this.#views.get(id).title} is shown beside ${this.#view?.title ?? 'it'}`);
   }
 
-  /** Whether a tab goes with the next run. */
+  /** True if a tab goes with the next run. */
   #isOfRun(id) {
     return isOfRun(id) && !this.#views.get(id)?.pinned;
   }
@@ -404,17 +404,17 @@ class ResultArea {
     if (!quiet) this.tabs.activate(key);
   }
 
-  /** What the data tabs look at. @returns {any[]} */
+  /** Tables that the data tabs show. @returns {any[]} */
   places() {
     return [...this.#views.values()].flatMap(({ place }) => (place ? [place] : []));
   }
 
-  /** What would be lost if all of it were closed, in words; empty where nothing would. */
+  /** Describes what would be lost if all were closed; empty if nothing would. */
   unsaved() {
     return [...this.#views.values()].map((view) => view.unsaved ?? '').filter(Boolean).join(', ');
   }
 
-  /** What would be lost with one tab. @param {string} key */
+  /** Describes what would be lost with one tab. @param {string} key */
   unsavedIn(key) {
     return this.#views.get(key)?.unsaved ?? '';
   }

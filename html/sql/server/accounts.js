@@ -1,5 +1,5 @@
 /**
- * Who may sign in to the server, and what each may do.
+ * Accounts of the server and their privileges.
  * @module
  */
 
@@ -32,7 +32,7 @@ export function accountsPage(deps) {
     label: 'Accounts', unit: 'account', sort: { key: 'name', down: false },
     columns: [
       { key: 'name', title: 'Account', cell: (row) => rowButton('grants', row, '', () => show(row), row.name) }, { key: 'kind', title: 'Kind' },
-      { key: 'state', title: 'State', cell: ({ state }) => h('span', { class: state ? 'warn-text' : null, text: state }) }, { key: 'plugin', title: 'Plugin' }, { key: 'since', title: 'Password since' },
+      { key: 'state', title: 'State', cell: ({ state }) => h('span', { class: state ? 'warn-text' : null, text: state }) }, { key: 'plugin', title: 'Plugin' }, { key: 'since', title: 'Password set' },
     ],
   });
   const load = async (signal) => {

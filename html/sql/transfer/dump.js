@@ -16,7 +16,7 @@ const SETTLE_MS = 250;
 /** More tables than this get a filter. */
 const FEW = 12;
 
-/** What can be in a dump: member of the request, label, what more there is to say, whether it is on at first. @type {[string, string, string, boolean][]} */
+/** Parts of a dump: member of the request, label, explanation, whether it is on at first. @type {[string, string, string, boolean][]} */
 const PARTS = [
   ['structure', 'Structure', 'CREATE statements of tables, views and sequences', true],
   ['data', 'Rows', 'in one snapshot', true],
@@ -152,7 +152,7 @@ class DumpForm {
     return `${plainName(only === undefined ? this.#db : `${this.#db}.${only}`)}.sql`;
   }
 
-  /** What there is to dump, and what this account or this server keeps back. */
+  /** Content to dump, and what this account or this server keeps back. */
   async #ask() {
     const asking = new AbortController();
     this.#asking = asking;

@@ -18,13 +18,13 @@ const ESCAPES = { '': 'None', '\\': 'Backslash \\', other: 'Other …' };
 const NULLS = { '': 'an empty field', '\\N': '\\N', NULL: 'NULL', null: 'null', word: 'a text …', never: 'nothing' };
 const DATES = { iso: '2024-12-31', dmy: '31.12.2024', mdy: '12/31/2024' };
 
-/** What is chosen of a file. */
+/** Choices about a file. */
 export class FileChoice {
   #onChange;
   /** @type {import('./filetext.js').Sample|null} */ #sample = null;
   #text = '';
   /** @type {import('./csv.js').Record[]} */ #records = [];
-  /** Whether the person said whether there are names. */
+  /** True if the person chose whether there are names. */
   #headerChosen = false;
   /** @type {File|null} */ file = null;
 

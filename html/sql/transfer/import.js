@@ -129,7 +129,7 @@ class ImportForm {
     this.#showButtons(isOpen && !trouble);
   }
 
-  /** What is in the way of an import. */
+  /** Reason why the import cannot start. */
   #trouble(targets) {
     const { file, into } = this;
     if (this.#deps.readOnly) return 'Read-only mode: nothing can be written. Start postern with read-write access to import.';
@@ -183,7 +183,7 @@ class ImportForm {
     this.wrote ||= outcome.kept && outcome.written > 0;
     this.report.ended(outcome, this.#target);
     this.#busy(false);
-    // What was written once is not written again by the same button.
+    // The same button must not write the rows again.
     this.form.disabled = outcome.how === 'done';
     if (outcome.created) this.#deps.changed();
     this.#deps.announce(outcome.how === 'done' ? `${counted(outcome.written, 'row')} imported` : outcome.message || 'The import ended', outcome.how === 'done' ? 'good' : 'bad');

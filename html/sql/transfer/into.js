@@ -26,7 +26,7 @@ export class Into {
   /** @type {Column[]} */ columns = [];
   /** Columns of the primary key, or of what else is unique. @type {string[]} */
   keys = [];
-  /** Whether the table is still looked at. */
+  /** True if the table is still looked at. */
   busy = true;
   /** Why it cannot be. */
   trouble = '';
@@ -111,7 +111,7 @@ export class Into {
     return this.isNew ? this.newName.value.trim() : this.table.value.slice(1);
   }
 
-  /** Whether what is written can be taken back. A new table has the server's own engine, which is one that can. */
+  /** True if what is written can be taken back. A new table has the server's own engine, which is one that can. */
   get transactional() {
     return this.isNew || TRANSACTIONAL.test(this.#tables.find(({ name }) => name === this.tableName)?.engine ?? '');
   }
@@ -141,14 +141,14 @@ export class Into {
     return values.every((value) => value !== '') && new Set(values).size === values.length ? 0 : -1;
   }
 
-  /** Whether there is something called so now. */
+  /** True if an object of that name exists now. */
   async exists() {
     const tables = await this.#known.tables(this.db, true);
     return tables.some(({ name }) => name.toLowerCase() === this.tableName.toLowerCase());
   }
 
   /**
-   * What the table is, once it is there. @param {string[]} chosen the column of each field; '' for none @param {number} width
+   * Facts about the table, once it exists. @param {string[]} chosen the column of each field; '' for none @param {number} width
    * @returns {Promise<{targets: import('./tuples.js').Target[], keys: string[], transactional: boolean}>}
    */
   async look(chosen, width) {

@@ -15,7 +15,7 @@ const SHOWN = { records: 6, looked: 500, text: 60 };
 export class Preview {
   #onChange;
   /** @type {HTMLSelectElement[]} */ #selects = [];
-  /** What the choices were made for. */
+  /** Key of the data that the choices were made for. */
   #made = '';
   #body = h('tbody');
   /** Shows the records again. */ #draw = () => {};
@@ -23,7 +23,7 @@ export class Preview {
   /** @param {() => void} onChange */
   constructor(onChange) {
     this.#onChange = () => { this.#draw(); onChange(); };
-    /** What is made of fields that are NULL, empty or do not fit. */
+    /** Note about fields that are NULL, empty or do not fit. */
     this.told = h('p', { class: 'import-hint dim' });
     this.element = h('div', { class: 'import-preview', role: 'region', tabindex: 0, 'aria-label': 'First lines of the file', hidden: true });
   }
@@ -92,7 +92,7 @@ export class Preview {
 }
 
 /**
- * What becomes of a field.
+ * Outcome of a field.
  * @returns {{as: 'value'|'null'|'empty'|'bad', bare: boolean, reason: string}}
  */
 function outcomeOf({ fields, quoted, stray }, i, nullText, write) {

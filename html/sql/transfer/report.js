@@ -13,7 +13,7 @@ const SHOWN = { lines: 200, text: 160 };
 
 /** @typedef {import('./importing.js').Outcome} Outcome */
 
-/** What is told below the form. */
+/** The report below the form. */
 export class Report {
   constructor() {
     this.bar = h('progress', { class: 'import-bar', max: 1, 'aria-label': 'Progress of the import' });

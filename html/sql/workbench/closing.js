@@ -4,7 +4,7 @@ import { h } from '../../common/dom.js';
 import { mayLose } from './panels.js';
 
 /**
- * Whether a tab may be closed.
+ * True if a tab may be closed.
  * @param {import('./querytab.js').QueryTab} tab
  * @param {() => Promise<import('./execution.js').RunEnd|void>} commit ends its transaction
  * @param {() => void} keep the tables that it shows

@@ -17,7 +17,7 @@ import { SQL_MODE, settingsOf } from './scriptsettings.js';
  */
 
 /**
- * What an Execution needs of the page.
+ * Parts of the page that an Execution needs.
  * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
  *   parameters: (statements: import('./runner.js').Statement[]) => Promise<import('./runner.js').Statement[]|null>,
  *   replace: (tab: QueryTab, statement: import('./runner.js').Statement) => Promise<void>,

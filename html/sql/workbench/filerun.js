@@ -91,7 +91,7 @@ export class FileRun {
     return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${this.#left(n)}${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: rows of a file are only counted.` : ''}`;
   }
 
-  /** What was not run; of a file that is longer than what was sent, nobody has counted that. */
+  /** Text about statements that did not run; those beyond the sent part of the file are not counted. */
   #left(n) {
     const { notRun, isLeft } = this.#now;
     if (!notRun && !isLeft) return '';
@@ -122,7 +122,7 @@ export class FileRun {
       Object.assign(this.#now, { notRun: end.not_run ?? 0, isLeft: part && (end.cancelled || (end.failed > 0 && stopOnError)) });
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
       if (end.stopped === 'exit') return this.#exited(end, part, line);
-      // What follows belongs to a session that is gone.
+      // Later statements belong to a session that is gone.
       if (end.stopped === 'lost' || (end.failed && stopOnError)) return '';
       if (!part || end.cancelled) return '';
       if (end.offset === 0) size *= 2;
@@ -189,7 +189,7 @@ export class FileRun {
     this.#options.onError(text);
   }
 
-  /** What a lost connection has undone. */
+  /** Text about the effects of a lost connection. */
   #undone(line) {
     const from = this.#openedIn;
     this.#openedIn = 0;

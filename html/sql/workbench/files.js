@@ -11,7 +11,7 @@ const MAY_BE_LARGE = 1_000_000;
 /** How much of a larger script is shown, in bytes. */
 const SHOWN = 50_000;
 
-/** Whether a file has values, not statements. @param {File} file */
+/** True if a file has values, not statements. @param {File} file */
 export const hasValues = (file) => /\.(?:csv|tsv|tab)$/i.test(file.name) || /^text\/(?:csv|tab-separated-values)$/.test(file.type);
 
 /** Lets a user choose a file. @returns {Promise<File|null>} */

@@ -1,4 +1,4 @@
-// What outlives the page: tabs and history are saved, and sessions are left so that a reload finds them again.
+// State that outlives the page: tabs and history are saved, and sessions are left so that a reload finds them again.
 import { notify } from '../../common/announce.js';
 import { debounce } from '../../common/dom.js';
 import { MAX_KEPT_TEXT } from './store.js';
@@ -13,7 +13,7 @@ export class Keeping {
   #host;
   #warnedFull = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
-  /** Whether the page leaves without the browser's question. */
+  /** True if the page leaves without the browser's question. */
   leavesUnasked = false;
 
   /** @param {KeptHost} host */

@@ -12,7 +12,7 @@ export const KEYS = [
   { group: 'Run', keys: [MOD, 'Enter'], what: 'Run the selection or the statement at the cursor', command: 'run', match: (e) => mod(e) && !e.shiftKey && e.key === 'Enter' },
   { group: 'Run', keys: [MOD, 'Shift', 'Enter'], what: 'Run the whole script', command: 'runAll', match: (e) => mod(e) && e.shiftKey && e.key === 'Enter' },
   { group: 'Run', keys: [MOD, 'Shift', 'E'], what: 'Explain the statement at the cursor', command: 'explain', match: (e) => mod(e) && e.shiftKey && e.code === 'KeyE' },
-  { group: 'Run', keys: [MOD, '.'], what: 'Cancel what is running', command: 'cancel', match: (e) => mod(e) && e.key === '.' },
+  { group: 'Run', keys: [MOD, '.'], what: 'Cancel the statement', command: 'cancel', match: (e) => mod(e) && e.key === '.' },
   { group: 'Editor', keys: ['Tab'], what: 'Two spaces; with a selection of lines, indent (Shift: outdent)' },
   { group: 'Editor', keys: ['Esc', 'Tab'], what: 'Leave the editor by keyboard' },
   { group: 'Editor', keys: ['Ctrl', 'Space'], what: `Completions (also ${ALT} /)` },

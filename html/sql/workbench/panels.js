@@ -87,7 +87,7 @@ export function mayLose(unsaved) {
   return unsaved === '' || confirmDialog({ title: 'Changes not applied', text: `${unsaved}: not applied. Closing the tab discards them.`, action: 'Close and discard' });
 }
 
-/** What it means that the server itself takes no writes. @param {string[]} by  the server's variables that say so */
+/** Explains that the server itself takes no writes. @param {string[]} by  the server's variables that say so */
 export function showReplicaAdvice(by) {
   return openDialog({
     title: 'This server is read-only',

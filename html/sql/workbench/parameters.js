@@ -47,7 +47,7 @@ export async function fillParameters(statements, store) {
   });
   if (!values) return null;
   const filled = statements.map((statement) => ({ ...statement, sql: withParameters(statement.sql, values) }));
-  // What stands where a password stands is one, whatever it is called.
+  // A value in the place of a password is one, whatever its name.
   const secret = new Set(filled.flatMap(({ sql }, at) => (withoutSecrets(sql) === sql ? [] : parametersOf(statements[at].sql).map(({ name }) => name))));
   store.write({ ...before, ...Object.fromEntries(Object.entries(values).filter(([name]) => !SECRET.test(name) && !secret.has(name))) });
   return filled;

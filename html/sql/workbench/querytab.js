@@ -18,11 +18,11 @@ const TRANSACTION_IDLE_MS = 590_000;
 /** Time between two checks of the clock, in ms: a long timer would stand still while the machine sleeps. */
 const IDLE_LOOK_MS = 5_000;
 
-/** What is lost with a session. */
+/** State that is lost with a session. */
 const SESSION_GONE = 'its transaction, variables and temporary tables are lost';
 
 /**
- * What a tab needs of the page.
+ * Parts of the page that a tab needs.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings, info: ServerInfo,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
  *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, welcome: () => Node, runFile: (tab: QueryTab) => void, stopOnError: (stops: boolean) => void}} TabHost
@@ -51,9 +51,9 @@ export class QueryTab {
     this.generated = generated;
     this.session = randomId();
     this.sessionUsed = false;
-    /** Whether the session has an open transaction, by the last answer. */
+    /** True if the session has an open transaction, by the last answer. */
     this.inTransaction = false;
-    /** Whether the session was given up since the last statement: the next one must not run silently in a new session. */
+    /** True if the session was given up since the last statement: the next one must not run silently in a new session. */
     this.sessionLost = false;
     /** A script too large for the editor: run from its file, only its beginning shown. */
     /** @type {{name: string, file: File, text: string}|null} */
@@ -63,11 +63,11 @@ export class QueryTab {
     /** @type {import('./runner.js').Progress|null} */
     this.progress = null;
     this.news = false;
-    /** Whether tables were opened in it. */
+    /** True if tables were opened in it. */
     this.browses = false;
     /** How the last run ended, in few words. */
     this.summary = '';
-    /** Whether a statement of the run changed what the sidebar knows. */
+    /** True if a statement of the run changed what the sidebar knows. */
     this.dictionary = false;
     this.lastAnswer = 0;
     /** @type {import('./editorfind.js').EditorFind|null} */
@@ -145,12 +145,12 @@ export class QueryTab {
     return !this.script && this.editor.text.trim() === '';
   }
 
-  /** Whether nothing was ever done in it. */
+  /** True if nothing was ever done in it. */
   get isUntouched() {
     return this.isEmpty && !this.run && !this.sessionUsed && !this.browses;
   }
 
-  /** Whether a generated statement may replace the text; what was typed is never replaced. */
+  /** True if a generated statement may replace the text; what was typed is never replaced. */
   get isReplaceable() {
     return !this.script && !this.run && (this.isEmpty || this.generated);
   }
@@ -163,14 +163,14 @@ export class QueryTab {
     this.app.tabChanged(this);
   }
 
-  /** What Run takes: the selection as a script, else the statement at the cursor. @returns {{start: number, end: number, sql: string}|null} */
+  /** Text that Run takes: the selection as a script, else the statement at the cursor. @returns {{start: number, end: number, sql: string}|null} */
   target() {
     const { text, selection } = this.editor;
     const statement = statementAt(text, selection.start);
     return statement && statement.sql.trim() ? statement : null;
   }
 
-  /** Whether browsing the sidebar may set the tab's database: only while the tab is empty. */
+  /** True if browsing the sidebar may set the tab's database: only while the tab is empty. */
   get followsSidebar() {
     return this.isEmpty && !this.run && !this.inTransaction;
   }
@@ -290,7 +290,7 @@ export class QueryTab {
     this.editor.area.focus();
   }
 
-  /** What is kept across reloads. */
+  /** State that is kept across reloads. */
   stored() {
     return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places() };
   }

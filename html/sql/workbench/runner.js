@@ -43,9 +43,9 @@ export class Run {
   #cancelled = false;
   #cancelledAt = 0;
   #gaveUp = false;
-  /** Whether the last answer said that the session's connection was lost. */
+  /** True if the last answer said that the session's connection was lost. */
   #lost = false;
-  /** Whether the session had a transaction open before the last answer, and has one now. */
+  /** True if the session had a transaction open before the last answer, and has one now. */
   #wasOpen = false;
   #isOpen = false;
   #timer = 0;
@@ -230,13 +230,13 @@ export class Run {
     this.#options.onTransaction(open);
   }
 
-  /** Whether leaving now would interrupt a statement that may write. */
+  /** True if leaving now would interrupt a statement that may write. */
   get mayWrite() {
     return !this.#options.readOnly && this.statements.slice(this.#now.index).some((sql) => readOnlyRefusal(sql) !== null);
   }
 
   #add(index, result, sql, code) {
-    // What came after the cancel was passed over.
+    // Outcomes after the cancel were passed over.
     result.cancelled = this.#cancelled && result.hasColumns && (code !== 200 || result.count > result.rows.length);
     if (result.cancelled) result.count = result.rows.length;
     result.sql = sql;

@@ -40,7 +40,7 @@ async function load(host, options, fresh) {
   }
 }
 
-/** What the server makes a view of begins like one. */
+/** True if the CREATE statement is that of a view. */
 function isView({ create_statement: sql }) {
   return /^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql ?? '');
 }
@@ -57,7 +57,7 @@ function header(host, options, kind) {
   return h('div', { class: 'schema-head' }, title, data, run, filling, dump, refresh, menu);
 }
 
-/** What the server tells of the table as a whole; a broken view's comment is told above. */
+/** Facts about the whole table; a broken view's comment is shown above. */
 function tableFacts({ table: told, note: said }) {
   if (!told) return null;
   const { kind, engine, collation, bytes, data_bytes: data, index_bytes: index, auto_increment: next, row_format: format, comment } = told;

@@ -21,7 +21,7 @@ export async function settingsOf(api, session) {
   }
 }
 
-/** What is to be told of settings that are others now, with the statement that sets them back; empty where none is. @param {any[]|null} before @param {any[]|null} after */
+/** Text about settings that changed, with the statement that restores them; empty if none did. @param {any[]|null} before @param {any[]|null} after */
 export function changedSettings(before, after) {
   if (!before || !after) return '';
   const changed = NAMES.map((name, i) => ({ name, was: before[i], is: after[i] })).filter(({ was, is }) => String(was) !== String(is));

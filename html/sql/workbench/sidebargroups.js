@@ -55,7 +55,7 @@ export class SidebarGroups {
     if (!this.element.hidden) this.#draw();
   }
 
-  /** What an entry stands for; none where it is not one of a group. @param {string} kind @param {string} name @returns {Entry|undefined} */
+  /** Object of an entry; none if it is not one of a group. @param {string} kind @param {string} name @returns {Entry|undefined} */
   objectOf(kind, name) {
     for (const loaded of this.#known.values()) {
       const found = typeof loaded === 'string' ? undefined : loaded.items.find((item) => item.kind === kind && item.name === name);
@@ -64,7 +64,7 @@ export class SidebarGroups {
     return undefined;
   }
 
-  /** Whether a key meant the head of a group. @param {HTMLElement} head @param {string} key */
+  /** True if a key meant the head of a group. @param {HTMLElement} head @param {string} key */
   key(head, key) {
     const group = head.dataset.group ?? '';
     const turns = (key === 'ArrowRight' && !this.#open.has(group)) || (key === 'ArrowLeft' && this.#open.has(group));

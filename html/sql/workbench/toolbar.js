@@ -47,7 +47,7 @@ function confirmUnlimited() {
   });
 }
 
-/** What the selector offers; redrawn only when that changes, since redrawing closes an open list. */
+/** Options of the selector; redrawn only when that changes, since redrawing closes an open list. */
 let drawn = {};
 
 /** Offers the databases in the tab's selector. @param {string[]} names @param {string} current */

@@ -9,7 +9,7 @@ import { showAccountAdvice, showReplicaAdvice } from './panels.js';
 const HEALTHY_MS = 15_000;
 /** Time to the second check, in ms: the first one also paid for loading the page, its latency misleads. */
 const SECOND_MS = 1_500;
-/** What the strip says while the server or its database is away; what the API tells follows. */
+/** Texts of the strip while the server or its database is away; the API's message follows. */
 const OUTAGES = {
   offline: 'Server not reachable; retrying. Your text is kept.',
   database: 'The database does not answer; retrying.',
@@ -37,7 +37,7 @@ export function showInfo(info) {
 /** The server's own variables that keep it from writing, in its words. @param {ServerInfo} info */
 const readOnlyBy = (info) => ['super_read_only', 'read_only', 'innodb_read_only'].filter((name) => info[name] === true);
 
-/** That the server takes no writes, beside the mode; that may change at any time. @param {ServerInfo} info */
+/** Shows beside the mode that the server takes no writes; that may change at any time. @param {ServerInfo} info */
 function showReplica(info) {
   const by = readOnlyBy(info);
   const badge = byId('replica');

@@ -1,4 +1,4 @@
-// What an empty result area offers.
+// Content of an empty result area.
 import { h, icon } from '../../common/dom.js';
 
 /** Statements of the history that are offered. */

@@ -190,7 +190,7 @@ export class Workbench {
     ];
   }
 
-  /** What an empty result area offers. */
+  /** Content of an empty result area. */
   welcome() {
     const { filter, open, keys } = this.#commands();
     return welcome({ history: this.fillIns.history, fillIn: (entry) => this.fillIns.fillIn(entry), browse: filter, open, keys });
@@ -202,7 +202,7 @@ export class Workbench {
     announce(on ? 'Long lines are wrapped' : 'Long lines are not wrapped');
   }
 
-  /** Whether a script ends at its first error. @param {boolean} stops */
+  /** Sets whether a script ends at its first error. @param {boolean} stops */
   stopOnError(stops) {
     this.#setting('stopOnError', stops);
     notify(stops ? 'Scripts stop at the first error' : 'Scripts continue after errors', 'info');
