@@ -30,7 +30,7 @@ export function createApi({ onState = () => {} } = {}) {
 
   async function send(path, init) {
     const response = await request(path, init);
-    if (response.status === 401) throw new ApiError(401, 'the session has ended; sign in again with the authorization code');
+    if (response.status === 401) throw new ApiError(401, 'the session has ended; sign in again with the code');
     return response;
   }
 

@@ -165,7 +165,7 @@ class Reading {
 
   #broken(what) {
     const next = endsTransaction(this.#options.sql ?? '') ? 'Check whether the transaction was committed before you go on' : 'Run the statement again';
-    const message = `${what} after ${this.#rows} rows; is the program still running? ${next}`;
+    const message = `${what} after ${this.#rows} rows; is postern still running? ${next}`;
     return { results: this.#results(), code: 0, message, error: null, cancelled: false, inTransaction: null };
   }
 
