@@ -46,7 +46,7 @@ test('CSV: a quote that is not closed is told with its line', () => {
   parser.push('a,b\n1,"open\nand on');
   let message = '';
   try { parser.end(); } catch (cause) { message = cause.message; }
-  assert.equal(message, 'The quote that opens in line 2 is not closed.');
+  assert.equal(message, 'The quote opened in line 2 is not closed.');
 });
 
 test('CSV: what was read is written the same', () => {
@@ -165,8 +165,8 @@ test('rows: what a column would not keep as it is, is bad', () => {
       return `${cause.column}: ${cause.message}`;
     }
   };
-  for (const type of ['int(11)', 'decimal(8,2)', 'datetime', "enum('a')"]) assert.equal(tried('', type, { nullable: false }), 'c: empty, and the column is NOT NULL');
-  assert.equal(tried('\\N', 'varchar(9)', { nullable: false, nullText: '\\N' }), 'c: NULL, and the column is NOT NULL');
+  for (const type of ['int(11)', 'decimal(8,2)', 'datetime', "enum('a')"]) assert.equal(tried('', type, { nullable: false }), 'c: empty, but the column is NOT NULL');
+  assert.equal(tried('\\N', 'varchar(9)', { nullable: false, nullText: '\\N' }), 'c: NULL, but the column is NOT NULL');
   assert.equal(tried('', 'int(11)', { nullable: false, auto: true }), '(NULL)');
   const bad = [
     ['1.7', 'tinyint(4)'], ['1e-1', 'int'], ['1.7', 'bit(8)'], ['1.7', 'year(4)'], ['24', 'year(4)'], ['1.005', 'decimal(10,2)'], ['5e-3', 'decimal(10,2) unsigned'],
@@ -191,7 +191,7 @@ test('CSV: text behind a closing quote is kept as it stands, and is bad', () => 
   assert.equal(write(good), "(9, 'z')");
   let told = '';
   try { write(stray); } catch (cause) { told = `${cause.column}: ${cause.message}`; }
-  assert.equal(told, 's: text behind the closing quote');
+  assert.equal(told, 's: text after the closing quote');
 });
 
 test('CSV: what is exported is read as it was, whatever stands for NULL', async () => {

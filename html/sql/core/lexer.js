@@ -174,7 +174,7 @@ export function choose(list, text, caret) {
   return found;
 }
 
-/** Whether the caret stands on the line the statement ends on, behind it. */
+/** True if the caret stands on the line the statement ends on, behind it. */
 function touches(text, statement, caret) {
   return !text.slice(statement.end, caret).includes('\n');
 }

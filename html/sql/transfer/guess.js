@@ -1,5 +1,5 @@
 /**
- * What a file of values is likely to be: its encoding, its signs, whether it begins with names, and its columns' types.
+ * Guesses the form of a file of values: its encoding, its signs, whether it begins with names, and its columns' types.
  * @module
  */
 
@@ -60,7 +60,7 @@ function guessQuote(text, delimiter) {
   return single > fields.length / 10 ? "'" : '"';
 }
 
-/** What the shape of a text says it is; the narrowest one first. @type {[string, RegExp][]} */
+/** Types by the shape of a text; the narrowest one first. @type {[string, RegExp][]} */
 const SHAPES = [
   ['int', /^[+-]?(?:0|[1-9]\d{0,17})$/],
   ['big', /^(?:0|[1-9]\d{0,18}|1[0-8]\d{18})$/],
@@ -76,7 +76,7 @@ const SHAPES = [
 export const shapeOf = (text) => SHAPES.find(([, pattern]) => pattern.test(text))?.[0] ?? 'text';
 
 /**
- * Whether the first record has the names of the columns.
+ * True if the first record has the names of the columns.
  * @param {Record[]} records
  * @param {string[]} known names of the table's columns
  */
@@ -97,7 +97,7 @@ export function guessHeader([first, ...rest], known = []) {
 /** A name without what people write differently. @param {string} name */
 export const plain = (name) => name.trim().toLowerCase().replace(/[\s_-]+/g, '');
 
-/** What stands for NULL, as the values look. @param {Record[]} records @returns {string} */
+/** Text for NULL, judging by the values. @param {Record[]} records @returns {string} */
 export function guessNull(records) {
   const bare = new Set(records.flatMap(({ fields, quoted }) => fields.filter((_, i) => !quoted?.[i])));
   // In small letters it may as well be a value, of JSON for one.
