@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     if let Some((user, host)) = place.rsplit_once('@') {
         let user = user.split(':').next().unwrap_or_default();
         return Err(format!(
-            "visitors give their own name: leave {user}@ away before {host}"
+            "visitors give their own name: remove {user}@ before {host}"
         ));
     }
     Ok(Endpoint {
@@ -76,7 +76,7 @@ fn url(text: &str, scheme: &str, rest: &str) -> Result<Endpoint, String> {
     let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if rest.contains('@') && place.contains('@') {
         return Err(
-            "it holds a user name or password, which would be told to nobody: leave them away"
+            "it contains a user name or password, which nobody would receive: remove them"
                 .to_owned(),
         );
     }
@@ -239,7 +239,7 @@ mod tests {
             ("/run/x.sock", "give PORT"),
             ("gopher://x", "none of http, https"),
             ("http://", "give PORT"),
-            ("http://u:secret@h:1/", "leave them away"),
+            ("http://u:secret@h:1/", "remove them"),
             ("me:secret@h", "leave me@ away"),
             ("mysql://u:secret@h:x", "port"),
         ] {

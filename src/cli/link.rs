@@ -62,17 +62,17 @@ pub(super) fn renamed(wish: &str, site: &str) -> Option<String> {
         return None;
     }
     let why = why.map_or("is already taken".to_owned(), |why| {
-        format!("cannot be one ({why})")
+        format!("is not a valid site name ({why})")
     });
     let (name, wish) = (printable(name), quoted(wish));
-    Some(format!("Its site is called {name}: {wish} {why}.\n"))
+    Some(format!("The site is named {name}: {wish} {why}.\n"))
 }
 
 /// That a site will have another name than this one, and why, as far as that is known before it is connected.
 pub(super) fn unfit(wish: &str) -> Option<String> {
     let why = why_unfit(wish)?;
     Some(format!(
-        "its site gets another name than {}, which cannot be one ({why})",
+        "the site gets another name: {} is not a valid site name ({why})",
         quoted(wish)
     ))
 }
@@ -127,12 +127,12 @@ mod tests {
             (
                 "x",
                 "https://x-calm-fox-7.relay.example/",
-                Some("'x' cannot be one (2 to 63"),
+                Some("'x' is not a valid site name (2 to 63"),
             ),
             (
                 "Café",
                 "https://caf.relay.example/",
-                Some("called caf: 'Café' cannot be one"),
+                Some("named caf: 'Café' is not a valid site name"),
             ),
             (
                 "admin",

@@ -40,7 +40,7 @@ impl Manager {
                 "run/start.json in {} is damaged",
                 home.dir().display()
             ))
-            .hint("end 'postern start' and start it again")),
+            .hint("stop 'postern start' and start it again")),
         }
     }
 
@@ -105,7 +105,7 @@ impl Manager {
                 "the manager at {} does not answer: {error}",
                 self.address
             ))
-            .hint("end 'postern start' and start it again")
+            .hint("stop 'postern start' and start it again")
         })?;
         let message = printable(&message.unwrap_or_default());
         match code {
@@ -117,7 +117,7 @@ impl Manager {
                 Err(Failure::operation(message).hint_if(hint))
             }
             None => Err(Failure::operation(format!(
-                "what answers at {} is not the manager",
+                "the program at {} is not the manager",
                 self.address
             ))),
         }

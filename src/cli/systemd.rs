@@ -78,7 +78,7 @@ impl Unit<'_> {
             let _ = writeln!(text, "# {line}");
         }
         if self.is_out_of_sight() {
-            text.push_str("# ExecStart: the service does not see this place. Move the program, to /usr/local/bin say.\n");
+            text.push_str("# ExecStart: the service cannot see this path. Move the program, e.g. to /usr/local/bin.\n");
         }
         let command: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
         let environment = self.environment_file.map(escaped);
@@ -181,7 +181,7 @@ mod tests {
         assert!(
             at_home
                 .text()
-                .contains("\n# ExecStart: the service does not see")
+                .contains("\n# ExecStart: the service cannot see")
         );
         for line in [
             "ExecStart=postern relay",

@@ -251,11 +251,7 @@ fn wrong_command_lines_are_status_2() {
             mysql,
         ),
         (&["mysql", "a", "b"], "unexpected argument 'b'", mysql),
-        (
-            &["mysql", "--visible"],
-            "--visible goes with --share",
-            mysql,
-        ),
+        (&["mysql", "--visible"], "--visible needs --share", mysql),
         (
             &["mysql", "--tls", "on"],
             "--tls 'on': give off, prefer, require, verify-ca or verify",
@@ -263,7 +259,7 @@ fn wrong_command_lines_are_status_2() {
         ),
         (
             &["mysql", "--share", "--guest", "shop.*", "--readwrite"],
-            "--guest makes an account that only reads: leave --readwrite out",
+            "--guest creates a read-only account: remove --readwrite",
             mysql,
         ),
         (

@@ -57,7 +57,7 @@ fn what_is_connected_at_the_start_comes_when_the_relay_does() {
     assert!(wait.is_some_and(|ms| ms <= 5_000), "{failed}");
     let listed = home.run(&["app", "list"]).stdout;
     assert!(
-        listed.contains("\tfailed: not reached, next try in "),
+        listed.contains("\tfailed: unreachable, next try in "),
         "{listed}"
     );
     let _relay = Relay::start_in(
@@ -424,7 +424,7 @@ fn a_revoked_connector_says_so_everywhere_and_comes_back_by_itself() {
         assert!(apps.contains("\tfailed: revoked\t"), "{apps}");
         let doctor = home.run(&["doctor"]).stdout;
         let of_doctor = format!(
-            "WRONG  credentials: {name} is revoked at {}\n       ask who runs it for 'postern relay allow {name}'",
+            "WRONG  credentials: {name} is revoked at {}\n       ask its operator to run 'postern relay allow {name}'",
             relay.url()
         );
         assert!(doctor.contains(&of_doctor), "{doctor}");

@@ -288,7 +288,7 @@ impl Command {
         let (_, own) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
         match *own {
             "" => is_known("db-user").then(|| "give host and port as HOST:PORT; ".to_owned()),
-            own => is_known(own).then(|| format!("it is '--{own}' here; ")),
+            own => is_known(own).then(|| format!("use '--{own}'; ")),
         }
     }
 

@@ -67,7 +67,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     print_table(
         ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
         &rows,
-        "No servers are known. 'postern server add URL' adds one.",
+        "No servers yet. 'postern server add URL' adds one.",
     )?;
     servers
         .iter()
@@ -139,15 +139,15 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let is_default = server.get("default").and_then(Value::as_bool) == Some(true);
     print(&match (parsed.has(&JSON), is_default) {
         (true, _) => format!("{server:#}\n"),
-        (_, true) => format!("{url} is known, and what 'postern start' uses\n"),
+        (_, true) => format!("{url} is saved; 'postern start' uses it\n"),
         _ => {
-            format!("{url} is known; 'postern server default {url}' lets 'postern start' use it\n")
+            format!("{url} is saved; 'postern server default {url}' makes it the default\n")
         }
     })?;
     match unreached {
         Some(why) => Err(
-            Failure::operation(format!("{url} is kept, but not reached: {why}"))
-                .hint("check the URL, and that the server runs: 'postern doctor' looks again")
+            Failure::operation(format!("{url} is saved, but unreachable: {why}"))
+                .hint("check the URL and that the server runs, then run 'postern doctor'")
                 .exit_status(UNREACHABLE),
         ),
         None => Ok(()),
@@ -168,9 +168,9 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<String>, Failure> 
         Err(ServerProblem::Refused(why)) => (why, REFUSED),
         Err(ServerProblem::OverLimit(why)) => (why, OVER_LIMIT),
     };
-    let message = format!("{url} does not let this machine in: {}", printable(&why));
+    let message = format!("{url} refuses this machine: {}", printable(&why));
     Err(Failure::operation(message)
-        .hint("nothing was kept; ask its operator for an enrolment token")
+        .hint("nothing was saved; ask its operator for an enrolment token")
         .exit_status(status))
 }
 
@@ -182,7 +182,7 @@ fn make_default(parsed: &Parsed) -> Result<(), Failure> {
     let (server, place) = match typed {
         NONE => (
             kept.find(|server| says(server, "default", true)),
-            "the relay within it".to_owned(),
+            "the built-in relay".to_owned(),
         ),
         _ => {
             let url = ServerUrl::parse(typed, true).map_err(|why| DEFAULT.usage(why))?;
@@ -201,11 +201,12 @@ fn make_default(parsed: &Parsed) -> Result<(), Failure> {
         change_server(&DEFAULT, text(server, "/url"), change)?;
     }
     if typed == NONE && Manager::find(&home)?.is_some() && !has_default(&servers(&home)?) {
-        warn("the running 'postern start' began without a relay within it: start it again");
+        warn("the running 'postern start' has no built-in relay: restart it");
     }
     print(&format!(
-        "'postern start' uses {place} where no --server is given\napplications that were connected through \
-         another server of the list stay there; those on the relay within it move with their next connect\n"
+        "'postern start' uses {place} unless --server is given\n\
+         applications connected through another server of the list stay there; those on the built-in relay move at \
+         their next connect\n"
     ))
 }
 
@@ -278,13 +279,11 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
             let store = ServerStore::new(home);
             if !store.remove(url.origin(), &apps).map_err(of_store)? {
                 let message = format!("{} is not in the list", quoted(typed));
-                return Err(
-                    Failure::operation(message).hint("'postern server list' shows what is there")
-                );
+                return Err(Failure::operation(message).hint("see 'postern server list'"));
             }
         }
     }
-    print(&format!("{url} is forgotten\n"))
+    print(&format!("{url} is removed\n"))
 }
 
 /// The same with a running start and without: the list of known keys is on disk, and nothing else holds it.
@@ -309,17 +308,17 @@ fn changed_key(home: &DataDir, url: &ServerUrl) -> Result<HostKeyChange, Failure
         .get(url.origin())
         .and_then(|credentials| look_at_host_key(home, url, credentials));
     let none = |why: String| {
-        Failure::operation(why).hint("what is connected through it says when its key changes")
+        Failure::operation(why).hint("applications connected through it report a changed key")
     };
     match look {
         None => Err(none(format!("no host key of {url} is known yet"))),
         Some(Err(why)) => {
-            let message = format!("no host key is offered by {url}: {}", printable(&why));
+            let message = format!("{url} offers no host key: {}", printable(&why));
             Err(Failure::operation(message).exit_status(UNREACHABLE))
         }
-        Some(Ok(change)) if change.known.is_empty() || change.known == change.offered => Err(none(
-            format!("no other host key than the known one is offered by {url}"),
-        )),
+        Some(Ok(change)) if change.known.is_empty() || change.known == change.offered => {
+            Err(none(format!("the host key of {url} has not changed")))
+        }
         Some(Ok(change)) => Ok(change),
     }
 }

@@ -56,7 +56,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         if outcome == Outcome::Over {
             return Ok(());
         }
-        warn("'postern start' has ended; this command carries the share now");
+        warn("'postern start' has ended; this command continues the share");
     }
 }
 
@@ -89,8 +89,8 @@ impl Request<'_> {
             // A closed stderr leaves nowhere to say so.
             let _ = writeln!(
                 std::io::stderr(),
-                "The running 'postern start' keeps the enrolment token of {server}; 'postern server remove {server}' \
-                 forgets it."
+                "The running 'postern start' has saved the enrolment token of {server}; 'postern server remove \
+                 {server}' deletes it."
             );
         }
         if let Some(server) = &self.server {

@@ -48,10 +48,10 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
     match manager {
         Some(_) => Ok(()),
         None => Err(Failure::operation(format!(
-            "no 'postern start' runs on {}",
+            "'postern start' is not running on {}",
             home.dir().display()
         ))
-        .hint("run 'postern start', or 'postern service install' to have it always")),
+        .hint("run 'postern start', or 'postern service install' to run it always")),
     }
 }
 
@@ -136,7 +136,7 @@ fn remark(app: &Value) -> Option<String> {
         _ => match text(app, "/connection/site_name_wanted") {
             "" => return None,
             wanted => format!(
-                "the site name {} is taken, so it has another one",
+                "the site name {} is taken, so it uses another one",
                 quoted(wanted)
             ),
         },

@@ -47,7 +47,7 @@ pub(in crate::cli::commands) fn wait_connected(
             "connecting" => waiting.look(&result)?,
             "failed" => return Err(failed(&result, name)),
             _ if text(&result, "/error_class") == "expired" => return Err(failed(&result, name)),
-            _ => return Err(Failure::operation("it was disconnected meanwhile")),
+            _ => return Err(Failure::operation("it was disconnected")),
         }
         pause(interrupted, name)?;
     }
@@ -58,11 +58,11 @@ fn pause(interrupted: &Receiver<()>, name: Option<&str>) -> Result<(), Failure> 
         recv(interrupted) -> _ => {
             let failure = match name {
                 Some(name) => {
-                    let message = format!("interrupted; {} goes on connecting", printable(name));
+                    let message = format!("interrupted; {} is still connecting", printable(name));
                     Failure::operation(message)
-                        .hint(format!("'postern app disconnect {name}' ends that"))
+                        .hint(format!("'postern app disconnect {name}' stops it"))
                 }
-                None => Failure::operation("interrupted before it was connected: nothing is shared"),
+                None => Failure::operation("interrupted before connecting: nothing is shared"),
             };
             Err(failure.exit_status(INTERRUPTED))
         }
@@ -125,11 +125,11 @@ impl<'a> Waiting<'a> {
                 .lost
                 .is_some_and(|lost| is_long(lost, RECONNECT_TIMEOUT))
         {
-            let message = format!("it is still connecting: {}", why(result));
+            let message = format!("still connecting: {}", why(result));
             return Err(Failure::operation(message)
                 .hint(match self.name {
-                    Some(_) => "it goes on trying by itself",
-                    None => "nothing is shared any more; run the same again",
+                    Some(_) => "postern keeps trying",
+                    None => "nothing is shared now; run the command again",
                 })
                 .exit_status(UNREACHABLE));
         }
@@ -142,7 +142,7 @@ impl<'a> Waiting<'a> {
         let step = result.get("step").and_then(Value::as_u64);
         let step = step.unwrap_or_default();
         let mut line = match step {
-            SERVING => "the tunnel is lost; connecting again".to_owned(),
+            SERVING => "tunnel lost; reconnecting".to_owned(),
             _ => doing(result),
         };
         if !text(result, "/error").is_empty() {
@@ -219,7 +219,7 @@ pub(in crate::cli::commands) fn failed(result: &Value, name: Option<&str>) -> Fa
 fn again(result: &Value, name: &str) -> Option<String> {
     let wait = next_try(result)?.div_ceil(1000);
     Some(format!(
-        "it is tried again by itself in {wait} s ('postern app disconnect {name}' ends that)"
+        "next attempt in {wait} s ('postern app disconnect {name}' stops it)"
     ))
 }
 
@@ -234,8 +234,8 @@ fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
         }
         "plugin" => Some(match name {
             Some(name) => format!(
-                "check the database's address, user and password: 'postern app edit {name} --db-user U' changes \
-                 them, with the password in {PASSWORD_VARIABLE}"
+                "check the database's address, user and password; change them with 'postern app edit {name} --db-user \
+                 U' and the password in {PASSWORD_VARIABLE}"
             ),
             None => "check the database's address, user and password in the application".to_owned(),
         }),

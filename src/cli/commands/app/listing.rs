@@ -84,7 +84,7 @@ pub(super) fn extending(name: &str) -> String {
 /// A class of failure in words; the whole error is for `--json`.
 fn reason(class: &str, error: &str) -> String {
     let words = match class {
-        "network" | "proxy" => "not reached",
+        "network" | "proxy" => "unreachable",
         "dns" => "name not found",
         "timeout" => "no answer in time",
         "wrong-password" => "wrong password",
@@ -93,14 +93,14 @@ fn reason(class: &str, error: &str) -> String {
         "name-taken" => "site name taken",
         "host-key-changed" => "host key changed",
         "port-held" => "port in use at the server",
-        "tls" => "TLS",
-        "not-a-tunnel-server" => "no tunnel server",
+        "tls" => "TLS error",
+        "not-a-tunnel-server" => "not a tunnel server",
         "limit" => "over a limit",
         "no-server" => "no server",
-        "plugin" if error.contains("Access denied") => "the database refuses the password",
-        "plugin" => "database",
-        "quick-setup" => "the server cannot set it up",
-        "local" => "this machine",
+        "plugin" if error.contains("Access denied") => "database access denied",
+        "plugin" => "database error",
+        "quick-setup" => "server setup failed",
+        "local" => "local error",
         other => return printable(other),
     };
     words.to_owned()
@@ -128,7 +128,7 @@ pub(super) fn access(app: &Value) -> String {
         (None, false) => format!("will be {what}"),
         (None, true) => format!("will be {what} at the next connect"),
         (Some(_), false) => what,
-        (Some(_), true) => format!("{what}; saved changes are not in force"),
+        (Some(_), true) => format!("{what}; saved changes are not active yet"),
     }
 }
 

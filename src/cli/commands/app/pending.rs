@@ -114,14 +114,15 @@ pub(super) fn warning(app: &Value, name: &str) -> Option<String> {
     };
     let label = printable(text(app, "/name"));
     Some(format!(
-        "{label} stays as it was until it is reconnected{holds}\nrun 'postern app reconnect {name}'"
+        "{label} keeps its old settings until it reconnects{holds}\n\
+         run 'postern app reconnect {name}'"
     ))
 }
 
 /// A value that a person sees.
 pub(super) fn or_none(value: String) -> String {
     match value.is_empty() {
-        true => "as by default".to_owned(),
+        true => "default".to_owned(),
         false => value,
     }
 }

@@ -87,9 +87,9 @@ fn sheet(app: &Value) -> String {
         ),
         ("db user", of("/db_user")),
         ("database", of("/db_name")),
-        ("at start", switch("autoconnect")),
+        ("autoconnect", switch("autoconnect")),
         ("audit", switch("audit")),
-        ("records sql", switch("record_sql")),
+        ("record sql", switch("record_sql")),
     ];
     let lines = rows.iter().filter(|(_, value)| !value.is_empty());
     lines
@@ -122,11 +122,11 @@ fn guest_reads(holds: &Value) -> String {
 fn after_a_reconnect(app: &Value) -> Vec<String> {
     let differing = differences(app);
     if differing.is_empty() && is_pending(app) {
-        return vec!["after a reconnect: other settings that are saved\n".to_owned()];
+        return vec!["after reconnecting: other saved settings\n".to_owned()];
     }
     let lines = differing
         .into_iter()
-        .map(|one| format!("after a reconnect: {} {}\n", one.name, or_none(one.saved)));
+        .map(|one| format!("after reconnecting: {} {}\n", one.name, or_none(one.saved)));
     lines.collect()
 }
 
@@ -136,6 +136,6 @@ fn until(expires: &str) -> String {
         return String::new();
     };
     let (zone, now) = (Zone::local(), SystemTime::now());
-    let over = if end <= now { " (over)" } else { "" };
+    let over = if end <= now { " (expired)" } else { "" };
     format!("{}{over}", zone.shown(end, now))
 }

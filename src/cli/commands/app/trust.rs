@@ -39,7 +39,7 @@ impl KeyChange {
             "the host key of {server} has changed: known {known}, now {offered}; no password was sent"
         ))
         .hint(format!(
-            "compare the new one with what the server's operator says, then run 'postern {command}'"
+            "check the new key with the server's operator, then run 'postern {command}'"
         ))
         .exit_status(REFUSED)
     }
@@ -80,14 +80,14 @@ pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
     let (manager, app) = running(parsed)?;
     let name = app.name;
     let Some(change) = change_of(&manager, &app.id)? else {
-        let message = format!("no other host key than the known one is offered to {name}");
-        let hint = format!("'postern app connect {name}' says when that happens");
+        let message = format!("the host key of {name} has not changed");
+        let hint = format!("'postern app connect {name}' reports a changed key");
         return Err(Failure::operation(message).hint(hint));
     };
     change.ask(parsed)?;
     change.trust(&manager)?;
     print(&format!(
-        "The new key is trusted. 'postern app connect {name}' waits until it is connected.\n"
+        "The new key is trusted. 'postern app connect {name}' waits for the connection.\n"
     ))
 }
 
@@ -111,21 +111,21 @@ fn is_wanted(parsed: &Parsed, change: &KeyChange) -> Result<bool, Failure> {
     if let Some(named) = parsed.value(&YES) {
         let is_offered = named == change.offered;
         let other = || {
-            Failure::operation(format!("{} is not the key that is offered", quoted(&named)))
-                .hint("compare what is offered with what the server's operator says")
+            Failure::operation(format!("{} is not the offered key", quoted(&named)))
+                .hint("check the offered key with the server's operator")
                 .exit_status(REFUSED)
         };
         return is_offered.then_some(true).ok_or_else(other);
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("there is no terminal to ask on").hint(
-            "compare what is offered with what the server's operator says, then give it as --yes FINGERPRINT",
+        return Err(Failure::usage("no terminal to ask on").hint(
+            "check the offered key with the server's operator, then give it as --yes FINGERPRINT",
         ));
     }
     let unanswered = |error: std::io::Error| Failure::operation(format!("cannot ask: {error}"));
     write!(
         std::io::stderr(),
-        "Compare the offered key with what the server's operator says, not through this connection.\nTrust it? [y/N] "
+        "Check the offered key with the server's operator, not through this connection.\nTrust it? [y/N] "
     )
     .map_err(unanswered)?;
     let mut answer = String::new();

@@ -8,13 +8,13 @@ use crate::manager::protocol::Protocol;
 /// What less protection than usual lets visitors of a database do, of one that was added with flags.
 pub(super) fn of(app: &Value) -> Option<String> {
     let (what, given) = less_protection(app)?;
-    Some(format!("once it is connected, {what}: {given} given"))
+    Some(format!("once connected, {what} ({given})"))
 }
 
 /// The same of one that was imported.
 pub(super) fn of_imported(app: &Value) -> Option<String> {
     let (what, _) = less_protection(app)?;
-    Some(format!("once it is connected, {what}"))
+    Some(format!("once connected, {what}"))
 }
 
 /// What visitors will be able to do, and by which flags.
@@ -25,16 +25,16 @@ fn less_protection(app: &Value) -> Option<(&'static str, &'static str)> {
         _ if !protocol.is_database() => None,
         (true, true) => None,
         (true, false) => Some((
-            "whoever has its code will be able to change and delete data",
-            "--readwrite is",
+            "anyone with the code can change and delete data",
+            "--readwrite",
         )),
         (false, true) => Some((
-            "whoever knows its address will be able to read the database without a code",
-            "--visible is",
+            "anyone who knows the address can read the database without a code",
+            "--visible",
         )),
         (false, false) => Some((
-            "whoever knows its address will be able to read, change and delete data without a code",
-            "--visible and --readwrite are",
+            "anyone who knows the address can read, change and delete data without a code",
+            "--visible and --readwrite",
         )),
     }
 }

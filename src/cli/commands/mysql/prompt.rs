@@ -137,7 +137,7 @@ impl Stdin {
         if let Some(deadline) = deadline
             && !is_readable(&self.input, deadline)?
         {
-            log::warn!("no answer on standard input within {LINE_TIMEOUT:?}; taking the defaults");
+            log::warn!("no answer on standard input within {LINE_TIMEOUT:?}; using the defaults");
             self.ended = true;
             return Ok(false);
         }

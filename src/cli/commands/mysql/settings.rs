@@ -171,7 +171,7 @@ fn allowed_host(text: &str) -> Result<String, Failure> {
         .and_then(|host| host.strip_suffix(']'))
     {
         Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => {}
-        Some(_) => return Err(refuse("the brackets do not hold an IPv6 address")),
+        Some(_) => return Err(refuse("the brackets do not contain an IPv6 address")),
         None => target::check_host(host).map_err(refuse)?,
     }
     Ok(text.to_ascii_lowercase())

@@ -214,16 +214,15 @@ fn check_reach(
     match public_url {
         Some(url) if !url.goes_with(domain) => Err(COMMAND
             .usage(format!(
-                "sites would be below {domain}, and the relay at {}: these have nothing in common",
+                "sites would be in {domain}, but the relay is at {}: the domains differ",
                 url.host()
             ))
             .hint("give --domain and --public-url the same name, or names in one domain")),
         None if !is_loopback(listen) && is_of_this_machine(domain) => Err(COMMAND
             .usage(format!(
-                "--listen {listen} lets others come, but sites would be NAME.{domain}, which leads each visitor to a \
-                 machine of their own"
+                "--listen {listen} is open to others, but NAME.{domain} points each visitor to their own machine"
             ))
-            .hint("name a domain that leads here with --domain, or listen on 127.0.0.1")),
+            .hint("give a domain that points here with --domain, or listen on 127.0.0.1")),
         _ => Ok(()),
     }
 }
@@ -252,8 +251,8 @@ fn metrics_listen(parsed: &Parsed, others: [SocketAddr; 2]) -> Result<Option<Soc
     })?;
     if at.port() != 0 && others.iter().any(|other| other.port() == at.port()) {
         return Err(COMMAND
-            .usage("--metrics-listen has the port of --listen or --tunnel-listen")
-            .hint("give it one of its own, such as 127.0.0.1:8182"));
+            .usage("--metrics-listen uses the port of --listen or --tunnel-listen")
+            .hint("use another one, such as 127.0.0.1:8182"));
     }
     Ok(Some(at))
 }
@@ -288,7 +287,7 @@ fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Fai
     let ip: Option<IpAddr> = text.parse().ok();
     match ip {
         Some(ip) if ip.is_unspecified() || ip.is_multicast() => {
-            Err(COMMAND.refuse(&EXTERNAL_IP, &text, "nobody can dial it"))
+            Err(COMMAND.refuse(&EXTERNAL_IP, &text, "nobody can connect to it"))
         }
         Some(_) => Ok(text),
         None => {
@@ -321,10 +320,10 @@ fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPor
         .parse()
         .map_err(|_| COMMAND.refuse(&PORT_LISTEN, &text, reason))?;
     if ip.is_unspecified() || ip.is_multicast() {
-        return Err(COMMAND.refuse(&PORT_LISTEN, &text, "give one address alone"));
+        return Err(COMMAND.refuse(&PORT_LISTEN, &text, "give a single address"));
     }
     if ip.to_canonical() == listen.ip().to_canonical() {
-        let reason = "the sites are at this address: name another, or give --shared-host-ports";
+        let reason = "the sites use this address: give another, or --shared-host-ports";
         return Err(COMMAND.refuse(&PORT_LISTEN, &text, reason));
     }
     Ok(PublicPorts::At(ip))

@@ -102,7 +102,7 @@ impl Session {
                 Err(failure) if failure.is_of_missing() => return over(log, Ending::Removed),
                 // A busy machine, or one without its loopback interface for a moment, does not end the share.
                 Err(failure) if self.is_running() => {
-                    log::info!("trying again: {}", failure.message());
+                    log::info!("retrying: {}", failure.message());
                     continue;
                 }
                 Err(_) => return Ok(Outcome::ManagerEnded),
@@ -211,6 +211,6 @@ fn lease(home: &DataDir, identity: &str) -> Result<(String, Lease), Failure> {
             return Ok((id, lease));
         }
     }
-    let message = format!("that is shared {MAX_ALIKE} times already");
+    let message = format!("this target is already shared {MAX_ALIKE} times");
     Err(Failure::operation(message).exit_status(crate::cli::failure::OVER_LIMIT))
 }
