@@ -112,7 +112,7 @@ impl AppState {
                 self.expiries.note(&app);
                 return;
             }
-            Ok(app) => log::info!("application '{}': its time is over", app.name),
+            Ok(app) => log::info!("application '{}': expired", app.name),
             // It ends all the same.
             Err(error) => log::warn!("application {id}: {error}"),
         }
@@ -120,7 +120,7 @@ impl AppState {
         self.connections.lapse(id);
         match self.apps.lapse(id, expires) {
             Ok(_) | Err(app_store::Error::Unknown(_)) => {}
-            Err(error) => log::warn!("application {id}: its end is not noted: {error}"),
+            Err(error) => log::warn!("application {id}: cannot save its end: {error}"),
         }
     }
 

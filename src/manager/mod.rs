@@ -215,7 +215,7 @@ fn begin(core: &Arc<AppState>) {
     }
     begin_main_tunnels(core);
     let apps = core.apps.list().unwrap_or_else(|error| {
-        log::warn!("no application is connected at the start: {error}");
+        log::warn!("cannot connect applications at start: {error}");
         Vec::new()
     });
     web_client::sweep(core, &apps);
@@ -226,7 +226,7 @@ fn begin(core: &Arc<AppState>) {
         }
         let name = app.name.clone();
         if let Err(refused) = connection::begin(core, app) {
-            log::warn!("application '{name}' is not connected at the start: {refused}");
+            log::warn!("application '{name}' was not connected at start: {refused}");
         }
     }
 }
@@ -237,7 +237,7 @@ fn begin_main_tunnels(core: &AppState) {
         .credentials
         .with_connector_info()
         .unwrap_or_else(|error| {
-            log::warn!("no main tunnel is set up at the start: {error}");
+            log::warn!("no main tunnel at start: {error}");
             Vec::new()
         });
     let in_use = known.iter().filter(|(origin, _)| core.is_in_use(origin));
@@ -357,7 +357,7 @@ impl Running {
         let deadline = Instant::now() + CLOSE_TIME;
         let have_ended = self.core.servers.finish_close(deadline);
         if !self.core.connections.finish_close(deadline) || !have_ended {
-            log::warn!("not every connection ended in time");
+            log::warn!("some connections did not end in time");
         }
     }
 }

@@ -70,7 +70,7 @@ impl OwnListeners {
             Some(what) => Err(ConnectError::new(
                 "own-listener",
                 format!(
-                    "{} is {what} of this 'postern start', which is not shared: name another address",
+                    "{} is {what} of this 'postern start' and cannot be shared: give another address",
                     app.address()
                 ),
             )),

@@ -157,8 +157,8 @@ impl CurrentServers<'_> {
             (None, Some(used)) => self.parsed(used),
             _ => self.default().and_then(|server| {
                 server.ok_or_else(|| {
-                    "no server is named: add one on the page or with 'postern server add URL', or give the \
-                     application one"
+                    "no server given: add one on the page or with 'postern server add URL', or choose one for the \
+                     application"
                         .into()
                 })
             }),

@@ -84,7 +84,7 @@ impl ServerStore {
     /// The list in `home`.
     pub fn new(home: DataDir) -> Self {
         let file = JsonFile::sealed(home, FILE, PURPOSE)
-            .with_consequence(": servers, their labels and enrolment tokens are to be given again");
+            .with_consequence(": add your servers, their labels and enrolment tokens again");
         Self { file }
     }
 
@@ -238,7 +238,7 @@ fn check<T: std::ops::Deref<Target: AsRef<str>>>(
         return Err(Error::Value(field, "is too long".to_owned()));
     }
     if text.chars().any(char::is_control) {
-        let why = "must not hold control characters";
+        let why = "must not contain control characters";
         return Err(Error::Value(field, why.to_owned()));
     }
     Ok(())
@@ -249,7 +249,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => Some(error.hint()),
-            Self::Full => Some("remove one that is not needed"),
+            Self::Full => Some("remove an unused one"),
             Self::Value(..) => None,
             Self::InUse(_) => Some("move them to another server, or remove them"),
         }
@@ -260,7 +260,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "there are {MAX_SERVERS} servers already, the limit"),
+            Self::Full => write!(f, "limit of {MAX_SERVERS} servers reached"),
             Self::Value(field, why) => write!(f, "{field} {why}"),
             Self::InUse(names) => write!(f, "in use by {}", names.join(", ")),
         }

@@ -179,7 +179,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
         recv(record.stopped()) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
             Ok(outcome) => Ok(outcome),
-            Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client broke off while it started").into()),
+            Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client stopped while it started").into()),
         }
     }
 }
@@ -276,7 +276,7 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
         .stack_size(STACK)
         .spawn(sweeping);
     if let Err(error) = spawned {
-        log::warn!("no thread to look for guests' accounts that were left: {error}");
+        log::warn!("no thread to look for leftover guest accounts: {error}");
     }
 }
 

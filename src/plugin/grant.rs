@@ -45,7 +45,8 @@ impl Grant {
         let read = reader.grant().and_then(|grant| grant.checked());
         read.map_err(|why| {
             InvalidGrant(format!(
-                "'{text}': {why}; write DATABASE.*, DATABASE.TABLE or DATABASE.TABLE(COLUMN,COLUMN), odd names in `backquotes`"
+                "'{text}': {why}; write DATABASE.*, DATABASE.TABLE or DATABASE.TABLE(COLUMN,COLUMN), special names in \
+                 `backquotes`"
             ))
         })
     }
@@ -60,7 +61,7 @@ impl Grant {
     fn checked(self) -> Result<Self, String> {
         if !Self::can_be_lent(&self.database) {
             let own = self.database.to_lowercase();
-            return Err(format!("{own} is the server's own and is not lent"));
+            return Err(format!("{own} is a system database and cannot be shared"));
         }
         let mut names = std::iter::once(&self.database)
             .chain(&self.table)
@@ -68,7 +69,7 @@ impl Grant {
         match names.find(|name| !is_name(name)) {
             Some(name) if name.is_empty() => Err("a name is empty".into()),
             Some(_) => Err(format!(
-                "a name has at most {LONGEST_NAME} characters, none of them a control character, and no blank at its end"
+                "a name has at most {LONGEST_NAME} characters, no control characters and no blank at its end"
             )),
             None => Ok(self),
         }
@@ -187,7 +188,7 @@ impl Reader<'_> {
             return Ok(());
         }
         Err(match self.0.peek() {
-            Some(found) => format!("'{wanted}' is expected where '{found}' stands"),
+            Some(found) => format!("expected '{wanted}', found '{found}'"),
             None => format!("'{wanted}' is missing"),
         })
     }
@@ -196,7 +197,7 @@ impl Reader<'_> {
         self.blanks();
         match self.0.next() {
             None => Ok(()),
-            Some(more) => Err(format!("nothing is expected where '{more}' stands")),
+            Some(more) => Err(format!("unexpected '{more}'")),
         }
     }
 
@@ -253,16 +254,16 @@ mod tests {
             ("shop", "'.' is missing"),
             ("*.*", "a database is missing"),
             ("shop.", "a table, or *, is missing"),
-            ("shop.*(id)", "nothing is expected where '('"),
+            ("shop.*(id)", "unexpected '('"),
             ("shop.t()", "a column is missing"),
             ("shop.t(a", "')' is missing"),
-            ("shop.t(a b)", "')' is expected where 'b' stands"),
-            ("shop.t,shop.u", "nothing is expected where ','"),
+            ("shop.t(a b)", "expected ')', found 'b'"),
+            ("shop.t,shop.u", "unexpected ','"),
             ("`shop.t", "not closed"),
             ("``.t", "a name is empty"),
             ("shop.`a\nb`", "control character"),
             ("MySQL.user", "mysql is the server's own"),
-            ("sys.*", "the server's own"),
+            ("sys.*", "a system database"),
         ] {
             let error = Grant::parse(text).unwrap_err().to_string();
             assert!(

@@ -135,10 +135,10 @@ impl Error {
         match self {
             Self::Store(error) => error.hint().to_owned(),
             Self::Damaged { .. } => {
-                "mend the file, or move it away and add the plugins again".into()
+                "fix the file, or move it away and add the plugins again".into()
             }
-            Self::AlreadyAdded(name) => format!("'postern {name} --help' says how to use it"),
-            Self::NotAdded(_) => "'postern plugin list' shows what is there".into(),
+            Self::AlreadyAdded(name) => format!("see 'postern {name} --help'"),
+            Self::NotAdded(_) => "see 'postern plugin list'".into(),
         }
     }
 }

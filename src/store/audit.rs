@@ -250,7 +250,7 @@ impl AuditFiles {
             }
             Err(error) if trouble.is_none() => {
                 let why = format!(
-                    "audit records are missing: {} cannot be written: {error}; everything else goes on",
+                    "audit records are missing: {} cannot be written: {error}; everything else continues",
                     self.directory.display()
                 );
                 log::warn!("{why}");

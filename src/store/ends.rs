@@ -53,7 +53,7 @@ impl Ends {
     pub fn open(home: &DataDir) -> Self {
         let file = JsonFile::new(home.clone(), FILE, CAP);
         let kept = file.read().unwrap_or_else(|error| {
-            log::warn!("what is left of what was given for a time is not known: {error}");
+            log::warn!("cannot read the remaining times of shares: {error}");
             None
         });
         let kept = kept.unwrap_or_default();
@@ -102,7 +102,7 @@ impl Ends {
         if let Some(file) = &self.file
             && let Err(error) = file.write(&kept)
         {
-            log::debug!("what is left of what was given for a time is not noted: {error}");
+            log::debug!("cannot save the remaining times of shares: {error}");
         }
     }
 }

@@ -87,14 +87,14 @@ impl Error {
                 "check its owner, permissions and free space, or set POSTERN_HOME to another directory"
             }
             Self::NotPrivate { .. } => {
-                "mend that, or set POSTERN_HOME to a directory that only you can write in"
+                "fix that, or set POSTERN_HOME to a directory that only you can write to"
             }
             Self::ForeignKey { .. } => {
-                "run postern as the user whose it is, or make it yours ('chown') and its directory writable by you alone ('chmod go-w')"
+                "run postern as its owner, or make it yours ('chown') and its directory writable only by you ('chmod go-w')"
             }
             Self::TooLarge { .. } | Self::Damaged { .. } => "move the file away",
             Self::Newer { .. } => "use that newer version, or move the file away",
-            Self::Busy { .. } => "end the other postern process, or try again",
+            Self::Busy { .. } => "stop the other postern process, or try again",
         }
     }
 }
@@ -112,7 +112,7 @@ pub fn errors() -> u64 {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoHome => write!(f, "cannot tell where your home directory is"),
+            Self::NoHome => write!(f, "cannot find your home directory"),
             Self::Io {
                 action,
                 path,
@@ -139,7 +139,7 @@ impl fmt::Display for Error {
                 let path = path.display();
                 write!(
                     f,
-                    "{path} was written by a newer version of postern (form {version})"
+                    "{path} was written by a newer version of postern (format {version})"
                 )
             }
             Self::Busy { path } => {

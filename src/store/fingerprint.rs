@@ -53,7 +53,7 @@ impl Fingerprint {
         let id = hex(&random::bytes::<16>());
         locked.write(RANDOM_ID, id.as_bytes())?;
         log::warn!(
-            "this machine has no id: {} stands in for it, keep it with the other files",
+            "this machine has no id: {} replaces it, keep it with the other files",
             home.dir().join(RANDOM_ID).display()
         );
         Self::digest(home, "random", &[&id])

@@ -21,7 +21,7 @@ use super::zeroizing_json::to_pretty_json;
 /// Bytes of a sealed file. Default 16 MiB: five hundred applications need half a megabyte, long lists of grants aside.
 const SEALED_CAP: u64 = 16 * 1024 * 1024;
 /// Why a file cannot be opened whose key is not there.
-const KEY_IS_LOST: &str = "the key that it was sealed with is lost";
+const KEY_IS_LOST: &str = "its key is lost";
 /// What stands in the name of a file that was set aside because it could not be read.
 pub const UNREADABLE: &str = "unreadable";
 
@@ -79,7 +79,7 @@ impl DocumentFile {
     /// What an earlier version has sealed is sealed anew, where that can be done.
     fn renew(&self, is_old: bool) {
         if is_old && let Err(error) = self.seal_anew() {
-            log::debug!("{} stays as it is: {error}", self.path().display());
+            log::debug!("{} is unchanged: {error}", self.path().display());
         }
     }
 
@@ -102,7 +102,7 @@ impl DocumentFile {
         let aside = self.set_aside(locked)?;
         // Another reason may repeat what is in the file.
         let cause = match self.seal {
-            Some(_) if reason == KEY_IS_LOST => ": the key that it was sealed with is lost",
+            Some(_) if reason == KEY_IS_LOST => ": its key is lost",
             Some(_) => ": it is damaged or comes from another machine or user",
             None => "",
         };
@@ -287,7 +287,7 @@ impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.trim_ascii_start().first() {
         None | Some(b'{') => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
-        Some(_) => Err("it is no JSON object".to_owned()),
+        Some(_) => Err("it is not a JSON object".to_owned()),
     }
 }
 

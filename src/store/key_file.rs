@@ -106,7 +106,7 @@ impl SealKey {
             Some(key) => Ok((key, place)),
             None => Err(Error::Damaged {
                 path: place,
-                reason: "it is no key".to_owned(),
+                reason: "it is not a key".to_owned(),
             }),
         }
     }
@@ -189,7 +189,7 @@ fn refuse_shared(dir: &Path) -> Result<(), Error> {
     if is_ours && found.mode() & 0o022 == 0 {
         return Ok(());
     }
-    let (path, reason) = (dir.to_owned(), "other users can write in it");
+    let (path, reason) = (dir.to_owned(), "other users can write to it");
     Err(Error::NotPrivate { path, reason })
 }
 
@@ -203,11 +203,11 @@ fn refuse_foreign(place: &Path, found: &fs::Metadata) -> Result<(), Error> {
     let reason = if found.uid() != user {
         "it belongs to another user"
     } else if found.mode() & 0o022 != 0 {
-        "other users can write it"
+        "other users can write to it"
     } else if dir.uid() != user && dir.uid() != 0 {
         "its directory belongs to another user"
     } else if dir.mode() & 0o022 != 0 && dir.mode() & 0o1000 == 0 {
-        "other users can replace what is in its directory"
+        "other users can replace files in its directory"
     } else {
         return Ok(());
     };

@@ -87,7 +87,7 @@ fn refuse_replaceable(dir: &Path) -> Result<(), Error> {
     let reason = if found.uid() != user && found.uid() != 0 {
         "it belongs to another user"
     } else if found.mode() & 0o022 != 0 && found.mode() & 0o1000 == 0 {
-        "other users can replace what is in it (it is not sticky)"
+        "other users can replace files in it (it is not sticky)"
     } else {
         return Ok(());
     };

@@ -168,7 +168,7 @@ fn a_wrong_line_is_refused() {
     );
     let failed = manager.home().run(&["app", "add", "http", "--name", "db"]);
     assert!(
-        failed.code == Some(1) && failed.stderr.contains("another application is called 'db'"),
+        failed.code == Some(1) && failed.stderr.contains("another application is named 'db'"),
         "{failed:?}"
     );
     for word in ["list", "add", "connect", "disconnect", "trust", "remove"] {
@@ -196,7 +196,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let failed = manager.home().run(&["app", "connect", "printer"]);
     let expected = format!(
         "postern: the server answered 403: {said}\n\
-         give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it\n"
+         give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask its operator\n"
     );
     assert_eq!((failed.code, failed.stderr), (Some(4), expected));
     far.quick
@@ -205,7 +205,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     assert_eq!(
         failed.stderr,
         "postern: the server answered 400: no [2Jroom here\n\
-         check the application and the server's URL, or ask who runs the server\n"
+         check the application and the server's URL, or ask the server's operator\n"
     );
 }
 
@@ -607,12 +607,12 @@ fn the_log_says_since_when_nobody_was_there() {
     let app = json!({"protocol": "tcp", "name": "port", "ip": "127.0.0.1", "port": target.port()});
     let id = manager.add(&app);
     let closed = home.run(&["logs", "port"]).stdout;
-    assert!(closed.starts_with("port: it is not connected"), "{closed}");
+    assert!(closed.starts_with("port: not connected"), "{closed}");
     let since = manager.connected(&id)["since"].as_str().unwrap().to_owned();
     let nobody = home.run(&["logs", "port"]).stdout;
     assert_eq!(
         nobody,
-        format!("port: nobody since it was connected ({since})\n")
+        format!("port: no visitors since it was connected ({since})\n")
     );
     support::manager::visit(port);
     manager.wait_for(&id, "visited", |result| result["visitors"]["requests"] == 1);

@@ -299,7 +299,7 @@ fn a_web_client_that_starts_later_is_no_target_of_an_earlier_connection() {
     let shown = manager.wait_for(&id, "failing", |result| {
         let error = result["health"]["error"].as_str().unwrap_or_default();
         manager.post(&format!("/api/retry/{id}"));
-        error.contains("leads to postern itself")
+        error.contains("is postern itself")
     });
     assert_eq!(shown["health"]["state"], "failing");
     assert_eq!(visit(site), None);

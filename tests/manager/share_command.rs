@@ -219,7 +219,7 @@ fn edit_changes_what_is_named_and_nothing_else() {
         "--readwrite",
     ]);
     assert_eq!(edited.code, Some(0), "{edited:?}");
-    assert!(edited.stderr.contains("--readwrite is given"), "{edited:?}");
+    assert!(edited.stderr.contains("(--readwrite)"), "{edited:?}");
     let after = app(&home, "books");
     assert_eq!(
         (
@@ -439,7 +439,7 @@ fn an_end_goes_along_with_an_export_also_one_that_has_passed() {
     }
     let refused = to.home().run(&["app", "connect", "over"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("is over\n"), "{refused:?}");
+    assert!(refused.stderr.contains("has expired\n"), "{refused:?}");
 }
 
 #[test]

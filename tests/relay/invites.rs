@@ -182,7 +182,7 @@ fn what_is_hinted_fits_the_refusal() {
     assert!(is_in(&relay, "one", &token));
     let used = hinted(&["http", "1", "--enroll-token", &token]);
     assert!(
-        used.starts_with("ask who runs the server for a new token"),
+        used.starts_with("ask the server's operator for a new token"),
         "{used}"
     );
     let port = hinted(&["tcp", "1", "--visible"]);

@@ -124,7 +124,7 @@ fn respond(request: Request, answer: Answer) {
 fn apart(core: &Arc<AppState>, writers: &Permits, request: Request, answer: Handler) {
     let Some(permit) = writers.take(MAX_WRITERS) else {
         let busy = ApiError::too_many(format!(
-            "{MAX_WRITERS} changes are under way already, the limit; try again"
+            "limit of {MAX_WRITERS} changes at a time reached; try again"
         ));
         return respond(request, Err(busy));
     };
@@ -155,7 +155,7 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     notices.extend(files_set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         format!(
-            "{name}: this file was unreadable and is kept aside in {}",
+            "{name}: this file was unreadable and is kept as {}",
             core.home.dir().display()
         )
     }));

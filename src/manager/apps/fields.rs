@@ -179,7 +179,10 @@ impl Reader<'_> {
 
     fn invisible(&mut self, protocol: Option<Protocol>, wanted: bool) -> bool {
         if wanted && protocol.is_some_and(|protocol| !protocol.is_visited_by_http()) {
-            self.wrong("invisible", "is for http, https, mysql and mariadb only: other visitors cannot be asked for a code");
+            self.wrong(
+                "invisible",
+                "is for http, https, mysql and mariadb only: other protocols cannot ask for a code",
+            );
         }
         wanted
     }
@@ -187,13 +190,12 @@ impl Reader<'_> {
     fn site_name(&mut self) -> Option<String> {
         let name = self.text("site_name", TEXT_CAP)?;
         if names::is_reserved(&name) {
-            let why = "is reserved, as are www, admin, mail and others that programs or people \
-                       would believe: choose another";
+            let why = "is reserved, like www, admin, mail and others: choose another";
             self.wrong("site_name", why);
         } else if names::check_form(&name).is_err() {
             self.wrong(
                 "site_name",
-                "must have 2 to 63 of a-z, 0-9 and -, without - at an end and without --",
+                "must be 2 to 63 of a-z, 0-9 and -, without - at either end and without --",
             );
         }
         Some(name)

@@ -91,14 +91,14 @@ impl<'a> Reader<'a> {
     pub(super) fn text(&mut self, name: &str, cap: usize) -> Option<String> {
         let value = self.value(name)?;
         let Some(text) = value.as_str() else {
-            self.wrong(name, "must be a text");
+            self.wrong(name, "must be a string");
             return None;
         };
         let text = text.trim().to_owned();
         if text.chars().count() > cap {
             self.wrong(name, format!("must have at most {cap} characters"));
         } else if text.chars().any(char::is_control) {
-            self.wrong(name, "must not hold control characters");
+            self.wrong(name, "must not contain control characters");
         } else {
             return Some(text).filter(|text| !text.is_empty());
         }
@@ -139,12 +139,12 @@ impl<'a> Reader<'a> {
             }
             // No protocol sends one, and C programs would cut it off there.
             Some(text) if text.contains('\0') => {
-                self.wrong(name, "must not hold a NUL character");
+                self.wrong(name, "must not contain a NUL character");
                 Secret::Keep
             }
             Some(text) => Secret::Set(Zeroizing::new(text.to_owned())),
             None => {
-                self.wrong(name, "must be a text");
+                self.wrong(name, "must be a string");
                 Secret::Keep
             }
         }

@@ -83,7 +83,7 @@ pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
         }
         let name = app.name.clone();
         if let Err(refused) = begin(core, app) {
-            log::warn!("application '{name}' is not connected again: {refused}");
+            log::warn!("application '{name}' was not reconnected: {refused}");
         }
     }
 }
@@ -237,12 +237,12 @@ impl ConnectionWork<'_> {
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
             let (what, pause) = if has_moved(&tunnel) {
-                ("its server may have moved", MOVED_PAUSE)
+                ("the server may have moved", MOVED_PAUSE)
             } else {
-                ("turned away", SEQUENCE_PAUSE)
+                ("rejected", SEQUENCE_PAUSE)
             };
             log::info!(
-                "application '{}': {what}; the server is asked again",
+                "application '{}': {what}; asking the server again",
                 self.app.name
             );
             self.record.turned_away();
@@ -260,7 +260,7 @@ impl ConnectionWork<'_> {
         let through = self.stays_with();
         if let Err(error) = self.core.apps.connected(&self.app.id, through.as_deref()) {
             log::warn!(
-                "application '{}': the time of the connection is not noted: {error}",
+                "application '{}': cannot save the time of the connection: {error}",
                 self.app.name
             );
         }

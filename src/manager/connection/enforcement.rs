@@ -63,10 +63,10 @@ impl Enforcement {
 }
 
 fn not_enforced() -> ConnectError {
-    let why = "the server does not keep visitors from other networks out, so nobody would";
+    let why = "the server cannot limit visitors to networks";
     ConnectError::new("not-enforced", why)
         .refused(true)
-        .hint("connect it through a postern relay, or let everybody in")
+        .hint("connect it through a postern relay, or allow every network")
 }
 
 /// The code, and the link that carries it.

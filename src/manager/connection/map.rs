@@ -242,7 +242,7 @@ impl Connections {
         let told = away.map(|away| (in_words(away), map.in_words_through(origin)));
         drop(map);
         if let Some((away, through)) = told {
-            log::warn!("{origin}: connected again after {away}; {through}");
+            log::warn!("{origin}: reconnected after {away}; {through}");
         }
         for active in self.all() {
             if active.is_through(origin) {
@@ -345,8 +345,8 @@ impl ConnectionMap {
         let through =
             |active: &&Arc<ConnectionRecord>| active.is_through(origin) && active.has_place();
         match self.active.values().filter(through).count() {
-            1 => "1 application goes through it".to_owned(),
-            count => format!("{count} applications go through it"),
+            1 => "affects 1 application".to_owned(),
+            count => format!("affects {count} applications"),
         }
     }
 
@@ -395,7 +395,7 @@ impl std::fmt::Display for Refused {
             Self::TooMany => {
                 write!(
                     f,
-                    "{MAX_ACTIVE} connections are active already, the limit; disconnect one first"
+                    "limit of {MAX_ACTIVE} connections reached; disconnect one first"
                 )
             }
             Self::Ending => write!(f, "the program is ending"),

@@ -33,7 +33,7 @@ const HEAD: usize = 8 * 1024;
 const REFUSES_NAME: [u16; 4] = [400, 403, 404, 421];
 /// What to set where an application does not know the name of its site.
 const HINT: &str =
-    "set its Host header to 'target' (--host target), or to the name that it knows (--host NAME)";
+    "set its Host header to 'target' (--host target) or to a name it accepts (--host NAME)";
 
 /// Who is asked, and how. Nobody else ever is.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ impl TargetProbe {
             .and_then(Naming::asked_tls_name)
             .unwrap_or(&self.host);
         match (self.head(host, tls_name)?, &self.names) {
-            (None, Some(_)) => failing(format!("{own} refuses TLS under the name {tls_name}")),
+            (None, Some(_)) => failing(format!("{own} refuses TLS for the name {tls_name}")),
             (Some(answer), Some(names)) if names.naming.is_visitors() => {
                 self.judge(names, host, &answer)
             }
@@ -134,7 +134,8 @@ impl TargetProbe {
         let own = self.name();
         let link = answer.location.as_ref();
         if link.is_some_and(|link| names.naming.is_trap(link)) || names.has_named_itself() {
-            let error = format!("{own} sends visitors on to its own address, where they are not");
+            let error =
+                format!("{own} redirects visitors to its own address, which they cannot reach");
             return failing(error);
         }
         let Some(status) = answer.status.filter(|status| REFUSES_NAME.contains(status)) else {
@@ -143,7 +144,7 @@ impl TargetProbe {
         let by_own = self.head(&own, &self.host).ok().flatten();
         match by_own.and_then(|answer| answer.status) {
             Some(by_own @ ..400) => failing(format!(
-                "{own} answers {status} to visitors, who ask for {host}, and {by_own} to its own name"
+                "{own} answers {status} for the host name {host}, but {by_own} for its own name"
             )),
             _ => Ok(()),
         }
@@ -226,7 +227,7 @@ fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
         Some(rustls::Error::AlertReceived(_)) => Ok(()),
         Some(rustls::Error::InvalidMessage(_)) => Err(format!("{name} does not speak TLS")),
         Some(error) => Err(format!(
-            "{name} cannot be reached by TLS: {}",
+            "{name} cannot be reached over TLS: {}",
             in_words(error)
         )),
         None => Err(refusal(name, error)),
@@ -346,7 +347,7 @@ fn refusal(name: &str, error: &io::Error) -> String {
     };
     match error.kind() {
         _ if target::is_forbidden(error) => {
-            format!("{name} leads to postern itself, which is not shared")
+            format!("{name} is postern itself, which cannot be shared")
         }
         ConnectionRefused => format!("{name} refuses connections"),
         TimedOut | WouldBlock => {
@@ -358,8 +359,8 @@ fn refusal(name: &str, error: &io::Error) -> String {
         ConnectionReset | UnexpectedEof => {
             format!("{name} closed the connection without an answer")
         }
-        HostUnreachable | NetworkUnreachable => format!("there is no way to {name}"),
-        NotFound => format!("{name} is not known to the network: the name has no address"),
+        HostUnreachable | NetworkUnreachable => format!("no route to {name}"),
+        NotFound => format!("cannot find the host of {name} (no DNS entry)"),
         _ => format!("{name} cannot be reached: {}", in_words(error)),
     }
 }

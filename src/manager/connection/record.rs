@@ -228,7 +228,7 @@ impl ConnectionRecord {
         status.pause = owed.map(|(until, reason)| Wait {
             attempt: 0,
             until,
-            reason: format!("a change is not in force at the server yet: {reason}"),
+            reason: format!("the server has not applied a change yet: {reason}"),
         });
     }
 
@@ -317,7 +317,7 @@ impl ConnectionRecord {
     pub(super) fn is_now_at(&self, site_url: &str) {
         let mut status = self.status();
         if status.site.site_url != site_url {
-            log::warn!("a port is at {site_url} now, since the relay that it was at is away");
+            log::warn!("a port is at {site_url} now, because its relay is unreachable");
             site_url.clone_into(&mut status.site.site_url);
         }
     }

@@ -88,7 +88,7 @@ fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
         (shown.error_class, shown.detail.as_str()),
         (Some("own-listener"), "")
     );
-    let refused = ConnectError::new("no-server", "no server is named");
+    let refused = ConnectError::new("no-server", "no server given");
     let (_, awaited) = failed(Step::Serving, refused);
     assert_eq!(awaited, Some(Awaited::Change));
     let denied = ConnectError::new("plugin", "in any words").refused(true);

@@ -14,7 +14,7 @@ use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
 
 /// What is said of an application whose time is over, and what to do.
-pub(super) const EXPIRED: &str = "the time that it was shared for is over";
+pub(super) const EXPIRED: &str = "the share has expired";
 pub(crate) const EXTEND: &str = "extend it, on its card or with 'postern app edit NAME --for 1h'";
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.

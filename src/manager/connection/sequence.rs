@@ -350,7 +350,7 @@ impl ConnectionWork<'_> {
             // After a loss the main tunnel's may not be noticed yet.
             let is_its_own = !was_connected && tunnels.is_main_connected(&server);
             if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
-                log::warn!("'{name}': {failure}; it is tried again");
+                log::warn!("'{name}': {failure}; retrying");
             }
         }));
         let (name, server) = (self.app.name.clone(), origin.to_owned());
@@ -361,7 +361,7 @@ impl ConnectionWork<'_> {
         settings.on_connected = Some(Box::new(move || {
             was_missed.store(0, Ordering::Relaxed);
             if was_told.swap(false, Ordering::Relaxed) {
-                log::warn!("'{name}': connected again");
+                log::warn!("'{name}': reconnected");
             }
             tunnels.wake_main(&server);
             connections.server_answers(&server);

@@ -56,7 +56,7 @@ impl SetupCalls<'_> {
     pub(super) fn saved(&self) -> Result<Connector, Ended> {
         let saved = self.saved.as_ref().expect("a call was answered");
         let saved = awaited(saved, self.record.stopped())?.ok_or_else(|| {
-            let late = "the answer came after its credentials were forgotten: connect again";
+            let late = "the credentials were deleted before the answer came: connect again";
             ConnectError::local(late)
         })?;
         Ok(saved.map_err(ConnectError::local)?)

@@ -140,7 +140,7 @@ impl<'g> StreamConnection<'g> {
         }
         // What stands below it is the gateway's own and in no log, so nothing of it may be the application's.
         if path(head).starts_with(OWN_PATHS) {
-            let told = message(404, "Nothing is here", "This page does not exist.", "");
+            let told = message(404, "Not found", "This page does not exist.", "");
             let told = told.because(Cause::BadRequest);
             return self.say(head, &told);
         }
@@ -227,7 +227,7 @@ impl<'g> StreamConnection<'g> {
     }
 
     fn unreached(&mut self, head: &Head, error: &io::Error) -> Served {
-        log::debug!("an application is not reached: {error}");
+        log::debug!("cannot reach an application: {error}");
         self.gateway.note_missed();
         self.say(head, &target_is_down(REFUSED))
     }

@@ -148,16 +148,20 @@ impl Connector {
     /// is resolved, but for those that stand for this machine.
     pub(super) fn judged_by(mut self, server: AddressClass) -> Result<Self, Refusal> {
         let is_permitted = permits(server, &self.external_ip);
-        self.alternates.iter_mut().for_each(|others| others.retain(|other| {
-            let is_permitted = permits(server, &other.external_ip);
-            if !is_permitted {
-                let ip = &other.external_ip;
-                log::debug!("{ip} is no address for tunnels of a server that is reached at a {server} address");
-            }
-            is_permitted
-        }));
+        self.alternates.iter_mut().for_each(|others| {
+            others.retain(|other| {
+                let is_permitted = permits(server, &other.external_ip);
+                if !is_permitted {
+                    let ip = &other.external_ip;
+                    log::debug!(
+                        "{ip} is not a valid tunnel address for a server at a {server} address"
+                    );
+                }
+                is_permitted
+            })
+        });
         let wrong = format!(
-            "{} is no address for tunnels of a server that is reached at a {server} address",
+            "{} is not a valid tunnel address for a server at a {server} address",
             self.external_ip
         );
         if is_permitted {
@@ -444,7 +448,7 @@ fn alternate(offered: &Value) -> Option<Alternate> {
         })
     };
     let read: Result<_, Refusal> = read();
-    read.inspect_err(|error| log::debug!("another relay of the server is left out: {error:?}"))
+    read.inspect_err(|error| log::debug!("another relay of the server is skipped: {error:?}"))
         .ok()
 }
 
@@ -473,7 +477,7 @@ impl RawApiKey {
         check("api_key.code", &self.code, MAX_SECRET)?;
         check("api_key.nhp_server", &self.nhp_server, MAX_URL)?;
         if !self.nhp_server.is_empty() && web_base(&self.nhp_server).is_none() {
-            let wrong = "it is no http or https address";
+            let wrong = "it is not an http or https address";
             return Err(Refusal::Value("api_key.nhp_server", wrong));
         }
         Ok(ApiKey {
@@ -486,7 +490,7 @@ impl RawApiKey {
 
 fn port(name: &'static str, number: i64) -> Result<u16, Refusal> {
     match u16::try_from(number) {
-        Ok(0) | Err(_) => Err(Refusal::Value(name, "it is no port from 1 to 65535")),
+        Ok(0) | Err(_) => Err(Refusal::Value(name, "it is not a port from 1 to 65535")),
         Ok(port) => Ok(port),
     }
 }
@@ -496,7 +500,7 @@ fn check(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
         return Err(Refusal::Value(name, "it is too long"));
     }
     if text.chars().any(char::is_control) {
-        Err(Refusal::Value(name, "it has control characters in it"))
+        Err(Refusal::Value(name, "it contains control characters"))
     } else {
         Ok(())
     }
@@ -521,7 +525,7 @@ fn host(name: &'static str, text: String) -> Result<String, Refusal> {
     };
     match Endpoint::parse(&url) {
         Ok(endpoint) if endpoint.host == bare => Ok(bare.to_owned()),
-        _ => Err(Refusal::Value(name, "it is no host name or address")),
+        _ => Err(Refusal::Value(name, "it is not a host name or address")),
     }
 }
 
@@ -531,7 +535,7 @@ fn site(name: &'static str, url: &str) -> Result<(), Refusal> {
     match url.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tcp") && is_place(rest) => Ok(()),
         Some((scheme, rest)) if is_one_of(scheme, &["http", "https"]) && has_host(rest) => Ok(()),
-        _ => Err(Refusal::Value(name, "it is no http, https or tcp URL")),
+        _ => Err(Refusal::Value(name, "it is not an http, https or tcp URL")),
     }
 }
 

@@ -249,9 +249,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
             None => lasting(in_words(error)),
         },
         // A computer that has just been started has no network yet.
-        ureq::Error::HostNotFound => passing("the server's name is not known to the network"),
+        ureq::Error::HostNotFound => passing("the server's name has no DNS entry"),
         ureq::Error::Protocol(error) => {
-            lasting(format!("what answers there is no web server ({error})"))
+            lasting(format!("the program there is not a web server ({error})"))
         }
         ureq::Error::BodyExceedsLimit(limit) => {
             lasting(format!("the answer is larger than {limit} bytes"))
@@ -282,7 +282,7 @@ fn row(kind: io::ErrorKind) -> Option<&'static str> {
         }
         TimedOut | WouldBlock => Some(LATE),
         ConnectionRefused => Some("connection refused"),
-        HostUnreachable | NetworkDown | NetworkUnreachable => Some("there is no way to it"),
+        HostUnreachable | NetworkDown | NetworkUnreachable => Some("no route to the server"),
         _ => None,
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn run_at(
                 // A message from before the pause does not end it.
                 while retry.try_recv().is_ok() {}
                 let until = Instant::now() + pause;
-                log::debug!("quick-setup attempt {attempt}: {reason}; again in {pause:?}");
+                log::debug!("quick-setup attempt {attempt}: {reason}; retrying in {pause:?}");
                 caller.waiting(Some(Wait {
                     attempt,
                     until,
@@ -138,7 +138,7 @@ fn next(pace: Pace, attempt: u32, outcome: Outcome) -> Next {
         Outcome::TooMany(_) if last => failed(Failure::TooManyRequests { attempts: attempt }),
         Outcome::TooMany(asked) => {
             let pause = asked.unwrap_or_default().max(pace.second * attempt * 3);
-            Next::Pause(pause, "the server asks for fewer calls (429)".to_owned())
+            Next::Pause(pause, "the server limits calls (429)".to_owned())
         }
         Outcome::Busy(_, said) if last => failed(Failure::Status { status: 503, said }),
         Outcome::Busy(asked, said) => {
@@ -185,7 +185,7 @@ fn ask(
     select! {
         recv(stop) -> _ => Err(Failure::Stopped),
         recv(answered) -> outcome => {
-            outcome.map_err(|_| Failure::Local("the call to the server broke off".to_owned()))
+            outcome.map_err(|_| Failure::Local("the call to the server was interrupted".to_owned()))
         }
     }
 }

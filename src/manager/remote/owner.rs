@@ -16,8 +16,8 @@ use crate::tunnel::ws::Endpoint;
 
 /// Why an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it would
 /// take the place of the application's own.
-const NO_RELAY_ANY_MORE: &str = "the server answered as a postern relay before and does so no more: ask its operator, \
-    or start afresh with it";
+const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer answers as one: ask its operator, or \
+    reset its identity";
 
 /// The owner of one server's state; [`Owner::run`] is its thread.
 pub(super) struct Owner {
@@ -293,7 +293,7 @@ impl Owner {
                 },
                 api_port,
             }),
-            _ => Err("the connector info is not complete: connect again".into()),
+            _ => Err("the connector data is incomplete: connect again".into()),
         }
     }
 
@@ -348,7 +348,7 @@ impl Owner {
     fn end_main_tunnel(&mut self) {
         self.main.retire();
         self.publish();
-        let gone = "the connector info is not complete: connect again";
+        let gone = "the connector data is incomplete: connect again";
         self.tell_waiting(&MainTunnelProgress::Failed(gone.into()));
     }
 
