@@ -20,7 +20,7 @@ pub(crate) fn put_together(mut files: Files) -> Result<Files, String> {
     let mut made = Files::new();
     let pages: Vec<String> = paths(&files, ".html");
     for path in pages {
-        let page = text(&files, &path).ok_or_else(|| format!("{path} is no text"))?;
+        let page = text(&files, &path).ok_or_else(|| format!("{path} is not text"))?;
         let Some(entry) = script_of(&page) else {
             continue;
         };
