@@ -110,7 +110,7 @@ fn with_pictures(page: &str, files: &Files) -> String {
     page
 }
 
-/// What pages still name: those that have no script of their own, as they are written.
+/// Files that pages still name: pages without a script are served as written.
 fn named(files: &Files, made: &Files) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     for path in paths(files, ".html") {

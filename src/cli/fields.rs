@@ -61,7 +61,7 @@ const EMPTY: [(&Flag, &str); 4] = [
 ];
 /// Flags with a number, and the field that each becomes.
 const NUMBERS: [(&Flag, &str); 2] = [(&TUNNEL_PORT, "tunnel_port"), (&MAX_STREAMS, "max_streams")];
-/// What the command line calls the fields whose flags have other names.
+/// Names of fields on the command line, if their flags have other names.
 const CALLED: [(&str, &str); 9] = [
     ("ip", "ADDRESS"),
     ("port", "PORT"),
@@ -220,7 +220,7 @@ pub(super) fn checked(command: &Command, fields: &Fields) -> Result<AppInput, Fa
     input.map_err(|invalid| command.usage(in_words(&invalid)))
 }
 
-/// What is wrong, by the names of flags and operands.
+/// Describes errors with the names of flags and operands.
 fn in_words(invalid: &Invalid) -> String {
     let wrong = invalid
         .fields()

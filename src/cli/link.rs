@@ -14,7 +14,7 @@ use crate::relay::names;
 /// Where a relay of ours, and this end in its place, takes a code and the path to go on to.
 const OWN_SIGN_IN: &str = "/.postern/auth?";
 
-/// What a visitor opens or types: with the code where there is one.
+/// Link that a visitor opens or types, with the code if there is one.
 pub(super) fn of(result: &Value) -> String {
     let (site, auth) = (text(result, "/site_url"), text(result, "/auth_url"));
     let path = text(result, "/exposed/path");
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(at("https://a.x/", foreign), foreign);
     }
 
-    /// What a relay makes up is no part of a command.
+    /// Text from a relay is never part of a command.
     #[test]
     fn a_command_holds_a_host_and_a_port_alone() {
         for place in [

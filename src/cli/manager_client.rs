@@ -10,7 +10,7 @@ use super::failure::{Failure, OVER_LIMIT, printable};
 use crate::manager::ServerUrl;
 use crate::store::{DataDir, Instance};
 
-/// What a running manager says to the other commands.
+/// Address that a running manager tells other commands.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Whereabouts {
     /// The page's address, `http://127.0.0.1:8181/`.

@@ -1,4 +1,4 @@
-//! What the commands that serve share: where their files are, how they listen, and how they end.
+//! Common parts of the commands that serve: files, listening and ending.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -66,7 +66,7 @@ const CLOSE_TIME: Duration = Duration::from_millis(1500);
 /// Time for the main tunnels that are known to be begun with: it takes milliseconds.
 const BEGIN_TIME: Duration = Duration::from_secs(1);
 
-/// What the management server is started with.
+/// Options of the management server.
 pub struct Options {
     /// The per-user directory.
     pub home: DataDir,
@@ -78,21 +78,21 @@ pub struct Options {
     pub applications: Applications,
     /// The remote server of applications that name none, where the command line says it.
     pub server: Option<ServerUrl>,
-    /// What serves them where neither that nor a default is there.
+    /// Relay that serves them without that and without a default.
     pub stand_in: StandIn,
     /// Where this program listens beside the manager, and what each is: no application may lead there.
     pub own_listeners: Vec<(SocketAddr, &'static str)>,
-    /// What lets an unknown connector enroll at `server`, or at the default.
+    /// Token with which an unknown connector enrols at `server`, or at the default.
     pub enroll_token: Option<Zeroizing<String>>,
-    /// Whether remote servers off this machine may be reached without TLS.
+    /// True if servers on other machines may be reached without TLS.
     pub insecure: bool,
     /// Further `HOST` or `HOST:PORT` values that a request's `Host` header may carry.
     pub allow_hosts: Vec<String>,
-    /// Whether connections of the machine's other users are refused.
+    /// True if connections of the machine's other users are refused.
     pub check_other_users: bool,
     /// The plugins.
     pub web_clients: &'static dyn WebClients,
-    /// What the page is to tell the user, calmly.
+    /// Notices for the user on the page.
     pub notices: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ impl Applications {
     }
 }
 
-/// What the program does of itself at its start.
+/// Starts the automatic work of the program.
 fn begin(core: &Arc<AppState>) {
     core.sweep_audit();
     if !core.keeps_main_tunnels {
@@ -272,7 +272,7 @@ fn begin_main_tunnel(
     }
 }
 
-/// Whether a remote server is reached, as its main tunnel shows.
+/// Reachability of a remote server, as its main tunnel shows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Nothing was set up with it: the first connect asks it.

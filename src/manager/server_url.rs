@@ -48,7 +48,7 @@ impl ServerUrl {
         &self.origin
     }
 
-    /// Whether it can only be this machine.
+    /// True if it can only be this machine.
     pub fn is_loopback(&self) -> bool {
         self.endpoint.is_loopback()
     }
@@ -68,7 +68,7 @@ impl ServerUrl {
         format!("{}{}{path}", self.origin, self.path)
     }
 
-    /// The same address as the tunnel's link sees it, for its choice of a proxy.
+    /// Address as the tunnel's link sees it, for its choice of a proxy.
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

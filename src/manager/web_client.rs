@@ -236,7 +236,7 @@ fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
     Ok((!grants.is_empty()).then_some(Guest { grants, expires }))
 }
 
-/// What a guest of the application's database could be let read: databases, tables of one, columns of a table.
+/// Objects that a guest of the application's database could read: databases, tables of one, columns of a table.
 pub(super) fn objects(
     core: &AppState,
     app: &AppConfig,

@@ -1,4 +1,4 @@
-//! What a guest may read, as a person writes it: `shop.*`, `shop.customers`, `shop.customers(id,name)`.
+//! Grants of a guest, as a person writes them: `shop.*`, `shop.customers`, `shop.customers(id,name)`.
 //!
 //! A name that has one of `` .*,()` `` or a blank in it stands in backquotes, with those inside doubled.
 
@@ -12,7 +12,7 @@ const OF_THE_SERVER: [&str; 4] = ["information_schema", "mysql", "performance_sc
 /// Characters of a name: MySQL and MariaDB take 64.
 const LONGEST_NAME: usize = 64;
 
-/// What ends a name that has no backquotes.
+/// Characters that end a name without backquotes.
 const SPECIAL: [char; 6] = ['.', '*', ',', '(', ')', '`'];
 
 /// One thing that a guest may read.
@@ -51,7 +51,7 @@ impl Grant {
         })
     }
 
-    /// Whether a database is not one of the server's own.
+    /// True if a database is not one of the server's own.
     pub fn can_be_lent(database: &str) -> bool {
         !OF_THE_SERVER
             .iter()

@@ -38,7 +38,7 @@ impl DataDir {
         Self::with_key_at(dir, [])
     }
 
-    /// The same with the key at the first of these paths where it can lie.
+    /// Like [`DataDir::at`], with the key at the first usable path of these.
     pub fn with_key_at(dir: impl Into<PathBuf>, places: impl IntoIterator<Item = PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -117,7 +117,7 @@ impl DataDir {
         Locked::acquire(&self.dir, &run.join("lock"))
     }
 
-    /// The same without waiting: [`Error::Busy`] where another process has it.
+    /// Locks without waiting: [`Error::Busy`] if another process has the lock.
     pub(super) fn lock_now(&self) -> Result<Locked, Error> {
         let run = self.ensure_run()?;
         Locked::acquire_now(&self.dir, &run.join("lock"))

@@ -1,4 +1,4 @@
-//! What is left of each time that something was given for, in a file: a process that begins while the wall clock is set
+//! Remaining time of each share, in a file: a process that begins while the wall clock is set
 //! back gives nothing longer than the one before it would have.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const CAP: u64 = 16 * 1024 * 1024;
 /// 1 min.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// What is left, by the number or name of what ends.
+/// Remaining times, by the number or name of what ends.
 #[derive(Debug, Default)]
 pub struct Ends {
     file: Option<JsonFile<Kept>>,

@@ -100,7 +100,7 @@ impl SealKey {
         Self::made(home, inside)
     }
 
-    /// What is there now: another process may have been first.
+    /// Returns the key that now exists: another process may have been first.
     fn made(home: &DataDir, place: PathBuf) -> Result<(Self, PathBuf), Error> {
         match Self::read(home, &place)? {
             Some(key) => Ok((key, place)),
@@ -234,7 +234,7 @@ fn found(path: &Path) -> Result<Option<fs::Metadata>, Error> {
     }
 }
 
-/// Whether the directory is a file system of its own.
+/// True if the directory is a file system of its own.
 #[cfg(unix)]
 fn is_volume(dir: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -57,7 +57,7 @@ impl RunDir {
         }
     }
 
-    /// Whether a living process has the run directory `dir`.
+    /// True if a living process has the run directory `dir`.
     pub fn is_held(dir: &Path) -> bool {
         let is_locked = |lock: File| matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
         is_own_directory(dir) && File::open(dir.join(LOCK)).is_ok_and(is_locked)

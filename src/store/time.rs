@@ -70,7 +70,7 @@ pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     is_time.then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Whether the zone is ahead of UTC, and by how many seconds.
+/// Returns whether the zone is ahead of UTC, and by how many seconds.
 fn zone_offset(zone: &str) -> Option<(bool, u64)> {
     if zone.eq_ignore_ascii_case("z") {
         return Some((true, 0));

@@ -50,7 +50,7 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// What was printed of each application, and how.
+/// Reader that remembers the last printed entry of each application.
 struct Reader {
     home: DataDir,
     manager: Manager,

@@ -76,7 +76,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What trying again does not mend, and what to do.
+/// Returns an error that retrying does not fix, with its hint.
 fn remark(server: &Value) -> Option<String> {
     let hint = Some(text(server, "/hint")).filter(|hint| !hint.is_empty())?;
     let [url, error, hint] = [text(server, "/url"), text(server, "/error"), hint].map(printable);
@@ -214,7 +214,7 @@ fn says(server: &Value, name: &str, what: bool) -> bool {
     server.get(name) == Some(&Value::Bool(what))
 }
 
-/// Whether one of a running manager's servers is that of all: named for them, of the list, or within it.
+/// True if a running manager has a default server: given, from the list, or built in.
 fn has_default(servers: &[Value]) -> bool {
     let is = |server| says(server, "default", true) || says(server, "named", true);
     servers.iter().any(is)
@@ -225,7 +225,7 @@ fn unknown(url: &ServerUrl) -> Failure {
         .hint(format!("add it first: postern server add {url}"))
 }
 
-/// What is to be kept of a server; none stays as it is.
+/// Changes of a saved server; none keeps a value.
 #[derive(Default)]
 struct Change {
     label: Option<String>,
@@ -286,7 +286,7 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
     print(&format!("{url} is removed\n"))
 }
 
-/// The same with a running start and without: the list of known keys is on disk, and nothing else holds it.
+/// Trusts a key, with or without a running start: the list of known keys is on disk only.
 fn trust(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let url = ServerUrl::parse(parsed.operand(), true).map_err(|why| TRUST.usage(why))?;

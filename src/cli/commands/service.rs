@@ -21,7 +21,7 @@ use files::Files;
 /// Prints the unit for options, the enrolment token among them.
 type UserUnit = fn(&[String], &str) -> Result<(String, Option<String>), Failure>;
 
-/// What a unit can run.
+/// Command that a unit can run.
 struct Service {
     word: &'static str,
     unit: &'static str,
@@ -125,7 +125,7 @@ fn refuse_running() -> Result<(), Failure> {
     }
 }
 
-/// What the service is to have of this environment: it gets no other. What is on its command line is left out.
+/// Returns the environment variables for the service, except those on its command line.
 fn variables(
     service: &Service,
     token: Option<String>,
@@ -154,7 +154,7 @@ fn variables(
     }
 }
 
-/// Whether the service outlives the login, and what makes it.
+/// Tells when the service starts, and how to start it at boot.
 fn lingering() -> &'static str {
     let lingers = Process::new("loginctl")
         .args([

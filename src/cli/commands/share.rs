@@ -60,12 +60,12 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// What is to be shared, and through which server where one is named.
+/// Target of the share, and its server if one is given.
 struct Request<'a> {
     command: &'a Command,
     parsed: &'a Parsed,
     fields: Fields,
-    /// The same as `fields`, checked.
+    /// `fields`, checked.
     input: AppInput,
     teller: Teller,
     server: Option<ServerUrl>,

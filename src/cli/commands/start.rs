@@ -35,7 +35,7 @@ const DEFAULT_PORT: u16 = 8181;
 /// Pause between two looks whether the relay of another command is there.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What serves applications where no server is named.
+/// Relay that serves applications if no server is given.
 #[derive(Default)]
 struct OwnRelay {
     stand_in: StandIn,
@@ -45,7 +45,7 @@ struct OwnRelay {
     beside: Option<Beside>,
 }
 
-/// What the command line says.
+/// Settings from the command line.
 struct Settings {
     port: u16,
     server: Option<ServerUrl>,
@@ -143,7 +143,7 @@ impl Settings {
         unit::of_user(self.port, self.server.as_ref(), parsed, environment_file)
     }
 
-    /// Whether a server is named, or the user has a default. One that is named is known from then on.
+    /// True if a server is given or the user has a default. A given server is saved.
     fn is_connected_elsewhere(&self, known: &ServerStore) -> Result<bool, Failure> {
         if let Some(server) = &self.server {
             if let Err(error) = known.remember(server) {

@@ -127,7 +127,7 @@ fn until(app: &Value) -> String {
     }
 }
 
-/// What is not well with one that is connected, on a line of its own.
+/// Describes a problem of an application, on its own line.
 fn remark(app: &Value) -> Option<String> {
     let name = printable(text(app, "/name"));
     let error = match text(app, "/connection/health/state") {

@@ -79,7 +79,7 @@ fn bind(listen: &str) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Who reached it could listen on any port of this machine.
+/// Refuses an open server: anyone could listen on any port of this machine.
 fn refuse_open(parsed: &Parsed, listener: &TcpListener, is_open: bool) -> Result<(), Failure> {
     let address = listener.local_addr();
     let is_private = address.is_ok_and(|address| address.ip().to_canonical().is_loopback());

@@ -1,4 +1,4 @@
-//! What a guest's account could be let read, for who picks from a list.
+//! Objects that a guest's account could read, to choose from.
 
 use std::sync::Arc;
 

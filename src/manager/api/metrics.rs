@@ -184,7 +184,7 @@ fn first_bytes(text: &mut Exposition, connections: &[Connection<'_>]) {
     }
 }
 
-/// What came to nothing, by cause. Causes that never were are left out: each would be a line an application.
+/// Failures by cause. Causes that never occurred are left out: each would be a line an application.
 fn refusals(text: &mut Exposition, connections: &[Connection<'_>]) {
     const REQUESTS: &str = "postern_application_refusals_total";
     const STREAMS: &str = "postern_application_stream_refusals_total";

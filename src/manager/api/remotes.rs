@@ -83,7 +83,7 @@ pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<Valu
 #[serde(deny_unknown_fields)]
 struct ResetRequest {
     server: String,
-    /// Whether connections through it may be ended for this.
+    /// True if connections through it may be ended for this.
     #[serde(default)]
     disconnect: bool,
 }

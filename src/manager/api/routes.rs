@@ -18,7 +18,7 @@ const MAX_WRITERS: usize = 16;
 /// Bytes of such a thread's stack.
 const STACK: usize = 256 * 1024;
 
-/// What answers a request.
+/// Handler of a request.
 type Handler = fn(&Arc<AppState>, &Request) -> Answer;
 
 /// Method, pattern of the path, and what answers.
@@ -56,7 +56,7 @@ static WRITES: [Call; 12] = [
     (Post, "/api/plugins", plugins::add),
 ];
 
-/// The same, of those that ask databases: one may take long to answer, and keeps no write waiting.
+/// Calls that ask databases: one may take long to answer, and keeps no write waiting.
 static ASKS: [Call; 1] = [(Post, "/api/guest/objects", guest::objects)];
 
 /// Everything the management server answers.
@@ -81,7 +81,7 @@ fn with(router: Router, core: &Arc<AppState>, calls: &[Call], permits: Option<Pe
     })
 }
 
-/// What is no JSON.
+/// Routes without JSON.
 fn pages(core: &Arc<AppState>) -> Router {
     let core = Arc::clone(core);
     Router::new()

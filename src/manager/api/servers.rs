@@ -20,7 +20,7 @@ use crate::manager::server_store::{Error, ServerChange};
 use crate::manager::server_url::ServerUrl;
 use crate::store;
 
-/// What is sent of a server; what is left out is kept, null clears.
+/// Fields of a server in a request; missing ones are kept, null clears.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PutRequest {
@@ -91,7 +91,7 @@ fn refused(error: Error) -> ApiError {
     }
 }
 
-/// What trying again does not mend has a word of its own, and something to do.
+/// Returns the status word and the hint for errors that retrying does not fix.
 fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
     match class {
         "revoked" => ("revoked", REVOKED),

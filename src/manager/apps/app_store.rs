@@ -71,7 +71,7 @@ impl AppStore {
         Ok(apps)
     }
 
-    /// The same for who only looks: a file that is unreadable stays where it is, and is an error.
+    /// Reads without changing anything: an unreadable file stays in place and is an error.
     pub fn look(&self) -> Result<Vec<AppConfig>, store::Error> {
         let stored = self.file.as_ref().map(JsonFile::look).transpose()?;
         Ok(stored.flatten().unwrap_or_default().apps)
@@ -245,7 +245,7 @@ fn unknown(id: &str) -> Error {
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => Some(error.hint()),

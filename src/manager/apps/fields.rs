@@ -53,7 +53,7 @@ const FIELDS: [&str; 16] = [
     "autoconnect",
 ];
 
-/// What one body holds.
+/// Fields of one body.
 pub(super) struct Fields {
     /// Without its secrets and without how it is shared.
     pub(super) app: AppConfig,
@@ -209,7 +209,7 @@ fn named(mut app: AppConfig) -> AppConfig {
     app
 }
 
-/// What an application is called that was given no name: by its address, and of several with one address by a number.
+/// Returns the default name of an application: its address, with a number if several share it.
 pub(super) fn default_name(app: &AppConfig, number: usize) -> String {
     let name = format!("{} {}", app.protocol.name(), authority(&app.ip, app.port));
     let suffix = match number {
@@ -220,7 +220,7 @@ pub(super) fn default_name(app: &AppConfig, number: usize) -> String {
     name.chars().take(room).collect::<String>() + &suffix
 }
 
-/// Whether it is called by an address, its own or one that it had.
+/// True if its name is an address, its own or a former one.
 pub(super) fn is_default_name(called: &str) -> bool {
     let Some((protocol, rest)) = called.split_once(' ') else {
         return false;

@@ -1,4 +1,4 @@
-//! What one field of a body holds, and what is wrong with it.
+//! Reads one field of a body, and collects errors.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// What becomes of a secret.
+/// Change of a secret.
 pub(super) enum Secret {
     /// It was left out.
     Keep,
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was read, unless something was wrong.
+    /// Returns the result, unless there were errors.
     pub(super) fn outcome<T>(self, read: Option<T>) -> Result<T, Invalid> {
         match read {
             Some(read) if self.problems.0.is_empty() => Ok(read),

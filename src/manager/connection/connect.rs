@@ -41,7 +41,7 @@ const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
 /// The least time from one sequence to the next, where the server turns the tunnel away: the same as between two
 /// attempts of a tunnel that is refused.
 const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
-/// The same where the tunnel has found another server at its port, or none: this machine's relay has moved, and nobody
+/// Pause if the tunnel found another server at its port, or none: this machine's relay has moved, and nobody
 /// has turned anything away.
 const MOVED_PAUSE: Duration = Duration::from_secs(1);
 
@@ -158,7 +158,7 @@ fn fail(
     awaited
 }
 
-/// What its server is the reason of is told once for all its applications, the rest once for each.
+/// Logs a failure: one caused by the server once for all applications, others once for each.
 fn tell(
     core: &AppState,
     record: &ConnectionRecord,

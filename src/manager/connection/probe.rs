@@ -21,21 +21,21 @@ use crate::tunnel::ws::Tls;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Bytes of what another protocol says first that are shown: its first line, as a rule.
 const SHOWN: usize = 80;
-/// What every answer in HTTP/1 begins with.
+/// First bytes of every HTTP/1 answer.
 const HTTP: &[u8] = b"HTTP/";
-/// What a TLS server says to who speaks no TLS: an alert (RFC 8446 §5.1).
+/// First bytes of a TLS server's answer to a client without TLS: an alert (RFC 8446 §5.1).
 const TLS: &[u8] = b"\x15\x03";
 
 /// Bytes of an answer's head that are read where it says where to go.
 const HEAD: usize = 8 * 1024;
-/// What is said by what does not serve the name that it is asked by (RFC 9110 section 15.5): Django says 400, Vite 403, a
+/// Statuses of servers that reject the host name (RFC 9110 section 15.5): Django says 400, Vite 403, a
 /// web server with other names 404 or 421.
 const REFUSES_NAME: [u16; 4] = [400, 403, 404, 421];
-/// What to set where an application does not know the name of its site.
+/// Hint for an application that does not know the name of its site.
 const HINT: &str =
     "set its Host header to 'target' (--host target) or to a name it accepts (--host NAME)";
 
-/// Who is asked, and how. Nobody else ever is.
+/// Target of a health check, and how it is asked. Nothing else ever is.
 #[derive(Clone)]
 pub(super) enum Probe {
     /// A database: by its web client's own sign-in.
@@ -55,7 +55,7 @@ pub(super) struct TargetProbe {
     names: Option<Arc<SiteNames>>,
 }
 
-/// What an application in HTTP answered.
+/// Answer of an HTTP application.
 #[derive(Debug, PartialEq, Eq)]
 struct HeadAnswer {
     /// None where that is not of three digits.
@@ -129,7 +129,7 @@ impl TargetProbe {
         }
     }
 
-    /// Whether visitors who ask by the site's name are well served with such an answer.
+    /// Checks whether such an answer is right for visitors who use the site's name.
     fn judge(&self, names: &SiteNames, host: &str, answer: &HeadAnswer) -> Answer {
         let own = self.name();
         let link = answer.location.as_ref();
@@ -201,7 +201,7 @@ impl Write for Timed {
     }
 }
 
-/// The same inside TLS; the certificate is not verified, as it is not for visitors.
+/// Asks inside TLS; the certificate is not verified, as it is not for visitors.
 fn head_by_tls(
     mut timed: Timed,
     (host, tls_name): (&str, &str),
@@ -320,7 +320,7 @@ fn first_words(stream: &mut impl Read) -> (Vec<u8>, io::Result<()>) {
     (said, Ok(()))
 }
 
-/// Whether it cannot be told yet what is spoken: the beginning fits HTTP, or the first line of something else is not
+/// True if the protocol cannot be known yet: the beginning fits HTTP, or the first line of something else is not
 /// complete.
 fn is_needed(said: &[u8]) -> bool {
     match said.get(..HTTP.len()) {

@@ -43,7 +43,7 @@ impl RelayWatch {
         self.look
     }
 
-    /// Whether to ask now.
+    /// Checks whether to ask now.
     fn is_to_ask(&mut self, tunnel: &TunnelGroup) -> bool {
         let now = Instant::now();
         self.look = Some(now + LOOK);
@@ -141,7 +141,7 @@ impl ConnectionWork<'_> {
     }
 }
 
-/// Whether the address of a public port is that of a relay to which the tunnel is connected; that of a site is of none.
+/// True if the address of a public port belongs to a relay the tunnel is connected to; never for a site.
 fn names_connected(tunnel: &TunnelGroup, site_url: &str) -> bool {
     let Some(named) = site_url.strip_prefix("tcp://") else {
         return true;

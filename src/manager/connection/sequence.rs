@@ -39,7 +39,7 @@ const MISSED_AFTER: u32 = 3;
 /// Where the remote server listens for visitors: the site gateway is on its own host.
 const REMOTE_HOST: &str = "127.0.0.1";
 
-/// What a connection holds, in the order it is given back.
+/// Resources of a connection, in the order of release.
 #[derive(Default)]
 pub(super) struct HeldResources {
     tunnel: Option<OpenTunnel>,
@@ -47,12 +47,12 @@ pub(super) struct HeldResources {
     web_client: Option<WebClient>,
     /// Asks visitors of an application with a gateway for the code, where the server does not.
     door: Arc<Door>,
-    /// What the server has answered last.
+    /// Last answer of the server.
     setup: Option<Setup>,
 }
 
 impl HeldResources {
-    /// What the server has answered.
+    /// Answer of the server.
     pub(super) fn setup(&self) -> &Setup {
         let setup = self.setup.as_ref();
         setup.expect("who serves was set up")
@@ -122,7 +122,7 @@ impl Drop for OpenTunnel {
 pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a Arc<AppState>,
     pub(super) record: &'a ConnectionRecord,
-    /// What the connection is made from; what is changed of it while it runs and holds at once is changed here.
+    /// Application the connection is made from; changes that apply at once are made here.
     pub(super) app: AppConfig,
 }
 
@@ -207,7 +207,7 @@ impl ConnectionWork<'_> {
         self.call(&url, &remote, (&target.0, target.1))
     }
 
-    /// What is exposed: the application, or the web client of a database.
+    /// Returns the exposed address: the application's, or that of a database's web client.
     fn target(&self, held: &mut HeldResources) -> Result<(String, u16), Ended> {
         if !self.app.protocol.is_database() {
             return Ok((self.app.ip.clone(), self.app.port));

@@ -29,7 +29,7 @@ pub(crate) enum ConnectionState {
     Disconnected,
 }
 
-/// What can happen to a connection.
+/// Events of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The user asks for it, and the application exists.
@@ -78,7 +78,7 @@ impl ConnectionState {
         }
     }
 
-    /// Whether it counts among the active connections.
+    /// True if it counts among the active connections.
     pub(crate) fn is_active(self) -> bool {
         matches!(self, Connecting | Connected)
     }

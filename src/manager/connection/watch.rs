@@ -1,4 +1,4 @@
-//! Whether what is exposed answers: asked before `connected` is said, after a visit that found nobody, and while it
+//! Health checks of the exposed target: before `connected` is said, after a visit that found nobody, and while it
 //! fails. One that answers is left alone.
 //!
 //! ```text

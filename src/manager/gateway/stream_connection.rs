@@ -40,10 +40,10 @@ const KEPT_FOR: Duration = Duration::from_secs(30);
 const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
 /// Time that an upgraded connection with one end closed may be silent, and an answer may take whose visitor has left.
 const HALF_CLOSED: Duration = crate::limits::HALF_CLOSED;
-/// What begins a path that is the program's own, and never logged.
+/// Prefix of the program's own paths, which are never logged.
 const OWN_PATHS: &str = "/.postern/";
 
-/// What the application's tunnel hands its streams to.
+/// Handler for the streams of the application's tunnel.
 pub(crate) fn serve(gateway: SiteGateway) -> Serve {
     let gateway = Arc::new(gateway);
     Arc::new(move |socket| StreamConnection::new(&gateway, socket).run())
@@ -272,7 +272,7 @@ impl<'g> StreamConnection<'g> {
         }
     }
 
-    /// What came is no request that can be passed on.
+    /// Refuses a request that cannot be passed on.
     fn refuse(self, refusal: Refusal) {
         let page = Response::error(&ApiError::from(refusal));
         let bytes = response_bytes(page, false, true);

@@ -36,7 +36,7 @@ const MAX_HEAD: usize = 32 * 1024;
 
 const LATE: &str = "it did not answer in time";
 
-/// What came back.
+/// Reply.
 pub(super) struct Reply {
     pub(super) status: u16,
     /// How far inside the network the server was reached; behind a proxy a name counts as public.
@@ -95,10 +95,10 @@ fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Resul
     Ok(reply)
 }
 
-/// What answers at a server's API path.
+/// Answer at a server's API path.
 pub(crate) struct Look {
     pub(crate) status: u16,
-    /// Whether it takes quick-setup calls: those are POST alone (RFC 9110 section 15.5.6).
+    /// True if it accepts quick-setup calls: those are POST only (RFC 9110 section 15.5.6).
     pub(crate) is_there: bool,
     /// The `Date` of the answer.
     pub(crate) clock: Option<SystemTime>,
@@ -260,7 +260,7 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
     }
 }
 
-/// What TLS has to say, however the library wraps it.
+/// Returns the TLS error, however the library wraps it.
 fn of_tls(error: &ureq::Error) -> Option<&rustls::Error> {
     match error {
         ureq::Error::Rustls(error) => Some(error),

@@ -15,7 +15,7 @@ pub enum Failure {
     Local(String),
     /// The server does not take the credentials, also after they were loaded anew.
     Unauthorized {
-        /// What it said; may be empty.
+        /// Its message; may be empty.
         said: String,
     },
     /// The server asks for patience, at the last attempt too.
@@ -25,21 +25,21 @@ pub enum Failure {
     },
     /// Nothing answers, or it stops in the middle, at the last attempt too.
     Unreachable {
-        /// What happened at the last attempt.
+        /// Error of the last attempt.
         reason: String,
         /// How often it was tried.
         attempts: u32,
     },
     /// The call cannot succeed: a name without an address, a certificate, no HTTP.
     Call {
-        /// What happened.
+        /// Reason.
         reason: String,
     },
     /// Another status than 200 to 299.
     Status {
         /// The status.
         status: u16,
-        /// What it said; may be empty.
+        /// Its message; may be empty.
         said: String,
     },
     /// An answer that says in itself that it failed.
@@ -51,17 +51,17 @@ pub enum Failure {
     },
     /// An answer that cannot be used.
     Answer {
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
-        /// What came; may be empty.
+        /// Received text; may be empty.
         came: String,
     },
 }
 
-/// What to do about a revocation.
+/// Hint for a revocation.
 pub(crate) const REVOKED: &str =
     "ask the server's operator to allow it again ('postern relay allow'); it then reconnects";
-/// The same where the command ends with it, and nothing is left to come back.
+/// Hint for a revocation that ends the command.
 pub(crate) const REVOKED_HERE: &str = "ask the server's operator to allow it again ('postern relay allow'), then run the command again";
 
 /// Advice about a name that another connector has.
@@ -69,12 +69,12 @@ pub(crate) const OTHER_NAME: &str =
     "choose another --site-name, or ask the server's operator to transfer it";
 
 impl Failure {
-    /// Whether the operator of a relay has turned this connector out.
+    /// True if the operator of a relay has revoked this connector.
     pub(crate) fn is_revocation(&self) -> bool {
         matches!(self, Self::Status { status: 403, said } if said.contains("revoked by"))
     }
 
-    /// Whether a relay gives no more: to this connector, or of its public ports.
+    /// True if a quota of the relay is used up: of this connector, or of its public ports.
     pub(crate) fn is_quota(&self) -> bool {
         const TOLD: [&str; 2] = [
             "quota for one connector",
@@ -100,7 +100,7 @@ impl Failure {
         Self::Answer { reason, came }
     }
 
-    /// What the user can do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Stopped => "connect again",
@@ -152,7 +152,7 @@ fn hint_of_403(said: &str) -> &'static str {
     }
 }
 
-/// What happened; what to try is [`Failure::hint`].
+/// Message; the hint is [`Failure::hint`].
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -79,7 +79,7 @@ impl<In: Transport> Connector<In> for Noting {
     }
 }
 
-/// The same connection, to no address yet.
+/// Copy of the connection details, without an address.
 fn alone<'a>(details: &ConnectionDetails<'a>, timeout: NextTimeout) -> ConnectionDetails<'a> {
     ConnectionDetails {
         uri: details.uri,

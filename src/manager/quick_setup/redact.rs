@@ -1,4 +1,4 @@
-//! What came, fit to be shown: one line, capped, and without the secrets that we sent.
+//! Received text, fit to be shown: one line, capped, and without the secrets that we sent.
 
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -32,12 +32,12 @@ impl SentSecrets {
         serde_json::from_slice(body).expect("what was sent is JSON of ours")
     }
 
-    /// What a server says to people, whole up to [`MESSAGE`].
+    /// Message of a server to people, whole up to [`MESSAGE`].
     pub(super) fn message(&self, text: &str) -> String {
         line(&self.masked(text), MESSAGE)
     }
 
-    /// What stands in the body of a refusal, for people.
+    /// Message in the body of a refusal.
     pub(super) fn said(&self, body: &[u8]) -> String {
         match answer::message(body) {
             Some(text) => self.message(&text),

@@ -81,7 +81,7 @@ pub(crate) fn release_name(
     }
 }
 
-/// What a server thinks of a connector.
+/// Standing of a connector at a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It is let in.

@@ -350,7 +350,7 @@ fn a_name_that_is_not_known_is_tried_again() {
     );
 }
 
-/// What comes with the status cannot move it to another row.
+/// The body of a status cannot move it to another row.
 #[test]
 fn the_body_of_a_429_changes_nothing() {
     let cut = Act::Raw(b"HTTP/1.1 429 X\r\nContent-Length: 9\r\n\r\nslow".to_vec());

@@ -1,4 +1,4 @@
-//! What a tunnel to a remote server needs.
+//! Connector data for a tunnel to a remote server.
 
 use crate::net::authority::authority;
 use std::sync::Arc;

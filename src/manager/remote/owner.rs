@@ -32,7 +32,7 @@ pub(super) struct Owner {
     /// Quick-setup calls under way, in the order they began.
     calls: Vec<UnansweredCall>,
     main: MainTunnel,
-    /// Who waits for the main tunnel.
+    /// Callers that wait for the main tunnel.
     waiting: Vec<Sender<MainTunnelProgress>>,
     /// Dropped when the server knows this connector by another name or password.
     identity: (Sender<()>, Receiver<()>),
@@ -49,11 +49,11 @@ struct UnansweredCall {
     answer: Receiver<CallAnswer>,
     /// Closed when nobody waits for the answer any more.
     stopped: Receiver<()>,
-    /// Whether the answer of a call that began later was saved.
+    /// True if the answer of a later call was saved.
     is_overtaken: bool,
 }
 
-/// What an owner waits for.
+/// Events of an owner.
 enum OwnerEvent {
     Command(Arc<Mailbox>, Command),
     /// The call at this place is over, with an answer perhaps.

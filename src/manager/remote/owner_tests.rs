@@ -1,4 +1,4 @@
-//! What an owner guarantees to those who use one server at the same time.
+//! Guarantees of an owner to concurrent users of one server.
 
 use std::time::{Duration, Instant};
 

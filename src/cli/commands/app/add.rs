@@ -78,7 +78,7 @@ fn tell(parsed: &Parsed, added: &Value) -> Result<(), Failure> {
     }
 }
 
-/// What cannot be connected is there all the same, and the user is told.
+/// Connects it; if that fails, it stays saved and the user is told.
 fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), Failure> {
     let one = of_app(added);
     let done = connect::connect_each(

@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time before anything is told of it. Default 700 ms: most are connected by then.
 const QUIET: Duration = Duration::from_millis(700);
-/// The same of a share where no person looks, which tells once what it waits for. Default 1 s.
+/// Delay for a share without a terminal, which says once what it waits for. Default 1 s.
 const QUIET_UNSEEN: Duration = Duration::from_secs(1);
 /// Pause between two looks at the status.
 const POLL: Duration = Duration::from_millis(100);
@@ -86,13 +86,13 @@ impl Default for Patience {
     }
 }
 
-/// What was seen so far of a connection that is being made.
+/// State of a connection that is being made.
 struct Waiting<'a> {
     name: Option<&'a str>,
     since: Instant,
     /// Since when the tunnel of one that was connected is lost.
     lost: Option<Instant>,
-    /// Whether the last look found a refused host key: one that was just trusted is shown for a moment more.
+    /// True if the last look found a refused host key: one that was just trusted is shown for a moment more.
     was_refused: bool,
     told: String,
     patience: Patience,
@@ -162,7 +162,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// What is being done, in words.
+/// Describes the current step.
 fn doing(result: &Value) -> String {
     let server = text(result, "/server");
     let host = printable(server.split_once("://").map_or(server, |(_, host)| host));
@@ -223,7 +223,7 @@ fn again(result: &Value, name: &str) -> Option<String> {
     ))
 }
 
-/// What a person can try.
+/// Returns a hint.
 fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
     let hint = text(result, "/hint");
     match class {

@@ -66,7 +66,7 @@ pub(super) fn status(app: &Value) -> String {
     }
 }
 
-/// Whether it has ended by itself, and is not connected before it is extended.
+/// True if it has ended by itself, and is not connected before it is extended.
 pub(crate) fn is_expired(app: &Value) -> bool {
     let is_exposed = app
         .pointer("/connection/exposed")
@@ -76,7 +76,7 @@ pub(crate) fn is_expired(app: &Value) -> bool {
         || (!is_exposed && end.is_some_and(|end| end <= SystemTime::now()))
 }
 
-/// What to do about that.
+/// Returns the hint for that.
 pub(super) fn extending(name: &str) -> String {
     format!("extend it: 'postern app edit {name} --for 1h'")
 }
@@ -112,7 +112,7 @@ pub(super) fn saved_address(app: &Value) -> String {
     format!("{}:{port}", bracketed(&host))
 }
 
-/// Who gets in and what visitors may do: what is in force, or what would be.
+/// Describes access and rights of visitors: the active ones, or else the saved ones.
 pub(super) fn access(app: &Value) -> String {
     let exposed = app.pointer("/connection/exposed");
     let exposed = exposed.filter(|exposed| exposed.is_object());
@@ -132,7 +132,7 @@ pub(super) fn access(app: &Value) -> String {
     }
 }
 
-/// Who gets in, and what visitors of a database may do: `invisible, read-only`.
+/// Describes access, and the rights of a database's visitors: `invisible, read-only`.
 pub(super) fn mode(settings: &Value) -> String {
     let (who, what) = ways(settings);
     format!("{who}{what}")

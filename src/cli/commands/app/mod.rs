@@ -33,7 +33,7 @@ pub(crate) use listing::{is_expired, row};
 pub(crate) use select::{apps, find, manager, of_store};
 use select::{changes, is_plain_word, selected};
 
-/// What a person is told where there is none.
+/// Text for an empty list.
 pub(crate) const NO_APPS: &str = "No applications yet. 'postern app add http 3000' adds one.";
 
 /// Runs the subcommand that the first argument names.

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::store::random;
 
-/// What the file is for: content of another purpose cannot be opened as this one.
+/// Purpose of the file: content of another purpose cannot be opened as this one.
 const PURPOSE: &[u8] = b"postern applications 1";
 /// How often the passphrase is hashed. Default 600,000: half a second or so for each guess.
 const ITERATIONS: u32 = 600_000;

@@ -18,9 +18,9 @@ use crate::store::DataDir;
 /// An application that the command line means.
 pub(crate) struct Selected {
     pub(crate) id: String,
-    /// What a user can type to mean it.
+    /// Text by which a user can name it.
     pub(crate) name: String,
-    /// What it is called.
+    /// Its name.
     pub(crate) label: String,
 }
 
@@ -179,7 +179,7 @@ pub(super) fn selected(
     Ok(found)
 }
 
-/// Whether a shell takes it as one word, and no command as a flag.
+/// True if a shell takes it as one word, and no command as a flag.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)

@@ -108,7 +108,7 @@ fn relays(connection: &Value) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// What is listed; in force, also what that comes to.
+/// Lists the grants; of an active guest also the number of tables.
 fn guest_reads(holds: &Value) -> String {
     let listed = list(holds, "guest");
     let number = |name| holds.get(name).and_then(Value::as_u64);
@@ -118,7 +118,7 @@ fn guest_reads(holds: &Value) -> String {
     }
 }
 
-/// What is saved otherwise than it is in force, a line each.
+/// Lists saved settings that are not active yet, one per line.
 fn after_a_reconnect(app: &Value) -> Vec<String> {
     let differing = differences(app);
     if differing.is_empty() && is_pending(app) {

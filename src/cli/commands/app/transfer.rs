@@ -32,7 +32,7 @@ use crate::manager::protocol::Protocol;
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::store::DataDir;
 
-/// What such a file says that it is.
+/// Format name in such a file.
 const FORMAT: &str = "postern applications";
 /// Its version: a newer one is refused.
 const VERSION: u64 = 1;
@@ -166,12 +166,12 @@ impl Servers {
     }
 }
 
-/// Whether it connects by itself.
+/// True if it connects by itself.
 fn is_armed(app: &Value) -> bool {
     app.get("autoconnect").and_then(Value::as_bool) == Some(true)
 }
 
-/// What was added would do by itself, and where; `was_armed` where the file says that it connects by itself.
+/// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect.
 fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
     let by_itself = match (is_armed(added), was_armed) {
         (true, _) => "yes",
@@ -191,7 +191,7 @@ fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
     )
 }
 
-/// What an application that was added does not have as it had it elsewhere.
+/// Lists what an added application lacks.
 fn lacking(added: &Value) -> Vec<String> {
     let is = |name: &str| added.get(name) == Some(&Value::Bool(true));
     let is_database = Protocol::named(text(added, "/protocol")).is_some_and(Protocol::is_database);
@@ -265,7 +265,7 @@ fn no_such_file(why: &str) -> Failure {
     Failure::operation(format!("not a file from 'postern app export': {why}"))
 }
 
-/// What is sealed in the file, as many as there are applications.
+/// Returns the sealed secrets of the file, one per application.
 fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
     let Some(sealed) = document.get("sealed") else {
         return Ok(Vec::new());

@@ -21,7 +21,7 @@ pub(in crate::cli::commands) struct KeyChange {
 }
 
 impl KeyChange {
-    /// What a connection, or a main tunnel, reports.
+    /// Reads the change that a connection or a main tunnel reports.
     pub(super) fn of(shown: &Value) -> Option<Self> {
         let part = |name: &str| shown.pointer(name).and_then(Value::as_str);
         Some(Self {
@@ -31,7 +31,7 @@ impl KeyChange {
         })
     }
 
-    /// What happened, both fingerprints, and what to run, as in `app trust shop`.
+    /// Error with both fingerprints and the command to run, as in `app trust shop`.
     pub(super) fn failure(&self, command: &str) -> Failure {
         let [server, known, offered] =
             [&self.server, &self.known, &self.offered].map(|text| printable(text));
@@ -44,7 +44,7 @@ impl KeyChange {
         .exit_status(REFUSED)
     }
 
-    /// What a look at the server has found.
+    /// Converts the result of a look at the server.
     pub(in crate::cli::commands) fn found(change: &HostKeyChange) -> Self {
         Self {
             server: change.server.clone(),

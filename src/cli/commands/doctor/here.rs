@@ -1,4 +1,4 @@
-//! What is on this machine: the per-user directory and its files, ports, the clock, the plugin.
+//! Checks of this machine: the per-user directory and its files, ports, the clock, the plugin.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ const PORTS: [(u16, &str); 3] = [
 /// No clock is behind this one.
 const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
 
-/// What the sealed files hold, and why some could not be read.
+/// Content of the sealed files, and errors of unreadable ones.
 pub(super) struct Files {
     pub(super) apps: Vec<AppConfig>,
     pub(super) servers: ServerList,
@@ -51,7 +51,7 @@ fn or_note<T: Default>(looked: Result<T, Error>, errors: &mut Vec<Error>) -> T {
     })
 }
 
-/// Whether it is there, private, and can be written.
+/// Checks that the directory exists, is private and writable.
 pub(super) fn directory(home: &DataDir) -> Vec<Finding> {
     const CHECK: &str = "per-user directory";
     let dir = home.dir().display();
@@ -113,7 +113,7 @@ fn writable(home: &DataDir) -> Finding {
     }
 }
 
-/// Whether each can be opened, and which were set aside because they could not.
+/// Checks that each file can be opened, and lists those that were set aside as unreadable.
 pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
     const CHECK: &str = "sealed files";
     let unreadable = files.errors.iter();
@@ -151,7 +151,7 @@ fn key(home: &DataDir) -> Finding {
     }
 }
 
-/// Whether one runs, and where.
+/// Checks whether a manager runs, and where.
 pub(super) fn manager(home: &DataDir) -> Finding {
     const CHECK: &str = "manager";
     match Manager::find(home) {
@@ -168,7 +168,7 @@ pub(super) fn manager(home: &DataDir) -> Finding {
     }
 }
 
-/// Who has the ports that are taken by default; nobody, or one of ours, is well.
+/// Checks the holders of the default ports; free or ours is fine.
 pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
     let manager = Manager::find(home).ok().flatten();
     let own = manager.map(|manager| format!("(process {})", manager.pid));
@@ -188,7 +188,7 @@ pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
     PORTS.iter().map(of_port).collect()
 }
 
-/// Whether it can be right at all: the server's tells more.
+/// Checks that the clock is plausible; the server's clock tells more.
 pub(super) fn clock() -> Finding {
     let now = SystemTime::now();
     let text = rfc3339(now);
@@ -223,7 +223,7 @@ pub(super) fn clock_of(server: &str, there: SystemTime) -> Option<Finding> {
     })
 }
 
-/// Whether databases can be shared, and whether one is to be.
+/// Checks whether databases can be shared and are saved.
 pub(super) fn plugin(home: &DataDir, files: &Files) -> Finding {
     const CHECK: &str = "database plugin";
     const HINT: &str = "run 'postern plugin add mysql'";

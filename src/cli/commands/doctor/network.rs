@@ -1,4 +1,4 @@
-//! What is elsewhere: servers, their tunnels, and the applications.
+//! Checks of other machines: servers, their tunnels, and the applications.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -112,7 +112,7 @@ fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, String>) -> Fin
     }
 }
 
-/// Whether the server lets this connector in; a server that cannot be asked says nothing.
+/// Checks whether the server accepts this connector; none if it cannot be asked.
 fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Finding> {
     const CHECK: &str = "credentials";
     let name = &credentials.connector_name;

@@ -112,7 +112,7 @@ impl Plugin for MySql {
     }
 }
 
-/// What a web client for a database of somebody's application is started with.
+/// Options of a web client for an application's database.
 fn options(database: Database) -> Options {
     Options {
         target: Target::Tcp {
@@ -184,7 +184,7 @@ fn connecting(options: &Options) -> String {
     )
 }
 
-/// What `--share` asks for.
+/// Settings of `--share`.
 struct Share {
     request: ShareRequest,
     run_dir: PathBuf,

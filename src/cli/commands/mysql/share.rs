@@ -29,7 +29,7 @@ use crate::store::time::parse_rfc3339;
 /// Where a database on a Unix socket would be: an application has an address.
 const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
 
-/// What is to be shared, checked.
+/// Share settings, checked.
 pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
     enroll_token: Option<String>,

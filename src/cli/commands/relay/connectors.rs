@@ -150,7 +150,7 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What becomes of that; with the token in its place, which is a secret.
+/// Describes the effect on the invite, with the new token, which is a secret.
 fn what_it_came_by(invite: &Value, renewed: Option<&Zeroizing<String>>) -> Zeroizing<String> {
     let is_common = invite.get("common").and_then(Value::as_bool) == Some(true);
     let text = match (is_common, renewed) {
@@ -174,7 +174,7 @@ fn what_it_came_by(invite: &Value, renewed: Option<&Zeroizing<String>>) -> Zeroi
     Zeroizing::new(text)
 }
 
-/// What people call an invite: its label, where it has one.
+/// Returns the id of an invite, with its label if it has one.
 fn invite_name(invite: &Value) -> String {
     match (text(invite, "id"), text(invite, "label")) {
         (id, label) if label == "-" => id,
@@ -284,7 +284,7 @@ fn with_member(of: &Value, name: &str, value: Value) -> Value {
     shown
 }
 
-/// The same of a relay that does not run.
+/// Converts a connector of a relay that does not run.
 fn of_stored(connector: &relay::Enrolled) -> Value {
     let status = connector.is_revoked.then_some("revoked");
     let applications = connector.applications.iter();
@@ -296,7 +296,7 @@ fn of_stored(connector: &relay::Enrolled) -> Value {
         "invite": connector.invite, "applications": applications})
 }
 
-/// What has passed through an application since it is counted.
+/// Returns the traffic of an application since counting began.
 fn traffic(of: &Value) -> String {
     let bytes = |name: &str| of.pointer(&format!("/figures/{name}"))?.as_u64();
     match (bytes("bytes_in"), bytes("bytes_out")) {
@@ -305,7 +305,7 @@ fn traffic(of: &Value) -> String {
     }
 }
 
-/// What the operator called it when it was invited, else what it calls its machine.
+/// Returns the label of its invite, or else the name of its machine.
 fn label(connector: &Value) -> Value {
     match connector.pointer("/invite/label").and_then(Value::as_str) {
         None | Some("") => member(connector, "label"),
@@ -313,7 +313,7 @@ fn label(connector: &Value) -> Value {
     }
 }
 
-/// What it has of what it may have.
+/// Describes its quota and the used part.
 fn quota(connector: &Value) -> String {
     let of = |name: &str| connector.pointer(&format!("/quota/{name}"))?.as_u64();
     let count = items(connector, "applications").count();

@@ -66,7 +66,7 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     print(&text)
 }
 
-/// What the flags say.
+/// Reads the flags.
 fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
     let command: &Command = &INVITE;
     let mut terms = InviteTerms {
@@ -127,7 +127,7 @@ fn row(invite: &Value) -> [String; 7] {
     [id, status, used, made, ends, label(invite), by]
 }
 
-/// Whom it is for; of one that nobody has labelled, where it comes from.
+/// Returns its label, or else its origin.
 fn label(invite: &Value) -> String {
     let is = |kind: &str| member(invite, kind).as_bool() == Some(true);
     match text(invite, "label") {

@@ -1,4 +1,4 @@
-//! What the flags of `postern relay` say, checked.
+//! Flags of `postern relay`, checked.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -115,7 +115,7 @@ impl Settings {
         })
     }
 
-    /// Whether only this machine reaches the relay, and not by way of a proxy.
+    /// True if only this machine can reach the relay, without a proxy.
     fn is_private(&self) -> bool {
         let of_this_machine = is_of_this_machine(&self.domain);
         is_loopback(self.listen)
@@ -125,23 +125,23 @@ impl Settings {
             && of_this_machine
     }
 
-    /// Whether others reach it, and nothing says that they come by TLS.
+    /// True if others can reach it and nothing says that they use TLS.
     pub(super) fn is_exposed_without_tls(&self) -> bool {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
-    /// Whether visitors come by `https`, which the relay does not speak, and the proxy that does is not named.
+    /// True if visitors use `https`, which the relay does not speak, and no proxy is trusted.
     pub(super) fn lacks_trusted_proxy(&self) -> bool {
         let is_secure = self.public_url.as_ref().is_some_and(PublicUrl::is_secure);
         is_secure && self.trust_proxy.is_empty()
     }
 
-    /// Whether others than this machine's programs can ask for the figures.
+    /// True if other machines can read the metrics.
     pub(super) fn shows_figures(&self) -> bool {
         self.metrics_listen.is_some_and(|at| !is_loopback(at))
     }
 
-    /// Whether public ports are at the address that connectors dial, which often is the sites' too.
+    /// True if public ports use the address that connectors dial, which often serves the sites too.
     pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
         matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
     }
@@ -227,7 +227,7 @@ fn check_reach(
     }
 }
 
-/// Whether names below the domain lead everybody to the machine that they are on (RFC 6761 §6.3).
+/// True if names in the domain point everybody to their own machine (RFC 6761 §6.3).
 fn is_of_this_machine(domain: &str) -> bool {
     domain == DEFAULT_DOMAIN || domain.ends_with(".localhost")
 }

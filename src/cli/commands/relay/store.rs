@@ -21,7 +21,7 @@ use crate::store::{DataDir, Instance};
 /// Where other relays link themselves: beside the tunnel server's port.
 const DEFAULT_PEER_PORT: u16 = 62889;
 
-/// What the flags say of a fleet.
+/// Flags about a fleet.
 pub(super) struct FleetSettings {
     store: StoreUrl,
     password: StorePassword,
@@ -47,7 +47,7 @@ impl FleetSettings {
     }
 }
 
-/// The same, where there is one; `others` are addresses that are in use.
+/// Reads the flags, if there is a fleet; `others` are addresses in use.
 pub(super) fn settings(
     parsed: &Parsed,
     others: [SocketAddr; 2],

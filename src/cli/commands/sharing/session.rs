@@ -132,7 +132,7 @@ impl Session {
         }
     }
 
-    /// What visitors have open when the time is over is cut, and counts when that is done.
+    /// Waits until the open connections of visitors are cut at the end, so that they are counted.
     fn wait_for_cuts(&self, app: &Value) {
         let protocol = Protocol::named(text(app, "/protocol"));
         // Of a database whoever asked within the last minute is there.
@@ -194,7 +194,7 @@ fn ending(app: &Value, is_stopped: bool) -> Option<Ending> {
     }
 }
 
-/// Whether its time is over, by the clock on the wall.
+/// True if its time is over, by the clock on the wall.
 fn is_over(app: &Value) -> bool {
     let end = parse_rfc3339(text(app, "/expires"));
     end.is_some_and(|end| end <= SystemTime::now())

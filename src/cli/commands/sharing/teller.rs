@@ -1,4 +1,4 @@
-//! What a share tells: the link on standard output, what happens on standard error; with `--json` all of it on standard
+//! Output of a share: the link on standard output, what happens on standard error; with `--json` all of it on standard
 //! output, an object a line.
 
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ use crate::store::time::{in_words, parse_rfc3339, rfc3339};
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
 const MAX_SOURCES: usize = 10_000;
 
-/// What counts as one who came.
+/// Unit in which visitors are counted.
 const VISITOR: &str = "visitor";
 const CONNECTION: &str = "connection";
 
@@ -38,14 +38,14 @@ pub(in crate::cli::commands) struct Teller {
     pub(super) requires_name: bool,
     /// The name that the command line wishes for.
     wish: Option<String>,
-    /// Whether a server is named.
+    /// True if a server is given.
     has_server: bool,
     zone: Zone,
     /// Since when it is wished for: an end that is given counts from here.
     asked: SystemTime,
 }
 
-/// What was told of one share so far.
+/// Log of one share so far.
 pub(in crate::cli::commands) struct Log<'a> {
     teller: &'a Teller,
     began: Instant,
@@ -132,7 +132,7 @@ impl Teller {
         Ok(log)
     }
 
-    /// What a person wants to know of it.
+    /// Describes the share for a person.
     fn sentences(&self, app: &Value, result: &Value) -> String {
         let shared = match self.local {
             Some(_) => printable(text(app, "/name")),
@@ -218,7 +218,7 @@ fn shared(app: &Value, result: &Value, link: &str) -> Value {
     })
 }
 
-/// Whether its address is one of this machine.
+/// True if only this machine can open its address.
 fn is_local(result: &Value) -> bool {
     let site = text(result, "/site_url");
     let place = site.split_once("://").map_or(site, |(_, place)| place);
@@ -230,7 +230,7 @@ fn is_local(result: &Value) -> bool {
     is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
 }
 
-/// Who gets in.
+/// Describes who gets in.
 fn who(app: &Value, result: &Value) -> String {
     let is_web = Protocol::named(text(app, "/protocol")).is_some_and(Protocol::is_visited_by_http);
     let allow = app

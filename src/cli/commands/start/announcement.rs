@@ -1,4 +1,4 @@
-//! What `postern start` says at its beginning.
+//! First lines of `postern start`.
 
 use std::time::{Duration, Instant};
 
