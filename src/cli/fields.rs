@@ -215,7 +215,7 @@ pub(super) fn agreed(
 
 /// Checks the fields as the manager does.
 pub(super) fn checked(command: &Command, fields: &Fields) -> Result<AppInput, Failure> {
-    // Whether a server without TLS may be used is for the start to say.
+    // The start decides whether a server without TLS may be used.
     let input = AppInput::parse(&Value::Object(fields.clone()), true);
     input.map_err(|invalid| command.usage(in_words(&invalid)))
 }

@@ -327,7 +327,7 @@ impl Running {
             connection::leave(core, &before);
             core.retire_unused_main_tunnels();
         }
-        // What waits for it need not wait longer.
+        // Waiting tunnels need not wait longer.
         core.tunnels.wake_all(false);
         core.connections.wake_all();
     }

@@ -62,7 +62,7 @@ impl OwnListeners {
         if !self.has_port(app.port) {
             return Ok(());
         }
-        // What cannot be resolved now is looked at when it is dialled.
+        // A name that cannot be resolved now is checked when it is dialled.
         let targets = resolve(&app.ip, app.port);
         let mut targets = targets.into_iter().flatten();
         match targets.find_map(|target| self.at(target)) {

@@ -67,7 +67,7 @@ pub fn chosen_server(
     let list = ServerStore::new(home.clone()).read();
     let list = match (list, &named) {
         (Ok(list), _) => list,
-        // What was named needs no list.
+        // A given server needs no list.
         (Err(_), Some(_)) => ServerList::default(),
         (Err(error), None) => return Err(error.to_string()),
     };

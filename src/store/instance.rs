@@ -61,7 +61,7 @@ impl Instance {
             std::thread::sleep(PAUSE);
         }
         let info = home.dir().join(INFO);
-        // What a killed process left would point nowhere.
+        // The file of a killed process would point nowhere.
         let _ = std::fs::remove_file(&info);
         Ok(Self { info, _lock: lock })
     }

@@ -117,7 +117,7 @@ impl SealKey {
         else {
             return Ok(None);
         };
-        // What is in the directory is as private as that is.
+        // A key in the directory is as private as the directory.
         if place.parent() != Some(home.dir()) {
             refuse_foreign(place, &found)?;
         }
@@ -160,7 +160,7 @@ fn candidates(home: &DataDir) -> Result<Vec<PathBuf>, Error> {
     let said = said.and_then(|said| String::from_utf8(said).ok());
     let said = said.map(|said| PathBuf::from(said.trim_end_matches('\n')));
     let mut places: Vec<PathBuf> = said.into_iter().filter(|path| path.is_absolute()).collect();
-    // What somebody has put apart is not asked for where the key is known to be here.
+    // A separate place is not tried if the key is known to be here.
     places.push(home.dir().join(INSIDE));
     places.extend(home.key_places().iter().cloned());
     Ok(places)

@@ -73,7 +73,7 @@ fn a_copy_of_the_directory_opens_nothing_without_the_key_and_all_with_it() {
     assert_eq!(mode & 0o777, 0o600);
     assert!(!home.dir().join(INSIDE).exists());
 
-    // The same machine and user, so the fingerprint alone would open it.
+    // Machine and user are equal, so the fingerprint alone would open it.
     let copied = scene.home("copy");
     copy(home.dir(), copied.dir());
     let away = scene.root.path().join("away");

@@ -236,7 +236,7 @@ struct Change {
 /// Makes the change, and answers the server.
 fn change_server(command: &Command, typed: &str, change: Change) -> Result<Value, Failure> {
     let home = data_dir()?;
-    // Whether it may be reached without TLS is for the start to say.
+    // The start decides whether it may be reached without TLS.
     let url = ServerUrl::parse(typed, true).map_err(|why| command.usage(why))?;
     let is_default = change.is_default;
     if let Some(manager) = Manager::find(&home)? {

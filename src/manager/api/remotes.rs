@@ -92,7 +92,7 @@ struct ResetRequest {
 /// question, and who is asked two at once reads neither.
 pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
     let wanted: ResetRequest = request.json()?;
-    // What may be forgotten was allowed once, whatever is allowed now.
+    // A known server was allowed once, whatever is allowed now.
     let server = ServerUrl::parse(&wanted.server, true).map_err(ApiError::bad_request)?;
     let origin = server.origin();
     let internal = |error: crate::store::Error| ApiError::internal(error.to_string());

@@ -68,7 +68,7 @@ pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     let url = request
         .query("url")
         .ok_or_else(|| ApiError::bad_request("the query has no url"))?;
-    // What may be forgotten was allowed once, whatever is allowed now.
+    // A known server was allowed once, whatever is allowed now.
     let server = ServerUrl::parse(url, true).map_err(ApiError::bad_request)?;
     let origin = server.origin();
     let shown = ServersView::of(core)?.to_json(&server);

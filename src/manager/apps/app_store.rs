@@ -112,7 +112,7 @@ impl AppStore {
             let is_named = draft.is_named();
             let old = place(apps, id)?.clone();
             let new = draft.replacing(&old);
-            // What an earlier version let two have stays as it is until it is changed.
+            // Duplicate names of an earlier version stay until they are changed.
             let new = if new.name == old.name {
                 new
             } else {

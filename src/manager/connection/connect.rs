@@ -292,7 +292,7 @@ impl ConnectionWork<'_> {
         tunnel: &TunnelGroup,
         health: &mut HealthWatch,
     ) -> Result<(), Ended> {
-        // What was changed while it was connected is looked at first.
+        // Changes made while it was connecting come first.
         let (mut pauses, mut owed) = (rounds::pauses(), Some(Instant::now()));
         let mut relays = RelayWatch::new(tunnel);
         loop {

@@ -186,7 +186,7 @@ impl Connections {
         let mut map = self.map();
         let is_news = !map.is_closed && map.outages.begin(origin, class, Instant::now());
         let through = is_news.then(|| map.in_words_through(origin));
-        // What reads the log may be slow.
+        // The reader of the log may be slow.
         drop(map);
         if let Some(through) = through {
             log::warn!("{origin}: {why}; {through}");

@@ -389,7 +389,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let target = std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();
-            // What asks for no answer is gone by now.
+            // A client that wants no answer has left by now.
             let _ = socket.write_all(said);
             let _ = socket.shutdown(std::net::Shutdown::Write);
             let _ = socket.read(&mut [0; 1024]);

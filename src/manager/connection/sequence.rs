@@ -188,7 +188,7 @@ impl ConnectionWork<'_> {
         }
         let begun = remote.begin_call(false, self.record.stopped())?;
         let done = quick_setup::release(url.clone(), begun.credentials, self.app.id.clone());
-        // Whether or not it is taken back, nothing is shared.
+        // Nothing is shared, released or not.
         let _ = awaited(&done, self.record.stopped())?;
         let error = format!("site_name: the name '{wanted}' is already taken");
         Err(ConnectError::new(NAME_TAKEN, error).hint(OTHER_NAME).into())

@@ -70,7 +70,7 @@ impl ConnectionState {
             (Failed, RetryDue) => Some(Connecting),
             // The stop signal is closed, the tunnel too, the record removed; the main tunnel stays.
             (Connecting | Connected | Failed, Disconnect) => Some(Disconnected),
-            // What comes late changes nothing.
+            // Late events change nothing.
             (Idle | Connected | Failed | Disconnected, Completed | StepFailed | TunnelBack) => None,
             (Idle | Connecting | Failed | Disconnected, TunnelLost) => None,
             (Idle | Connecting | Connected | Disconnected, RetryDue) => None,

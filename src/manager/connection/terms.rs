@@ -33,7 +33,7 @@ impl ConnectionWork<'_> {
         // One that was removed is ended by who removed it.
         if let Ok(saved) = self.core.apps.find(&self.app.id) {
             self.core.end_in_time(&saved);
-            // What is written of visitors is this end's alone.
+            // Records of visitors are this end's alone.
             self.record.notes_as(&saved, &self.core.audit);
             let wanted = self.core.apps.with_code(self.app.with_terms_of(&saved));
             self.follow(held, tunnel, wanted.map_err(local)?)?;

@@ -138,7 +138,7 @@ impl<'g> StreamConnection<'g> {
         if let Some(served) = door.turn_away(head, host, &mut self.client) {
             return served;
         }
-        // What stands below it is the gateway's own and in no log, so nothing of it may be the application's.
+        // Paths below it are the gateway's own and not logged, so none may reach the application.
         if path(head).starts_with(OWN_PATHS) {
             let told = message(404, "Not found", "This page does not exist.", "");
             let told = told.because(Cause::BadRequest);
@@ -163,7 +163,7 @@ impl<'g> StreamConnection<'g> {
             if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
                 continue;
             }
-            // What an application leaves unread of a body would be the beginning of the next request.
+            // The unread rest of a body would be read as the next request.
             let is_clean = outcome.keeps_upstream() && head.framing == Framing::Length(0);
             if served.after == After::Keep && is_clean {
                 let since = Instant::now();

@@ -49,7 +49,7 @@ impl<In: Transport> Connector<In> for Noting {
         chained: Option<In>,
     ) -> Result<Option<Self::Out>, Error> {
         if chained.is_some() {
-            // What a proxy has opened.
+            // A connection that a proxy has opened.
             return self.tcp.connect(details, chained);
         }
         let begun = std::time::Instant::now();

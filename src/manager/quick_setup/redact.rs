@@ -14,7 +14,7 @@ const MESSAGE: usize = 4096;
 const LOOKED_AT: usize = 4096;
 const MASK: &str = "***";
 /// Bytes of the shortest secret that is masked: connectors' passwords have 43 and tokens of a relay of ours at least 12.
-/// What is shorter may be any word of the message, such as "wrong", and whoever reads that it is masked knows it.
+/// A shorter one may be any word of the message, such as "wrong", and masking it would reveal it.
 const SHORTEST_SECRET: usize = 8;
 
 /// The secrets of one call, which none of its outcome may repeat.

@@ -128,7 +128,7 @@ fn endpoint(host: &str, port: u16) -> Result<Endpoint, ConnectError> {
 pub(crate) fn class_of(origin: &str, credentials: &Credentials) -> Option<AddressClass> {
     let kept = credentials.server_class.as_deref();
     kept.and_then(AddressClass::named).or_else(|| {
-        // What is kept was allowed once, whatever is allowed now.
+        // A saved URL was allowed once, whatever is allowed now.
         let url = ServerUrl::parse(origin, true).ok()?;
         if url.is_loopback() {
             Some(AddressClass::Loopback)

@@ -67,7 +67,7 @@ impl ServerCredentials {
                 tunnel_port,
                 user: given.username.clone(),
                 password: given.password.clone(),
-                // Who names a port names one server.
+                // A given port means one server.
                 others: given
                     .alternates
                     .as_ref()

@@ -336,7 +336,7 @@ impl Owner {
     }
 
     fn retire_main_tunnel(&mut self) {
-        // Who waited and has gone is found out by telling it.
+        // Sending to a waiter shows whether it has gone.
         self.main_tunnel_has_changed();
         if !self.main.is_absent() && self.waiting.is_empty() {
             let origin = &self.origin;
@@ -355,7 +355,7 @@ impl Owner {
     fn identity_has_changed(&mut self) {
         let before = std::mem::replace(&mut self.identity, crossbeam_channel::bounded(0));
         self.publish();
-        // Who waits for the change finds the new snapshot.
+        // Waiters for the change find the new snapshot.
         drop(before);
     }
 

@@ -40,7 +40,7 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
     let manager = manager(&home)?;
     let mut apps = apps(&home, Some(&manager))?;
     if parsed.has(&ALL) {
-        // What nobody connected stays closed.
+        // Applications that nobody connected stay closed.
         apps.retain(|app| !matches!(text(app, "/conn_status"), "idle" | "disconnected"));
     }
     let selected = selected(&RECONNECT, parsed, &apps)?;

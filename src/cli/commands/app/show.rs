@@ -37,7 +37,7 @@ pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
 
 fn sheet(app: &Value) -> String {
     let of = |pointer: &str| printable(text(app, pointer));
-    // What is in force of what is connected.
+    // Active settings of a connected application.
     let holds = exposed(app).unwrap_or(app);
     let server = match exposed(app) {
         Some(_) => of("/connection/server"),

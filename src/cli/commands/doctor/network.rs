@@ -30,7 +30,7 @@ pub(super) fn servers(home: &DataDir, files: &Files) -> Vec<ServerUrl> {
         .chain(environment(SERVER_VARIABLE))
         .chain(named)
         .chain(used_now(home));
-    // Whether http may be used is not the question here.
+    // The doctor also checks http servers.
     let all = all.filter_map(|url| ServerUrl::parse(&url, true).ok());
     let by_origin: BTreeMap<String, ServerUrl> =
         all.map(|url| (url.origin().to_owned(), url)).collect();

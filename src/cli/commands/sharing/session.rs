@@ -188,7 +188,7 @@ fn ending(app: &Value, is_stopped: bool) -> Option<Ending> {
         _ if is_stopped => Some(Ending::Interrupted),
         _ if is_over(app) => Some(Ending::Expired),
         "idle" | "disconnected" => Some(Ending::Disconnected),
-        // What is tried again by itself says when.
+        // An automatic retry has a time.
         "failed" if next_retry.is_none_or(Value::is_null) => Some(Ending::Failed),
         _ => None,
     }

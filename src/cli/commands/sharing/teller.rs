@@ -276,7 +276,7 @@ impl Log<'_> {
             self.look_at_requests(&requests(self.last))?;
             self.requests = counted;
         }
-        // Who has an address is told by that.
+        // Visitors with an address are shown by it.
         let has_address = text(app, "/protocol").starts_with("http");
         let total = counted("total").filter(|total| *total > self.visitors);
         if let Some(total) = total.filter(|_| !has_address || self.unit == CONNECTION) {
