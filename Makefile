@@ -54,7 +54,7 @@ debian-std: $(STATIC_VENV)/installed
 		fi; \
 	fi
 
-# Whether it compiles for macOS, which nothing here can link or run: with the same compiler, and Zig's headers of macOS.
+# Checks that it compiles for macOS, with the same compiler and Zig's headers; nothing here can link or run the result.
 apple: debian-std
 	for target in aarch64-apple-darwin x86_64-apple-darwin; do \
 		env $(DEBIAN_ENV) cargo-zigbuild check --locked --target $$target -Zbuild-std=std,panic_unwind || exit 1; \

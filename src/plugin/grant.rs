@@ -45,8 +45,7 @@ impl Grant {
         let read = reader.grant().and_then(|grant| grant.checked());
         read.map_err(|why| {
             InvalidGrant(format!(
-                "'{text}': {why}; write DATABASE.*, DATABASE.TABLE or DATABASE.TABLE(COLUMN,COLUMN), special names in \
-                 `backquotes`"
+                "'{text}': {why}; write DATABASE.*, DATABASE.TABLE or DATABASE.TABLE(COLUMN,COLUMN), odd names in `backquotes`"
             ))
         })
     }

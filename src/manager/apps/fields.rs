@@ -181,7 +181,7 @@ impl Reader<'_> {
         if wanted && protocol.is_some_and(|protocol| !protocol.is_visited_by_http()) {
             self.wrong(
                 "invisible",
-                "is for http, https, mysql and mariadb only: other protocols cannot ask for a code",
+                "needs http, https, mysql or mariadb to ask for a code",
             );
         }
         wanted

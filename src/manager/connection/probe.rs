@@ -134,8 +134,7 @@ impl TargetProbe {
         let own = self.name();
         let link = answer.location.as_ref();
         if link.is_some_and(|link| names.naming.is_trap(link)) || names.has_named_itself() {
-            let error =
-                format!("{own} redirects visitors to its own address, which they cannot reach");
+            let error = format!("{own} redirects visitors to its own, unreachable address");
             return failing(error);
         }
         let Some(status) = answer.status.filter(|status| REFUSES_NAME.contains(status)) else {

@@ -99,10 +99,7 @@ impl ConnectionWork<'_> {
                 Ok(_) => {}
                 Err(Ended::Stopped) => return Err(Ended::Stopped),
                 Err(Ended::Failed(error)) => {
-                    log::debug!(
-                        "cannot find another address of {origin}: {}",
-                        error.in_one_line()
-                    );
+                    log::debug!("no other address of {origin}: {}", error.in_one_line());
                 }
             }
         }

@@ -164,10 +164,7 @@ impl HealthWatch {
     fn heard(&mut self, record: &ConnectionRecord, answer: Option<Answer>) {
         self.answer = None;
         let Some(answer) = answer else {
-            log::warn!(
-                "application '{}': a health check was interrupted",
-                self.name
-            );
+            log::warn!("application '{}': health check interrupted", self.name);
             self.due = Some(self.asked + FAILING_PAUSE);
             return;
         };

@@ -153,9 +153,7 @@ impl Connector {
                 let is_permitted = permits(server, &other.external_ip);
                 if !is_permitted {
                     let ip = &other.external_ip;
-                    log::debug!(
-                        "{ip} is not a valid tunnel address for a server at a {server} address"
-                    );
+                    log::debug!("{ip} is not a valid tunnel address for a {server} server");
                 }
                 is_permitted
             })

@@ -161,7 +161,7 @@ fn a_redirect_to_the_applications_own_address_is_told() {
     });
     let error = result["health"]["error"].as_str().unwrap();
     assert!(
-        error.ends_with("redirects visitors to its own address, which they cannot reach"),
+        error.ends_with("redirects visitors to its own, unreachable address"),
         "{error}"
     );
 }
