@@ -32,7 +32,7 @@ const OWN: &str = env!("CARGO_CRATE_NAME");
 pub(crate) enum Format {
     /// For people: without the place in the program, but for the access log, whose name others filter by.
     Text,
-    /// The same with it.
+    /// With `-v`.
     Verbose,
     /// An object a line.
     Json,
@@ -71,12 +71,12 @@ pub(crate) fn start_quietly(verbose: bool) {
     start_at(LevelFilter::Warn, verbose, Format::Text, &[], true);
 }
 
-/// The same for a command whose log is its output: what happens is told without `-v` too.
+/// Starts the log of a command whose log is its output, also without `-v`.
 pub(crate) fn start_informing(verbose: bool) {
     start_at(LevelFilter::Info, verbose, Format::Text, &[], false);
 }
 
-/// The same for a command that has `-v` and `--log-format`, and tells this much without, of the parts that it
+/// Starts the log of a command with `-v` and `--log-format`, at this level without them, of the parts that it
 /// owns warnings alone.
 pub(crate) fn start_by(
     command: &Command,

@@ -402,7 +402,11 @@ fn each_relay_shows_its_operator_the_whole_fleet() {
     let alone = Relay::start(&[]);
     let said = Home::new().run(&["relay", "fleet", "--data", alone.data().to_str().unwrap()]);
     assert_eq!(said.code, Some(1));
-    assert!(said.stderr.contains("of no fleet"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("not part of a fleet"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn it_takes_the_flags_of_every_share() {
     let ended = postern.wait(TIMEOUT).and_then(|status| status.code());
     assert_eq!(ended, Some(0), "its time is over: {}", postern.stderr());
     let said = postern.stderr();
-    assert!(said.contains("Its time is over. Shared for "), "{said}");
+    assert!(said.contains("Time is up. Shared for "), "{said}");
     assert!(said.contains(": 1 visitor, "), "{said}");
     assert_eq!(visit(&site, "/", "").status(), 410);
 }
