@@ -150,6 +150,7 @@ impl AppConfig {
             code: None,
             lapsed: None,
             site_words: None,
+            site_name_required: false,
             signed_out: 0,
             created_at: String::new(),
             updated_at: String::new(),
