@@ -229,7 +229,7 @@ fn name(
     if request.site_name_required && is_held(&wish) {
         return Err(AllocError::NameTaken(wish));
     }
-    names::free(&wish, is_held).ok_or(AllocError::Exhausted("no name like this is left"))
+    names::free(&wish, is_held).ok_or(AllocError::Exhausted("no similar name is free"))
 }
 
 /// Names that are not an application's to have, by its connector and key.
@@ -328,7 +328,7 @@ fn new_port(
     let taken = taken(state, &request.connector_name);
     if request.is_web() {
         let number = NUMBERS.into_iter().find(|number| !taken.contains(number));
-        return number.ok_or(AllocError::Exhausted("no number is left"));
+        return number.ok_or(AllocError::Exhausted("no number is free"));
     }
     match around.free_port {
         FreePort::Found(port) if around.public.contains(&port) && !taken.contains(&port) => {

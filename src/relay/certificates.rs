@@ -97,7 +97,7 @@ fn keep(service: &Service) -> Option<Duration> {
         Ok::<_, Error>(((), Saving::Should))
     });
     if let Err(error) | Ok(((), Err(error))) = kept {
-        log::debug!("when sites were connected is not saved: {error}"); // the store has said it once
+        log::debug!("connection times of sites are not saved: {error}"); // the store has said it once
     }
     Some(GATHERED_FOR)
 }

@@ -344,8 +344,7 @@ impl Saver {
         match &saved {
             // Of a store that is away it is said where that is found.
             Err(error) if !was_failing && is_of_files => log::error!(
-                "the relay's state is not saved: {error}: connectors that are known are served, \
-                 and nothing new is taken"
+                "the relay's state is not saved: {error}: known connectors are still served, nothing new is accepted"
             ),
             Ok(()) if was_failing => log::info!("the relay's state is saved again"),
             _ => {}

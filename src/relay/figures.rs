@@ -108,7 +108,7 @@ impl FigureFile {
         let file = file(home);
         let kept = home.refuse_foreign(FILE).and_then(|()| file.read());
         let kept = kept.unwrap_or_else(|error| {
-            log::warn!("what has passed is counted anew: {error}");
+            log::warn!("counters start from zero: {error}");
             None
         });
         let kept = kept.unwrap_or_default();

@@ -57,7 +57,7 @@ impl InviteTerms {
         let is_long = self.label.chars().count() > MAX_LABEL;
         if is_long || self.label.chars().any(char::is_control) {
             return Err(format!(
-                "label: give at most {MAX_LABEL} characters, none of them a control character"
+                "label: give at most {MAX_LABEL} characters without control characters"
             ));
         }
         if !(1..=MAX_USES).contains(&self.uses) {

@@ -71,7 +71,7 @@ impl std::fmt::Display for SaveError {
         match self {
             Self::Files(error) => error.fmt(f),
             Self::Away(error) => error.fmt(f),
-            Self::Outdated => f.write_str("another relay was faster, again and again"),
+            Self::Outdated => f.write_str("other relays changed it at the same time"),
         }
     }
 }
@@ -249,7 +249,7 @@ pub(super) fn replay(state: &mut RelayState, journal: &[u8]) -> Replayed {
     for line in journal.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
             log::warn!(
-                "the last {} bytes of {JOURNAL} are a line without its end: what was being written is not counted",
+                "skipped the last {} bytes of {JOURNAL}: the line is incomplete",
                 line.len()
             );
             break;

@@ -66,7 +66,7 @@ pub(crate) fn check_form(name: &str) -> Result<(), &'static str> {
         return Err("2 to 63 of a-z, 0-9 and hyphens");
     }
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        return Err("no hyphen at its ends, and no two together");
+        return Err("no hyphen at either end, no two in a row");
     }
     if is_reserved(name) {
         return Err("this name is reserved");

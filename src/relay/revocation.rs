@@ -68,7 +68,7 @@ impl Service {
     pub(super) fn revoke(&self, name: &str) -> Result<RevokeOutcome, ApiError> {
         let mut writer = self.store.writer();
         let (turned_out, saved) = writer.update_saving(|state| {
-            let missing = || ApiError::not_found("there is no connector of this name");
+            let missing = || ApiError::not_found("there is no connector with this name");
             let turned_out = turn_out(state, name, &self.cutoff()).ok_or_else(missing)?;
             Ok::<_, ApiError>((turned_out, Saving::Should))
         })?;
@@ -77,7 +77,7 @@ impl Service {
         match &saved {
             Ok(()) => log::info!("{called} is revoked"),
             Err(error) => log::error!(
-                "{called} is revoked, and that is not saved: it lasts until the relay restarts: {error}"
+                "{called} is revoked, but not saved; that ends when the relay restarts: {error}"
             ),
         }
         drop(writer);
@@ -117,7 +117,7 @@ impl Service {
         if let Ok((Some(connector), _)) = revoked {
             self.put_out(name, &connector);
             let called = connector.called(name);
-            log::info!("{called} is revoked, as another relay says: the store is not reached here");
+            log::info!("{called} was revoked at another relay; the store cannot be reached here");
         }
     }
 

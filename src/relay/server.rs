@@ -47,8 +47,7 @@ const METRICS_CONNECTIONS: usize = 16;
 /// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
 const STOP_STACK: usize = 128 * 1024;
 /// What is said to who asks the relay under a name that is not its own.
-const ELSEWHERE: &str =
-    "use the relay's own address, which its --public-url names, or a site's below its --domain";
+const ELSEWHERE: &str = "use the relay's own address (--public-url) or a site below its --domain";
 
 /// What a relay is started with.
 pub struct Options {
@@ -167,7 +166,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::State(error) => error.fmt(f),
-            Self::System(error) => write!(f, "cannot serve: {error}"),
+            Self::System(error) => write!(f, "cannot start: {error}"),
         }
     }
 }
@@ -299,7 +298,7 @@ fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
     ServerConfig {
         listener,
         hosts: if is_private {
-            HostPolicy::loopback().advising("ask 127.0.0.1 or localhost for the figures")
+            HostPolicy::loopback().advising("use 127.0.0.1 or localhost for the metrics")
         } else {
             HostPolicy::any()
         },
@@ -540,7 +539,7 @@ fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
             hosts.allow(&name)
         };
         if let Err(error) = allowed {
-            log::warn!("the relay is not served under a name: {error}");
+            log::warn!("invalid host name of the relay: {error}");
         }
     }
     hosts

@@ -43,9 +43,9 @@ pub(super) const LOOK: Duration = Duration::from_secs(2);
 const VISITOR_LOOK: Duration = Duration::from_millis(100);
 
 /// Why a relay that others reach gives no public port unless its operator says so.
-const NO_PORTS: &str = "this relay gives no public ports, only web sites: a port on the sites' address would be a \
-    server under every site's name, and get their visitors' cookies; its operator starts it with --port-listen IP, an \
-    address that no site's name leads to, or accepts that with --shared-host-ports";
+const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port on the sites' address would receive \
+    their visitors' cookies. The operator can add --port-listen IP, an address no site name points to, or accept \
+    this with --shared-host-ports";
 
 /// The relay's state and rules.
 pub(super) struct Service {
@@ -160,7 +160,7 @@ impl Service {
         let url = self.urls.application_url(&assigned);
         let called = self.store.snapshot().called(&request.connector_name);
         let target = &assigned.target;
-        self.tell_answered(format_args!("{source}: {called} has {url} for {target}"));
+        self.tell_answered(format_args!("{source}: {called} got {url} for {target}"));
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
@@ -223,14 +223,14 @@ impl Service {
     /// Whoever is not let in can come any number of times, and does not get to fill the disk.
     fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
         let called = self.store.snapshot().called(name);
-        let line = format_args!("{source}: {called} is turned away: {error}");
-        let others = "calls were turned away and";
+        let line = format_args!("{source}: {called} was refused: {error}");
+        let others = "refused calls";
         self.turned_away.info(module_path!(), others, line);
     }
 
     /// Neither does one who is, and whose calls nobody counts.
     fn tell_answered(&self, line: fmt::Arguments<'_>) {
-        let others = "calls were answered and";
+        let others = "answered calls";
         self.answered.info(module_path!(), others, line);
     }
 
@@ -400,7 +400,7 @@ impl Service {
         self.forget(connector, &released);
         let url = self.urls.application_url(&released);
         let called = self.store.snapshot().called(connector);
-        self.tell_answered(format_args!("{called} has given back {url}"));
+        self.tell_answered(format_args!("{called} released {url}"));
         Ok(frees_name && released.site.is_some())
     }
 
@@ -415,7 +415,7 @@ impl Service {
     /// Keeps what has passed for the next start.
     pub(super) fn keep_figures(&self) {
         if let Err(error) = self.sites.keep_figures(&self.store.snapshot()) {
-            log::debug!("what has passed is not kept: {error}");
+            log::debug!("counters are not saved: {error}");
         }
     }
 
@@ -494,7 +494,7 @@ fn enrolled(
     if state.has_look_alike(name) {
         return Err(AuthError::LookAlike.into());
     }
-    let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is left"))?;
+    let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is free"))?;
     // Another one may have come by it in between, or a revocation.
     let invite = match admission {
         Admission::Invited(id) => Some(

@@ -164,7 +164,7 @@ impl Fields<'_> {
             Some(_) => return self.refuse(name, "a text"),
         };
         match given {
-            "" if needed => self.refuse(name, "it is missing"),
+            "" if needed => self.refuse(name, "required"),
             "" => String::new(),
             text => match check(text) {
                 Ok(()) => text.to_owned(),
@@ -195,7 +195,7 @@ impl Fields<'_> {
         let given = self.body.get(name).filter(|given| !given.is_null())?;
         let number = given.as_u64().filter(|number| *number <= LONGEST.as_secs());
         if number.is_none() {
-            self.refuse(name, "a whole number, at most 100 years in seconds");
+            self.refuse(name, "a whole number of seconds, at most 100 years");
         }
         number
     }
@@ -263,7 +263,7 @@ fn host(text: &str) -> Result<(), &'static str> {
     let is_name = text.len() <= MAX_HOST && text.bytes().all(legal);
     check(
         is_name || text.parse::<std::net::Ipv6Addr>().is_ok(),
-        "a host name or an address",
+        "a host name or an IP address",
     )
 }
 
@@ -274,7 +274,7 @@ fn identifier(text: &str) -> Result<(), &'static str> {
     let is_plain = !text.starts_with(['.', '-']) && text.len() <= MAX_NAME;
     check(
         is_plain && text.bytes().all(legal),
-        "at most 64 of letters, digits, hyphen, dot and underscore, the first no hyphen and no dot",
+        "at most 64 letters, digits, hyphens, dots or underscores, not starting with a hyphen or dot",
     )
 }
 
@@ -295,7 +295,7 @@ fn token(text: &str) -> Result<(), &'static str> {
 fn display(text: &str) -> Result<(), &'static str> {
     check(
         text.chars().count() <= MAX_DISPLAY && !text.chars().any(char::is_control),
-        "at most 100 characters, none of them a control character",
+        "at most 100 characters without control characters",
     )
 }
 

@@ -152,7 +152,7 @@ impl SiteTable {
         let now = Clocks::now();
         let over = self.table.write().take_over(now);
         for (connector, port, Ended(site)) in over {
-            log::info!("'{connector}': the time of what it shares at port {port} is over");
+            log::info!("'{connector}': the share at port {port} has expired");
             end_visits(site.as_ref());
             if site.is_some() {
                 opener.cut_streams(&connector, port);

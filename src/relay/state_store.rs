@@ -154,7 +154,7 @@ impl StateStore {
     /// Saves what was not worth a write so far. What is changed after that may be lost.
     pub(super) fn end(&self) {
         if let Err(error) = self.commits.end() {
-            log::debug!("the last of the state is not saved: {error}");
+            log::debug!("the last changes are not saved: {error}");
         }
     }
 }
@@ -206,7 +206,7 @@ impl Writer<'_> {
 /// Lets other relays go first, a little longer each time, so that of many that change one state none is always too late.
 fn give_way(tries: u32) -> Result<(), StoreError> {
     if tries >= MOST_TRIES {
-        let why = "other relays change it all the time";
+        let why = "other relays keep changing it";
         return Err(StoreError::Away(why.into()));
     }
     if tries >= TRIES_AT_ONCE {
@@ -277,18 +277,15 @@ pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
 pub fn set_aside_notice(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
-        ": what was enrolled or assigned last may be lost, who was revoked may come back, and enrolment tokens that were forbidden may be good: see 'postern relay list', and \
-         remove that file when all is right"
+        ". Recent enrolments and assignments may be lost, and revoked connectors or disabled enrolment tokens may be \
+         valid again. Check 'postern relay list', then remove that file"
     } else if KEYS.iter().any(|(_, key)| name.starts_with(key)) {
-        ": another host key is made, and connectors are told so and stop: put a copy from a backup in its place, or tell \
-         their people the new fingerprint"
+        ". A new host key was created, so connectors stop. Restore the old key from a backup, or give members the \
+         new fingerprint"
     } else {
         ""
     };
-    format!(
-        "unreadable, and kept aside: {}{consequence}",
-        path.display()
-    )
+    format!("unreadable file moved to {}{consequence}", path.display())
 }
 
 /// Whether a relay was ever started there: it has made its keys, if nothing else.
@@ -364,23 +361,23 @@ impl Error {
                 "run the version that wrote it, or name another directory with --data"
             }
             Self::Unreadable(_) => {
-                "put a copy from a backup in its place; or 'postern relay recover', with the same --data, keeps it aside and \
-                 goes on with what can be read: it says what is lost"
+                "restore it from a backup, or run 'postern relay recover' with the same --data, which keeps what can \
+                 be read and lists what is lost"
             }
             Self::Unsure(_) => {
-                "put copies of relay.json and of it from a backup in their places; or 'postern relay recover', \
-                 with the same --data, goes on with what can be read: it says what is lost"
+                "restore it and relay.json from a backup, or run 'postern relay recover' with the same --data, which \
+                 keeps what can be read and lists what is lost"
             }
             Self::Shared(error) => error.hint(),
             Self::OfFleet(_) => {
-                "start the relay with --store, and ask while it runs; or name another directory with --data"
+                "start the relay with --store and ask while it runs, or name another directory with --data"
             }
             Self::NotCopied(_) => {
-                "'postern relay copy-store DIRECTORY STORE' copies it there; or name another directory with --data"
+                "copy it with 'postern relay copy-store DIRECTORY STORE', or name another directory with --data"
             }
             Self::Form(_) => "name another directory with --data",
-            Self::Full => "'postern relay revoke NAME' makes room",
-            Self::Invites => "'postern relay uninvite ID' makes room",
+            Self::Full => "make room with 'postern relay revoke NAME'",
+            Self::Invites => "make room with 'postern relay uninvite ID'",
         }
     }
 }
@@ -392,7 +389,7 @@ pub fn hint_of(error: &store::Error) -> &'static str {
             "check its owner, permissions and free space, or name another directory with --data"
         }
         store::Error::NotPrivate { .. } => {
-            "mend that, or name a directory that only you can write in with --data"
+            "fix that, or name with --data a directory that only you can write to"
         }
         error => error.hint(),
     }
@@ -402,32 +399,32 @@ impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Newer(version) => write!(f, "{STATE} has the form {version} of a later version"),
+            Self::Newer(version) => write!(f, "{STATE} is from a newer version (format {version})"),
             Self::Unreadable(path) => write!(
                 f,
-                "{} is damaged: it says who is enrolled and who was revoked, so nothing is served, and it is left as it is",
+                "{} is damaged. It lists enrolled and revoked connectors, so the relay does not start. Nothing was changed",
                 path.display()
             ),
             Self::Unsure(path) => write!(
                 f,
-                "{} is damaged, or of another {STATE}: a revocation that it may have said would be forgotten, so nothing \
-                 is served, and all is left as it is",
+                "{} is damaged or belongs to another {STATE}. It may contain a revocation, so the relay does not \
+                 start. Nothing was changed",
                 path.display()
             ),
             Self::Shared(error) => error.fmt(f),
             Self::OfFleet(dir) => write!(
                 f,
-                "{} is of a relay of a fleet: its state is in the store that the fleet shares",
+                "{} belongs to a fleet: its state is in the fleet's store",
                 dir.display()
             ),
             Self::NotCopied(dir) => write!(
                 f,
-                "{} has a relay's state, and the store has none",
+                "{} contains a relay's state, but the store has none",
                 dir.display()
             ),
             Self::Form(text) => f.write_str(text),
-            Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
-            Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
+            Self::Full => f.write_str("the relay has reached its limit of 2500 connectors"),
+            Self::Invites => f.write_str("the limit of 1000 invites is reached"),
         }
     }
 }

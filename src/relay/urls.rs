@@ -65,7 +65,7 @@ impl FromStr for PublicUrl {
     /// `http://HOST[:PORT]` or `https://HOST[:PORT]`, a slash at the end or none.
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
         const FORM: InvalidUrl =
-            InvalidUrl("give https://HOST or https://HOST:PORT, or the same with http");
+            InvalidUrl("give https://HOST or https://HOST:PORT (http is possible too)");
         let (scheme, rest) = text.split_once("://").ok_or(FORM)?;
         let is_secure = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,
@@ -76,7 +76,7 @@ impl FromStr for PublicUrl {
         let (host, port) = match rest.split_once(':') {
             Some((host, port)) => (
                 host,
-                authority::port(port).ok_or(InvalidUrl("the port is not in 1 to 65535"))?,
+                authority::port(port).ok_or(InvalidUrl("a port is a number from 1 to 65535"))?,
             ),
             None => (rest, if is_secure { 443 } else { 80 }),
         };
@@ -96,7 +96,7 @@ pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
     if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
         return Ok(());
     }
-    Err(InvalidUrl("it is no host name"))
+    Err(InvalidUrl("not a valid host name"))
 }
 
 /// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an

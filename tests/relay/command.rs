@@ -252,7 +252,7 @@ fn a_relay_whose_state_is_damaged_lets_nobody_in_until_its_operator_says_so() {
     );
     let refused = home.run(&["relay", "recover"]);
     assert!(
-        refused.code == Some(1) && refused.stderr.contains("a relay runs"),
+        refused.code == Some(1) && refused.stderr.contains("a relay already runs"),
         "{refused:?}"
     );
 }

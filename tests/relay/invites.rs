@@ -56,7 +56,7 @@ fn an_invite_is_good_once_and_a_lost_answer_does_not_cost_it() {
     );
     let (status, said) = ask(&relay, "bob", &token);
     assert!(
-        status == 403 && said.contains("as many as it may"),
+        status == 403 && said.contains("already been used"),
         "{said}"
     );
     let of_list = listed(relay.home());

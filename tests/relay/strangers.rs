@@ -223,7 +223,7 @@ fn neither_a_tenant_nor_a_stranger_fills_the_log() {
     for (line, more) in [
         (
             "'one' has http",
-            "more calls were answered and are not shown",
+            "more answered calls are not shown",
         ),
         (
             "login refused",

@@ -184,7 +184,10 @@ fn the_name_of_a_member_who_left_is_released_and_browsers_forget_its_site() {
     let released = operator(&relay, &["release", "wiki"]);
     assert_eq!(released.code, Some(0), "{released:?}");
     let again = operator(&relay, &["release", "wiki"]);
-    assert!(again.stderr.contains("no site has this name"), "{again:?}");
+    assert!(
+        again.stderr.contains("neither in use nor reserved"),
+        "{again:?}"
+    );
     let (port, heads) = recorder();
     let mut app = app(&target, "wiki");
     app["port"] = json!(port);
@@ -269,12 +272,15 @@ fn a_new_laptop_gets_the_old_names() {
     for (args, why) in [
         (["transfer", "shop", &newer], "--force"),
         (["transfer", "shop", &label], "2 connectors have this label"),
-        (["transfer", "nosuch", &newer], "no site has this name"),
+        (
+            ["transfer", "nosuch", &newer],
+            "neither in use nor reserved",
+        ),
         (
             ["transfer", "shop", "nobody"],
             "no connector has this label",
         ),
-        (["transfer", "shop-2", &newer], "has the name already"),
+        (["transfer", "shop-2", &newer], "already has the name"),
     ] {
         let refused = operator(&relay, &args);
         assert_eq!(refused.code, Some(1), "{refused:?}");

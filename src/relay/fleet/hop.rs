@@ -182,7 +182,7 @@ pub(super) fn tell_revoked(stream: &mut LocalStream, name: &str, within: Duratio
 /// Answers what another relay asks for, until that is over. Who is `revoked` is out when it returns.
 pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
     let Some(asked) = read_asked(&relay) else {
-        return log::debug!("another relay asks for nothing that is known");
+        return log::debug!("unknown request from another relay");
     };
     let (connector, port) = match asked {
         Asked::Stream { connector, port } => (connector, port),

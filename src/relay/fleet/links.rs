@@ -146,10 +146,7 @@ impl Links {
         let read = others.filter_map(|row| {
             let member = serde_json::from_slice::<Member>(row.body.as_bytes());
             let known = member.map_err(|error| {
-                log::debug!(
-                    "what the relay {} says of itself is not known: {error}",
-                    row.id
-                );
+                log::debug!("unreadable entry of relay {}: {error}", row.id);
             });
             Some((row.id, row.beat, known.ok()?))
         });
@@ -173,7 +170,7 @@ impl Links {
                 Ok(tunnel) => {
                     tunnels.insert(id, (member.peer, member.fingerprint, tunnel));
                 }
-                Err(error) => log::debug!("no link to the relay {id}: {error}"),
+                Err(error) => log::debug!("no link to relay {id}: {error}"),
             }
         }
     }
@@ -181,8 +178,8 @@ impl Links {
     fn dial(&self, id: &str, member: &Member) -> Result<Tunnel, String> {
         if !member.url.is_empty() && member.url != self.own.url {
             log::warn!(
-                "the relay {id} ({}) is reached at {} and this one at {}: give all relays of a fleet the same --domain and \
-                 --public-url, or sites have other addresses at each",
+                "relay {id} ({}) has the address {} and this one {}: give all relays of a fleet the same --domain \
+                 and --public-url, or their sites get different addresses",
                 member.peer,
                 member.url,
                 self.own.url
@@ -209,11 +206,11 @@ impl Links {
         let named = format!("{id} ({})", member.peer);
         let (of_up, of_down) = (named.clone(), named);
         settings.on_connected = Some(Box::new(move || {
-            log::info!("the relay {of_up} is linked");
+            log::info!("linked to relay {of_up}");
         }));
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             if was_connected {
-                log::warn!("the link to the relay {of_down} is lost: {failure}");
+                log::warn!("lost the link to relay {of_down}: {failure}");
             }
         }));
         Tunnel::start(settings).map_err(|error| error.to_string())
@@ -304,11 +301,11 @@ impl Links {
         }
         silent.insert(id.to_owned(), Instant::now());
         drop(silent);
-        log::warn!("the relay {id} does not answer: others are asked before it");
+        log::warn!("relay {id} does not answer: others are asked first");
         let (opener, id) = (self.opener.clone(), id.to_owned());
         let probe = move || {
             if opener.probe(&id, LINK, SILENT) == Some(false) {
-                log::warn!("nothing comes from the relay {id}: its link is cut");
+                log::warn!("relay {id} sends nothing: its link is closed");
                 opener.cut(&id, LINK);
             }
         };
@@ -316,7 +313,7 @@ impl Links {
             .name("probe".to_owned())
             .spawn(probe);
         if let Err(error) = started {
-            log::debug!("the link is not probed: {error}");
+            log::debug!("cannot probe the link: {error}");
         }
     }
 

@@ -34,7 +34,7 @@ impl Presence {
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let last = self.0.lock();
         if last.at.elapsed() >= SILENT && last.error.is_none() {
-            return Err(StoreError::Away("it answers nothing".into()));
+            return Err(StoreError::Away("no answer".into()));
         }
         last.error.clone().map_or(Ok(()), Err)
     }
@@ -51,10 +51,10 @@ impl Presence {
                 if before.as_ref().map(discriminant) != Some(discriminant(error)) =>
             {
                 log::error!(
-                    "{error}: what is connected goes on, and nothing new is promised before it is back"
+                    "{error}: existing connections continue, nothing new is accepted meanwhile"
                 );
             }
-            (Some(_), Ok(_)) => log::info!("the store is back"),
+            (Some(_), Ok(_)) => log::info!("the store is available again"),
             _ => {}
         }
     }

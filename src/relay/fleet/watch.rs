@@ -191,7 +191,7 @@ impl Watcher {
         if looks.is_there()
             && let Err(error) = self.session.leave(&self.row.id)
         {
-            log::debug!("the store does not know that this relay ends: {error}");
+            log::debug!("cannot tell the store that this relay stops: {error}");
         }
     }
 
@@ -208,7 +208,7 @@ impl Watcher {
         };
         let until = Instant::now() + BEAT + 2 * PAUSE;
         log::info!(
-            "the store knows a relay with the id of this one at other addresses: whether it lives shows within {:?}",
+            "the store lists a relay with the same ID at other addresses: waiting {:?} to see if it runs",
             BEAT
         );
         while Instant::now() < until {
@@ -217,10 +217,7 @@ impl Watcher {
                 Some(row) if row.beat == before.beat => {}
                 Some(row) => {
                     let member = serde_json::from_slice::<Member>(row.body.as_bytes());
-                    let at = member.map_or_else(
-                        |_| "an address that it does not say".to_owned(),
-                        |it| it.peer,
-                    );
+                    let at = member.map_or_else(|_| "an unknown address".to_owned(), |it| it.peer);
                     return Err(StoreError::Twin(at));
                 }
                 // It has ended.
@@ -236,8 +233,8 @@ impl Watcher {
         let is_other = own.is_some_and(|own| own.beat != self.row.beat);
         if is_other && !std::mem::replace(&mut self.is_told, true) {
             log::error!(
-                "another relay of the fleet has the name of this one ({}): remove fleet.id from the data directory of one \
-                 of them, and start it again",
+                "another relay of the fleet has the same ID ({}): remove fleet.id from the data directory of one of \
+                 them and restart it",
                 self.row.id
             );
         }
@@ -251,7 +248,7 @@ impl Watcher {
             && let Err(error) = (self.watched.refresh)()
         {
             // Of its own connection, which may have been another server's: the next look asks again.
-            log::debug!("what is new is not read: {error}");
+            log::debug!("cannot read changes: {error}");
         }
         let body = (self.watched.body)();
         let is_due = self.beaten.is_none_or(|at| at.elapsed() >= BEAT);

@@ -62,7 +62,7 @@ impl GatewayState {
     pub(super) fn tell_refused(&self, site: &Site, source: IpAddr, why: &str) {
         let line = format_args!("'{}': {source} was refused: {why}", site.name);
         self.refused
-            .warn("postern::refused", "visitors were refused and", line);
+            .warn("postern::refused", "refused visitors", line);
     }
 
     /// Whether visitors come by `https`.

@@ -191,7 +191,7 @@ impl Session {
             (Some(number), _) if number != commit.from => Taken::Outdated,
             (_, 0) => Taken::Other(Box::new(state)),
             (_, count) => {
-                log::warn!("the store had {count} names or ports of nobody: they are free again");
+                log::warn!("freed {count} names or ports in the store that had no owner");
                 Taken::Freed
             }
         })
@@ -202,7 +202,7 @@ impl Session {
         let delete = "DELETE FROM postern_changes WHERE number < ? LIMIT 1000";
         let swept = self.ask(|conn| Ok(write(conn, delete, (before,))?));
         if let Err(error) = swept {
-            log::debug!("old changes stay in the store: {error}");
+            log::debug!("old changes remain in the store: {error}");
         }
     }
 }

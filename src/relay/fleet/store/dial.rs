@@ -28,7 +28,7 @@ pub(super) fn dial(
 ) -> Result<Conn, Trouble> {
     let password = password.read();
     let password =
-        password.map_err(|error| Trouble::Denied(format!("its password is not read: {error}")))?;
+        password.map_err(|error| Trouble::Denied(format!("cannot read its password: {error}")))?;
     let is_private = authority::is_loopback(host);
     let refuse_files = LocalInfileHandler::new(|_, _| Err(std::io::Error::other("refused")));
     let builder = OptsBuilder::new()
@@ -72,6 +72,6 @@ fn check_fresh(conn: &mut Conn) -> Result<(), Trouble> {
     if told.as_ref() == Some(&asked) {
         return Ok(());
     }
-    let why = "something on the way answered in its place before TLS had begun";
+    let why = "something on the network answered in its place before TLS began";
     Err(Trouble::Denied(why.into()))
 }

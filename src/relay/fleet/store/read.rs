@@ -36,7 +36,7 @@ impl Session {
         let secret = Zeroizing::new(secret.unwrap_or_default());
         let secret = <[u8; 32]>::try_from(&**secret).ok();
         let secret =
-            secret.ok_or_else(|| damaged("the secret of postern_fleet has not 32 bytes"))?;
+            secret.ok_or_else(|| damaged("the secret in postern_fleet is not 32 bytes long"))?;
         Ok(Zeroizing::new(secret))
     }
 
@@ -94,7 +94,7 @@ fn number(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<u64, Trouble
     match row {
         Some((number, of)) if fleet.is_none_or(|fleet| fleet == of) => Ok(number),
         Some(_) => Err(Trouble::Elsewhere(
-            "it has the state of another fleet".into(),
+            "it contains another fleet's state".into(),
         )),
         None => Err(Trouble::Elsewhere("postern_fleet has no row".into())),
     }

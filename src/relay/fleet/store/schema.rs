@@ -48,7 +48,7 @@ pub(super) fn ensure(conn: &mut Conn, makes: bool) -> Result<Result<(), StoreErr
         Ok(Some(found)) => return Ok(found),
         Err(error) if !is_no_table(&error) => return Err(error.into()),
         Ok(None) | Err(_) if !makes => {
-            let why = "there is no relay's state in this database";
+            let why = "there is no relay state in this database";
             return Ok(Err(StoreError::Absent(why.into())));
         }
         Ok(None) | Err(_) => {}

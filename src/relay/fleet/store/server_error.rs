@@ -61,7 +61,7 @@ impl From<Error> for Trouble {
 /// The driver reads what it is sent, and a value that it does not expect makes it panic. Its connection is thrown away.
 impl From<Panicked> for Trouble {
     fn from(_: Panicked) -> Self {
-        Self::Elsewhere("it does not answer as a store does".into())
+        Self::Elsewhere("unexpected answer".into())
     }
 }
 
@@ -78,7 +78,7 @@ fn transport(error: &Error) -> Option<&io::Error> {
 fn of_transport(error: &io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::InvalidData => Trouble::Denied(format!("TLS: {error}")),
-        io::ErrorKind::WouldBlock => Trouble::Elsewhere("it is silent".into()),
+        io::ErrorKind::WouldBlock => Trouble::Elsewhere("no answer in time".into()),
         _ => Trouble::Elsewhere(error.to_string()),
     }
 }

@@ -144,7 +144,7 @@ impl Session {
     fn say_where(&mut self) {
         let servers = self.url.hosts.len();
         if self.told % servers != self.turn % servers {
-            log::info!("the store is asked at {}", self.place());
+            log::info!("using the store at {}", self.place());
         }
         self.told = self.turn;
     }
