@@ -260,7 +260,7 @@ impl Request {
         let heavy = bytes.len() > LIGHT;
         let mut write = move || {
             if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
-                log::debug!("http: an answer was not sent: {error}");
+                log::debug!("http: cannot send an answer: {error}");
             }
         };
         if heavy {

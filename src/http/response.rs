@@ -93,7 +93,7 @@ impl Response {
                 Response::new(status, "application/json", bytes).header("Cache-Control", "no-store")
             }
             Err(error) => Response::error(&ApiError::internal(format!(
-                "cannot encode answer: {error}"
+                "cannot encode the answer: {error}"
             ))),
         }
     }

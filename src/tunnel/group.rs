@@ -210,7 +210,7 @@ impl TunnelGroup {
             drop(state);
             let wanted = wanted.filter(|_| !self.tunnels.lock().is_stopping);
             if let Some(is_second) = wanted {
-                log::info!("tunnels are held at the relay {server} too, as another one is away");
+                log::info!("also connected to relay {server} because another one is away");
                 let settings = fleet.pattern.beside(place.endpoint, place.host_key);
                 self.replace(is_second, Side::start(&joint, settings, (is_second, now))?);
                 taken += 1;
@@ -385,7 +385,7 @@ impl JointState {
         let (part, _) = self.parts(is_second);
         part.away = None;
         if std::mem::take(&mut part.is_told) {
-            log::info!("the relay {} is reached again", part.server);
+            log::info!("reconnected to relay {}", part.server);
         }
         let is_first = self.signal.take().is_some();
         if is_first {
@@ -413,7 +413,7 @@ impl JointState {
         let (part, _) = self.parts(is_second);
         if !std::mem::replace(&mut part.is_told, true) {
             log::warn!(
-                "the relay {} is not reached, the other one goes on: {failure}",
+                "cannot reach relay {}, the other one still works: {failure}",
                 part.server
             );
         }

@@ -62,7 +62,7 @@ impl KnownServers {
     /// The keys that are pinned in this directory.
     pub fn new(home: DataDir) -> Self {
         let file = JsonFile::new(home, FILE, CAP)
-            .with_consequence(": the host keys of servers are pinned anew when they are next seen");
+            .with_consequence(": host keys of servers are pinned again at the next contact");
         Self {
             file,
             told_by: String::new(),
@@ -80,11 +80,11 @@ impl KnownServers {
     /// How the user can trust a key in place of the pinned one.
     pub(super) fn advice(&self) -> &'static str {
         if self.told_by.is_empty() {
-            "compare the new one with what its operator says and give it with --fingerprint, or take the known one \
-             out of known_servers.json"
+            "compare the new one with the operator's and give it with --fingerprint, or remove the known one from \
+             known_servers.json"
         } else {
-            "compare the new one with what its operator says and accept it on the page of 'postern start' or with \
-             'postern app trust'"
+            "compare the new one with the operator's and accept it on the page of 'postern start' or with 'postern \
+             app trust'"
         }
     }
 
@@ -182,7 +182,7 @@ fn pin(fingerprint: String, kind: &str) -> Pin {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot keep host keys: {}", self.0)
+        write!(f, "cannot save host keys: {}", self.0)
     }
 }
 

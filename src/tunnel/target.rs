@@ -169,7 +169,7 @@ impl Begun {
             if unwanted() {
                 return Err(io::Error::new(
                     io::ErrorKind::Interrupted,
-                    "nobody wants it any more",
+                    "no longer needed",
                 ));
             }
             if Instant::now() >= deadline {

@@ -227,7 +227,7 @@ fn neither_a_tenant_nor_a_stranger_fills_the_log() {
         ),
         (
             "login refused",
-            "more clients were turned away and are not shown",
+            "more refused clients are not shown",
         ),
     ] {
         let count = said(line);

@@ -243,7 +243,7 @@ fn refusal(error: Error) -> Refusal {
 /// with the Host header. `CONNECT` and `*` have no use here.
 fn target(method: &str, raw: &str) -> Result<(String, Option<String>), Refusal> {
     if matches!(method, "CONNECT" | "TRACE") {
-        return Err(Refusal::new(405, "this method is not served here"));
+        return Err(Refusal::new(405, "this method is not supported"));
     }
     if !raw.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
         return Err(Refusal::malformed("malformed request target"));
@@ -255,7 +255,7 @@ fn target(method: &str, raw: &str) -> Result<(String, Option<String>), Refusal> 
         .split_once("://")
         .ok_or(Refusal::malformed("malformed request target"))?;
     if !scheme.eq_ignore_ascii_case("http") {
-        return Err(Refusal::malformed("only http targets are served"));
+        return Err(Refusal::malformed("only http targets are supported"));
     }
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -307,7 +307,7 @@ fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {
         }
         _ => Err(Refusal::new(
             417,
-            "only 'Expect: 100-continue' is understood",
+            "only 'Expect: 100-continue' is supported",
         )),
     }
 }
@@ -335,7 +335,7 @@ impl AnswerHead {
         let config = httparse::ParserConfig::default();
         match config.parse_response_with_uninit_headers(&mut answer, bytes, &mut lines) {
             Ok(Status::Complete(length)) if length == bytes.len() => {}
-            _ => return Err(Refusal::new(502, "malformed answer of the upstream")),
+            _ => return Err(Refusal::new(502, "malformed answer from the upstream")),
         }
         let headers = Headers::collect(answer.headers, MAX_HEADERS)?;
         let status = answer.code.expect("a complete answer has one");
@@ -351,7 +351,7 @@ impl AnswerHead {
 
 /// RFC 9112 section 6.3.
 fn answer_framing(status: u16, to_head: bool, headers: &Headers) -> Result<Framing, Refusal> {
-    let broken = |_| Refusal::new(502, "ambiguous framing of the answer");
+    let broken = |_| Refusal::new(502, "ambiguous framing in the answer");
     let coding = headers.only("transfer-encoding").map_err(broken)?;
     let length = headers.only("content-length").map_err(broken)?;
     if to_head || matches!(status, 100..=199 | 204 | 304) {

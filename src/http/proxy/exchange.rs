@@ -296,7 +296,7 @@ impl<'e> Exchange<'e> {
                 Ok(false)
             }
             Err(error) => {
-                log::debug!("http: an upstream broke: {error}");
+                log::debug!("http: an upstream failed: {error}");
                 Err(self.transfer.answer.broke(error))
             }
         }

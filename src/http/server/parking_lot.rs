@@ -139,7 +139,7 @@ impl ParkingLot {
         match epoll::wait(&self.epoll, spare_capacity(events), Some(&limit)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => {
-                log::error!("http: kept connections cannot be waited for: {error}");
+                log::error!("http: cannot wait for kept connections: {error}");
                 self.lot().is_closed = true;
             }
         }

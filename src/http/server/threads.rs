@@ -103,7 +103,7 @@ impl Threads {
         self.state.gateway.as_ref()?;
         let start = || {
             let failed =
-                |error: &_| log::warn!("http: every kept connection has a thread: {error}");
+                |error: &_| log::warn!("http: each kept connection uses a thread: {error}");
             self.start_lot().inspect_err(failed).ok()
         };
         self.lot.get_or_init(start).as_ref()

@@ -92,8 +92,8 @@ impl Failure {
     /// The host key is not the known one; `advice` is for a user who knows why it has changed.
     pub(super) fn of_host_key(server: String, known: &str, offered: String, advice: &str) -> Self {
         let message = format!(
-            "the server's host key is not the known one: known {known}, now {offered}; no password was sent; \
-             if the server was set up anew, {advice}"
+            "the server's host key does not match: known {known}, now {offered}; no password was sent; if the server \
+             was set up again, {advice}"
         );
         Self {
             host_key: Some(HostKeyChange {
@@ -122,7 +122,7 @@ impl Failure {
             _ => Class::Refused,
         };
         if text.is_empty() {
-            text.push_str("the server refused the remotes and gave no reason");
+            text.push_str("the server refused the remotes without a reason");
         }
         Self::new(class, text)
     }

@@ -221,7 +221,7 @@ impl TunnelState {
     /// The tunnel is up, which the signal tells.
     pub(super) fn connected(&self, latency: Duration, level: log::Level) {
         if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
-            log::debug!("connected again");
+            log::debug!("reconnected");
         }
         log::log!(
             level,
@@ -230,7 +230,7 @@ impl TunnelState {
         );
         let mut connection = self.connection.lock();
         if std::mem::take(&mut connection.is_key_logged) {
-            log::info!("the server shows the known host key again");
+            log::info!("the server's host key is the known one again");
         }
         connection.status = Status::Connected;
         connection.error = None;

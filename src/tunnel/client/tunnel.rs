@@ -137,7 +137,7 @@ impl Tunnel {
         if self.done.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
             self.state.cut();
             if self.done.recv_timeout(STOP_WAIT) == Err(RecvTimeoutError::Timeout) {
-                log::warn!("a tunnel takes longer to end than it should");
+                log::warn!("a tunnel takes too long to stop");
             }
         }
     }

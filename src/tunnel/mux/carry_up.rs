@@ -80,7 +80,7 @@ impl Mux {
             mux.flush();
         };
         if let Err(error) = self.threads.run(job) {
-            log::warn!("a stream is cut: no thread for it: {error}");
+            log::warn!("stream closed: no thread for it: {error}");
             self.finish(stream, false);
         }
     }
@@ -228,7 +228,7 @@ impl Mux {
 impl Mux {
     /// Gives a quiet stream to the poller; false when it needs a thread.
     fn poll(self: &Arc<Self>, stream: &Arc<Stream>, socket: &Arc<Socket>) -> bool {
-        let warn = |error: &_| log::warn!("every stream of this tunnel has a thread: {error}");
+        let warn = |error: &_| log::warn!("each stream of this tunnel uses a thread: {error}");
         let start = || self.start_poller().inspect_err(warn).ok();
         let Some(poller) = self.poller.get_or_init(start) else {
             return false;

@@ -46,7 +46,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotHeld => "its tunnel is not connected",
-            Self::Tunnel => "its tunnel takes no further stream",
+            Self::Tunnel => "its tunnel accepts no more streams",
             Self::Refused => "the other end of its tunnel refused the stream",
         })
     }

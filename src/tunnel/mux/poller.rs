@@ -107,7 +107,7 @@ impl Poller {
         match epoll::wait(&self.epoll, spare_capacity(events), None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => {
-                log::warn!("the tunnel's streams cannot be waited for: {error}");
+                log::warn!("cannot wait for the tunnel's streams: {error}");
                 self.watching().closed = true;
             }
         }

@@ -228,7 +228,7 @@ impl Ports {
             _ => return,
         };
         if !holder.probe(PROOF_WITHIN) {
-            log::info!("{key} is taken from a connection that is dead");
+            log::info!("took over {key} from a dead connection");
             holder.stop();
             holder.cut();
             self.release(&holder);
@@ -284,7 +284,7 @@ impl PortListener {
                 None
             }
             Err(error) => {
-                log::debug!("accepting a visitor failed: {error}");
+                log::debug!("cannot accept a visitor: {error}");
                 Some(AFTER_ERROR)
             }
         })
@@ -294,7 +294,7 @@ impl PortListener {
         count(&self.stats.visitors);
         if !(self.visits.may_come)(address) {
             count(&self.stats.not_allowed);
-            return log::debug!("a visitor from {address} is turned away: not allowed here");
+            return log::debug!("visitor from {address} refused: not allowed here");
         }
         match self.permits.take(&self.owner, address) {
             Some(permit) => {
@@ -303,7 +303,7 @@ impl PortListener {
             }
             None => {
                 count(&self.stats.too_many);
-                log::debug!("a visitor from {address} is turned away: too many visitors");
+                log::debug!("visitor from {address} refused: too many visitors");
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct ServerState {
 impl ServerState {
     /// Whoever is not let in can come any number of times, and does not get to fill the disk.
     pub(super) fn tell_turned_away(&self, line: fmt::Arguments<'_>) {
-        let others = "clients were turned away and";
+        let others = "refused clients";
         self.turned_away.info(module_path!(), others, line);
     }
 }

@@ -104,7 +104,7 @@ impl Users {
                 // The parser's own text may repeat a password.
                 .map_err(|error| {
                     format!(
-                        "line {}: it is not of the form {{\"name:password\": [\"expression\"]}}",
+                        "line {}: expected {{\"name:password\": [\"expression\"]}}",
                         error.line()
                     )
                 })?
@@ -162,7 +162,7 @@ fn read(credentials: &str, allowed: Vec<Pattern>) -> Result<(String, User), Stri
                 allowed,
             },
         )),
-        _ => Err("a user is given as NAME:PASSWORD".to_owned()),
+        _ => Err("give a user as NAME:PASSWORD".to_owned()),
     }
 }
 
@@ -173,7 +173,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
             .size_limit(PATTERN_CAP)
             .build()
             .map(Pattern::Matching)
-            .map_err(|_| format!("'{}' is no regular expression", text.escape_debug())),
+            .map_err(|_| format!("'{}' is not a regular expression", text.escape_debug())),
     }
 }
 

@@ -174,7 +174,7 @@ impl fmt::Display for DialError {
                 write!(f, "this machine is short of resources: {}", in_words(error))
             }
             Self::Resolve { host, reason } => {
-                write!(f, "cannot find the address of {host}: {reason}")
+                write!(f, "cannot find the host {host}: {reason}")
             }
             Self::TooFarInside {
                 host,
@@ -183,7 +183,7 @@ impl fmt::Display for DialError {
             } => too_far_inside(f, host, *address, *innermost),
             Self::Connect { to, tried } => connect(f, to, tried),
             Self::TimedOut { stage, after } => {
-                write!(f, "no {stage} within {} s", after.as_secs_f32())
+                write!(f, "{stage} timed out after {} s", after.as_secs_f32())
             }
             Self::Broken { stage, error } => {
                 write!(f, "the connection broke during {stage}: {}", plain(error))
@@ -191,7 +191,7 @@ impl fmt::Display for DialError {
             Self::ProxyCredentials { proxy } => {
                 write!(
                     f,
-                    "the proxy {proxy} wants other credentials (407): give them as http://USER:PASS@{proxy}"
+                    "the proxy {proxy} needs valid credentials (407): give them as http://USER:PASS@{proxy}"
                 )
             }
             Self::ProxyRefused {
@@ -241,10 +241,10 @@ fn too_far_inside(
         write!(f, " ({address})")?;
     }
     match AddressClass::of(address) {
-        None => write!(f, " for tunnels, which is no server's address: not dialled"),
+        None => write!(f, " for tunnels, which is no server address: not dialled"),
         Some(_) => write!(
             f,
-            " for tunnels, which is further inside the network than the server itself ({innermost}): not dialled"
+            " for tunnels, which is less public than the server itself ({innermost}): not dialled"
         ),
     }
 }

@@ -46,7 +46,7 @@ impl Proxy {
         if !scheme.eq_ignore_ascii_case("http") {
             let scheme = scheme.escape_default();
             return Err(format!(
-                "a proxy of kind '{scheme}' is not supported: give http://HOST:PORT"
+                "proxy scheme '{scheme}' is not supported: give http://HOST:PORT"
             ));
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -140,7 +140,7 @@ fn basic(account: &str) -> Result<Zeroizing<String>, String> {
     let mut plain = Zeroizing::new(percent_decoded(user)?.to_vec());
     // RFC 7617 §2: a colon would move the border.
     if plain.contains(&b':') {
-        return Err("the proxy's user name has a colon in it".to_owned());
+        return Err("the proxy's user name contains a colon".to_owned());
     }
     plain.push(b':');
     plain.extend_from_slice(&percent_decoded(password)?);

@@ -231,7 +231,7 @@ impl SharedSocket {
                 Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if socket::would_block(&error) => {
-                    let reason = "the peer has taken nothing for 30 s";
+                    let reason = "the peer has read nothing for 30 s";
                     return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
                 }
                 Err(error) => return Err(self.explained(error)),

@@ -128,7 +128,7 @@ fn stream_socket(family: AddressFamily) -> io::Result<std::os::fd::OwnedFd> {
 pub(super) fn tune(socket: &TcpStream) {
     let noted = |what: &str, done: io::Result<()>| {
         if let Err(error) = done {
-            log::debug!("the tunnel's socket goes without {what}: {error}");
+            log::debug!("cannot set {what} on the tunnel's socket: {error}");
         }
     };
     noted("TCP_NODELAY", socket.set_nodelay(true));

@@ -177,7 +177,7 @@ fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), String> {
 }
 
 fn no_certificate(file: &Path) -> String {
-    format!("{} holds no certificate in PEM form", file.display())
+    format!("{} contains no PEM certificate", file.display())
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {
@@ -241,7 +241,7 @@ pub(super) fn failure(host: &str, error: Error) -> DialError {
             problem: problem(&error),
         },
         Error::InvalidMessage(_) => DialError::Tls(format!(
-            "{host} does not speak TLS on this port: try ws:// in place of wss://"
+            "{host} does not speak TLS on this port: try ws:// instead of wss://"
         )),
         error => DialError::Tls(error.to_string()),
     }
