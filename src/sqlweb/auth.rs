@@ -95,7 +95,7 @@ impl Auth {
         if !is_right {
             let line = format_args!("{source} was refused: a wrong code");
             self.refused
-                .warn("postern::refused", "visitors were refused and", line);
+                .warn("postern::refused", "refused visitors", line);
         }
         outcome
     }

@@ -169,7 +169,7 @@ fn known_columns(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<Row>, DbE
 }
 
 /// Why the schema of a view is not whole.
-const CALLS_WRITER: &str = "the view calls a stored function that would write, and the server runs it for a look at the view, so in read-only mode only what is known without that is shown";
+const CALLS_WRITER: &str = "the view calls a stored function that would write. Describing the view runs it, so read-only mode shows only what is known without that";
 
 /// The statement that makes a view, from its parts; none where the account may not see them.
 pub(crate) fn create_view(
@@ -377,8 +377,8 @@ pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Value>, DbErro
     if all > shown && (shown > 0 || all > MAX_WARNINGS) {
         let more = if count == u16::MAX { " or more" } else { "" };
         let message = format!(
-            "the statement has {all}{more} warnings; {shown} are listed (a server keeps max_error_count of them, and \
-             {MAX_WARNINGS} are shown)"
+            "the statement has {all}{more} warnings; {shown} are listed (the server keeps max_error_count, this list \
+             shows {MAX_WARNINGS})"
         );
         told.push(json!({"level": "Note", "code": null, "message": message}));
     }

@@ -87,23 +87,23 @@ impl StopCause {
     pub(crate) fn sentence(self) -> &'static str {
         match self {
             Self::Cancelled => "the statement was cancelled",
-            Self::ClientLeft => "the statement was stopped because its client left",
+            Self::ClientLeft => "the statement was stopped because its client disconnected",
             Self::TimedOut => {
-                "the statement was stopped: it ran longer than is allowed here, 60 s where it is shared and --query-timeout otherwise"
+                "the statement was stopped: it exceeded the time limit (60 s on shared databases, else --query-timeout)"
             }
-            Self::ShuttingDown => "the statement was stopped because postern is ending",
+            Self::ShuttingDown => "the statement was stopped because postern is stopping",
         }
     }
 
     /// Why the server was told to stop, where it cannot be said that it did.
     fn reason(self) -> &'static str {
         match self {
-            Self::Cancelled => "since it was cancelled",
-            Self::ClientLeft => "since its client left",
+            Self::Cancelled => "it was cancelled",
+            Self::ClientLeft => "its client disconnected",
             Self::TimedOut => {
-                "since it ran longer than is allowed here (--query-timeout, 60 s where it is shared)"
+                "it exceeded the time limit: 60 s on shared databases, else --query-timeout"
             }
-            Self::ShuttingDown => "since postern is ending",
+            Self::ShuttingDown => "postern is stopping",
         }
     }
 }
@@ -137,45 +137,45 @@ impl fmt::Display for DbError {
             ),
             Self::Endless => write!(
                 f,
-                "{LOST}: the server goes on sending after it was told to stop{NOT_REPEATED}"
+                "{LOST}: the server kept sending after it was told to stop{NOT_REPEATED}"
             ),
             Self::GivenUp(cause, told) => {
                 let reason = cause.reason();
                 let how = if *told {
-                    format!("was told to stop, {reason}, but the server did not obey")
+                    format!("did not stop when told to ({reason})")
                 } else {
-                    format!("was to be stopped, {reason}, but its server could not be told to, or refused")
+                    format!("could not be stopped ({reason})")
                 };
                 write!(
                     f,
-                    "the statement {how}, so its connection was closed, with all that the session held on it; the server may go on with the statement"
+                    "the statement {how}, so its connection was closed, with everything the session held; the server may still run the statement"
                 )
             }
             Self::Busy => write!(
                 f,
-                "all database connections for you are in use, of {} in all; close a query tab or wait for a statement to end",
+                "no database connection is free for you ({} in total); close a query tab or wait for a statement to end",
                 MAX_CONNECTIONS
             ),
             Self::VisitorBusy => write!(
                 f,
-                "you use {CONNECTIONS_OF_ONE} database connections, the most for one visitor; close a query tab or wait for a statement to end"
+                "you use {CONNECTIONS_OF_ONE} database connections, the limit for one visitor; close a query tab or wait for a statement to end"
             ),
             Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
             Self::NoRoom => write!(f, "{}; read them faster, or select fewer at once", no_room()),
             Self::Unshown => write!(
                 f,
-                "{}, so the rest of the result is not shown; the statement came to its end and was not repeated{CHECK_EFFECT}",
+                "{}, so the rest of the result is not shown; the statement finished and was not repeated{CHECK_EFFECT}",
                 no_room()
             ),
             Self::Shared(proxy) => write!(
                 f,
-                "read-only mode: {proxy} is between here and the server and may run the statements of one session on several servers or connections, so that no session can be made read-only; nothing was sent (layer: connection)"
+                "read-only mode: {proxy} between postern and the server may spread one session over several connections, so it cannot be made read-only; nothing was sent (layer: connection)"
             ),
             Self::TooWide => f.write_str(
-                "the result has more than 65,535 columns, the most that read-only mode can take; select fewer",
+                "the result has more than 65,535 columns, the limit in read-only mode; select fewer",
             ),
             Self::Stopped(cause) => f.write_str(cause.sentence()),
-            Self::Client(error) => write!(f, "the client could not be written to: {}", in_words(error)),
+            Self::Client(error) => write!(f, "cannot write to the client: {}", in_words(error)),
         }
     }
 }
@@ -314,7 +314,7 @@ fn state_of(held: Held) -> String {
 
 fn no_room() -> String {
     format!(
-        "the large rows that are being sent take more than {} MiB together, or more than {} MiB for one reader",
+        "the large rows in transit exceed {} MiB in total, or {} MiB for one reader",
         ROWS_IN_FLIGHT >> 20,
         OF_ONE_READER >> 20
     )
@@ -331,11 +331,11 @@ const OFFLINE_MODE: u16 = 3032;
 
 const REPLICA_HINT: &str = "this server is a read-only replica, or was made read-only: to write, connect to the primary server";
 
-const GALERA_HINT: &str = "this node is not part of its cluster's majority now, or is still joining it: try again in a moment, or connect to another node";
+const GALERA_HINT: &str = "this node is outside its cluster's majority, or still joining it: try again in a moment, or connect to another node";
 
 const OFFLINE_HINT: &str = "this server was taken offline for maintenance (offline_mode): try again later, or connect to another server";
 
-const SHARED_HINT: &str = "connect to the server itself, or to a port of the proxy's that leads each connection to one server (no multiplexing, no splitting of reads from writes)";
+const SHARED_HINT: &str = "connect to the server directly, or to a proxy port without multiplexing and read/write splitting";
 
 const LOST: &str = "the database connection was lost";
 
@@ -346,13 +346,13 @@ const CHECK_EFFECT: &str = ", so check whether it took effect";
 const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes)";
 
 const BEGIN_ANEW: &str =
-    "nothing was run: what is run next has a new connection, so begin the transaction anew";
+    "nothing was run: the next statement gets a new connection, so start the transaction again";
 
 /// What is said of a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
 
 /// What is said of a server that asks for a file of this machine (LOCAL INFILE).
-pub(crate) const LOCAL_FILE: &str = "the server asked for a local file, which is never given";
+pub(crate) const LOCAL_FILE: &str = "the server asked for a local file, which postern never sends";
 
 /// The driver panics over packets that no server of sound mind sends.
 impl From<Panicked> for DbError {
@@ -386,7 +386,7 @@ fn packet_sentence(driver_says: &str) -> String {
 pub(crate) fn too_large() -> String {
     let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
     format!(
-        "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
+        "a row exceeds the size limit ({} MiB, {} MiB in read-only and invisible mode); select less of it",
         most >> 20,
         shared >> 20
     )
@@ -430,7 +430,7 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
         ErrorKind::ConnectionRefused => "connection refused".into(),
         ErrorKind::TimedOut => "connection timed out".into(),
         // The read timeout of a socket.
-        ErrorKind::WouldBlock => "the server was silent for too long".into(),
+        ErrorKind::WouldBlock => "the server did not answer in time".into(),
         ErrorKind::NotFound => "no such file or directory".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
         ErrorKind::HostUnreachable => "no route to host".into(),

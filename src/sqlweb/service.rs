@@ -108,7 +108,7 @@ impl Service {
             // Whatever takes a connection without a session has its server asked.
             if let Err(error) = service.with_spare_conn(&client, None, |_| Ok(())) {
                 log::debug!(
-                    "whether the server takes writes is not known: {}",
+                    "unknown whether the server accepts writes: {}",
                     error.message
                 );
             }
@@ -120,7 +120,7 @@ impl Service {
             .spawn(asking);
         if let Err(error) = spawned {
             self.is_asking.store(false, Ordering::SeqCst);
-            log::warn!("no thread to ask whether the server takes writes: {error}");
+            log::warn!("no thread to ask whether the server accepts writes: {error}");
         }
     }
 
@@ -180,13 +180,13 @@ impl Service {
         let of_visitor = uses.map(|uses| uses.requests.take(REQUESTS_OF_ONE));
         if matches!(of_visitor, Some(None)) {
             let busy = ApiError::too_many(format!(
-                "{REQUESTS_OF_ONE} requests of yours are at work already; wait for one to end"
+                "you already have {REQUESTS_OF_ONE} requests running; wait for one to end"
             ));
             return request.respond(Response::error(&busy));
         }
         let Some(permit) = self.threads.take(most) else {
             let busy = ApiError::too_many(format!(
-                "{most} requests are at work already; wait for one to end"
+                "{most} requests are already running; wait for one to end"
             ));
             return request.respond(Response::error(&busy));
         };
@@ -228,7 +228,7 @@ impl Service {
             }
             ask(&mut conn.driver)
         });
-        let outcome = readonly::explain(outcome, "this look");
+        let outcome = readonly::explain(outcome, "this request");
         lease.give_back(&outcome, &entry.running);
         outcome.map_err(|error| api_error(&error))
     }
@@ -260,7 +260,7 @@ impl Service {
             .stack_size(STACK)
             .spawn(changing);
         if let Err(error) = spawned {
-            log::warn!("no thread to give the guest's account another end: {error}");
+            log::warn!("no thread to change the guest account's end time: {error}");
         }
     }
 
@@ -278,7 +278,7 @@ impl Service {
         match spawned {
             Ok(_) => Some(is_done),
             Err(error) => {
-                log::warn!("no thread to drop the guest's account: {error}");
+                log::warn!("no thread to drop the guest account: {error}");
                 None
             }
         }

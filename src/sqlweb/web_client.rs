@@ -294,7 +294,7 @@ impl WebClient {
                 signed_in => signed_in,
             };
             match signed_in {
-                _ if service.is_over() => Err("the time of the guest's account is over".into()),
+                _ if service.is_over() => Err("the guest account has expired".into()),
                 // It was let in, and has all the connections that it may have: this client's.
                 Err(error) if error.is_of_account() && connector.is_in_use() => Ok(()),
                 signed_in => signed_in.map(drop).map_err(|error| error.to_string()),

@@ -27,7 +27,7 @@ pub(crate) fn export(service: &Arc<Service>, request: Request) {
 pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
     if *request.method() == Method::Head {
         // A statement whose rows nobody takes would run on, and the ticket would be gone.
-        let refusal = ApiError::new(405, "a download is asked for by GET alone");
+        let refusal = ApiError::new(405, "downloads use GET only");
         return request.respond(Response::error(&refusal).header("Allow", "GET"));
     }
     let visitor = service.visitor(&request);
@@ -42,7 +42,7 @@ pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
 
 fn no_ticket() -> Response {
     Response::error(&ApiError::not_found(
-        "this download link was used already or is older than 60 s; start the download again",
+        "this download link has already been used or is older than 60 s; start the download again",
     ))
 }
 

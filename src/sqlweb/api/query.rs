@@ -103,7 +103,7 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
     };
     match sent {
         Ok(()) => stream.finish(),
-        Err(error) => log::debug!("an answer was broken off: {error}"),
+        Err(error) => log::debug!("an answer was interrupted: {error}"),
     }
 }
 

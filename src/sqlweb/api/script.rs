@@ -107,7 +107,7 @@ fn form_of(request: &Request) -> Result<ScriptForm, ApiError> {
         "application/sql" => Ok(ScriptForm::Sql),
         "application/x-ndjson" => Ok(ScriptForm::Lines),
         _ => Err(ApiError::unsupported_media(
-            "the body must be sent with 'Content-Type: application/sql', or 'application/x-ndjson' with a JSON string a line",
+            "the body must be sent with 'Content-Type: application/sql', or 'application/x-ndjson' with one JSON string per line",
         )),
     }
 }
@@ -176,7 +176,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
     drop(entry);
     match sent {
         Ok(()) => out.finish(),
-        Err(error) => log::debug!("a script was broken off: {error}"),
+        Err(error) => log::debug!("a script was interrupted: {error}"),
     }
 }
 
@@ -318,7 +318,7 @@ impl ScriptRun<'_> {
         }
         let at = format!("statement {} in line {line}", self.number);
         if self.is_over {
-            let reason = format!("stopped at {at}, with which the connection ended: {message}");
+            let reason = format!("stopped at {at}, which ended the connection: {message}");
             return Some(("lost", reason));
         }
         if let Some(cause) = self.entry.running.stopped_by() {
@@ -411,7 +411,7 @@ impl ScriptRun<'_> {
         Err(ApiError::new(
             413,
             format!(
-                "the statement is {:.1} MiB long, and the server takes {:.1} MiB at once (max_allowed_packet); it was not \
+                "the statement is {:.1} MiB long, but the server accepts {:.1} MiB (max_allowed_packet); it was not \
                  sent: raise max_allowed_packet on the server, or split the statement (mysqldump: --net-buffer-length)",
                 mib(size),
                 mib(most)
@@ -449,8 +449,8 @@ impl ScriptRun<'_> {
 
 fn too_many_failures() -> io::Error {
     let why = format!(
-        "{FAILURES_SHARED} of its statements have failed, the most of a script while this database is shared; the rest was not \
-         run: correct it, and send it from there on"
+        "{FAILURES_SHARED} statements failed, the limit for a script on a shared database; the rest was not run: \
+         correct it, and continue from there"
     );
     io::Error::new(ErrorKind::ResourceBusy, why)
 }

@@ -41,7 +41,7 @@ impl AbandonedConn {
         if over {
             let id = self.id;
             log::warn!(
-                "connection {id} was given up and may still be at work on its server, but counts no more"
+                "abandoned connection {id} may still be running on its server, but is no longer counted"
             );
         }
         over

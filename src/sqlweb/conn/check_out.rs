@@ -170,7 +170,7 @@ impl SessionPool {
                     self.connector.miss();
                     return Err(CheckoutError::Db(DbError::SessionLost(idle.conn.held)));
                 }
-                log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
+                log::debug!("a lost idle connection is replaced");
             }
         }
         let permit = self.of_visitor(wanted)?;
@@ -199,7 +199,7 @@ fn no_more(database: &str, error: DbError) -> DbError {
     match error {
         DbError::Statement(mut error) => {
             error.message = format!(
-                "the session's database '{database}' cannot be entered any more: {}; nothing was run: choose another one",
+                "cannot return to the session's database '{database}': {}; nothing was run: choose another one",
                 error.message
             );
             DbError::Statement(error)

@@ -177,7 +177,7 @@ impl Connector {
         match receiver.recv_timeout(timeout) {
             Ok(made) => made,
             Err(RecvTimeoutError::Timeout) => Err(self.unreachable(&format!(
-                "no complete handshake within {} s",
+                "the handshake did not finish within {} s",
                 timeout.as_secs()
             ))),
             Err(RecvTimeoutError::Disconnected) => Err(self.unreachable("the handshake failed")),
@@ -193,7 +193,7 @@ impl Connector {
     ) -> Result<DbConn, DbError> {
         let socket = SocketHandle::of(&driver);
         if SocketHandle::is_supported() && !socket.is_some() {
-            return Err(self.unreachable("no further file can be opened here"));
+            return Err(self.unreachable("no more files can be opened"));
         }
         Ok(DbConn {
             socket,

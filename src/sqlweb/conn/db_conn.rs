@@ -129,7 +129,7 @@ impl DbConn {
         if !self.takes_bytes(sql.len()) {
             self.told = LastTold::ByDriver;
             let sql = std::str::from_utf8(sql);
-            let sql = sql.map_err(|_| DbError::Request("the statement is no UTF-8".into()))?;
+            let sql = sql.map_err(|_| DbError::Request("the statement is not UTF-8".into()))?;
             return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
         }
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)

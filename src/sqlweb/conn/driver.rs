@@ -28,7 +28,7 @@ const CELL: usize = 32;
 const SET: usize = 64;
 
 fn endless() -> DbError {
-    DbError::Lost("the server's answer to a question of this program's has no end".into())
+    DbError::Lost("the server's answer to an internal query has no end".into())
 }
 
 /// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.

@@ -258,7 +258,7 @@ impl RunningStatement {
         let state = self.state.lock();
         if state.is_under_way() {
             log::debug!(
-                "connection {} is shut down: its server could not be told to stop",
+                "connection {} is closed: its server could not be told to stop",
                 sent.connection
             );
             sent.socket.shut_down();
@@ -303,7 +303,7 @@ impl RunningStatement {
         kill()
             .inspect_err(|error: &DbError| {
                 let id = sent.connection;
-                log::warn!("the statement on connection {id} could not be stopped: {error}");
+                log::warn!("cannot stop the statement on connection {id}: {error}");
             })
             .ok()
     }
@@ -351,7 +351,7 @@ impl RunningStatement {
             return;
         }
         if let Some(socket) = &state.held {
-            log::debug!("a connection whose statement did not stop is shut down");
+            log::debug!("a connection whose statement did not stop is closed");
             socket.shut_down();
         }
     }

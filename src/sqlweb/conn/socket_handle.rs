@@ -30,7 +30,7 @@ impl SocketHandle {
             let tried = UnixStream::pair().map(|(socket, _)| duplicate(socket.as_raw_fd()));
             let can = tried.is_ok_and(|fd| fd.is_some());
             if !can {
-                log::info!("database sockets cannot be duplicated here: a server that stops answering is given up late");
+                log::info!("cannot duplicate database sockets: a server that stops answering is noticed late");
             }
             can
         })
@@ -59,12 +59,12 @@ impl SocketHandle {
             log::debug!("a database connection cannot be reset when it is closed: {error}");
         }
         if let Err(error) = rustix::net::shutdown(fd, rustix::net::Shutdown::Both) {
-            log::debug!("a database connection could not be shut down: {error}");
+            log::debug!("cannot shut down a database connection: {error}");
         }
         // Sends the reset now, whatever the thread does that has the connection; a Unix socket knows no such thing and
         // needs none.
         if let Err(error) = rustix::net::connect_unspec(fd) {
-            log::debug!("a database connection could not be reset: {error}");
+            log::debug!("cannot reset a database connection: {error}");
         }
     }
 
@@ -117,7 +117,7 @@ impl SocketHandle {
         if let Some(fd) = &self.0
             && let Err(error) = set_socket_timeout(fd, Timeout::Recv, read_timeout)
         {
-            log::debug!("a database connection's read timeout could not be set: {error}");
+            log::debug!("cannot set the read timeout of a database connection: {error}");
         }
     }
 }

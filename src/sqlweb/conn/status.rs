@@ -30,7 +30,7 @@ pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
         }
         conn.told = LastTold::ByDriver;
         if let Err(error) = run_silently(&mut conn.driver, "SHOW WARNINGS LIMIT 0") {
-            log::debug!("the state of a session could not be asked for: {error}");
+            log::debug!("cannot read the state of a session: {error}");
         }
     }
     last_flag(&conn.driver).unwrap_or(false)

@@ -186,7 +186,7 @@ impl Program {
 
     /// Its text as a comment, for a view that does not work.
     pub(super) fn as_comment(&self) -> String {
-        let title = format!("{} does not work; it was made by:", self.title());
+        let title = format!("{} does not work; it was created by:", self.title());
         let lines = std::iter::once(title.as_str()).chain(self.create.lines());
         lines.map(comment).chain(["\n".to_owned()]).collect()
     }
@@ -198,11 +198,11 @@ impl Program {
         }
         if self.create.contains("\r\n") {
             return Some(
-                "has lines that end in CR LF; the console makes LF of them, but with --binary-mode",
+                "has lines ending in CR LF; without --binary-mode the console changes them to LF",
             );
         }
         (!self.create.is_ascii() && !self.is_utf8())
-            .then_some("will say that it was made by a client that speaks utf8mb4")
+            .then_some("will say that its client used utf8mb4")
     }
 }
 

@@ -6,10 +6,10 @@ use crate::sqlweb::conn::masked;
 const NEEDED: [(&[&str], &str); 4] = [
     (
         &["SELECT"],
-        "tables and columns that it has no right on are not seen",
+        "tables and columns without privileges are not included",
     ),
-    (&["TRIGGER"], "triggers are not seen without TRIGGER"),
-    (&["EVENT"], "events are not seen without EVENT"),
+    (&["TRIGGER"], "triggers need the TRIGGER privilege"),
+    (&["EVENT"], "events need the EVENT privilege"),
     (
         &[
             "EXECUTE",
@@ -17,7 +17,7 @@ const NEEDED: [(&[&str], &str); 4] = [
             "SHOW_ROUTINE",
             "ALTER ROUTINE",
         ],
-        "routines that it has no right on are not seen",
+        "routines without privileges are not included",
     ),
 ];
 

@@ -120,7 +120,7 @@ impl Writer<'_> {
             env!("CARGO_PKG_VERSION")
         ));
         head += &comment(&format!(
-            "The database is {} ({}). Its rows are those of one moment (REPEATABLE READ).",
+            "The database is {} ({}). All rows are from one moment (REPEATABLE READ).",
             found.charset, found.frame.collation
         ));
         for note in &found.notes {
@@ -155,7 +155,7 @@ impl Writer<'_> {
             let shown = reader.ask(&format!("SHOW CREATE {kind} {name}"))?;
             let create = shown.first().and_then(|row: &Row| text(row, 1));
             let mut create = create.ok_or_else(|| {
-                DbError::Lost(format!("the server does not say how {name} was made"))
+                DbError::Lost(format!("the server does not show how {name} was created"))
             })?;
             if has_sequences {
                 // MariaDB names the database in such a default, and it may be restored into another.
@@ -195,7 +195,7 @@ impl Writer<'_> {
     fn tail(&mut self) -> Result<(), DbError> {
         if self.longest > CONSOLE_PACKET {
             self.push(&comment(&format!(
-                "The longest statement may have {} bytes: the console and the server that restore it need a larger max_allowed_packet",
+                "The longest statement may have {} bytes: to restore it, console and server need a larger max_allowed_packet",
                 self.longest
             )))?;
         }

@@ -114,7 +114,7 @@ fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiE
         None => service.running.enter_unnamed(owner.clone()),
         Some(id) => service.running.enter(owner.clone(), id).ok_or_else(|| {
             ApiError::conflict(format!(
-                "query_id '{id}' is in use by a statement that still runs; choose another"
+                "query_id '{id}' is in use by a running statement; choose another"
             ))
         })?,
     };
@@ -245,7 +245,7 @@ impl Editor<'_> {
         match answer.found() {
             1 => Ok(answer),
             n => Err(Failure::request(format!(
-                "the server wrote {n} rows where it was to be one"
+                "the server wrote {n} rows instead of one"
             ))),
         }
     }
@@ -374,7 +374,7 @@ fn all_planned(table: &Table, changes: Vec<Change>) -> Result<Vec<Planned>, Fail
 
 fn cannot_roll_back(table: &Table) -> String {
     format!(
-        "{} cannot roll back: the changes are made one by one, and if one fails those before it stay",
+        "{} cannot roll back: changes are applied one by one, and if one fails, the earlier ones remain",
         if table.engine.is_empty() {
             "the table's engine"
         } else {
@@ -385,7 +385,7 @@ fn cannot_roll_back(table: &Table) -> String {
 
 fn too_large(bytes: usize, most: usize) -> String {
     format!(
-        "its statement takes {} KiB, and the server takes {} KiB at once: raise max_allowed_packet on the server, or write a \
+        "its statement is {} KiB long, but the server accepts {} KiB: raise max_allowed_packet on the server, or write a \
          smaller value",
         bytes >> 10,
         most >> 10

@@ -52,7 +52,7 @@ pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
     let mut shown = Vec::new();
     for (name, value) in change.key.into_iter().chain(change.old) {
         if !matches!(value, Value::Null | Value::String(_) | Value::Number(_)) {
-            return Err(format!("'{name}' was shown as null, a string or a number"));
+            return Err(format!("'{name}' must be null, a string or a number"));
         }
         shown.push((place(table, &name)?, value));
     }
@@ -72,7 +72,7 @@ fn moments(table: &Table, members: Map<String, Value>) -> Result<Vec<(usize, Val
         match table.column(at).form {
             Form::Timestamp if is_known => Ok((at, value)),
             _ => Err(format!(
-                "'moments' has no seconds of a TIMESTAMP in '{name}'"
+                "'moments' needs seconds of a TIMESTAMP in '{name}'"
             )),
         }
     };
@@ -104,7 +104,7 @@ fn place_in_time(literal: &mut Literal, at: usize, moments: &[(usize, Value)]) {
 
 fn place(table: &Table, name: &str) -> Result<usize, String> {
     let place = table.place(name);
-    place.ok_or_else(|| format!("{} has no column '{name}' now", table.shown))
+    place.ok_or_else(|| format!("{} has no column '{name}'", table.shown))
 }
 
 /// In the order of the table's columns.
@@ -139,8 +139,8 @@ fn check_key(table: &Table, key: &[(usize, Literal)]) -> Result<(), String> {
         let column = table.column(*at);
         if column.form == Form::Rounded {
             return Err(format!(
-                "column '{}' is a FLOAT, of which fewer digits are shown than there are, so that no row is found by it; \
-                 give the table another key",
+                "column '{}' is a FLOAT, which is shown rounded and cannot identify a row; give the table another \
+                 key",
                 column.name
             ));
         }

@@ -109,7 +109,7 @@ pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<Found, D
 fn unfit(shown: &str, kind: &str) -> Option<String> {
     match kind {
         "VIEW" | "SYSTEM VIEW" => Some(format!(
-            "{shown} is a view, and its rows are those of other tables: edit them there, or write with a statement"
+            "{shown} is a view: edit the tables it reads, or write with a statement"
         )),
         "SEQUENCE" => Some(format!(
             "{shown} is a sequence: set it with ALTER SEQUENCE or SETVAL()"
@@ -120,8 +120,9 @@ fn unfit(shown: &str, kind: &str) -> Option<String> {
 
 fn without_key(shown: &str) -> String {
     format!(
-        "{shown} has neither a PRIMARY KEY nor a UNIQUE key of NOT NULL columns, so its rows cannot be told apart: add one \
-         (ALTER TABLE … ADD COLUMN id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY), or write with a statement"
+        "{shown} has neither a PRIMARY KEY nor a UNIQUE key of NOT NULL columns, so its rows cannot be identified: \
+         add one (ALTER TABLE … ADD COLUMN id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY), or write with a \
+         statement"
     )
 }
 

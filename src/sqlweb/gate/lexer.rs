@@ -74,14 +74,14 @@ impl LexError {
             Self::Text => "the string is not closed; a quote is missing",
             Self::Identifier => "the quoted identifier is not closed; a ` is missing",
             Self::Hint => {
-                "it may hold no SET_VAR, and no quotes but backquotes around letters, digits, _ and $; leave it out"
+                "it may contain no SET_VAR, and no quotes except backquotes around letters, digits, _ and $; remove it"
             }
             Self::Number => "a number ends in the middle of its exponent",
-            Self::Literal => "a hexadecimal or bit literal holds other characters",
+            Self::Literal => "a hexadecimal or bit literal has invalid characters",
             Self::Variable => "a name must follow @ directly",
-            Self::Placeholder => "nothing fills in a placeholder here; write the value",
+            Self::Placeholder => "placeholders are not supported here; write the value",
             Self::Dollar => "an unquoted name may not start with $; put it in backquotes",
-            Self::Character => "this character means nothing outside quotes",
+            Self::Character => "this character is not allowed outside quotes",
         }
     }
 }

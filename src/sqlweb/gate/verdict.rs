@@ -110,7 +110,7 @@ impl From<Panicked> for Refusal {
     fn from(_: Panicked) -> Self {
         Self {
             statement: "statement".into(),
-            reason: "the gate failed over it, so what it does is not known; please report that"
+            reason: "the gate failed to check it, so its effect is unknown; please report this"
                 .into(),
             offset: 0,
         }

@@ -22,6 +22,6 @@ impl NoGuest {
 
 impl fmt::Display for NoGuest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "guest account: {}", self.message)
+        write!(f, "no guest account: {}", self.message)
     }
 }

@@ -138,7 +138,7 @@ pub(super) fn expand(
     if readable.tables.len() > MOST_TABLES {
         return Ok(Err(NoGuest::new(
             format!(
-                "the list comes to {} tables, and {MOST_TABLES} are the most",
+                "the list has {} tables, the limit is {MOST_TABLES}",
                 readable.tables.len()
             ),
             "list fewer databases, or name the tables",
@@ -149,8 +149,8 @@ pub(super) fn expand(
 
 fn not_there(what: &str) -> NoGuest {
     NoGuest::new(
-        format!("'{what}': there is no such thing that the account may see"),
-        "check the names, in capital and small letters; a database without tables cannot be lent",
+        format!("'{what}' does not exist, or the account may not see it"),
+        "check the names, including upper and lower case; a database without tables cannot be shared",
     )
 }
 

@@ -163,7 +163,7 @@ impl<'a> ExportSink<'a> {
     pub(crate) fn finish(mut self) -> Result<(), ApiError> {
         if self.sets > 1 {
             return Err(ApiError::bad_request(format!(
-                "the statement ran to its end and returned {} result sets, and an export takes one, so nothing was exported; run it in the editor and export the rows shown of each",
+                "the statement ran and returned {} result sets instead of one, so nothing was exported; run it in the editor and export each result there",
                 self.sets
             )));
         }
@@ -182,9 +182,7 @@ impl<'a> ExportSink<'a> {
         self.out
             .write_head()
             .and_then(|()| self.out.flush())
-            .map_err(|error| {
-                ApiError::internal(format!("the client could not be written to: {error}"))
-            })
+            .map_err(|error| ApiError::internal(format!("cannot write to the client: {error}")))
     }
 
     /// Whether the JSON of each column becomes part of the document.

@@ -43,12 +43,12 @@ impl LazyStream {
         if let Self::Held(..) = self
             && let Err(error) = self.begun()
         {
-            log::debug!("an answer could not be sent: {error}");
+            log::debug!("cannot send an answer: {error}");
         }
         if let Self::Begun(stream) = self
             && let Err(error) = stream.finish()
         {
-            log::debug!("an answer could not be ended: {error}");
+            log::debug!("cannot end an answer: {error}");
         }
     }
 

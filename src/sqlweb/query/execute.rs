@@ -350,10 +350,10 @@ fn run(
 }
 
 /// `SLEEP` and `BENCHMARK` return a value when they are killed, so the server reports success.
-const STOPPED_YET_ENDED: &str = "the statement was told to stop, and the server says that it ended; its result may be cut short";
+const STOPPED_YET_ENDED: &str = "the statement was told to stop, but the server says that it ended; its result may be incomplete";
 
 /// `KILL QUERY` hits the statement of a procedure that is under way, and a server may go on with the next (MySQL).
-const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be cut short";
+const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be incomplete";
 
 /// Statements that run others.
 const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
@@ -378,7 +378,7 @@ pub(crate) fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a
     };
     service.running.enter(owner, id).ok_or_else(|| {
         ApiError::conflict(format!(
-            "query_id '{id}' is in use by a statement that still runs; choose another"
+            "query_id '{id}' is in use by a running statement; choose another"
         ))
     })
 }
@@ -392,7 +392,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     let dialect = info.dialect.clone();
     if gate::split(sql, &dialect).next().is_none() {
         return Err(ApiError::bad_request(
-            "'sql' holds no statement; send one statement a request",
+            "'sql' contains no statement; send one statement per request",
         ));
     }
     if service.options.readonly {
@@ -433,8 +433,7 @@ fn lifts_time_limit(sql: &str) -> bool {
 
 fn no_time_limit() -> ApiError {
     ApiError::forbidden(
-        "the hint MAX_EXECUTION_TIME was refused: who shares a database limits the time on its server, and it would lift that \
-         limit; leave it out",
+        "the hint MAX_EXECUTION_TIME was refused: it would lift the time limit of the shared database; remove it",
     )
     .with("statement", "optimizer hint")
 }
@@ -447,7 +446,7 @@ fn classify_bytes(
 ) -> Result<Classified, ApiError> {
     let kind = record_sql::kind(shown);
     if service.options.readonly {
-        let what = "a statement that is not UTF-8 was refused, since it cannot be judged (layer: server gate)";
+        let what = "a statement that is not UTF-8 was refused because it cannot be checked (layer: server gate)";
         return Err(ApiError::forbidden(format!("read-only mode: {what}"))
             .with("statement", kind)
             .with("layer", "gate"));
@@ -473,8 +472,8 @@ fn asks_for_a_file(sql: &str) -> bool {
 
 fn no_file() -> ApiError {
     ApiError::bad_request(
-        "LOAD … LOCAL was not sent: the server would ask for a file of this machine, which is never given; load it with the \
-         server's own client, or with LOAD DATA INFILE from a file on the server",
+        "LOAD … LOCAL was not sent: it needs a local file, which postern never sends; load it with the server's own \
+         client, or with LOAD DATA INFILE from a file on the server",
     )
 }
 
@@ -511,7 +510,7 @@ fn stays(statement: &str, sql: &str) -> bool {
 
 fn several(statements: usize) -> String {
     format!(
-        "'sql' holds {statements} statements; send one statement a request, or all of them as a script"
+        "'sql' contains {statements} statements; send one per request, or all of them as a script"
     )
 }
 

@@ -77,7 +77,7 @@ pub(super) fn run_bytes(
         }
         (Err(DbError::Statement(error)), _) if conn.ended_with(&error) => {
             let lost = DbError::Lost(match error.code {
-                INTERRUPTED => "the server has killed it".into(),
+                INTERRUPTED => "the server killed it".into(),
                 _ => format!("the server ended it ({})", error.message),
             });
             Err(if context.harmless {

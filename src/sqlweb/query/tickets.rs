@@ -88,14 +88,14 @@ impl Tickets {
         let of_visitor = uses.map(|uses| uses.downloads.take(DOWNLOADS_OF_ONE));
         if matches!(of_visitor, Some(None)) {
             return Err(ApiError::too_many(format!(
-                "{DOWNLOADS_OF_ONE} downloads of yours wait to be fetched already; fetch them, or try again in a minute"
+                "you have {DOWNLOADS_OF_ONE} downloads waiting; fetch them, or try again in a minute"
             )));
         }
         let mut waiting = self.lock();
         let bytes: usize = waiting.values().map(|(waiting, ..)| waiting.size()).sum();
         if waiting.len() >= MAX_TICKETS || bytes.saturating_add(download.size()) > MAX_WAITING {
             return Err(ApiError::too_many(format!(
-                "{} downloads wait to be fetched already; try again in a minute",
+                "{} downloads are already waiting; try again in a minute",
                 waiting.len()
             )));
         }

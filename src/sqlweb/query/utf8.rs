@@ -57,7 +57,7 @@ pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Value>) -> Result<Vec<Va
     Ok(warnings)
 }
 
-const STAYED: &str = "the session's character sets stay utf8mb4: this page sends and reads UTF-8, and texts would be spoiled otherwise";
+const STAYED: &str = "the session's character sets stay utf8mb4: this page uses UTF-8, and other settings would corrupt text";
 
 #[cfg(test)]
 mod tests {

@@ -304,7 +304,7 @@ fn what_cannot_be_edited_says_why_and_what_to_do() {
             "t",
             json!({"op": "update", "key": {"id": 1}, "old": {"v": [1]}, "new": {"v": 2}}),
             400,
-            "was shown as",
+            "null, a string or a number",
         ),
         (
             "t",

@@ -147,9 +147,7 @@ impl<'c> Answer<'c> {
                 *last = result.told().map_or(LastTold::Nothing, LastTold::Here);
                 // What the driver would read next is anybody's guess.
                 if let Some(socket) = result.overrun() {
-                    log::debug!(
-                        "a server sent more than its answer, so its connection is shut down"
-                    );
+                    log::debug!("a server sent more than its answer, so its connection is closed");
                     socket.shut_down();
                 }
             }

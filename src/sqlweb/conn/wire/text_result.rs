@@ -27,7 +27,7 @@ const MAX_COLUMNS: u64 = 0xff_ffff;
 /// Bytes that a column takes beside its names, about, here and in the head of the answer.
 const COLUMN: usize = 512;
 
-const TOO_WIDE: &str = "the result has more columns than are taken; select fewer";
+const TOO_WIDE: &str = "the result has too many columns; select fewer";
 
 /// What an OK or EOF packet says of the session and the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
