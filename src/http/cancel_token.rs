@@ -46,7 +46,7 @@ impl CancelToken {
         CancelToken::default()
     }
 
-    /// Whether the client has gone (or the server is being stopped).
+    /// True if the client has gone (or the server is being stopped).
     pub fn is_gone(&self) -> bool {
         self.state.gone.load(Ordering::SeqCst)
     }

@@ -22,7 +22,7 @@ pub struct ServerConfig {
     pub listener: TcpListener,
     /// The names it is served under.
     pub hosts: HostPolicy,
-    /// Whether loopback connections of other users of this host are refused (Linux).
+    /// True if loopback connections of other users of this host are refused (Linux).
     pub check_other_users: bool,
     /// A directory of ours alone (0700; made when missing) for the Unix socket. Its path
     /// must be short: a socket's address has room for about 100 bytes.

@@ -165,7 +165,7 @@ pub(super) fn check_room(
     }
 }
 
-/// Whether it had a name or a public port that it has no more.
+/// True if it had a name or a public port that it has no more.
 fn gave_up(before: &Application, now: &Application) -> bool {
     let name = |of: &Application| of.site.as_ref().map(|site| site.name.clone());
     name(before) != name(now) || (before.site.is_none() && before.port != now.port)

@@ -128,7 +128,7 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
         .on(Method::Get, "/assets/*", assets::asset)
 }
 
-/// Whether it serves; of a relay of a fleet also whether the store is there.
+/// Answers if the relay serves; for a relay of a fleet also the state of the store.
 fn health(app: &AppState, request: Request) {
     if app.drain.has_begun() {
         return respond(
@@ -262,7 +262,7 @@ fn quick_setup(app: &AppState, request: &Request) -> Result<Response, ApiError> 
     Ok(Response::ok(answer))
 }
 
-/// Whether a quick-setup call with this body would be let in.
+/// Checks if a quick-setup call with this body would be accepted.
 fn enrolment(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let body = request.json::<Value>()?;
     let source = source(request, &app.trust_proxy);
@@ -288,7 +288,7 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     ))
 }
 
-/// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors whom it
+/// Tells the web server in front if it may get a certificate for a name. It alone is answered, by itself: visitors whom it
 /// passes on, also where it names none of them, and everybody else, do not learn which sites there are.
 fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let is_visitors = request.header_names().any(forwarded::tells_of_proxy)

@@ -24,14 +24,14 @@ pub(super) struct AppState {
     pub(super) started: SystemTime,
     /// What the gateway counts.
     pub(super) requests: Arc<RequestStats>,
-    /// Whether it is on its way out.
+    /// Set when the relay is stopping.
     pub(super) drain: Drain,
     /// Quick-setup calls.
     pub(super) calls: CallStats,
 }
 
 impl AppState {
-    /// Whether a request comes by `https`; in doubt it does.
+    /// True if a request comes by `https`; in doubt it does.
     pub(super) fn is_secure(&self, request: &Request) -> bool {
         let is_trusted = is_within(request.peer(), &self.trust_proxy);
         let told = request.header("x-forwarded-proto") == Some("https");

@@ -30,7 +30,7 @@ pub(super) struct SaveStats {
     pub(super) errors: AtomicU64,
 }
 
-/// Whether a change may be had without the disk.
+/// How urgently a change must be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Saving {
     /// What the disk does not take has not happened.
@@ -61,7 +61,7 @@ pub(super) struct Commits {
     staging: Mutex<Staging>,
     saver: Mutex<Saver>,
     turns: Turns,
-    /// Whether others change the state too.
+    /// True if others change the state too.
     is_shared: bool,
     follow: OnceLock<Follow>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Commits {
 /// What is staged; whoever has it locked is the one who makes a change.
 pub(super) struct Staging {
     state: Arc<RelayState>,
-    /// Whether that is more than what is on disk, or is on its way there.
+    /// True if that is more than what is on disk, or is on its way there.
     is_pending: bool,
     /// Those whose save has not begun.
     group: Arc<Group>,
@@ -77,7 +77,7 @@ pub(super) struct Staging {
     made: u64,
     /// What was changed since the last save without being worth one: from which state, to which.
     passed: Option<(Arc<RelayState>, Arc<RelayState>)>,
-    /// Whether the last save failed.
+    /// True if the last save failed.
     is_failing: bool,
 }
 
@@ -138,7 +138,7 @@ impl Commits {
         }
     }
 
-    /// Whether others change the state too.
+    /// True if others change the state too.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }

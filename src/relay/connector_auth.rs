@@ -99,7 +99,7 @@ impl From<NotGood> for AuthError {
     }
 }
 
-/// Whether a call is let in at `now` (RFC 3339), and by what. Takes long where a person chose a password or a token, so
+/// Decides if a call is let in at `now` (RFC 3339), and by what. Takes long where a person chose a password or a token, so
 /// nothing is to be locked meanwhile; what it says of an invite is to be asked again when the state is changed.
 pub(super) fn admit(
     state: &RelayState,

@@ -150,12 +150,12 @@ impl Invites {
         alike.find(|invite| invite.token.is(token))
     }
 
-    /// Whether a comparison with a token may take long.
+    /// True if a comparison with a token may take long.
     pub(super) fn is_slow(&self) -> bool {
         self.0.iter().any(|invite| invite.token.is_slow())
     }
 
-    /// Whether one of them lets somebody in.
+    /// True if one of them lets somebody in.
     pub(super) fn has_good(&self, now: &str) -> bool {
         self.0.iter().any(|invite| invite.check(now).is_ok())
     }
@@ -165,7 +165,7 @@ impl Invites {
         self.0.len()
     }
 
-    /// Whether there was none ever, or all are forgotten.
+    /// True if there was none ever, or all are forgotten.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -234,7 +234,7 @@ impl Invites {
         true
     }
 
-    /// Whether this is the token that all share, and the only one.
+    /// True if this is the token that all share, and the only one.
     pub(super) fn is_shared(&self, id: &str) -> bool {
         let mut good = self
             .0
@@ -311,7 +311,7 @@ impl Invite {
         }
     }
 
-    /// Whether it lets somebody in now.
+    /// Checks if it can be used now.
     pub(super) fn check(&self, now: &str) -> Result<(), NotGood> {
         if self.forbidden_at.is_some() {
             return Err(NotGood::Forbidden);

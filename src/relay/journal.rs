@@ -41,7 +41,7 @@ pub(super) trait Keep: Send {
     /// Writes a state where the next start finds it.
     fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError>;
 
-    /// Whether others change it too: then nothing is promised that is not saved.
+    /// True if others change it too: then nothing is promised that is not saved.
     fn is_shared(&self) -> bool {
         false
     }
@@ -86,7 +86,7 @@ pub(super) struct StateFiles {
     lengths: (u64, u64),
     /// [`LARGE`].
     large: u64,
-    /// Whether something was passed.
+    /// True if something was passed.
     is_behind: bool,
 }
 

@@ -119,7 +119,7 @@ pub(super) fn derived(text: &str, fallback: &str) -> String {
     }
 }
 
-/// Whether a site's name tells already what it is called, so that this is no secret: who chose another name for the site
+/// True if a site's name tells already what it is called, so that this is no secret: who chose another name for the site
 /// may have had a reason.
 pub(super) fn is_told_by(name: &str, called: &str) -> bool {
     let label = label(called);

@@ -32,7 +32,7 @@ impl fmt::Debug for Revoked {
     }
 }
 
-/// Whether the directory has a relay's state; nothing is created.
+/// True if the directory has a relay's state; nothing is created.
 pub fn has_state(data: &DataDir) -> bool {
     state_store::exists(data)
 }
@@ -148,7 +148,7 @@ pub struct Enrolled {
     pub source: String,
     /// `id` and `label` of the invite that let it in; null where none was needed.
     pub invite: Value,
-    /// Whether it was turned out.
+    /// True if it was turned out.
     pub is_revoked: bool,
     /// Its applications: `url` for the name of each, `target`, `last_visit` and `figures`, as the relay's API describes them.
     pub applications: Vec<Value>,

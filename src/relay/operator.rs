@@ -55,7 +55,7 @@ impl Operator {
         code
     }
 
-    /// Whether it is the code of a link that nobody has opened; now it is opened.
+    /// True if it is the code of a link that nobody has opened; now it is opened.
     fn opens_link(&self, code: &str, now: Instant) -> bool {
         let mut links = self.links.lock();
         if let Some(key) = &self.key {
@@ -85,12 +85,12 @@ impl Operator {
         &self.token
     }
 
-    /// Whether this is the token.
+    /// True if this is the token.
     pub(super) fn has(&self, token: &str) -> bool {
         Code::new(&self.token).is(token)
     }
 
-    /// Whether a request is the operator's: by its cookie, or by `Authorization: Bearer TOKEN`.
+    /// True if a request is the operator's: by its cookie, or by `Authorization: Bearer TOKEN`.
     pub(super) fn sent(&self, request: &Request, is_secure: bool) -> bool {
         let bearer = request
             .header("authorization")

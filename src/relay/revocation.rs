@@ -17,7 +17,7 @@ use crate::store::time::rfc3339;
 /// What came of a revocation.
 pub(super) struct RevokeOutcome {
     pub(super) turned_out: TurnedOut,
-    /// Whether it outlasts the relay.
+    /// True if it outlasts the relay.
     pub(super) is_saved: bool,
     /// Where other relays of the fleet are that were not told: there it holds when they reach the store.
     pub(super) untold: Vec<String>,
@@ -27,7 +27,7 @@ pub(super) struct RevokeOutcome {
 pub(super) struct TurnedOut {
     /// What it was.
     connector: Connector,
-    /// Whether what had let it in, and lets nobody in any more, is the token that all share.
+    /// True if what had let it in, and lets nobody in any more, is the token that all share.
     is_common: bool,
     /// Made in the place of the one token that all shared, where nothing else would let anybody in; a secret.
     pub(super) enroll_token: Option<Zeroizing<String>>,
@@ -47,9 +47,9 @@ impl TurnedOut {
 /// What came of undoing a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllowedAgain {
-    /// Whether the connector is back with what it had; else it is to enrol again.
+    /// True if the connector is back with what it had; else it is to enrol again.
     pub is_back: bool,
-    /// Whether the invite that had let it in lets others in again.
+    /// True if the invite that had let it in lets others in again.
     pub is_invite_good: bool,
 }
 

@@ -97,7 +97,7 @@ fn keep_what_fits(name: &str, part: &mut Value, lost: &mut Vec<String>) -> bool 
     fits(name, part.clone())
 }
 
-/// Whether a state may have this there.
+/// True if a state may have this there.
 fn fits(name: &str, part: Value) -> bool {
     let mut document = Map::from_iter([("version".to_owned(), VERSION.into())]);
     document.insert(name.to_owned(), part);

@@ -77,9 +77,9 @@ pub struct Options {
     pub enrolment: Enrolment,
     /// The enrolment token that all share, beside the invites; where there is none, the one from before holds.
     pub enroll_token: Option<Zeroizing<String>>,
-    /// Whether the first start makes an invite, where a token is needed and none is there.
+    /// True if the first start makes an invite, where a token is needed and none is there.
     pub makes_invite: bool,
-    /// Whether it goes on with what can be read where its state is damaged, rather than not at all: where nobody is there
+    /// True if it goes on with what can be read where its state is damaged, rather than not at all: where nobody is there
     /// to see to it.
     pub begins_anew: bool,
     /// What each connector may have.
@@ -93,7 +93,7 @@ pub struct Options {
     /// Time that an application may take to begin its answer; the default of
     /// [`gateway::Limits::answer_time`](super::gateway::Limits::answer_time) where none.
     pub answer_time: Option<Duration>,
-    /// Whether connections of this machine's other users are refused on loopback.
+    /// True if connections of this machine's other users are refused on loopback.
     pub check_other_users: bool,
 }
 
@@ -134,7 +134,7 @@ pub struct Whereabouts {
     pub token: Zeroizing<String>,
     /// Its process.
     pub pid: u32,
-    /// Whether it is embedded in a command that has other work, and ends with it.
+    /// True if it is embedded in a command that has other work, and ends with it.
     #[serde(default)]
     pub embedded: bool,
 }

@@ -198,13 +198,13 @@ impl Service {
         Ok((request, admission))
     }
 
-    /// Whether this is the password of a connector that is known, found out at no cost.
+    /// True if this is the password of a connector that is known, found out at no cost.
     pub(super) fn is_known(&self, connector: &str, password: &str) -> bool {
         let kept = self.password(connector);
         kept.is_some_and(|kept| !kept.is_slow() && kept.is(password))
     }
 
-    /// Whether a call with this name and password may take a slow comparison.
+    /// True if a call with this name and password may take a slow comparison.
     pub(super) fn is_slow(&self, connector: &str, password: &str) -> bool {
         let state = self.store.snapshot();
         let known = state.connectors.get(connector);
@@ -419,7 +419,7 @@ impl Service {
         }
     }
 
-    /// Whether the connector's tunnel holds this port now.
+    /// True if the connector's tunnel holds this port now.
     pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
         let opener = self.opener.get();
         opener.is_some_and(|opener| opener.is_held(connector, port))

@@ -45,7 +45,7 @@ pub(super) struct SetupRequest {
     /// True if no other name will do.
     pub(super) site_name_required: bool,
     pub(super) invisible: bool,
-    /// Whether the connector asks visitors for the code itself, so that the relay need not.
+    /// True if the connector asks visitors for the code itself, so that the relay need not.
     pub(super) checks_code: bool,
     /// The SHA-256 of the code that the connector has made; without it the relay makes one.
     pub(super) code_sha256: Option<[u8; DIGEST]>,
@@ -104,12 +104,12 @@ impl SetupRequest {
         self.client_app_id.clone().unwrap_or_else(address)
     }
 
-    /// Whether it gets a site.
+    /// True if it gets a site.
     pub(super) fn is_web(&self) -> bool {
         WEB.contains(&self.protocol.as_str())
     }
 
-    /// Whether the relay asks visitors for a code.
+    /// True if the relay asks visitors for a code.
     pub(super) fn needs_sign_in(&self) -> bool {
         self.is_web() && self.invisible && !self.checks_code
     }

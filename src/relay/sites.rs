@@ -193,14 +193,14 @@ impl SiteTable {
         self.figures.write(in_use, may_come.map(|of| &*of.app_id))
     }
 
-    /// Whether an application's time is over.
+    /// True if an application's time is over.
     pub(super) fn is_over(&self, application: &Application) -> bool {
         let table = self.table.read();
         let terms = table.terms.get(&application.app_id);
         terms.is_some_and(|terms| terms.is_over(Clocks::now()))
     }
 
-    /// Whether a visitor may come to an application's public port from this address.
+    /// True if a visitor may come to an application's public port from this address.
     pub(super) fn may_visit(&self, app_id: &str, address: IpAddr) -> bool {
         let table = self.table.read();
         table.terms.get(app_id).is_some_and(|terms| {
@@ -359,7 +359,7 @@ impl Terms {
         self.has_ended || self.expiry.is_some_and(|expiry| expiry.is_over(now))
     }
 
-    /// Whether what visitors had by these terms ends where `new` ones take their place.
+    /// True if what visitors had by these terms ends where `new` ones take their place.
     fn ends_with(&self, new: &Self) -> bool {
         let held = |terms: &Self| (terms.code.clone(), terms.allow.clone(), terms.generation);
         held(self) != held(new) || self.is_over(Clocks::now())

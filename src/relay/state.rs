@@ -84,7 +84,7 @@ pub(super) struct Revocation {
 pub(super) struct Allowed {
     /// What it is again, where that was kept for it; else it is to enrol anew.
     pub(super) connector: Option<Connector>,
-    /// Whether the invite that had let it in lets others in again.
+    /// True if the invite that had let it in lets others in again.
     pub(super) is_invite_good: bool,
 }
 
@@ -184,12 +184,12 @@ pub(super) struct Site {
     /// When the name was taken from who had it before, RFC 3339: what browsers keep of that is older.
     #[serde(default)]
     pub(super) since: Option<String>,
-    /// Whether the application speaks TLS.
+    /// True if the application speaks TLS.
     pub(super) tls: bool,
     /// Base64 of the SHA-256 of the code, where visitors have to show one.
     #[serde(default)]
     pub(super) code: Option<String>,
-    /// Whether the application asks for a code itself.
+    /// True if the application asks for a code itself.
     #[serde(default)]
     pub(super) checks_code: bool,
 }
@@ -372,7 +372,7 @@ impl RelayState {
             }))
     }
 
-    /// Whether the name of a site that nobody shares is kept for who had it.
+    /// True if the name of a site that nobody shares is kept for who had it.
     pub(super) fn keeps_site(&self, name: &str) -> bool {
         let turned_out = self.turned_out();
         let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
@@ -381,7 +381,7 @@ impl RelayState {
         names.any(|kept| kept == name) || reserved.any(|kept| kept == name)
     }
 
-    /// Whether people would take a new connector for another one, known or turned out: their names differ in the case of
+    /// True if people would take a new connector for another one, known or turned out: their names differ in the case of
     /// letters, or in dots at their ends.
     pub(super) fn has_look_alike(&self, name: &str) -> bool {
         fn bare(name: &str) -> &str {
@@ -391,7 +391,7 @@ impl RelayState {
         others.any(|other| other != name && bare(other).eq_ignore_ascii_case(bare(name)))
     }
 
-    /// Whether a connector was turned out.
+    /// True if a connector was turned out.
     pub(super) fn is_revoked(&self, name: &str) -> bool {
         self.revoked.iter().any(|revoked| revoked == name)
     }
@@ -428,7 +428,7 @@ impl Reservation {
 }
 
 impl Application {
-    /// Whether `again` differs in nothing but the time of the call.
+    /// True if `again` differs in nothing but the time of the call.
     pub(super) fn is_repeated_by(&self, again: &Application) -> bool {
         let called_at = self.called_at.clone();
         *self
@@ -438,7 +438,7 @@ impl Application {
             }
     }
 
-    /// Whether `again` differs in nothing but the time of the call and the value of the code, so that
+    /// True if `again` differs in nothing but the time of the call and the value of the code, so that
     /// nobody is let in or kept out by what is on disk where only this has changed.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {
         let lasting = |application: &Application| {
@@ -471,7 +471,7 @@ impl Connector {
         self.applications.iter().find(|known| known.port == port)
     }
 
-    /// Whether a tunnel of it may name this port.
+    /// True if a tunnel of it may name this port.
     pub(super) fn has_port(&self, port: u16) -> bool {
         self.api_port == port || self.at_port(port).is_some()
     }

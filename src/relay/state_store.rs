@@ -288,7 +288,7 @@ pub fn set_aside_notice(path: &Path) -> String {
     format!("unreadable file moved to {}{consequence}", path.display())
 }
 
-/// Whether a relay was ever started there: it has made its keys, if nothing else.
+/// True if a relay was ever started there: it has made its keys, if nothing else.
 pub(super) fn exists(home: &DataDir) -> bool {
     let names = KEYS.into_iter().map(|(_, name)| name).chain([STATE]);
     // One that cannot be looked at is told of by whoever reads it.

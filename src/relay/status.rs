@@ -219,7 +219,7 @@ fn sort(rows: &mut [Row<'_>], order: Order) {
     });
 }
 
-/// Whether a connector, or something that it shares, has this in a name or an address.
+/// True if a connector, or something that it shares, has this in a name or an address.
 fn is_found(name: &str, connector: &Connector, search: &str) -> bool {
     let caller = &connector.caller;
     let of_application = |of: &Application| {

@@ -19,7 +19,7 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
-    /// Whether it is one of `https`.
+    /// True if it is one of `https`.
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
@@ -29,7 +29,7 @@ impl PublicUrl {
         &self.host
     }
 
-    /// Whether it can be that of a relay whose sites are below `domain`: the same name, one below the other, or both in
+    /// True if it can be that of a relay whose sites are below `domain`: the same name, one below the other, or both in
     /// one domain.
     pub fn goes_with(&self, domain: &str) -> bool {
         let (host, domain) = (self.host.as_str(), domain.to_ascii_lowercase());
@@ -89,7 +89,7 @@ impl FromStr for PublicUrl {
     }
 }
 
-/// Whether this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
+/// Checks if this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
 /// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
     let label = |label| authority::is_label(label, "-");
@@ -204,7 +204,7 @@ impl PublicUrls {
         [self.host.clone(), self.external_ip.to_ascii_lowercase()]
     }
 
-    /// Whether a `Host` is what visitors send who come to the relay itself by `https`, which a server in front ends.
+    /// True if a `Host` is what visitors send who come to the relay itself by `https`, which a server in front ends.
     pub(super) fn is_https_visitors(&self, host: &str) -> bool {
         let Some((name, port)) = authority::split(host) else {
             return false;
@@ -215,7 +215,7 @@ impl PublicUrls {
         self.is_secure && is_public_port && is_own
     }
 
-    /// Whether a site of this name would be the relay itself.
+    /// True if a site of this name would be the relay itself.
     pub(super) fn is_own_name(&self, name: &str) -> bool {
         let site = format!("{name}.{}", self.domain);
         self.own_names().contains(&site)

@@ -307,7 +307,7 @@ fn index_part(row: &Row) -> String {
     }
 }
 
-/// Whether the optimizer uses the index: MySQL says whether it does, MariaDB whether it does not.
+/// True if the optimizer uses the index: MySQL says whether it does, MariaDB whether it does not.
 fn is_visible(row: &Row) -> bool {
     let named = |name: &str| {
         let at = row

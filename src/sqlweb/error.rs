@@ -30,7 +30,7 @@ pub(crate) enum DbError {
     LostWith {
         /// What happened.
         why: String,
-        /// Whether the statement may have taken effect.
+        /// True if the statement may have taken effect.
         effect: bool,
         /// State of the session that went with the connection, where it had any.
         state: Option<Held>,
@@ -181,7 +181,7 @@ impl fmt::Display for DbError {
 }
 
 impl DbError {
-    /// Whether the server refused the account or its password. By number or SQLSTATE: the text is in the server's
+    /// True if the server refused the account or its password. By number or SQLSTATE: the text is in the server's
     /// language.
     pub(crate) fn is_denied(&self) -> bool {
         match self {
@@ -190,19 +190,19 @@ impl DbError {
         }
     }
 
-    /// Whether the server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
+    /// True if the server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
     /// account.
     pub(crate) fn is_of_limit(&self) -> bool {
         self.is_of_account() || matches!(self, Self::Denied(error) if error.code == 1040)
     }
 
-    /// Whether it has since the account, which it knows, has too many (`ER_TOO_MANY_USER_CONNECTIONS`,
+    /// True if it has since the account, which it knows, has too many (`ER_TOO_MANY_USER_CONNECTIONS`,
     /// `ER_USER_LIMIT_REACHED`).
     pub(crate) fn is_of_account(&self) -> bool {
         matches!(self, Self::Denied(error) if matches!(error.code, 1203 | 1226))
     }
 
-    /// Whether the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT`
+    /// True if the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT`
     /// says so of other options too; their names are in no language.
     pub(crate) fn is_of_replica(&self) -> bool {
         self.server_error().is_some_and(|error| match error.code {
@@ -259,7 +259,7 @@ impl DbError {
         }
     }
 
-    /// Whether the connection it happened on can serve another statement.
+    /// True if the connection it happened on can serve another statement.
     pub(crate) fn leaves_connection_usable(&self) -> bool {
         match self {
             // One that ended the connection is `Lost` when it comes from a person's statement.
@@ -274,7 +274,7 @@ impl DbError {
         }
     }
 
-    /// Whether the connection was given up from this side, so that the server may still be at work on it.
+    /// True if the connection was given up from this side, so that the server may still be at work on it.
     pub(crate) fn leaves_server_at_work(&self) -> bool {
         matches!(self, Self::GivenUp(..) | Self::Endless)
     }

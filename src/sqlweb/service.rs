@@ -50,7 +50,7 @@ pub(crate) struct Service {
     statements: Mutex<Option<Arc<StatementLog>>>,
     /// The temporary account that everything is done as.
     guest: Option<Arc<Guest>>,
-    /// Whether a thread asks whether the server takes writes.
+    /// True if a thread asks whether the server takes writes.
     is_asking: AtomicBool,
 }
 
@@ -147,7 +147,7 @@ impl Service {
         self.visitors.source(request).label(&self.visitor(request))
     }
 
-    /// Whether strangers may be here, or nobody is to write.
+    /// True if strangers may be here, or nobody is to write.
     pub(crate) fn is_shared(&self) -> bool {
         self.options.readonly || self.has_visitors()
     }
@@ -233,7 +233,7 @@ impl Service {
         outcome.map_err(|error| api_error(&error))
     }
 
-    /// Whether the time of the temporary account is over.
+    /// True if the time of the temporary account is over.
     pub(crate) fn is_over(&self) -> bool {
         self.guest.as_ref().is_some_and(|guest| guest.is_over())
     }

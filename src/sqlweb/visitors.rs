@@ -25,7 +25,7 @@ pub(crate) struct Visitors {
     /// The port that the web client listens on.
     port: u16,
     hosts: HostPolicy,
-    /// Whether what is said of where a request came from is a relay's of ours.
+    /// True if what is said of where a request came from is a relay's of ours.
     believes: AtomicBool,
     /// None where nothing is shared, so that nothing is counted.
     uses: Option<Mutex<HashMap<String, Use>>>,
@@ -66,7 +66,7 @@ impl Visitors {
         }
     }
 
-    /// Whether requests under other names than this machine's come from a relay of ours.
+    /// Sets whether requests under other names than this machine's come from a relay of ours.
     pub(crate) fn believe(&self, is_ours: bool) {
         self.believes.store(is_ours, Ordering::SeqCst);
     }

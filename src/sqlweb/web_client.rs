@@ -64,7 +64,7 @@ pub enum StartError {
         message: String,
         /// What to try.
         hint: Option<&'static str>,
-        /// Whether the account was refused.
+        /// True if the account was refused.
         is_denied: bool,
         /// True if the account must have another password first.
         is_expired: bool,
@@ -117,7 +117,7 @@ impl StartError {
         )
     }
 
-    /// Whether the database refused the account or its password.
+    /// True if the database refused the account or its password.
     pub fn is_denied(&self) -> bool {
         matches!(
             self,
@@ -312,7 +312,7 @@ impl WebClient {
         self.service.note_in(statements);
     }
 
-    /// Whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
+    /// Sets whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
     /// from.
     pub fn believe_origins(&self, is_ours: bool) {
         self.service.visitors.believe(is_ours);

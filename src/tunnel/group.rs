@@ -77,7 +77,7 @@ struct Part {
     number: u64,
     /// Since when it is not connected; none while it is.
     away: Option<Instant>,
-    /// Whether it was said that this one is not reached.
+    /// True if it was said that this one is not reached.
     is_told: bool,
     stopper: Option<Stopper>,
     has_ended: bool,
@@ -179,12 +179,12 @@ impl TunnelGroup {
         ]
     }
 
-    /// Whether there may be other relays to hold it at.
+    /// True if there may be other relays to hold it at.
     pub fn is_of_fleet(&self) -> bool {
         self.fleet.is_some()
     }
 
-    /// Whether one of its relays has been away for so long that another one is to take its place.
+    /// True if one of its relays has been away for so long that another one is to take its place.
     pub fn wants_relay(&self) -> bool {
         let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
         joint.is_some_and(|joint| joint.state.lock().to_replace(Instant::now()).is_some())
@@ -363,7 +363,7 @@ impl JointState {
         found.map(|(is_second, _)| is_second)
     }
 
-    /// Whether one of them is there, or tries.
+    /// True if one of them is there, or tries.
     fn is_at(&self, server: &str) -> bool {
         let mut parts = [&self.first, &self.second].into_iter();
         parts.any(|part| part.server == server && !part.has_ended)

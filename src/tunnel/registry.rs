@@ -89,7 +89,7 @@ impl Registry {
         }
     }
 
-    /// Whether the main tunnel of a server is connected.
+    /// True if the main tunnel of a server is connected.
     pub fn is_main_connected(&self, server: &str) -> bool {
         let main = self.main(server);
         main.is_some_and(|main| main.snapshot().status == Status::Connected)

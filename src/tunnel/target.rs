@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Addresses of one name that are tried. Default 4: `localhost` has two.
 const MAX_ADDRESSES: usize = 4;
 
-/// Whether an address may be connected to. Asked at each connect, as a name may lead elsewhere each time.
+/// True if an address may be connected to. Asked at each connect, as a name may lead elsewhere each time.
 pub(crate) type MayDial = Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>;
 
 /// Serves what a stream would have been connected to: given one end of a pair of sockets in this process, whose other
@@ -89,7 +89,7 @@ fn forbidden() -> io::Error {
     )
 }
 
-/// Whether that is the refusal of an address that may not be dialled; the system's own refusals have a number.
+/// True if that is the refusal of an address that may not be dialled; the system's own refusals have a number.
 pub(crate) fn is_forbidden(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

@@ -69,7 +69,7 @@ impl RateLimiter {
         }
     }
 
-    /// Whether a call would be one too many; counts nothing.
+    /// True if a call would be one too many; counts nothing.
     pub(crate) fn is_exhausted(&self, source: IpAddr, now: Instant) -> bool {
         let calls = self.calls.lock();
         let times = calls.by_source.get(&http::source(source));

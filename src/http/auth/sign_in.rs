@@ -91,7 +91,7 @@ impl<R: Realm> SignIn<R> {
         if is_secure { prefixed } else { plain }
     }
 
-    /// Whether a cookie of this value was given for the realm, and is good yet.
+    /// True if a cookie of this value was given for the realm, and is good yet.
     pub(crate) fn knows(&self, value: &[u8], realm: R, now: Instant) -> bool {
         let key = sha256(&[value]);
         let mut sessions = self.sessions.lock();

@@ -68,12 +68,12 @@ impl Body {
         Body { state }
     }
 
-    /// Whether the body has ended.
+    /// True if the body has ended.
     pub fn is_done(&self) -> bool {
         self.state == BodyState::Done
     }
 
-    /// Whether the end of the connection here is the end of the body.
+    /// True if the end of the connection here is the end of the body.
     pub fn may_end_here(&self) -> bool {
         matches!(self.state, BodyState::Done | BodyState::UntilClose)
     }

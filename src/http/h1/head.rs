@@ -58,7 +58,7 @@ impl HeadScan {
         }
     }
 
-    /// Whether anything of a head has been seen.
+    /// True if anything of a head has been seen.
     pub fn has_begun(&self) -> bool {
         self.seen > 0
     }
@@ -142,7 +142,7 @@ impl Headers {
             .map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
-    /// Whether a comma-separated list such as `Connection` holds `token`.
+    /// True if a comma-separated list such as `Connection` holds `token`.
     pub fn lists(&self, name: &str, token: &str) -> bool {
         self.all(name)
             .flat_map(|value| value.split(|&b| b == b','))
@@ -179,9 +179,9 @@ pub struct Head {
     pub headers: Headers,
     /// How the body is delimited.
     pub framing: Framing,
-    /// Whether the client waits for `100 Continue` before it sends the body.
+    /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// Whether the connection may be used again after this request.
+    /// True if the connection may be used again after this request.
     pub keep_alive: bool,
 }
 

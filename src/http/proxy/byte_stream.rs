@@ -17,7 +17,7 @@ pub trait ByteStream: Read + Write + Send {
     /// Nothing more will be written.
     fn end_write(&mut self);
 
-    /// Whether a write that would have waited may go on, though nothing wakes for it: a read has made room.
+    /// True if a write that would have waited may go on, though nothing wakes for it: a read has made room.
     fn may_write(&self) -> bool {
         false
     }
@@ -29,7 +29,7 @@ pub trait ByteStream: Read + Write + Send {
         false
     }
 
-    /// Whether a further request may use it once an answer is over.
+    /// True if a further request may use it once an answer is over.
     fn may_be_kept(&self) -> bool {
         true
     }

@@ -41,7 +41,7 @@ pub(crate) struct Transfer {
     answer: ResponseBody,
     /// When the client was found to send nothing more.
     gone: Option<Instant>,
-    /// Whether the answer began before the upstream had the whole request: then it may leave some
+    /// True if the answer began before the upstream had the whole request: then it may leave some
     /// of it unread.
     is_early: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) enum Step {
     Busy,
 }
 
-/// Whether a direction has stopped because it would have to wait.
+/// State of a direction: whether it has stopped because it would have to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Blocked,
@@ -333,14 +333,14 @@ impl<'e> Exchange<'e> {
         self.check_time(is_ready)
     }
 
-    /// Whether a piece of the body is awaited from the client.
+    /// True if a piece of the body is awaited from the client.
     fn wants_body(&self) -> bool {
         !self.transfer.request.body.is_done()
             && self.transfer.request.pending().is_empty()
             && !self.transfer.request.is_deaf
     }
 
-    /// Whether the upstream is to take a piece of the request.
+    /// True if the upstream is to take a piece of the request.
     fn wants_room(&self) -> bool {
         !self.transfer.request.pending().is_empty() && !self.transfer.request.is_deaf
     }

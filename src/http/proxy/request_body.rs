@@ -38,7 +38,7 @@ impl RequestBody {
             .expect("no more is taken than is pending")
     }
 
-    /// Whether the upstream has got all of it.
+    /// True if the upstream has got all of it.
     pub(super) fn is_whole(&self) -> bool {
         self.pending.is_empty() && self.body.is_done()
     }

@@ -34,7 +34,7 @@ pub(super) struct ResponseBody {
     before_sent: usize,
     /// then of the buffer.
     body: Range<usize>,
-    /// Whether anything came from the upstream.
+    /// True if anything came from the upstream.
     received: bool,
     pub(super) sent: usize,
     pub(super) moved: Instant,
@@ -66,7 +66,7 @@ impl ResponseBody {
         self.before_sent < self.before.len() || !self.body.is_empty()
     }
 
-    /// Whether nothing else can be said any more: the client has a part of the answer, or of an
+    /// True if nothing else can be said any more: the client has a part of the answer, or of an
     /// interim one.
     pub(super) fn has_begun(&self) -> bool {
         self.head.has_head() || (self.has_piece() && self.before_sent > 0)

@@ -17,7 +17,7 @@ pub trait Client {
     /// Reads up to `most` bytes more into the inbox; 0 at the end.
     fn receive(&mut self, most: usize) -> io::Result<usize>;
 
-    /// Whether this is the last request that is served.
+    /// True if this is the last request that is served.
     fn is_stopping(&self) -> bool;
 
     /// The request is whole and at work: the connection is not given up for another.
@@ -33,12 +33,12 @@ pub(crate) trait Rules {
     /// are written afresh. The status line, the framing and `Connection` are written around them.
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>);
 
-    /// Whether the upstream was asked for a WebSocket.
+    /// True if the upstream was asked for a WebSocket.
     fn asks_for_websocket(&self) -> bool {
         false
     }
 
-    /// Whether interim answers (RFC 9110 section 15.2) go to the client.
+    /// True if interim answers (RFC 9110 section 15.2) go to the client.
     fn passes_interim(&self) -> bool {
         true
     }
@@ -57,7 +57,7 @@ pub(crate) trait Rules {
         true
     }
 
-    /// Whether a client that does not take its answer is given up when there is no room for others.
+    /// True if a client that does not take its answer is given up when there is no room for others.
     fn gives_way(&self) -> bool {
         false
     }

@@ -141,7 +141,7 @@ impl Direction {
         !self.waiting.is_empty()
     }
 
-    /// Whether the end is to be passed on now.
+    /// True if the end is to be passed on now.
     fn may_end(&self) -> bool {
         self.has_ended && !self.has_waiting() && !self.is_over
     }

@@ -24,7 +24,7 @@ const WAKER_TOKEN: u64 = 0;
 /// A parked connection.
 pub(super) struct ParkedConnection {
     pub(super) one: Admitted,
-    /// Whether its upstream is waited for, and not its next request.
+    /// True if its upstream is waited for, and not its next request.
     pub(super) waits: bool,
     pub(super) since: Instant,
 }

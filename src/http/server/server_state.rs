@@ -35,7 +35,7 @@ impl ServerState {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Whether connections end with their next answer.
+    /// True if connections end with their next answer.
     pub(super) fn is_ending(&self) -> bool {
         self.is_stopping() || self.draining.load(Ordering::Relaxed)
     }

@@ -441,7 +441,7 @@ impl Links {
         (linked, roster.members().count() - linked)
     }
 
-    /// Whether visitors may come: every relay that is there is linked, or has had its time.
+    /// True if visitors may come: every relay that is there is linked, or has had its time.
     pub(in crate::relay) fn is_ready(&self) -> bool {
         let roster = self.roster.read();
         let mut live = roster.live(|_| false);
@@ -464,7 +464,7 @@ impl Links {
     }
 }
 
-/// Whether a relay that did not answer then is asked last.
+/// True if a relay that did not answer then is asked last.
 fn is_recent(at: &Instant) -> bool {
     at.elapsed() < SILENT
 }

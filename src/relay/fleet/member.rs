@@ -18,7 +18,7 @@ pub(in crate::relay) struct Member {
     pub(in crate::relay) fingerprint: String,
     /// Where other relays reach it: `ADDRESS:PORT`.
     pub(in crate::relay) peer: String,
-    /// Whether it ends, and takes nothing new.
+    /// True if it ends, and takes nothing new.
     #[serde(default)]
     pub(in crate::relay) is_leaving: bool,
     /// Which version it runs; empty of one that does not say.

@@ -36,7 +36,7 @@ pub(super) struct Peer {
 pub(in crate::relay) struct FleetOverview(pub(super) Vec<Peer>);
 
 impl FleetOverview {
-    /// Whether there is another relay.
+    /// True if there is another relay.
     pub(super) fn has_linked(&self) -> bool {
         self.0.iter().any(|peer| peer.state == PeerState::Linked)
     }

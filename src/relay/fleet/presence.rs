@@ -1,4 +1,4 @@
-//! Whether the store is there, as it was found last: while it is away nobody waits for it but who looks whether it is
+//! Availability of the store, as it was found last: while it is away nobody waits for it but who looks whether it is
 //! back.
 
 use std::mem::discriminant;
@@ -11,7 +11,7 @@ use crate::sync::Mutex;
 /// question takes at most.
 const SILENT: Duration = Duration::from_secs(15);
 
-/// Whether the store is there.
+/// Availability of the store.
 #[derive(Debug)]
 pub(super) struct Presence(Mutex<Last>);
 

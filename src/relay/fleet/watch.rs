@@ -63,7 +63,7 @@ impl Looks {
         self.presence.check().is_ok()
     }
 
-    /// Whether the store is there.
+    /// True if the store is there.
     pub(in crate::relay) fn is_there(&self) -> bool {
         self.presence.check().is_ok()
     }
@@ -157,7 +157,7 @@ struct Watcher {
     row: MemberRow,
     /// When the last beat was written.
     beaten: Option<Instant>,
-    /// Whether it was said that another relay has its name.
+    /// True if it was said that another relay has its name.
     is_told: bool,
     watched: Watched,
 }

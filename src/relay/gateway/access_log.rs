@@ -30,7 +30,7 @@ pub(super) struct AccessLine<'a> {
 /// Writes the lines.
 #[derive(Debug, Default)]
 pub(super) struct AccessLog {
-    /// Whether there is something to sum up: so a request that went well takes no lock.
+    /// True if there is something to sum up: so a request that went well takes no lock.
     holds_back: AtomicBool,
     failed: Mutex<LogWindow>,
 }

@@ -56,7 +56,7 @@ impl SiteAuth {
         self.sign_in.cookie(is_secure)
     }
 
-    /// Whether this cookie opens this site.
+    /// True if this cookie opens this site.
     pub(super) fn knows(&self, cookie: &[u8], site: &Site) -> bool {
         let Some(code) = &site.code else {
             return true;
@@ -92,7 +92,7 @@ impl SiteAuth {
     }
 }
 
-/// Whether a request is for the site's sign-in.
+/// True if a request is for the site's sign-in.
 pub(crate) fn is_sign_in(head: &Head, site: &Site) -> bool {
     let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
     let names_site = |query: &str| {

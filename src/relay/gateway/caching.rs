@@ -13,7 +13,7 @@ const FOR_CACHES_SUFFIX: &str = "cdn-cache-control";
 /// Directives that let caches in front keep an answer, or that `private` says already.
 const SHARED: [&str; 4] = ["public", "private", "s-maxage", "proxy-revalidate"];
 
-/// Whether a line speaks to caches alone.
+/// True if a line speaks to caches alone.
 pub(crate) fn is_for_caches(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     FOR_CACHES.contains(&name.as_str()) || name.ends_with(FOR_CACHES_SUFFIX)

@@ -13,7 +13,7 @@ pub struct GatewayConfig {
     pub domain: String,
     /// Host names of the relay itself, also such as would be a site's. Lower case, no ports.
     pub own_names: Vec<String>,
-    /// Whether visitors come by `https`: what stands in front ends TLS.
+    /// True if visitors come by `https`: what stands in front ends TLS.
     pub secure: bool,
     /// The port that visitors use, where a request does not say.
     pub port: u16,
@@ -27,7 +27,7 @@ pub struct GatewayConfig {
     pub loop_id: String,
     /// What sign-ins are signed with, where other relays are to know them too; noted in memory where none.
     pub cookie_key: Option<CookieKey>,
-    /// Whether a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
+    /// True if a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
     /// another.
     pub passes_on_again: bool,
     /// Caps and timeouts.

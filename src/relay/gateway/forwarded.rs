@@ -16,7 +16,7 @@ pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Addresses of a chain that are passed on. Default 16: more proxies than anybody has in a row.
 const MAX_CHAIN: usize = 16;
 
-/// Whether a header line of this name tells that a proxy has passed the request on.
+/// True if a header line of this name tells that a proxy has passed the request on.
 pub(in crate::relay) fn tells_of_proxy(name: &str) -> bool {
     const PREFIX: &str = "x-forwarded-";
     let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
@@ -109,7 +109,7 @@ impl Origin {
         }
     }
 
-    /// Whether the visitor comes by `https`, as far as anybody trusted said it.
+    /// True if the visitor comes by `https`, as far as anybody trusted said it.
     pub(super) fn is_secure(&self) -> bool {
         self.secure
     }

@@ -65,7 +65,7 @@ impl GatewayState {
             .warn("postern::refused", "refused visitors", line);
     }
 
-    /// Whether visitors come by `https`.
+    /// True if visitors come by `https`.
     pub(crate) fn is_https(&self) -> bool {
         self.config.secure
     }

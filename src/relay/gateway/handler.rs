@@ -184,7 +184,7 @@ impl VisitorConnection {
     }
 }
 
-/// Whether TLS has something to send that the stream does not take.
+/// True if TLS has something to send that the stream does not take.
 fn needs_room(run: &UnderWay) -> bool {
     let [_, (_, room)] = run.upstream.stream.wanted(true, false);
     room != PollFlags::empty()

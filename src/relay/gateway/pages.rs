@@ -115,7 +115,7 @@ pub(super) fn private(response: Response) -> Response {
     response.header("Referrer-Policy", "no-referrer")
 }
 
-/// Whether the visitor asked for JSON rather than for a page.
+/// True if the visitor asked for JSON rather than for a page.
 fn wants_json(head: &Head) -> bool {
     let accepts = |kind: &str| {
         head.headers
@@ -127,7 +127,7 @@ fn wants_json(head: &Head) -> bool {
     accepts("application/json") && !accepts("text/html")
 }
 
-/// Whether a program in a page asked, which has no use for a page.
+/// True if a program in a page asked, which has no use for a page.
 fn is_script(head: &Head) -> bool {
     let is = |name, wanted: &[u8]| {
         let mut values = head.headers.all(name);

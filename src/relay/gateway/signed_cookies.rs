@@ -42,7 +42,7 @@ impl CookieKey {
         format!("{said}.{}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// Whether a cookie of this value was given for the realm, and is good at `now`, since 1970.
+    /// True if a cookie of this value was given for the realm, and is good at `now`, since 1970.
     pub(in crate::relay) fn knows(&self, value: &[u8], realm: &[u8; 32], now: Duration) -> bool {
         let text = std::str::from_utf8(value).ok();
         let Some((said, tag)) = text

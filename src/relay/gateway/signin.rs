@@ -25,7 +25,7 @@ const HOME: &str = "/";
 const MAX_FORM: usize = 16 * 1024;
 
 impl GatewayState {
-    /// Whether a cookie of this request opens the site.
+    /// True if a cookie of this request opens the site.
     pub(crate) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
         let auth = &self.auth;
         let name = auth.cookie(self.is_secure(request));
@@ -111,7 +111,7 @@ impl GatewayState {
         }
     }
 
-    /// Whether the visitor comes by `https`.
+    /// True if the visitor comes by `https`.
     fn is_secure(&self, request: &SiteRequest<'_>) -> bool {
         self.config.secure || request.origin.is_secure()
     }

@@ -19,7 +19,7 @@ pub trait Sites: Send + Sync + 'static {
     /// The site of this name, in lower case.
     fn find(&self, site: &str) -> Option<Arc<Site>>;
 
-    /// Whether there was one of this name that is not there, which is kept for who had it.
+    /// True if there was one of this name that is not there, which is kept for who had it.
     fn was(&self, _site: &str) -> bool {
         false
     }
@@ -38,7 +38,7 @@ pub struct Site {
     pub app_id: String,
     /// The number of who shares it.
     pub owner: u64,
-    /// Whether the application speaks TLS. Its certificate is not verified.
+    /// True if the application speaks TLS. Its certificate is not verified.
     pub tls: bool,
     /// The code of an invisible site.
     pub code: Option<Code>,
@@ -89,7 +89,7 @@ impl Site {
 }
 
 impl Site {
-    /// Whether its time is over.
+    /// True if its time is over.
     pub(in crate::relay) fn is_over(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.is_over(Clocks::now()))
@@ -101,7 +101,7 @@ impl Site {
         self.open_visits.end();
     }
 
-    /// Whether not everybody sees what it answers, or not for ever.
+    /// True if not everybody sees what it answers, or not for ever.
     pub(super) fn is_private(&self) -> bool {
         self.code.is_some() || !self.allow.is_empty() || self.expiry.is_some()
     }

@@ -22,7 +22,7 @@ pub(super) struct Terms {
     pub(super) permit: BusyPermit,
     /// When it came.
     pub(super) began: Instant,
-    /// Whether the visitor has a byte of its answer.
+    /// True if the visitor has a byte of its answer.
     pub(super) has_begun: Cell<bool>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Terms {
 pub(super) struct Upstream {
     pub(super) stream: Box<dyn ByteStream>,
     pub(super) _slot: ExchangeSlot,
-    /// Whether a second request came by it: where a proxy mixes visitors, hardly any does.
+    /// True if a second request came by it: where a proxy mixes visitors, hardly any does.
     pub(super) is_reused: bool,
 }
 

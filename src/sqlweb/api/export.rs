@@ -90,7 +90,7 @@ const ONE_SET: [&str; 8] = [
     "SELECT", "WITH", "TABLE", "VALUES", "INSERT", "REPLACE", "DELETE", "UPDATE",
 ];
 
-/// Whether `sql` may return several result sets, as a procedure does. How many there are is known at its end.
+/// True if `sql` may return several result sets, as a procedure does. How many there are is known at its end.
 fn has_several_sets(service: &Service, sql: &str) -> bool {
     match gate::check(sql, &service.info().dialect) {
         Ok(_) => false,

@@ -194,7 +194,7 @@ struct ScriptRun<'a> {
     /// Of the statement under way, from 1.
     number: u64,
     failed: u64,
-    /// Whether the connection is gone: what would follow belongs to a session that is lost.
+    /// True if the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
     /// The line of the command that ended the script.
     exited_in: Option<u64>,
@@ -393,7 +393,7 @@ impl ScriptRun<'_> {
         self.failed >= FAILURES_SHARED && self.service.is_shared()
     }
 
-    /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
+    /// Checks if the server takes a statement of that size. It would close the connection at a larger one, and the
     /// transaction would be lost with it.
     fn fits(&mut self) -> Result<(), ApiError> {
         let size = self.job.size();

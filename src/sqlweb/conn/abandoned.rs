@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct AbandonedConns {
     all: Mutex<Vec<AbandonedConn>>,
-    /// Whether a thread is looking.
+    /// True if a thread is looking.
     pub(super) looking: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl AbandonedConns {
         });
     }
 
-    /// Whether a look is due.
+    /// True if a look is due.
     pub(super) fn due(&self) -> bool {
         let now = Instant::now();
         let mut all = self.all.lock();

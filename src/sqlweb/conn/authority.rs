@@ -16,7 +16,7 @@ use crate::sqlweb::error::{DbError, io_sentence};
 use crate::sqlweb::options::TlsMode;
 
 thread_local! {
-    /// Whether the handshake on this thread is one that no public authority may vouch for.
+    /// True if the handshake on this thread is one that no public authority may vouch for.
     static WITHOUT_PUBLIC: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -77,7 +77,7 @@ impl SignatureVerificationAlgorithm for Watched {
     }
 }
 
-/// Whether `key` is a public authority's: it ends what is kept of one (SubjectPublicKeyInfo, RFC 5280 section 4.1), or is
+/// True if `key` is a public authority's: it ends what is kept of one (SubjectPublicKeyInfo, RFC 5280 section 4.1), or is
 /// all of that.
 pub(super) fn is_public(key: &[u8]) -> bool {
     webpki_roots::TLS_SERVER_ROOTS

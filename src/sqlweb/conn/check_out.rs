@@ -83,7 +83,7 @@ impl SessionPool {
         }
     }
 
-    /// Whether it is of the account as that is called now.
+    /// True if it is of the account as that is called now.
     fn is_current(&self, conn: &DbConn) -> bool {
         conn.user == self.connector.user()
     }

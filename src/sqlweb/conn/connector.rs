@@ -33,9 +33,9 @@ pub(crate) struct Connector {
     pub(super) options: Arc<Options>,
     /// Largest packet, in bytes.
     pub(super) max_packet: usize,
-    /// Whether the server was seen to offer TLS: see `dial.rs`.
+    /// State of TLS on the server: see `dial.rs`.
     pub(super) offers_tls: AtomicU8,
-    /// Whether the account was let in as one of `sha256_password`.
+    /// True if the account was let in as one of `sha256_password`.
     pub(super) by_sha256: AtomicBool,
     in_use: Permits,
     /// Who signs in: a guest's account is renamed when it is extended.
@@ -146,7 +146,7 @@ impl Connector {
         self.abandoned.add(conn.id, conn.server, permits);
     }
 
-    /// Whether there are counted connections.
+    /// True if there are counted connections.
     pub(crate) fn is_in_use(&self) -> bool {
         self.in_use.out() > 0
     }

@@ -39,7 +39,7 @@ const PROBE_INTERVAL_S: u32 = 10;
 /// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
 const PROBES: u32 = 3;
 
-/// Whether the server offers TLS; 0 where that is not known yet.
+/// The server offers TLS; 0 where that is not known yet.
 const OFFERED: u8 = 1;
 const ABSENT: u8 = 2;
 
@@ -366,7 +366,7 @@ fn dial_sentence(kind: std::io::ErrorKind) -> String {
     }
 }
 
-/// Whether a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
+/// True if a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
 /// person has said that encryption does not matter. No address is a Unix socket.
 fn takes_any_key(tls: TlsMode, address: Option<IpAddr>) -> bool {
     tls == TlsMode::Off || address.is_none_or(|ip| ip.to_canonical().is_loopback())

@@ -51,7 +51,7 @@ pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
     })
 }
 
-/// Whether another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
+/// True if another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
 pub(crate) fn has_set(result: &mut QueryResult<'_, '_, '_, Text>) -> bool {
     ManuallyDrop::new(result.iter()).is_some()
 }

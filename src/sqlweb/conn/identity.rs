@@ -106,7 +106,7 @@ fn note(conn: &mut DbConn, way: &Way, answer: Option<&Row>) {
     });
 }
 
-/// Whether the greeting had this number of the connection, of which it has the lower 32 bits.
+/// True if the greeting had this number of the connection, of which it has the lower 32 bits.
 pub(super) fn is_greeted_as(id: u64, conn: &Conn) -> bool {
     id & u64::from(u32::MAX) == u64::from(conn.connection_id())
 }

@@ -89,7 +89,7 @@ impl Connector {
         last.expect("a web client starts once it has met a server")
     }
 
-    /// Whether the server that was asked last takes writes.
+    /// Returns whether the server that was asked last takes writes.
     pub(crate) fn write_state(&self) -> WriteState {
         self.servers.write_state()
     }

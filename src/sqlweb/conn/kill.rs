@@ -57,7 +57,7 @@ pub(crate) struct SentStatement {
     text: Option<String>,
     /// The database it runs in, where that is known.
     database: Option<String>,
-    /// Whether the server may show another text in its place: of what it calls, or without its passwords.
+    /// True if the server may show another text in its place: of what it calls, or without its passwords.
     may_differ: bool,
     since: Instant,
 }
@@ -83,7 +83,7 @@ impl SentStatement {
         Self { database, ..self }
     }
 
-    /// Whether a process list that shows this database may mean the statement: servers that fold the case of names show
+    /// True if a process list that shows this database may mean the statement: servers that fold the case of names show
     /// them folded.
     fn may_be_in(&self, shown: Option<&str>) -> bool {
         match (&self.database, shown) {
@@ -260,7 +260,7 @@ fn number(row: &Row) -> Option<u64> {
     field(row, "QUERY_ID")?.parse().ok()
 }
 
-/// Whether what the connection runs is the statement, by its text, or, where that may be another, by how long it has
+/// Decides if the connection runs the statement, by its text, or, where that may be another, by how long it has
 /// run.
 fn judge(
     sent: &SentStatement,

@@ -99,7 +99,7 @@ pub(crate) fn make_read_only(
 const PACKAGE: &str =
     "the database has a package of that name, which the server would use; choose another database";
 
-/// Whether the server has named every function that passes only where it does; each list has commas between.
+/// Checks if the server has named every function that passes only where it does; each list has commas between.
 fn proven(calls: &Calls, supplied: &str, sys: &str) -> Result<(), DbError> {
     let missing = |proven: &str, name: &str| !proven.split(',').any(|proven| proven == name);
     if let Some(name) = calls.supplied.iter().find(|name| missing(supplied, name)) {
@@ -191,7 +191,7 @@ fn same_modes(a: &str, b: &str) -> bool {
 /// `ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION`.
 const READ_ONLY_TRANSACTION: u16 = 1792;
 
-/// Whether the server refused to write in a read-only session.
+/// True if the server refused to write in a read-only session.
 pub(crate) fn would_write(error: &DbError) -> bool {
     matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
 }

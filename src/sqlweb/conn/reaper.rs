@@ -52,7 +52,7 @@ fn look(connector: &Arc<Connector>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Whether the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
+/// True if the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
 /// cannot have become somebody else's at a restart.
 fn is_listed(control: &mut DbConn, id: u64) -> Result<bool, DbError> {
     let listed = listed(control, id)?;

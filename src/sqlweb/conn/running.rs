@@ -33,31 +33,31 @@ pub(crate) struct RunningStatement {
     state: Mutex<StatementState>,
     kill_ended: Condvar,
     since: Instant,
-    /// Whether there is a stop, for those who look at every row.
+    /// True if there is a stop, for those who look at every row.
     was_told: AtomicBool,
     /// Who asked: a visitor and, where there is one, a session.
     pub(super) owner: Owner,
-    /// Whether a thread of `stop_in_background` is stopping it.
+    /// True if a thread of `stop_in_background` is stopping it.
     pub(super) being_stopped: AtomicBool,
 }
 
 struct StatementState {
     phase: Phase,
     stop: Option<StopRequest>,
-    /// Whether its client has left, before or after that.
+    /// True if its client has left, before or after that.
     was_left: bool,
     /// The connection that was taken for the statement, from before the first word on it until it is given back.
     held: Option<SocketHandle>,
-    /// Whether a kill may be on its way to the server.
+    /// True if a kill may be on its way to the server.
     is_being_killed: bool,
-    /// Whether the statement has ended and waits for that.
+    /// True if the statement has ended and waits for that.
     is_ending: bool,
-    /// Whether another follows it under the same id.
+    /// True if another follows it under the same id.
     goes_on: bool,
 }
 
 impl StatementState {
-    /// Whether a kill would hit this statement and no other.
+    /// True if a kill would hit this statement and no other.
     fn is_under_way(&self) -> bool {
         matches!(self.phase, Phase::On(_)) && !self.is_ending
     }
@@ -77,7 +77,7 @@ impl StatementState {
 pub(crate) struct StopRequest {
     /// Why.
     pub(crate) cause: StopCause,
-    /// Whether the server was told.
+    /// True if the server was told.
     pub(crate) was_told: bool,
     since: Instant,
 }
@@ -193,7 +193,7 @@ impl RunningStatement {
         (state.phase, state.held) = (next, None);
     }
 
-    /// Whether more statements follow it under the same id, one after another: a stop is for all of them then.
+    /// Notes whether more statements follow it under the same id, one after another: a stop is for all of them then.
     pub(crate) fn is_one_of_many(&self, is: bool) {
         self.state.lock().goes_on = is;
     }
@@ -308,7 +308,7 @@ impl RunningStatement {
             .ok()
     }
 
-    /// Whether the statement was told to stop.
+    /// True if the statement was told to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped_by().is_some()
     }
@@ -323,7 +323,7 @@ impl RunningStatement {
         self.was_told.load(Ordering::Relaxed)
     }
 
-    /// Whether its client has left, so that nobody hears how it ends.
+    /// True if its client has left, so that nobody hears how it ends.
     pub(crate) fn was_left(&self) -> bool {
         self.state.lock().was_left
     }
@@ -338,7 +338,7 @@ impl RunningStatement {
         }
     }
 
-    /// Whether the statement was told to stop and has not for longer than it may.
+    /// True if the statement was told to stop and has not for longer than it may.
     pub(crate) fn is_overdue(&self) -> bool {
         self.state.lock().is_overdue()
     }

@@ -21,7 +21,7 @@ pub(crate) struct ServerInfo {
     pub(crate) time_zone: String,
     /// `@@global.sql_mode` without what changes lexing.
     pub(crate) pinned_mode: String,
-    /// Whether the account's grants allow anything that writes; true when they cannot be read.
+    /// True if the account's grants allow anything that writes; true when they cannot be read.
     pub(crate) can_write: bool,
     /// The table of loadable functions and its column of names, where the account may read it.
     pub(crate) loadable: Option<(&'static str, &'static str)>,
@@ -155,7 +155,7 @@ const READING: [&str; 11] = [
     "REPLICATION CLIENT", "SLAVE MONITOR", "SENSITIVE_VARIABLES_OBSERVER",
 ];
 
-/// Whether any grant goes beyond reading. What is not understood counts as writing.
+/// True if any grant goes beyond reading. What is not understood counts as writing.
 fn can_write(grants: &[String]) -> bool {
     grants.is_empty() || grants.iter().any(|grant| grant_writes(grant))
 }

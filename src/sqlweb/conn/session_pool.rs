@@ -39,7 +39,7 @@ const MAX_REMEMBERED: usize = 4096;
 /// The connections that are kept between statements.
 pub(crate) struct SessionPool {
     pub(super) connector: Arc<Connector>,
-    /// Whether a session holds nothing that a new connection would not have.
+    /// True if a session holds nothing that a new connection would not have.
     pub(super) stateless: bool,
     state: Mutex<PoolState>,
     turn: Condvar,
@@ -80,7 +80,7 @@ impl ClosedSession {
 }
 
 impl SessionSlot {
-    /// Whether it changes by being left alone.
+    /// True if it changes by being left alone.
     fn is_old(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
@@ -113,12 +113,12 @@ impl IdleConn {
         }
     }
 
-    /// Whether the server has ended it.
+    /// True if the server has ended it.
     fn is_closed(&self) -> bool {
         matches!(self.conn.socket.peek(), Peeked::Closed)
     }
 
-    /// Whether the connection can be used: a statement is only ever sent on one that was just there.
+    /// True if the connection can be used: a statement is only ever sent on one that was just there.
     pub(super) fn is_alive(&mut self) -> bool {
         match self.conn.socket.peek() {
             Peeked::Closed => return false,

@@ -197,7 +197,7 @@ fn begin_tls(
     Ok(Wire::Tls(Box::new(StreamOwned::new(tls, socket))))
 }
 
-/// Whether the server says that the account is let in, or that it is not.
+/// True if the server says that the account is let in, or that it is not.
 fn is_last_word(packet: &[u8]) -> bool {
     matches!(packet.first(), Some(0 | 0xff))
 }
@@ -285,7 +285,7 @@ impl Wire {
         };
     }
 
-    /// Whether something was written that has not left yet.
+    /// True if something was written that has not left yet.
     fn holds_back(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.conn.wants_write(),

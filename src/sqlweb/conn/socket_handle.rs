@@ -23,7 +23,7 @@ impl SocketHandle {
         Self(duplicate(conn.as_raw_fd()).map(Arc::new))
     }
 
-    /// Whether this system lets a descriptor be duplicated; tried once, on a pair of sockets.
+    /// True if this system lets a descriptor be duplicated; tried once, on a pair of sockets.
     pub(crate) fn is_supported() -> bool {
         static ANSWER: OnceLock<bool> = OnceLock::new();
         *ANSWER.get_or_init(|| {
@@ -44,7 +44,7 @@ impl SocketHandle {
         (ours, socket, theirs)
     }
 
-    /// Whether there is a handle.
+    /// True if there is a handle.
     pub(crate) fn is_some(&self) -> bool {
         self.0.is_some()
     }

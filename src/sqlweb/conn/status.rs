@@ -15,7 +15,7 @@ const MAX_FLAGS: usize = 1024;
 /// How often the server is asked where the driver has forgotten: a late `KILL QUERY` may hit the first question.
 const QUESTIONS: usize = 2;
 
-/// Whether `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
+/// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
 /// flags, so after one the server is asked, by a statement that leaves its warnings as they are. False where the
 /// connection is lost, and the transaction with it.
 pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {

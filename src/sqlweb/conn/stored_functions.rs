@@ -205,7 +205,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Whether a server may hold both for one name. It compares letters beyond ASCII by rules of its own, so such a letter
+/// True if a server may hold both for one name. It compares letters beyond ASCII by rules of its own, so such a letter
 /// counts as any.
 fn reads_as(a: &str, b: &str) -> bool {
     let same = |(a, b): (char, char)| !a.is_ascii() || !b.is_ascii() || a.eq_ignore_ascii_case(&b);

@@ -1,4 +1,4 @@
-//! Whether a server takes writes: a replica does not. That may change at any time, without any connection ending.
+//! Write state of a server: a replica does not. That may change at any time, without any connection ending.
 
 use mysql::{Conn, Row};
 
@@ -18,7 +18,7 @@ pub(crate) struct WriteState {
 }
 
 impl WriteState {
-    /// Whether the server refuses to write for the usual account.
+    /// True if the server refuses to write for the usual account.
     pub(crate) fn is_replica(self) -> bool {
         [self.read_only, self.super_read_only, self.innodb_read_only].contains(&Some(true))
     }

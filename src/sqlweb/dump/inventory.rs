@@ -188,7 +188,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Whether the rows of a table can be read; what becomes of them otherwise is noted.
+    /// True if the rows of a table can be read; what becomes of them otherwise is noted.
     fn can_read(
         &mut self,
         reader: &mut Reader<'_>,

@@ -22,7 +22,7 @@ pub(super) struct Program {
     session: Vec<(&'static str, String)>,
     /// The collation that the database had then.
     collation: Option<String>,
-    /// Whether another stands in its place until it can be made.
+    /// True if another stands in its place until it can be made.
     pub(super) has_stand_in: bool,
 }
 
@@ -37,10 +37,10 @@ DEALLOCATE PREPARE postern_view;
 pub(super) struct Frame {
     /// The database's collation.
     pub(super) collation: String,
-    /// Whether the server runs any statement from a text: MariaDB since 10.6.2. Consoles take comments and carriage
+    /// True if the server runs any statement from a text: MariaDB since 10.6.2. Consoles take comments and carriage
     /// returns out of what they send, but not out of a text.
     pub(super) runs_texts: bool,
-    /// Whether what is there is dropped before.
+    /// True if what is there is dropped before.
     pub(super) drop: bool,
 }
 
@@ -146,7 +146,7 @@ impl Program {
         self.kind == "VIEW"
     }
 
-    /// Whether the server is to run it from a text: what a console would change on its way, and a view of a client that
+    /// True if the server is to run it from a text: what a console would change on its way, and a view of a client that
     /// spoke another character set than the file.
     fn goes_as_text(&self, frame: &Frame) -> bool {
         if self.is_view() {
@@ -155,7 +155,7 @@ impl Program {
         frame.runs_texts
     }
 
-    /// Whether it was made by a client that spoke UTF-8.
+    /// True if it was made by a client that spoke UTF-8.
     fn is_utf8(&self) -> bool {
         let client = self
             .session

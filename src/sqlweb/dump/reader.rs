@@ -78,7 +78,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether the server is a MariaDB of that version or a later one.
+    /// True if the server is a MariaDB of that version or a later one.
     pub(super) fn is_mariadb(&self, since: (u16, u16, u16)) -> bool {
         let dialect = &self.conn.info().dialect;
         dialect.mariadb && dialect.version >= since

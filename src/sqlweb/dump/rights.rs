@@ -43,7 +43,7 @@ pub(super) fn unseen(grants: &[String], db: &str, wanted: [bool; 4]) -> Vec<&'st
         .collect()
 }
 
-/// Whether a line gives one of `privileges`, or all, on the whole database.
+/// True if a line gives one of `privileges`, or all, on the whole database.
 fn allows(grant: &str, db: &str, privileges: &[&str]) -> bool {
     let bare = masked(grant);
     let Some((given, scope)) = bare.find(" ON ").and_then(|at| grant.split_at_checked(at)) else {
@@ -60,7 +60,7 @@ fn allows(grant: &str, db: &str, privileges: &[&str]) -> bool {
     given.split(',').any(listed) && covers(scope, db)
 }
 
-/// Whether ``*.*`` or a pattern such as `` `shop\_%`.* `` holds for the database.
+/// True if ``*.*`` or a pattern such as `` `shop\_%`.* `` holds for the database.
 fn covers(scope: &str, db: &str) -> bool {
     if scope.starts_with("*.*") {
         return true;

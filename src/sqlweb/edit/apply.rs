@@ -39,7 +39,7 @@ pub(crate) struct EditJob {
     pub(crate) time_zone: Option<TimeZone>,
     /// The id by which it can be cancelled.
     pub(crate) query_id: Option<String>,
-    /// Whether the statements are only shown.
+    /// True if the statements are only shown.
     pub(crate) is_review: bool,
     /// The visitor's cookie, or nothing.
     pub(crate) cookie: String,

@@ -1,9 +1,9 @@
-//! Whether a cell is still what was shown of it.
+//! Checks if a cell is still as it was shown.
 
 use rows::Kind;
 use serde_json::{Number, Value};
 
-/// Whether `shown` is what the API tells of `cell`.
+/// True if `shown` is what the API tells of `cell`.
 pub(super) fn is_same(kind: Kind, cell: Option<&[u8]>, shown: &Value) -> bool {
     match (cell, shown) {
         (None, Value::Null) => true,

@@ -133,7 +133,7 @@ fn file(column: &TableColumn, text: &str) -> Result<Literal, String> {
     }
 }
 
-/// Whether `text` is a number wherever SQL is read: `-12`, `0.50`, `1e-7`.
+/// True if `text` is a number wherever SQL is read: `-12`, `0.50`, `1e-7`.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);

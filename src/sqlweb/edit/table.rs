@@ -29,13 +29,13 @@ pub(super) enum Form {
 pub(super) struct TableColumn {
     pub(super) name: String,
     pub(super) form: Form,
-    /// Whether its cells may be longer than what is told of a row.
+    /// True if its cells may be longer than what is told of a row.
     pub(super) is_long: bool,
     pub(super) is_generated: bool,
-    /// Whether `SELECT *` is without it.
+    /// True if `SELECT *` is without it.
     pub(super) is_invisible: bool,
     pub(super) is_auto_increment: bool,
-    /// Whether the account may read it.
+    /// True if the account may read it.
     pub(super) is_readable: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Table {
     /// The same for a sentence.
     pub(super) shown: String,
     pub(super) engine: String,
-    /// Whether its engine can roll back.
+    /// True if its engine can roll back.
     pub(super) rolls_back: bool,
     pub(super) columns: Vec<TableColumn>,
     /// Each PRIMARY or UNIQUE NOT NULL key by its columns' places.
@@ -217,7 +217,7 @@ fn without_row_end(columns: &[TableColumn], keys: &[Vec<usize>]) -> Vec<Vec<usiz
 }
 
 impl TableColumn {
-    /// Whether its values are bytes and neither text nor numbers.
+    /// True if its values are bytes and neither text nor numbers.
     pub(super) fn is_binary(&self) -> bool {
         matches!(self.form, Form::Binary | Form::BinaryName)
     }

@@ -18,11 +18,11 @@ use super::words::{self, RESERVED, unquoted};
 #[derive(Clone, Copy)]
 pub(super) struct Preceding {
     pub(super) token: Option<Token>,
-    /// Whether only options of `SELECT` stand between that word and here.
+    /// True if only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
-    /// Whether only names and commas stand between `MATCH`, a reserved word, and here.
+    /// True if only names and commas stand between `MATCH`, a reserved word, and here.
     pub(super) match_list: bool,
-    /// Whether it is `sys` and a dot.
+    /// True if it is `sys` and a dot.
     pub(super) in_sys: bool,
 }
 
@@ -139,7 +139,7 @@ pub(super) const POINT: &str = "POINT";
 /// A MySQL that was seen to take `GROUP BY ROLLUP (a, b)`.
 const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
 
-/// Whether a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
+/// True if a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
 fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Dialect) -> bool {
     let after = |list: &[&str]| {
         let word = before.token.filter(|token| token.kind == TokenKind::Word);
@@ -185,7 +185,7 @@ fn refusal(name: &str, reason: &str, offset: usize) -> Refusal {
     }
 }
 
-/// Whether `(names)` follows as the columns of a table, not as arguments.
+/// True if `(names)` follows as the columns of a table, not as arguments.
 fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
     let mut ahead = lexer.clone();
     if !take_name_list(&mut ahead) {
@@ -214,7 +214,7 @@ pub(super) const XPATH: &[&str] = &["EXTRACTVALUE", "UPDATEXML"];
 /// Longest path, in bytes; 3,600 signs end the server.
 const MAX_PATH: usize = 1_000;
 
-/// Whether a short text follows as a whole argument.
+/// True if a short text follows as a whole argument.
 pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
     let mut ahead = lexer.clone();
     let (path, end) = (ahead.next(), ahead.next());

@@ -190,7 +190,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether `table`, `table column` or `table 'pattern'` follows, and nothing else.
+    /// True if `table`, `table column` or `table 'pattern'` follows, and nothing else.
     fn is_described_table(&self) -> bool {
         let mut ahead = self.lexer.clone();
         let mut next = || {

@@ -65,7 +65,7 @@ fn leading_number(text: &str) -> Option<u16> {
     text.get(..digits)?.parse().ok()
 }
 
-/// Whether `text` holds the ASCII `word`, whatever its case.
+/// True if `text` holds the ASCII `word`, whatever its case.
 pub(super) fn contains_ignoring_case(text: &str, word: &str) -> bool {
     text.as_bytes()
         .windows(word.len())

@@ -55,7 +55,7 @@ fn is_spatial(name: &str) -> bool {
     groups.any(|group| words::contains(group.names, name)) || words::contains(OTHER_SPATIAL, name)
 }
 
-/// Whether the function could make a text long, or leave of one what was inside it.
+/// True if the function could make a text long, or leave of one what was inside it.
 fn builds(name: &str) -> bool {
     let harmless = words::contains(BESIDE, name) || words::contains(words::RESERVED, name);
     !harmless && functions::groups().any(|group| words::contains(group.names, name))
@@ -65,7 +65,7 @@ fn builds(name: &str) -> bool {
 struct Call {
     /// Parentheses around it.
     depth: usize,
-    /// Whether it reads a text, by a parser that minds its depth.
+    /// True if it reads a text, by a parser that minds its depth.
     reads_text: bool,
 }
 

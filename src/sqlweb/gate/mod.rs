@@ -92,7 +92,7 @@ pub fn names_refused() -> Vec<&'static str> {
     functions::REFUSED.iter().map(|(name, _)| *name).collect()
 }
 
-/// Whether some supported server has that harmless built-in function.
+/// True if some supported server has that harmless built-in function.
 #[doc(hidden)]
 pub fn is_known_harmless(name: &str) -> bool {
     functions::groups().any(|group| words::contains(group.names, name))

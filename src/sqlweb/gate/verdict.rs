@@ -31,7 +31,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Whether it calls nothing that the server must be asked about.
+    /// True if it calls nothing that the server must be asked about.
     pub fn is_empty(&self) -> bool {
         self.built_in.is_empty() && self.supplied.is_empty() && self.sys.is_empty()
     }

@@ -30,9 +30,9 @@ pub(super) struct Walk<'a> {
     pub(super) geometry: Geometry,
     rollups: Rollups,
     select_lists: SelectLists,
-    /// Whether only options of `SELECT` stand between that word and here.
+    /// True if only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
-    /// Whether only names and commas stand between `MATCH` and here.
+    /// True if only names and commas stand between `MATCH` and here.
     pub(super) match_list: bool,
     /// Parentheses around each call whose second argument must be a short path.
     pub(super) paths: Vec<usize>,
@@ -67,7 +67,7 @@ pub(super) struct JsonTable {
     pub(super) start: usize,
     /// Parentheses around it.
     pub(super) depth: usize,
-    /// Whether its `COLUMNS` has come.
+    /// True if its `COLUMNS` has come.
     pub(super) has_columns: bool,
 }
 

@@ -38,7 +38,7 @@ impl Account {
     }
 }
 
-/// Whether it is a host part that accounts are made with here: this very machine's, in no need of care.
+/// True if it is a host part that accounts are made with here: this very machine's, in no need of care.
 pub(super) fn is_plain_host(host: &str) -> bool {
     !host.is_empty()
         && !host.contains(['\'', '\\', '"', '`', '%'])

@@ -178,7 +178,7 @@ fn columns_of(
     Ok(all.map(Some))
 }
 
-/// Whether the server takes table names for the same in capital and small letters.
+/// True if the server takes table names for the same in capital and small letters.
 fn folds_names(conn: &mut Conn) -> Result<bool, DbError> {
     let answer = rows(conn, "SELECT @@lower_case_table_names <> 0")?;
     Ok(answer.first().and_then(|row| text(row, 0)).as_deref() == Some("1"))

@@ -383,12 +383,12 @@ impl Guest {
         self.in_force.clone()
     }
 
-    /// Whether its time is over.
+    /// True if its time is over.
     pub(crate) fn is_over(&self) -> bool {
         self.has_ended.load(Ordering::SeqCst) || self.in_force.is_over()
     }
 
-    /// Whether it has to be ended now.
+    /// True if it has to be ended now.
     pub(crate) fn is_due(&self) -> bool {
         self.is_over() && !self.has_ended.load(Ordering::SeqCst)
     }

@@ -103,7 +103,7 @@ pub(super) fn more_than_listed(
     Ok(None)
 }
 
-/// Whether a line of `SHOW GRANTS` is no more than `SELECT` on single tables. That of a role says nothing of itself: what
+/// True if a line of `SHOW GRANTS` is no more than `SELECT` on single tables. That of a role says nothing of itself: what
 /// it may comes in lines of its own.
 pub(super) fn only_reads(grant: &str) -> bool {
     let grant = masked(grant);

@@ -204,7 +204,7 @@ fn has_ended(at: SystemTime, server_now: u64) -> bool {
         .all(|now| *now > at + GRACE)
 }
 
-/// Whether it may do no more than those that are made here.
+/// True if it may do no more than those that are made here.
 fn only_reads(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     let shown = match rows(conn, &format!("SHOW GRANTS FOR {}", account.quoted())) {
         Err(error) if error.leaves_connection_usable() => return Ok(false),

@@ -88,7 +88,7 @@ impl<'a> OutputBuffer<'a> {
         coarse_now().saturating_sub(self.flushed_at) >= PROMPT
     }
 
-    /// Whether nothing has been written yet.
+    /// True if nothing has been written yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.untouched
     }

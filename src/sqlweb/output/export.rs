@@ -20,9 +20,9 @@ pub(crate) struct Layout {
     pub(crate) format: Format,
     /// What the file is called, without what its format adds.
     pub(crate) name: String,
-    /// Whether a CSV begins with the names of the columns.
+    /// True if a CSV begins with the names of the columns.
     pub(crate) header: bool,
-    /// Whether a CSV begins with a byte-order mark, for programs that need one to see UTF-8.
+    /// True if a CSV begins with a byte-order mark, for programs that need one to see UTF-8.
     pub(crate) bom: bool,
     /// What stands for NULL in a CSV.
     pub(crate) null: String,
@@ -133,7 +133,7 @@ pub(crate) struct ExportSink<'a> {
     /// What set the session's time zone, where anything did.
     zone: Option<String>,
     record: Record,
-    /// Whether each column's JSON becomes part of the document.
+    /// True for each column whose JSON becomes part of the document.
     nested: Vec<bool>,
     inserts: Inserts,
     sets: usize,
@@ -185,7 +185,7 @@ impl<'a> ExportSink<'a> {
             .map_err(|error| ApiError::internal(format!("cannot write to the client: {error}")))
     }
 
-    /// Whether the JSON of each column becomes part of the document.
+    /// True for each column whose JSON becomes part of the document.
     fn nested(&self, columns: &[Column]) -> Vec<bool> {
         let names = self.record.names.iter().zip(columns);
         let is_nested = |(name, column): (&String, &Column)| {

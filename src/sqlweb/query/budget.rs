@@ -89,7 +89,7 @@ impl Drop for RowPermit<'_> {
     }
 }
 
-/// Whether a row of these columns may be larger than what is not counted.
+/// True if a row of these columns may be larger than what is not counted.
 pub(crate) fn may_be_large(columns: &[Column]) -> bool {
     let widths = columns
         .iter()

@@ -33,7 +33,7 @@ struct Classified {
     passed: Option<Passed>,
     /// What was known of the server when it was judged.
     info: Arc<ServerInfo>,
-    /// Whether it may change the connection's current database.
+    /// True if it may change the connection's current database.
     moves: bool,
 }
 
@@ -187,7 +187,7 @@ fn returned_to(service: &Service, job: &Job, lease: &mut Lease<'_>) -> Result<Ve
     Ok(notes)
 }
 
-/// Whether the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
+/// True if the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
 /// clean before its next use.
 fn leaves_transaction(
     service: &Service,
@@ -462,7 +462,7 @@ fn classify_bytes(
     })
 }
 
-/// Whether the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
+/// True if the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
 fn asks_for_a_file(sql: &str) -> bool {
     let mut words = sql.split_ascii_whitespace().skip(2);
     let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
@@ -498,7 +498,7 @@ const MOSTLY_STAYING: [&str; 13] = [
 /// What runs a text or another statement, and what `DROP` may take the current database by.
 const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
 
-/// Whether the session is in the same database after `sql`, which was refused as `statement`.
+/// True if the session is in the same database after `sql`, which was refused as `statement`.
 fn stays(statement: &str, sql: &str) -> bool {
     let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
     STAYING.contains(&statement)
@@ -578,7 +578,7 @@ fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
     }
 }
 
-/// Whether some server would take a text that was refused for the one that was met last: behind a balancer, or after a
+/// True if some server would take a text that was refused for the one that was met last: behind a balancer, or after a
 /// failover, the statement may come to another.
 fn may_pass_elsewhere(sql: &str) -> bool {
     const KINDS: [Dialect; 5] = [

@@ -19,7 +19,7 @@ pub(crate) struct Job {
     pub(crate) db: Option<String>,
     /// The offset that `TIMESTAMP` is read and shown with, such as `+02:00`; the session's own where there is none.
     pub(crate) time_zone: Option<TimeZone>,
-    /// Whether the text comes from a file, which may set the character set that it is read in.
+    /// True if the text comes from a file, which may set the character set that it is read in.
     pub(crate) is_of_file: bool,
     /// True if the text may hold several statements, which the server finds, as a script may have them before a delimiter.
     pub(crate) is_delimited: bool,
@@ -68,8 +68,8 @@ impl Job {
 pub(crate) struct Completed {
     /// The server's warnings.
     pub(crate) warnings: Vec<Value>,
-    /// Whether the session is in a transaction now.
+    /// True if the session is in a transaction now.
     pub(crate) in_transaction: bool,
-    /// Whether it was told to stop, so that its result may be cut short.
+    /// True if it was told to stop, so that its result may be cut short.
     pub(super) was_stopped: bool,
 }

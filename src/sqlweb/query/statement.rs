@@ -33,7 +33,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) connector: &'a Arc<Connector>,
     /// The statement's place among the running ones.
     pub(crate) running: &'a RunningStatement,
-    /// Whether the statement only reads, so that its rest may be declined; one that writes is read to its end.
+    /// True if the statement only reads, so that its rest may be declined; one that writes is read to its end.
     pub(crate) harmless: bool,
     /// The budget of large rows.
     pub(crate) rows: &'a RowBudget,

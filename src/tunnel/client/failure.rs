@@ -42,7 +42,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Whether trying again soon would be hammering.
+    /// True if trying again soon would be hammering.
     pub(super) fn is_refusal(self) -> bool {
         matches!(
             self,
@@ -50,7 +50,7 @@ impl Class {
         )
     }
 
-    /// Whether the server does not know this user any more, or what was assigned to it.
+    /// True if the server does not know this user any more, or what was assigned to it.
     pub(crate) fn is_disowned(self) -> bool {
         matches!(self, Self::WrongPassword | Self::PermissionDenied)
     }

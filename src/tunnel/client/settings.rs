@@ -55,7 +55,7 @@ pub struct Settings {
     pub target_missed: Option<Sender<()>>,
     /// Streams at once; none for the cap of all tunnels alone.
     pub max_streams: Option<u64>,
-    /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
+    /// Check of a target's address before connecting, asked at each stream; none for all. A stream to one that may not
     /// is refused.
     pub may_dial: Option<MayDial>,
     /// What serves the streams in this process, where they are not to be connected to the target.

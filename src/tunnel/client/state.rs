@@ -89,7 +89,7 @@ impl Snapshot {
 pub(super) struct TunnelState {
     pub(super) cancel: Cancel,
     stopping: AtomicBool,
-    /// Whether somebody wishes another attempt soon, whatever becomes of the present one.
+    /// True if somebody wishes another attempt soon, whatever becomes of the present one.
     wish: AtomicBool,
     pub(super) traffic: Arc<Traffic>,
     connections: AtomicU64,
@@ -180,7 +180,7 @@ impl TunnelState {
         self.wish.store(true, Ordering::SeqCst);
     }
 
-    /// Whether there was a wish since this was asked last.
+    /// True if there was a wish since this was asked last.
     pub(super) fn take_wish(&self) -> bool {
         self.wish.swap(false, Ordering::SeqCst)
     }
@@ -208,7 +208,7 @@ impl TunnelState {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Whether there has been a connection.
+    /// True if there has been a connection.
     pub(super) fn was_connected(&self) -> bool {
         self.connections.load(Ordering::Relaxed) > 0
     }

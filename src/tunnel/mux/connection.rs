@@ -186,7 +186,7 @@ impl Mux {
         let _ = self.rate.set(rate);
     }
 
-    /// Whether its streams wait for their turns.
+    /// True if its streams wait for their turns.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.get().is_some()
     }
@@ -198,7 +198,7 @@ impl Mux {
         }
     }
 
-    /// Whether streams are to wait before they go on.
+    /// True if streams are to wait before they go on.
     pub(super) fn is_held_back(&self) -> bool {
         let rate = self.rate.get();
         rate.is_some_and(|rate| !rate.wait(Instant::now()).is_zero())

@@ -66,7 +66,7 @@ impl Mux {
         }
     }
 
-    /// Whether `write` has left nothing; what it has left is the writer thread's.
+    /// True if `write` has left nothing; what it has left is the writer thread's.
     fn write_locked(
         &self,
         mut writer: MutexGuard<'_, Writer>,

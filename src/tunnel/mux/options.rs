@@ -20,7 +20,7 @@ pub(in crate::tunnel) struct Options {
     pub(in crate::tunnel) target_within: Duration,
     /// Gets a message, if there is room for one, when a stream found nobody at its target.
     pub(in crate::tunnel) target_missed: Option<Sender<()>>,
-    /// Whether a target's address may be connected to; none for all.
+    /// Check of a target's address before connecting; none for all.
     pub(in crate::tunnel) may_dial: Option<MayDial>,
     /// What serves the streams of targets in this process; none where they are connected to the target.
     pub(in crate::tunnel) serve: Option<Serve>,

@@ -95,7 +95,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Whether a call that failed so may be tried again later.
+/// True if a call that failed so may be tried again later.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -188,7 +188,7 @@ impl StreamState {
         self.peer == Peer::Closed
     }
 
-    /// Whether a visitor has waited too long for the peer.
+    /// True if a visitor has waited too long for the peer.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         matches!(&self.opening, Opening::Asked { visitor: Some(_), since }
             if now.saturating_duration_since(*since) >= OPEN_WITHIN)
@@ -392,7 +392,7 @@ impl StreamState {
         self.local.as_ref()?.writable.clone()
     }
 
-    /// Whether the channel has said since the last question that it takes more.
+    /// True if the channel has said since the last question that it takes more.
     pub(super) fn take_writable(&mut self) -> bool {
         std::mem::take(&mut self.writable)
     }
@@ -404,7 +404,7 @@ impl StreamState {
         }
     }
 
-    /// Whether there is something to wait for before the channel takes more.
+    /// True if there is something to wait for before the channel takes more.
     pub(super) fn is_full(&self) -> bool {
         !(self.writable || self.dead || self.peer == Peer::Closed)
     }
@@ -418,7 +418,7 @@ impl StreamState {
         Some((socket, chunk))
     }
 
-    /// Whether an idle drain thread has something to wait for.
+    /// True if an idle drain thread has something to wait for.
     pub(super) fn awaits_data(&self) -> bool {
         self.queue.is_empty() && !self.dead && self.down == Down::Open && self.peer == Peer::Sending
     }

@@ -91,7 +91,7 @@ impl Timers {
         self.asked = Some((id, now));
     }
 
-    /// Whether this is the answer to the ping.
+    /// True if this is the answer to the ping.
     pub(super) fn answered(&mut self, id: RequestId) -> bool {
         let is_ours = self.asked.is_some_and(|(asked, _)| asked == id);
         if is_ours {

@@ -45,7 +45,7 @@ impl TokenBucket {
         self.paid_until.lock().saturating_duration_since(now)
     }
 
-    /// Whether it is full, as a new one is.
+    /// True if it is full, as a new one is.
     pub fn is_full(&self, now: Instant) -> bool {
         now.saturating_duration_since(*self.paid_until.lock()) >= BURST
     }

@@ -30,7 +30,7 @@ impl Opener {
         self.0.ports.open(holder, port, within)
     }
 
-    /// Whether `holder` holds this port now, for this process or listening on it.
+    /// True if `holder` holds this port now, for this process or listening on it.
     pub fn is_held(&self, holder: &str, port: u16) -> bool {
         self.0.ports.is_held(holder, port)
     }

@@ -36,7 +36,7 @@ pub trait Policy: Send + Sync {
 
 /// The visits of a port.
 pub struct Visits {
-    /// Whether somebody may come from this address; asked at each visit, before a byte is read.
+    /// True if somebody may come from this address; asked at each visit, before a byte is read.
     pub may_come: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
     /// Where they count.
     pub stats: Arc<PortStats>,

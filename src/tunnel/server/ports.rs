@@ -196,7 +196,7 @@ impl Ports {
         all
     }
 
-    /// Whether `owner` holds this port, as a number or listening.
+    /// True if `owner` holds this port, as a number or listening.
     pub(super) fn is_held(&self, owner: &str, port: u16) -> bool {
         let held = self.held();
         let number = PortKey::Number(owner.to_owned(), port);

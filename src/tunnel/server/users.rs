@@ -122,12 +122,12 @@ impl Users {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.users.is_empty()
     }
 
-    /// Whether this is a user's name and password.
+    /// True if this is a user's name and password.
     pub(super) fn admits(&self, name: &str, password: &str) -> bool {
         match self.users.get(name) {
             Some(user) => user.password.is(password),
@@ -139,7 +139,7 @@ impl Users {
         }
     }
 
-    /// Whether a user may have this address, as in `R:0.0.0.0:7000`.
+    /// True if a user may have this address, as in `R:0.0.0.0:7000`.
     pub(super) fn allows(&self, name: &str, address: &str) -> bool {
         if self.is_empty() {
             return true;

@@ -233,7 +233,7 @@ impl Channels {
         }
     }
 
-    /// Whether a waiting channel is to be woken although nothing was taken.
+    /// True if a waiting channel is to be woken although nothing was taken.
     pub(super) fn has_unused_quantum(&self) -> bool {
         self.quantum_unused
     }
@@ -390,7 +390,7 @@ impl Channels {
         Ok(Event::Handled)
     }
 
-    /// Whether the peer has closed this channel. Some peers go on speaking of one for a
+    /// True if the peer has closed this channel. Some peers go on speaking of one for a
     /// moment, which is not worth all the others.
     fn is_past(&self, id: u32) -> bool {
         let gone = |entry: &Channel| entry.close_received;

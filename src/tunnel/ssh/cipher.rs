@@ -52,7 +52,7 @@ impl Cipher {
     }
 }
 
-/// Whether AES and the carry-less multiplication that GCM needs are instructions here.
+/// True if AES and the carry-less multiplication that GCM needs are instructions here.
 fn has_aes() -> bool {
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     let has = std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");

@@ -91,7 +91,7 @@ impl KeyExchange {
         self.strict
     }
 
-    /// Whether it was the peer that began the last exchange.
+    /// True if it was the peer that began the last exchange.
     pub(super) fn is_theirs(&self) -> bool {
         self.is_theirs
     }

@@ -255,7 +255,7 @@ impl Reader {
         Ok(event)
     }
 
-    /// Whether a message of this kind may come at this time.
+    /// Checks if a message of this kind may come at this time.
     fn admit(&mut self, kind: u8) -> Result<(), Error> {
         let generic = (msg::DISCONNECT..=msg::DEBUG).contains(&kind);
         let exchange = matches!(kind, msg::KEXINIT | msg::NEWKEYS) || (30..=49).contains(&kind);

@@ -40,7 +40,7 @@ impl Cancel {
         }
     }
 
-    /// Whether the signal has been given.
+    /// True if the signal has been given.
     pub fn is_cancelled(&self) -> bool {
         self.state().cancelled
     }

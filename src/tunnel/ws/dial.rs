@@ -149,7 +149,7 @@ fn connect(
     })
 }
 
-/// Whether this machine, not the other one, is the cause.
+/// True if this machine, not the other one, is the cause.
 fn is_shortage(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]

@@ -62,7 +62,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it can only be this machine.
+    /// True if it can only be this machine.
     pub fn is_loopback(&self) -> bool {
         authority::is_loopback(&self.host)
     }

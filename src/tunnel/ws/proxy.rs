@@ -198,7 +198,7 @@ fn from_environment(
         .map_err(|reason| DialError::Settings(format!("{name}: {reason}")))
 }
 
-/// Whether a `NO_PROXY` list names the target. Its entries, divided by commas or spaces:
+/// True if a `NO_PROXY` list names the target. Its entries, divided by commas or spaces:
 ///
 /// | entry | names |
 /// |---|---|
@@ -261,7 +261,7 @@ fn is_name(name: &str, host: &str) -> bool {
     }
 }
 
-/// Whether `network/bits` holds `address`.
+/// True if `network/bits` holds `address`.
 fn contains(network: &str, bits: &str, address: IpAddr) -> bool {
     let (Ok(network), Ok(bits)) = (network.parse::<IpAddr>(), bits.parse::<u32>()) else {
         return false;

@@ -369,7 +369,7 @@ impl SharedSocket {
         }
     }
 
-    /// Whether everything was sent.
+    /// True if everything was sent.
     fn try_send_queue(&self, out: &mut Outgoing) -> io::Result<bool> {
         if out.state == SendState::Failed {
             return Err(io::ErrorKind::BrokenPipe.into());

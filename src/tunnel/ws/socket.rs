@@ -181,7 +181,7 @@ const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
 const NO_SIGNAL: SendFlags = SendFlags::empty();
 
-/// Whether an error only means that nothing can be done without waiting.
+/// True if an error only means that nothing can be done without waiting.
 pub(super) fn would_block(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }

@@ -44,7 +44,7 @@ impl WsWriter {
         self.0.write_now(payload)
     }
 
-    /// Whether [`WsWriter::write_now`] has left nothing.
+    /// True if [`WsWriter::write_now`] has left nothing.
     pub fn is_clear(&self) -> bool {
         self.0.is_clear()
     }

@@ -262,7 +262,7 @@ fn attempt(conn: &mut Conn, commit: &Commit) -> Result<Committed, Trouble> {
     Ok(Committed::Done)
 }
 
-/// Whether it was made before, and the answer to that was lost.
+/// Checks if it was made before and only the answer was lost.
 fn read_back(conn: &mut Conn, commit: &Commit) -> Result<Committed, Trouble> {
     let read = "SELECT id FROM postern_changes WHERE number = ?";
     let id: Option<String> = conn.exec_first(read, (commit.to,))?;

@@ -91,12 +91,12 @@ fn has_code(error: &Error, code: u16) -> bool {
     matches!(error, Error::MySqlError(error) if error.code == code)
 }
 
-/// Whether a variable is not known to a server: it is no node of a Galera cluster.
+/// True if a variable is not known to a server: it is no node of a Galera cluster.
 pub(super) fn is_unknown_variable(error: &Error) -> bool {
     has_code(error, UNKNOWN_VARIABLE)
 }
 
-/// Whether the tables are not there.
+/// True if the tables are not there.
 pub(super) fn is_no_table(error: &Error) -> bool {
     has_code(error, NO_TABLE)
 }

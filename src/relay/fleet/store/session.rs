@@ -30,7 +30,7 @@ pub(in crate::relay::fleet) struct Session {
     turn: usize,
     /// The same when it was last said which one is asked.
     told: usize,
-    /// Whether tables that are missing are made.
+    /// True if tables that are missing are made.
     makes: bool,
     /// SHA-256 of the secret of the fleet whose state is asked for, hexadecimal; none before that is known.
     pub(super) fleet: Option<String>,

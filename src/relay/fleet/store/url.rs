@@ -24,7 +24,7 @@ pub struct StoreUrl {
 pub struct InvalidStoreUrl(&'static str);
 
 impl StoreUrl {
-    /// Whether a text is meant as one, and not as a directory.
+    /// True if a text is meant as one, and not as a directory.
     pub fn is_meant(text: &str) -> bool {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
