@@ -62,7 +62,7 @@ struct PendingRequests {
     by_id: Mutex<HashMap<u64, Arc<PendingRequest>>>,
 }
 
-/// What tiny_http cannot carry about a request.
+/// Data of a request that tiny_http cannot carry.
 struct PendingRequest {
     peer: SocketAddr,
     client: CancelToken,

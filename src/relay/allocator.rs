@@ -43,7 +43,7 @@ pub(super) enum AllocError {
     Outdated,
 }
 
-/// What came of the search for a public port, by the state as it was then.
+/// Result of the search for a public port, by the state as it was then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FreePort {
     /// The application needs no other than it has.
@@ -88,7 +88,7 @@ pub(super) fn api_port(state: &RelayState) -> Option<u16> {
     NUMBERS.into_iter().find(|number| !taken.contains(number))
 }
 
-/// What the application was assigned before.
+/// Returns the application's previous assignment.
 pub(super) fn before<'a>(state: &'a RelayState, request: &SetupRequest) -> Option<&'a Application> {
     let connector = state.connectors.get(&request.connector_name)?;
     let (key, mut applications) = (request.key(), connector.applications.iter());

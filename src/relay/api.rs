@@ -1,4 +1,4 @@
-//! What the relay answers under its own names.
+//! Routes that the relay answers under its own names.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -318,7 +318,7 @@ fn basic(request: &Request) -> Option<Credentials> {
         .then(|| (name.to_owned(), password))
 }
 
-/// Who is not the operator learns nothing, also not what there is.
+/// Anyone but the operator learns nothing, not even which paths exist.
 fn operators(
     app: &AppState,
     request: Request,
@@ -533,7 +533,7 @@ fn too_many(message: &str, wait: Duration) -> Response {
     Response::error(&ApiError::too_many(message)).header("Retry-After", seconds.to_string())
 }
 
-/// Who asks, as the gateway reads it too.
+/// Returns the caller's address, as the gateway reads it too.
 fn source(request: &Request, trusted: &[Cidr]) -> IpAddr {
     let values = request.header_values(forwarded::FORWARDED_FOR);
     forwarded::source(values.map(str::as_bytes), request.peer(), trusted)

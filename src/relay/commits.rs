@@ -33,15 +33,15 @@ pub(super) struct SaveStats {
 /// How urgently a change must be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Saving {
-    /// What the disk does not take has not happened.
+    /// Refused if the disk does not take it.
     Must,
     /// It is made in memory at once, and is on disk with the next change that is.
     Should,
-    /// The same, and it is not worth a write of its own: the time of a call.
+    /// As `Should`, but not worth a write of its own: the time of a call.
     Later,
 }
 
-/// What became of the save that changes share.
+/// Result of the save that changes share.
 enum Outcome {
     Saved,
     Failed(SaveError),
@@ -56,7 +56,7 @@ pub(super) type Follow = Box<dyn Fn(&RelayState, &RelayState) + Send + Sync>;
 
 /// The state in memory, and the way to the disk. Locked in this order: saver, staging, current; the turns alone.
 pub(super) struct Commits {
-    /// What readers see. Locked to take or to replace it, and for nothing else.
+    /// State that readers see. Locked to take or to replace it, and for nothing else.
     current: Mutex<Arc<RelayState>>,
     staging: Mutex<Staging>,
     saver: Mutex<Saver>,
@@ -66,7 +66,7 @@ pub(super) struct Commits {
     follow: OnceLock<Follow>,
 }
 
-/// What is staged; whoever has it locked is the one who makes a change.
+/// Staged changes; the thread that holds the lock makes a change.
 pub(super) struct Staging {
     state: Arc<RelayState>,
     /// True if that is more than what is on disk, or is on its way there.
@@ -75,7 +75,7 @@ pub(super) struct Staging {
     group: Arc<Group>,
     /// Changes that were made so far.
     made: u64,
-    /// What was changed since the last save without being worth one: from which state, to which.
+    /// Changes since the last save that were not worth one: from which state, to which.
     passed: Option<(Arc<RelayState>, Arc<RelayState>)>,
     /// True if the last save failed.
     is_failing: bool,
@@ -84,7 +84,7 @@ pub(super) struct Staging {
 struct Saver {
     files: Box<dyn Keep>,
     saves: Arc<SaveStats>,
-    /// What fails is said once, and when it is over.
+    /// True while saving fails: the failure is logged once, and its end.
     is_failing: bool,
 }
 
@@ -143,7 +143,7 @@ impl Commits {
         self.is_shared
     }
 
-    /// What readers see.
+    /// Returns the state that readers see.
     pub(super) fn current(&self) -> Arc<RelayState> {
         Arc::clone(&self.current.lock())
     }
@@ -278,7 +278,7 @@ impl Commits {
         }
     }
 
-    /// What is staged while this runs waits for the next one.
+    /// Saves what is staged; later changes wait for the next save.
     fn save_staged(&self, saver: &mut Saver) -> Result<(), SaveError> {
         let mut staging = self.staging.lock();
         let state = Arc::clone(&staging.state);

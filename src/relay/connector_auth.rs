@@ -1,4 +1,4 @@
-//! Who is let in. Pure.
+//! Admission of connectors. Pure.
 //!
 //! ```text
 //! unknown ── invite good, or none needed ──> enrolled ── revoked ──> turned out, the invite with it
@@ -13,13 +13,13 @@ use super::state::{MAX_CONNECTORS, RelayState};
 /// True if an unknown connector needs an enrolment token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enrolment {
-    /// Whoever reaches the relay may enrol: it is on loopback, for its own user.
+    /// Anyone who reaches the relay may enrol: it is on loopback, for its own user.
     Open,
     /// One is needed.
     WithToken,
 }
 
-/// What lets a call in, which has been proved.
+/// Proved reason to accept a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Admission {
     /// It is known, by its password.
@@ -57,7 +57,7 @@ impl AuthError {
         }
     }
 
-    /// What happened, and what to try.
+    /// Returns the message: what happened, and what to try.
     pub(super) fn message(self) -> &'static str {
         match self {
             Self::WrongPassword => "the password of this connector is wrong",

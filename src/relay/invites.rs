@@ -26,10 +26,10 @@ const LONGEST: Duration = crate::limits::INVITE_LONGEST;
 const USUAL_LIFE: Duration = crate::limits::INVITE_LIFE;
 /// Characters of a label.
 const MAX_LABEL: usize = 100;
-/// What the token is known by that an earlier version kept: it had no other.
+/// Id of the token that an earlier version kept: it had no other.
 const EARLIER: &str = "common";
 
-/// What an invite is made with.
+/// Terms of an invite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InviteTerms {
     /// Whom it is for; may be empty.
@@ -52,7 +52,7 @@ impl Default for InviteTerms {
 }
 
 impl InviteTerms {
-    /// What is wrong with them, the field first.
+    /// Returns the fault of the terms, the field first.
     pub fn check(&self) -> Result<(), String> {
         let is_long = self.label.chars().count() > MAX_LABEL;
         if is_long || self.label.chars().any(char::is_control) {
@@ -79,7 +79,7 @@ pub(super) struct Invites(Vec<Invite>);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invite {
-    /// What the operator names it by.
+    /// Name that the operator uses for it.
     pub(super) id: String,
     #[serde(default)]
     pub(super) label: String,
@@ -325,7 +325,7 @@ impl Invite {
         }
     }
 
-    /// What the operator sees of it; the token is nowhere.
+    /// Returns the operator's view of it, without the token.
     pub(super) fn to_json(&self, now: &str) -> Value {
         let status = match self.check(now) {
             Ok(()) => "good",

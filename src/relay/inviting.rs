@@ -21,7 +21,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// What the operator sees of it from now on.
+    /// Returns the operator's view of it from now on.
     pub(super) fn shown(&self) -> Value {
         self.invite.to_json(&self.invite.made_at)
     }
@@ -72,7 +72,7 @@ pub(super) fn make_first(state: &mut RelayState) -> Result<Made, TooMany> {
     Ok(made)
 }
 
-/// What the operator sees of the invites of a state.
+/// Returns the operator's view of the invites of a state.
 pub(super) fn shown(state: &RelayState) -> Vec<Value> {
     let now = rfc3339(SystemTime::now());
     let all = state.invites.iter();

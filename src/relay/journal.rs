@@ -80,7 +80,7 @@ impl std::fmt::Display for SaveError {
 pub(super) struct StateFiles {
     home: DataDir,
     file: JsonFile<RelayState>,
-    /// What is on disk, but for what was passed. Nothing is known of it before the first save.
+    /// State on disk, without what was passed. Unknown before the first save.
     saved: Option<Arc<RelayState>>,
     /// Bytes of the file and of the journal.
     lengths: (u64, u64),
@@ -161,7 +161,7 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).expect("a length has at most 64 bits")
 }
 
-/// What a state has that the one before it had not: one line.
+/// Difference between a state and the one before it: one line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
@@ -231,7 +231,7 @@ pub(super) fn rest(state: &RelayState) -> RelayState {
     rest
 }
 
-/// What a journal has brought.
+/// Result of reading a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replayed {
     /// All of it.

@@ -30,7 +30,7 @@ enum Amount {
 
 use Amount::{Counter, Counters, Gauge, Gauges, Took};
 
-/// What the listener of the figures answers: `/metrics`, and nothing else.
+/// Routes of the metrics listener: `/metrics`, and nothing else.
 pub(super) fn routes(app: &Arc<AppState>) -> Router {
     let app = Arc::clone(app);
     Router::new().on(Method::Get, "/metrics", move |request: Request| {
@@ -68,7 +68,7 @@ fn add(
     }
 }
 
-/// The same by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
+/// Returns the metrics by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
 pub(super) fn json(app: &AppState, overview: &Overview) -> Value {
     let mut told = Map::new();
     for metric in all(app, overview) {

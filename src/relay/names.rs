@@ -92,7 +92,7 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// What of a free text can stand in a name; it may be none all the same.
+/// Returns the part of a free text that can stand in a name; it may be empty.
 pub(crate) fn label(text: &str) -> String {
     let mut name = String::new();
     for character in text.chars().flat_map(char::to_lowercase) {

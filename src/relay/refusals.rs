@@ -1,4 +1,4 @@
-//! What callers are told who get nothing: the status, the message, and where the status does not say it, the reason.
+//! Answers to callers who get nothing: the status, the message, and where the status does not say it, the reason.
 
 use super::allocator::AllocError;
 use super::call_stats::{FULL, NO_PORT, QUOTA, STORE_AWAY, with_reason};

@@ -14,7 +14,7 @@ use crate::http::ApiError;
 use crate::store::random;
 use crate::store::time::rfc3339;
 
-/// What came of a revocation.
+/// Result of a revocation.
 pub(super) struct RevokeOutcome {
     pub(super) turned_out: TurnedOut,
     /// True if it outlasts the relay.
@@ -25,7 +25,7 @@ pub(super) struct RevokeOutcome {
 
 /// A connector that was turned out.
 pub(super) struct TurnedOut {
-    /// What it was.
+    /// The connector as it was.
     connector: Connector,
     /// True if what had let it in, and lets nobody in any more, is the token that all share.
     is_common: bool,
@@ -34,7 +34,7 @@ pub(super) struct TurnedOut {
 }
 
 impl TurnedOut {
-    /// What had let it in, and lets nobody in any more: `id`, `label` and `common`; null where nothing had.
+    /// Returns the invite that had let it in and is disabled now: `id`, `label` and `common`; null if there is none.
     pub(super) fn invite(&self) -> Value {
         let invite = self.connector.invite.as_ref();
         invite.map_or(
@@ -44,7 +44,7 @@ impl TurnedOut {
     }
 }
 
-/// What came of undoing a revocation.
+/// Result of undoing a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllowedAgain {
     /// True if the connector is back with what it had; else it is to enrol again.

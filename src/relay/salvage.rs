@@ -1,4 +1,4 @@
-//! What can be read of a damaged state: each part by itself, up to where the file is no JSON any more. Pure.
+//! Recovery of a damaged state: each part by itself, up to where the file is no JSON any more. Pure.
 
 use serde_json::{Map, Value, json};
 

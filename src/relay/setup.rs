@@ -1,4 +1,4 @@
-//! What the relay does for connectors: quick-setup, with the ports and sites that come of it.
+//! Service for connectors: quick-setup, with the ports and sites that come of it.
 
 use std::fmt;
 use std::net::{IpAddr, TcpListener};
@@ -39,7 +39,7 @@ const PORT_SEARCHES: usize = 5;
 
 /// Time for a look at the store before a connector is turned away. Default 2 s.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
-/// The same before a visitor is told that there is no such site. Default 100 ms: whoever tries names waits for each.
+/// Time for a look before a visitor is told that a site is unknown. Default 100 ms: whoever tries names waits for each.
 const VISITOR_LOOK: Duration = Duration::from_millis(100);
 
 /// Why a relay that others reach gives no public port unless its operator says so.
@@ -54,7 +54,7 @@ pub(super) struct Service {
     pub(super) sites: Arc<SiteTable>,
     /// True if unknown connectors need an enrolment token.
     pub(super) enrolment: Enrolment,
-    /// What each connector may have.
+    /// Limits for each connector.
     pub(super) quota: Quota,
     calls: RateLimiter,
     turned_away: LogLimiter,
@@ -68,7 +68,7 @@ pub(super) struct Service {
     pub(super) enrolments: AtomicU64,
     /// Where the state is shared with other relays: asks what they have changed.
     pub(super) looks: Option<Looks>,
-    /// The same: set once there are links to them.
+    /// Links to other relays; set once they exist.
     pub(super) links: OnceLock<Arc<Links>>,
 }
 
@@ -124,7 +124,7 @@ impl Service {
         looks.is_some_and(|looks| looks.look_now(within))
     }
 
-    /// What was given up before this is anybody's. The clock may have been set forward, and be wrong.
+    /// Returns the time before which released names are free. The clock may have been set forward, and be wrong.
     pub(super) fn cutoff(&self) -> String {
         cutoff(Clocks::now().wall_as_passed(self.since))
     }
@@ -220,7 +220,7 @@ impl Service {
         self.calls.count(source, Instant::now())
     }
 
-    /// Whoever is not let in can come any number of times, and does not get to fill the disk.
+    /// Logs a refusal, with a limit: refused callers can come any number of times, and must not fill the disk.
     fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
         let called = self.store.snapshot().called(name);
         let line = format_args!("{source}: {called} was refused: {error}");
@@ -425,7 +425,7 @@ impl Service {
         opener.is_some_and(|opener| opener.is_held(connector, port))
     }
 
-    /// The same, of a connector that another relay may have let in a moment ago.
+    /// Looks once more for a connector that another relay may have let in a moment ago.
     pub(super) fn password_now(&self, connector: &str) -> Option<SecretHash> {
         let kept = self.password(connector);
         if kept.is_none() && self.look_now(LOOK) {
@@ -434,7 +434,7 @@ impl Service {
         kept
     }
 
-    /// What is kept of a connector's password.
+    /// Returns the stored hash of a connector's password.
     pub(super) fn password(&self, connector: &str) -> Option<SecretHash> {
         let state = self.store.snapshot();
         Some(state.connectors.get(connector)?.password.clone())

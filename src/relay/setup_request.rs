@@ -1,4 +1,4 @@
-//! What a quick-setup call asks for, field by field. Pure.
+//! Fields of a quick-setup call. Pure.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub(super) struct SetupRequest {
     pub(super) allow: Vec<Cidr>,
     /// Another number than before ends all sign-ins and open streams.
     pub(super) generation: u64,
-    /// What the connector says of itself; where it calls from is added by who takes the call.
+    /// Description that the connector gives of itself; where it calls from is added by who takes the call.
     pub(super) caller: Caller,
 }
 
@@ -98,7 +98,7 @@ impl SetupRequest {
         }
     }
 
-    /// What the connector knows the application by.
+    /// Returns the key by which the connector knows the application.
     pub(super) fn key(&self) -> String {
         let address = || format!("{}:{}:{}", self.protocol, self.ip, self.port);
         self.client_app_id.clone().unwrap_or_else(address)
@@ -114,7 +114,7 @@ impl SetupRequest {
         self.is_web() && self.invisible && !self.checks_code
     }
 
-    /// What of the call the relay sees to, by the names of the fields.
+    /// Returns the names of the fields that the relay enforces.
     pub(super) fn in_force(&self) -> Vec<&'static str> {
         let asked = [
             ("code", self.code_sha256.is_some() && self.needs_sign_in()),
@@ -267,7 +267,7 @@ fn host(text: &str) -> Result<(), &'static str> {
     )
 }
 
-/// What stands in paths of the API and on command lines: `..` would be no path there, and what begins with a hyphen a
+/// Checks names in paths of the API and on command lines: `..` would be no path there, and what begins with a hyphen a
 /// flag, so that nobody could revoke a connector of such a name.
 fn identifier(text: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
@@ -312,7 +312,7 @@ pub(super) mod tests {
             "invisible": false, "visable": "", "reset": true, "of_another_maker": [1]})
     }
 
-    /// What is read of it once this is changed.
+    /// Reads the call with these changes.
     pub(in crate::relay) fn with(changes: Value) -> Result<SetupRequest, String> {
         let mut call = call();
         let body = call.as_object_mut().unwrap();

@@ -29,9 +29,9 @@ pub(super) struct SiteTable {
     table: RwLock<Table>,
     /// Ends what is over.
     lookout: Lookout,
-    /// What an earlier process has left of what ends by itself.
+    /// End times that an earlier process has left.
     ends: Ends,
-    /// The same of what has passed.
+    /// Counters that an earlier process has left.
     figures: FigureFile,
     /// Leads to tunnels that are at another relay, where there are others.
     elsewhere: Option<Arc<OnceLock<Elsewhere>>>,
@@ -57,7 +57,7 @@ struct Table {
 struct Terms {
     connector: String,
     port: u16,
-    /// What is kept of the code of its site.
+    /// Stored hash of the code of its site.
     code: Option<String>,
     allow: Vec<Cidr>,
     generation: u64,
@@ -66,7 +66,7 @@ struct Terms {
     expiry: Option<Expiry>,
     /// How often all that its visitors had was ended.
     epoch: u64,
-    /// What passes through its public port; none where it is a site.
+    /// Counters of its public port; none for a site.
     visits: Option<Arc<PortStats>>,
     /// Since when that, or what its site has had, is counted, in seconds since 1970.
     since: u64,
@@ -74,7 +74,7 @@ struct Terms {
     has_ended: bool,
 }
 
-/// What visitors have no longer; the site that it was, where it was not a public port.
+/// Site that visitors no longer have, unless it was a public port.
 struct Ended(Option<Arc<Site>>);
 
 fn end_visits(site: Option<&Arc<Site>>) {
@@ -209,7 +209,7 @@ impl SiteTable {
         })
     }
 
-    /// What has passed through an application, as its public port or its site counts it.
+    /// Returns the traffic of an application, as its public port or its site counts it.
     pub(super) fn passed(&self, application: &Application) -> Option<Passed> {
         let table = self.table.read();
         let terms = table.terms.get(&application.app_id)?;
@@ -243,7 +243,7 @@ impl SiteTable {
 }
 
 impl Table {
-    /// What was, where what its visitors have open is to end.
+    /// Puts a site in its place; returns the former one if its visitors' connections must end.
     fn put(
         &mut self,
         mut terms: Terms,
@@ -354,7 +354,7 @@ impl Terms {
         }
     }
 
-    /// What has ended does not begin again where the clock is set back: its connector has to ask.
+    /// True if it has ended. It does not begin again if the clock is set back: its connector has to ask.
     fn is_over(&self, now: Clocks) -> bool {
         self.has_ended || self.expiry.is_some_and(|expiry| expiry.is_over(now))
     }
@@ -378,7 +378,7 @@ fn of_port(stats: &PortStats) -> [&AtomicU64; 5] {
     ]
 }
 
-/// The same.
+/// Counters of a site.
 fn of_site(stats: &Stats) -> [&AtomicU64; 5] {
     let (requests, visitors) = (&stats.requests, &stats.visitors);
     [
@@ -404,7 +404,7 @@ fn seconds_of(time: &str) -> Option<u64> {
     Some(since.ok()?.as_secs())
 }
 
-/// Whoever shares something, as a number that no other is found for.
+/// Returns a number for each sharer that no other gets.
 fn number(connector: &str) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = sha256(&[connector.as_bytes()]);
     u64::from_be_bytes([a, b, c, d, e, f, g, h])

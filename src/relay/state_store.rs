@@ -37,7 +37,7 @@ const KEY_CAP: u64 = 4096;
 const MOST_TRIES: u32 = 300;
 /// Those of them without a pause before.
 const TRIES_AT_ONCE: u32 = 3;
-/// What each pause is longer than the one before, at most, and the longest. Default 2 ms and 20 ms: a store takes some
+/// Increase from each pause to the next, at most, and the longest. Default 2 ms and 20 ms: a store takes some
 /// milliseconds for a change.
 const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
@@ -46,11 +46,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct StateStore {
     pub(super) saves: Arc<SaveStats>,
     commits: Commits,
-    /// What could not be read of it, in a few words each.
+    /// Parts of it that could not be read, in a few words each.
     lost: Vec<String>,
 }
 
-/// Who changes the state; keeps the turn of its last change until what follows from that is done.
+/// Right to change the state; keeps the turn of its last change until what follows from that is done.
 pub(super) struct Writer<'s> {
     commits: &'s Commits,
     turn: Option<Turn<'s>>,
@@ -63,7 +63,7 @@ impl StateStore {
         Self::open_as(home, true, aside)
     }
 
-    /// The same where nobody who was turned out, and no token that was forbidden, is to be forgotten by that: then all
+    /// As `open`, unless that would forget a revocation or a disabled token: then all
     /// stays as it is, and the error says what to do.
     pub(super) fn open_whole(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
         Self::open_as(home, false, aside)
@@ -118,7 +118,7 @@ impl StateStore {
         }
     }
 
-    /// What could not be read of it as it was opened, in a few words each.
+    /// Returns the parts that could not be read as it was opened, in a few words each.
     pub(super) fn lost(&self) -> &[String] {
         &self.lost
     }
@@ -171,7 +171,7 @@ impl Writer<'_> {
         Ok(outcome)
     }
 
-    /// The same, where `change` says what it needs of the disk. With the outcome of one that is made at once comes
+    /// As `update`, where `change` says what it needs of the disk. With the outcome of one that is made at once comes
     /// whether it was saved.
     pub(super) fn update_saving<T, E: From<Error>>(
         &mut self,
@@ -273,7 +273,7 @@ pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
     Ok(state)
 }
 
-/// What a user is told of a file that could not be read and was set aside.
+/// Notice about a file that could not be read and was set aside.
 pub fn set_aside_notice(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
@@ -353,7 +353,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to try.
+    /// Returns advice.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Store(error) => hint_of(error),
@@ -382,7 +382,7 @@ impl Error {
     }
 }
 
-/// What to try about the data directory, which `--data` names.
+/// Returns advice about the data directory, which `--data` names.
 pub fn hint_of(error: &store::Error) -> &'static str {
     match error {
         store::Error::Io { .. } => {

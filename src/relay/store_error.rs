@@ -14,7 +14,7 @@ pub enum StoreError {
     Denied(String),
     /// Its tables have a form of a later version, with this number.
     Newer(u32),
-    /// What stands in it is not what a relay wrote.
+    /// Its content was not written by a relay.
     Damaged(String),
     /// It has a state already, which is not to be lost.
     NotEmpty(String),
@@ -25,7 +25,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What to try.
+    /// Returns advice.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Away(_) => "check that one of the hosts of --store is up and accepts writes",

@@ -9,7 +9,7 @@ use super::allocator::PUBLIC_PORTS;
 use super::state::{Application, Site};
 use crate::net::authority;
 
-/// What visitors use: the scheme and port of every site's address, and the host where the relay
+/// Parts that visitors use: the scheme and port of every site's address, and the host where the relay
 /// itself is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
@@ -47,7 +47,7 @@ impl PublicUrl {
     }
 }
 
-/// What is wrong with a text that is no such address.
+/// Fault of a text that is no such address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidUrl(&'static str);
 
@@ -124,7 +124,7 @@ pub(super) struct PublicUrls {
     pub(super) port: u16,
     /// The port that the gateway listens on.
     pub(super) listen_port: u16,
-    /// What connectors dial.
+    /// Address that connectors dial.
     pub(super) external_ip: String,
     /// Where the tunnel server listens.
     pub(super) tunnel: SocketAddr,
@@ -169,7 +169,7 @@ impl PublicUrls {
         self.url_of(&format!("{name}.{}", self.domain))
     }
 
-    /// What the link with a site's code begins with, `/auth` being added to it.
+    /// Returns the beginning of the link with a site's code, with `/auth` added to it.
     pub(super) fn sign_in_url(&self, name: &str) -> String {
         format!("{}.postern", self.site_url(name))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Auth {
 
 impl Realm for u64 {}
 
-/// What the owner's own sign-in is good for.
+/// Number of the owner's own sign-in.
 const OWNER: u64 = 0;
 
 #[derive(Default)]

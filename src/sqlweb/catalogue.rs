@@ -1,4 +1,4 @@
-//! What the server has: databases, tables, and the schema of one table.
+//! Catalogue of the server: databases, tables, and the schema of one table.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) fn tables(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
     names(conn, &format!("SHOW TABLES FROM {}", identifier(db)))
 }
 
-/// The same with what the sidebar shows beside each name.
+/// Lists tables with what the sidebar shows beside each name.
 pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
     let listed = rows(
         conn,
@@ -40,7 +40,7 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
 const FRESH_FIGURES: &str =
     "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
 
-/// What [`table_in_detail`] reads.
+/// Columns that [`table_in_detail`] reads.
 const FACTS: &str = "TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, TABLE_COMMENT, INDEX_LENGTH, TABLE_COLLATION, \
                      AUTO_INCREMENT, ROW_FORMAT, CREATE_OPTIONS";
 
@@ -64,7 +64,7 @@ fn table_in_detail(row: &Row) -> Value {
     })
 }
 
-/// What is known of one table beside its columns: the same, and what a list has no room for. Null where the account may
+/// Reads the facts of one table beside its columns, also those that a list has no room for. Null where the account may
 /// not see it.
 fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
     let listed = rows(

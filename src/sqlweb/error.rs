@@ -1,4 +1,4 @@
-//! What can go wrong between a request and the database, and how each case is told to the client.
+//! Errors between a request and the database, and how each is told to the client.
 
 use std::fmt;
 
@@ -26,9 +26,9 @@ pub(crate) enum DbError {
     Auth(String),
     /// The connection ended under a statement. The statement is not repeated.
     Lost(String),
-    /// The same where more was at stake than the statement's result.
+    /// As `Lost`, if more was at stake than the statement's result.
     LostWith {
-        /// What happened.
+        /// Cause.
         why: String,
         /// True if the statement may have taken effect.
         effect: bool,
@@ -50,13 +50,13 @@ pub(crate) enum DbError {
     VisitorBusy,
     /// The large rows that are being sent leave no room for one more. The statement was stopped, or read to its end.
     NoRoom,
-    /// The same of a statement that may have written; it was read to its end.
+    /// As `NoRoom`, for a statement that may have written; it was read to its end.
     Unshown,
     /// The read-only mode refused after the gate had passed the statement; with the server's own error, where it spoke.
     ReadOnly(String, Option<MySqlError>),
     /// The server is another one than it was, or the account may do less. Nothing was sent.
     Changed(String),
-    /// What is at the address may spread a session's statements over servers, so that read-only mode cannot hold there;
+    /// A proxy may spread a session's statements over servers, so that read-only mode cannot hold there;
     /// with what it is. Nothing was sent.
     Shared(&'static str),
     /// More columns than a prepared statement can count, after which the connection is of no use.
@@ -213,7 +213,7 @@ impl DbError {
         })
     }
 
-    /// What to try, where there is something to try.
+    /// Returns advice, if there is any.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let of_galera =
             |error: &MySqlError| error.code == UNKNOWN_COMMAND && error.message.contains("WSREP");
@@ -348,10 +348,10 @@ const SESSION_LOST: &str = "the session's database connection has ended since it
 const BEGIN_ANEW: &str =
     "nothing was run: the next statement gets a new connection, so start the transaction again";
 
-/// What is said of a server that the driver cannot follow.
+/// Message about a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
 
-/// What is said of a server that asks for a file of this machine (LOCAL INFILE).
+/// Message about a server that asks for a file of this machine (LOCAL INFILE).
 pub(crate) const LOCAL_FILE: &str = "the server asked for a local file, which postern never sends";
 
 /// The driver panics over packets that no server of sound mind sends.
@@ -374,7 +374,7 @@ impl From<mysql::Error> for DbError {
     }
 }
 
-/// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
+/// Explains the fault of a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
         return too_large();
@@ -382,7 +382,7 @@ fn packet_sentence(driver_says: &str) -> String {
     format!("{NOT_MYSQL} ({driver_says})")
 }
 
-/// What is said of a row that is larger than what is taken.
+/// Message about a row that exceeds the limit.
 pub(crate) fn too_large() -> String {
     let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
     format!(

@@ -1,8 +1,8 @@
-//! What to try when the web client cannot start.
+//! Advice if the web client cannot start.
 
 use super::error::DbError;
 
-/// What to try after `error`, where there is something to try.
+/// Returns advice after `error`, if there is any.
 pub(super) fn hint(error: &DbError) -> Option<&'static str> {
     match error {
         DbError::Unreachable(_) => {

@@ -1,4 +1,4 @@
-//! What all requests of one web client share, and the thread that ends what has lasted too long.
+//! State that all requests of one web client share, and the thread that ends what has lasted too long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,7 +82,7 @@ impl Service {
         }
     }
 
-    /// What is known of the server that a connection came to last.
+    /// Returns the facts of the server that a connection came to last.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         self.connector.info()
     }
@@ -157,13 +157,13 @@ impl Service {
         self.options.is_shared || self.access.is_some()
     }
 
-    /// Who the sender of a request counts as, where visitors are counted.
+    /// Returns the visitor that the sender of a request counts as, where visitors are counted.
     pub(crate) fn counted(&self, request: &Request) -> String {
         let source = self.visitors.source(request);
         source.counted(&self.visitor(request))
     }
 
-    /// What the sender of a request uses, where that is counted.
+    /// Returns the counters of the sender of a request, if any.
     pub(crate) fn use_of(&self, request: &Request) -> Option<Use> {
         let source = self.visitors.source(request);
         self.visitors.use_of(&source, &self.visitor(request))

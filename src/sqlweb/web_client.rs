@@ -60,9 +60,9 @@ pub struct WebClient {
 pub enum StartError {
     /// The database: unreachable, or it refused the account.
     Database {
-        /// What happened.
+        /// Message.
         message: String,
-        /// What to try.
+        /// Advice.
         hint: Option<&'static str>,
         /// True if the account was refused.
         is_denied: bool,
@@ -71,9 +71,9 @@ pub enum StartError {
     },
     /// The temporary account cannot be had.
     Guest {
-        /// What happened.
+        /// Message.
         message: String,
-        /// What to try.
+        /// Advice.
         hint: String,
     },
     /// The address to listen on cannot be had.
@@ -96,7 +96,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl StartError {
-    /// What to try, where there is something to try.
+    /// Returns advice, if there is any.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Database { hint, .. } => *hint,
@@ -160,7 +160,7 @@ pub fn start(options: Options) -> Result<WebClient, StartError> {
     start_with(options, &|address| TcpListener::bind(address))
 }
 
-/// The same, listening by `bind`.
+/// Starts the web client, listening by `bind`.
 pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClient, StartError> {
     let options = Arc::new(renewed(options)?);
     let connector = Arc::new(Connector::new(options.clone()));
@@ -203,7 +203,7 @@ pub(crate) fn sweep(options: Options) {
 
 type Account = (Arc<Options>, Arc<Connector>, Option<Arc<Guest>>);
 
-/// What everything is done with: a temporary account where one is asked for. Sweeps what earlier ones have left.
+/// Returns the options for all work, with a temporary account if one is asked for. Sweeps what earlier ones have left.
 fn as_guest(options: Arc<Options>, connector: Arc<Connector>) -> Result<Account, StartError> {
     let Some(home) = &options.home else {
         return match options.guest {

@@ -14,7 +14,7 @@ use crate::sync::Mutex;
 /// Time for which one of two relays is awaited before another one takes its place. Default 60 s: a restart is over by
 /// then, and what comes back has its tunnels at once.
 const AWAITED: Duration = Duration::from_secs(60);
-/// The same where none is connected, and visitors find nobody. Default 5 s.
+/// Patience if none is connected, and visitors find nobody. Default 5 s.
 const AWAITED_ALONE: Duration = Duration::from_secs(5);
 
 /// The longest pause before a relay of a fleet is tried again. Default 5 s: half of that of a tunnel alone.
@@ -41,15 +41,15 @@ struct Tunnels {
     is_stopping: bool,
 }
 
-/// What the owner of a fleet's tunnels sees of them; their threads keep it up.
+/// View of a fleet's tunnels for their owner; their threads keep it up.
 struct FleetView {
     joint: Weak<Joint>,
     ended: Receiver<()>,
-    /// What a tunnel to another relay is made of.
+    /// Settings of a tunnel to another relay.
     pattern: Settings,
 }
 
-/// What two tunnels' threads share.
+/// State that two tunnels' threads share.
 struct Joint {
     state: Mutex<JointState>,
     on_connected: Option<Box<dyn Fn() + Send + Sync>>,

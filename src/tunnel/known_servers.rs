@@ -16,15 +16,15 @@ const CAP: u64 = 1024 * 1024;
 
 /// The pinned keys of a per-user directory; nothing is kept in memory, as others write it too.
 ///
-/// Whoever is told where to connect by somebody else keeps pins apart by who told ([`KnownServers::told_by`]), so that
+/// Pins are kept apart by who named the server ([`KnownServers::told_by`]), so that
 /// none of them decides which key another one's server must have.
 pub struct KnownServers {
     file: JsonFile<Pins>,
-    /// What stands before a server's address; empty where the user named it.
+    /// Prefix of a server's address; empty if the user named it.
     told_by: String,
 }
 
-/// What is known of a key.
+/// Knowledge of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Known {
     /// It is the pinned one.

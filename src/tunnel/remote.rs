@@ -1,4 +1,4 @@
-//! What a tunnel forwards: a remote, in chisel's text form and in its configuration's JSON.
+//! Remotes of a tunnel, in chisel's text form and in its configuration's JSON.
 //!
 //! Only reverse TCP remotes are spoken. *Local* is the side of the server, which listens there;
 //! *remote* is what the client connects to.
@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a client calls itself in its configuration.
+/// Version that a client gives in its configuration.
 const VERSION: &str = "0.0.0-src";
 /// Remotes in one configuration. Default 128: more than the 100 applications of one client.
 pub const MAX_REMOTES: usize = 128;
@@ -33,7 +33,7 @@ pub struct Remote {
     pub local_host: String,
     /// The port that the server listens on.
     pub local_port: u16,
-    /// What the client connects to; an IPv6 address has no brackets here.
+    /// Host that the client connects to; an IPv6 address has no brackets here.
     pub remote_host: String,
     /// The port that the client connects to.
     pub remote_port: u16,
@@ -218,7 +218,7 @@ fn host(part: &str) -> Result<String, &'static str> {
     }
 }
 
-/// What was given, fit for a message; the mark at its end says that there was more.
+/// Returns the given text, fit for a message; the mark at its end says that there was more.
 fn shown(text: &str) -> String {
     let short: String = text.chars().take(TEXT_CAP).collect();
     let mark = if short.len() < text.len() {

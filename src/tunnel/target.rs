@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 
-    /// What a name leads to is looked at each time, and again at the dial.
+    /// Targets of a name are checked each time, and again at the dial.
     #[test]
     fn an_address_that_may_not_be_dialled_is_left_out() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

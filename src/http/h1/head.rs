@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    /// What the rest of the program relies on in a head that passed.
+    /// Checks the properties of a head that the rest of the program relies on.
     fn assert_sound(head: &Head) {
         assert!(head.target.starts_with('/') && head.target.bytes().all(|b| b.is_ascii_graphic()));
         assert!(!head.method.is_empty() && head.method.bytes().all(|b| b.is_ascii_graphic()));

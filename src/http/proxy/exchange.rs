@@ -46,7 +46,7 @@ pub(crate) struct Transfer {
     is_early: bool,
 }
 
-/// What came of a step without waiting.
+/// Result of a step without waiting.
 pub(crate) enum Step {
     /// It is over.
     Ended(Outcome),
@@ -63,7 +63,7 @@ enum Turn {
     More,
 }
 
-/// Who did not move in time.
+/// Side that did not move in time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Late {
     Client,
@@ -92,7 +92,7 @@ impl Transfer {
         self.answer.sent
     }
 
-    /// What came from the upstream after its answer to an upgrade.
+    /// Returns the bytes from the upstream after its answer to an upgrade.
     pub(crate) fn rest(&self) -> Vec<u8> {
         self.answer.unseen().to_vec()
     }

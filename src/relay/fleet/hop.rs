@@ -57,7 +57,7 @@ const MAX_WORD: usize = 16;
 /// closer limits, of 24 h at most.
 const SILENCE: Duration = Duration::from_secs(25 * 3600);
 
-/// What is asked for.
+/// Request of another relay.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Asked {

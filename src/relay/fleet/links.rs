@@ -46,7 +46,7 @@ const SILENT: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time for what is held at all other relays together. Default 2 s: the operator waits for it.
 const OVERVIEW: Duration = Duration::from_secs(2);
-/// What a password between two relays is made for.
+/// Purpose of a password between two relays.
 const PURPOSE: &[u8] = b"postern link";
 /// Time after the start in which links are awaited before visitors are.
 const READY: Duration = Duration::from_secs(3);
@@ -77,12 +77,12 @@ pub(in crate::relay) struct Links {
     began: Instant,
 }
 
-/// What links are made of.
+/// Settings of links.
 pub(in crate::relay) struct LinkSettings {
     /// This relay's name, and what it says of itself.
     pub(in crate::relay) id: String,
     pub(in crate::relay) own: Member,
-    /// What all relays know.
+    /// Secret that all relays know.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
     pub(in crate::relay) listener: TcpListener,
     pub(in crate::relay) keys: Arc<[ServerKey]>,
@@ -127,7 +127,7 @@ impl Links {
         })
     }
 
-    /// What this relay says of itself.
+    /// Returns the entry of this relay.
     pub(in crate::relay) fn own(&self) -> Member {
         Member {
             is_leaving: self.is_leaving.load(Ordering::SeqCst),
@@ -241,7 +241,7 @@ impl Links {
         places.map(|(_, member)| member.clone()).collect()
     }
 
-    /// The same with this one first: what it names itself is here.
+    /// As `places`, with this one first: the address that it names itself is here.
     pub(in crate::relay) fn places_from_here(&self, connector: &str) -> Vec<Member> {
         let mut places = self.places(connector);
         places.retain(|member| *member != self.own);
@@ -489,7 +489,7 @@ fn signed(from: &str, to: &str) -> Vec<u8> {
     [PURPOSE, b"\n", from.as_bytes(), b"\n", to.as_bytes()].concat()
 }
 
-/// Who may link itself.
+/// Permission to link.
 struct LinkPolicy {
     id: String,
     secret: hmac::Key,

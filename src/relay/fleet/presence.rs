@@ -15,7 +15,7 @@ const SILENT: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Presence(Mutex<Last>);
 
-/// What was found last, and when.
+/// Last result, and its time.
 #[derive(Debug)]
 struct Last {
     error: Option<StoreError>,
@@ -39,7 +39,7 @@ impl Presence {
         last.error.clone().map_or(Ok(()), Err)
     }
 
-    /// What came of a question; said once, again where it is of another kind, and when it is over.
+    /// Notes the result of a question; logged once, again if it is of another kind, and when it is over.
     pub(super) fn note<T>(&self, outcome: &Result<T, StoreError>) {
         let now = outcome.as_ref().err().cloned();
         let mut last = self.0.lock();

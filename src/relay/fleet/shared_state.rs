@@ -17,10 +17,10 @@ use crate::store::DataDir;
 /// The state in the store.
 pub(in crate::relay) struct SharedState {
     session: Session,
-    /// What stands there, but for what was passed.
+    /// State of the store, without what was passed.
     saved: Arc<RelayState>,
     presence: Arc<Presence>,
-    /// What stands there in truth, where that was found to be something else.
+    /// Actual state of the store, if it was found to be another.
     other: Option<Box<RelayState>>,
 }
 
@@ -42,11 +42,11 @@ impl SharedState {
     }
 }
 
-/// What a relay of a fleet begins with.
+/// Initial state of a relay of a fleet.
 pub(in crate::relay) struct Opened {
     pub(in crate::relay) state: RelayState,
     pub(in crate::relay) keep: SharedState,
-    /// What all relays of the fleet know, and nobody else.
+    /// Secret that only the relays of the fleet know.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
     pub(super) presence: Arc<Presence>,
     pub(in crate::relay) watching: Watching,

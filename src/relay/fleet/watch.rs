@@ -16,7 +16,7 @@ use crate::sync::{Condvar, Mutex};
 
 /// Pause between two looks. Default 500 ms: what is changed at another relay is known here within that.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The same where somebody waits for one: a visitor of any name is one. Default 20 ms.
+/// Shortest pause if somebody waits for a look: a visitor of any name is one. Default 20 ms.
 const LEAST: Duration = Duration::from_millis(20);
 /// Beats after which relays are forgotten that are long gone. Default 720: an hour.
 const FORGET_EACH: u64 = 720;
@@ -75,13 +75,13 @@ pub(in crate::relay) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a watch needs of the relay.
+/// Functions of the relay that a watch needs.
 pub(in crate::relay) struct Watched {
     /// The number of the state that it has.
     pub(in crate::relay) number: Box<dyn Fn() -> u64 + Send>,
     /// Takes over what is new.
     pub(in crate::relay) refresh: Box<dyn Fn() -> Result<(), StoreError> + Send>,
-    /// What the relay says of itself: JSON.
+    /// Entry of the relay: JSON.
     pub(in crate::relay) body: Box<dyn Fn() -> String + Send>,
     /// Is told of all relays.
     pub(in crate::relay) seen: Box<dyn Fn(Vec<MemberRow>) + Send>,
@@ -195,7 +195,7 @@ impl Watcher {
         }
     }
 
-    /// Who runs already keeps its id: another relay that has it, at other addresses, is given the time to show that it lives.
+    /// Waits if another relay has the same id at other addresses: it keeps the id if it shows within that time that it runs.
     fn await_twin(&mut self) -> Result<(), StoreError> {
         let own = (self.watched.body)();
         let mut find = || {

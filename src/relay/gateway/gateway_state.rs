@@ -1,4 +1,4 @@
-//! What all visitors' connections of a gateway use.
+//! State that all visitors' connections of a gateway share.
 
 use std::hash::RandomState;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use super::site::{Site, Sites};
 use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
 
-/// What all visitors' connections of a gateway use.
+/// State that all visitors' connections of a gateway share.
 pub(crate) struct GatewayState {
     pub(super) config: GatewayConfig,
     pub(super) sites: Arc<dyn Sites>,
@@ -30,7 +30,7 @@ pub(crate) struct GatewayState {
 }
 
 impl GatewayState {
-    /// What a gateway to these sites begins with.
+    /// Makes the state of a gateway to these sites.
     pub(super) fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> GatewayState {
         GatewayState {
             auth: SiteAuth::new(config.cookie_key.clone()),
@@ -53,7 +53,7 @@ impl GatewayState {
         GatewayState { stats, ..state }
     }
 
-    /// What is counted of the requests.
+    /// Returns the counters of the requests.
     pub(crate) fn stats(&self) -> &Arc<RequestStats> {
         &self.stats
     }

@@ -73,7 +73,7 @@ fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError
     Ok((export, ticket))
 }
 
-/// What the file is called: as was asked, else after the table or the database.
+/// Name of the file: as was asked, else after the table or the database.
 fn name(fields: &mut Fields, db: Option<&str>, table: Option<&str>) -> String {
     let asked = fields.optional("name");
     let of = [db, table].into_iter().flatten().collect::<Vec<_>>();

@@ -21,10 +21,10 @@ use crate::sqlweb::visitors::Source;
 
 /// Where a code is exchanged for a cookie.
 const AUTH: &str = "/auth";
-/// The same, as the links of sites name it.
+/// Sign-in path as the links of sites name it.
 const SITE_AUTH: &str = "/.postern/auth";
 
-/// What runs a script, and what takes files into rows; their bodies are streamed.
+/// Routes that run a script or take files into rows; their bodies are streamed.
 const SCRIPT: &str = "/api/script";
 const EDIT: &str = "/api/edit";
 

@@ -40,7 +40,7 @@ const LONGEST_SETTING: usize = 64 << 10;
 /// Where a script names its session: it is secret, and an address is not.
 const SESSION: &str = "postern-session";
 
-/// What the request says beside the script.
+/// Options of the request beside the script.
 struct ScriptOptions {
     form: ScriptForm,
     delimiter: String,
@@ -188,7 +188,7 @@ struct ScriptRun<'a> {
     /// With the text of the statement under way.
     job: Job,
     out: LazyStream,
-    /// What is to be sent.
+    /// Lines to send.
     lines: Vec<u8>,
     sent_at: Instant,
     /// Of the statement under way, from 1.

@@ -103,7 +103,7 @@ pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
     })
 }
 
-/// What is said where the name does not count and no authority is named.
+/// Message if the name does not count and no authority is named.
 const NO_AUTHORITY: &str = "--tls verify-ca needs the authority's certificate in SSL_CERT_FILE";
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const LIMIT_PAUSE: Duration = Duration::from_millis(10);
 const LIMIT_TURNS: usize = 100;
 const LIMIT_TURNS_OF_ONE: usize = 25;
 
-/// What a request wants of its connection.
+/// Request for a connection.
 pub(crate) struct CheckoutRequest<'a> {
     /// The session and visitor; an empty session is none.
     pub(crate) owner: &'a Owner,
@@ -132,7 +132,7 @@ impl SessionPool {
         Err(DbError::Busy)
     }
 
-    /// The same where the server has refused one more: an account that may have few shares one between the sessions and
+    /// Connects after the server has refused one more: an account that may have few shares one between the sessions and
     /// the catalogue. A server counts one for a moment after it was closed.
     fn fresh_at_limit(&self, most: usize, mut refusal: DbError) -> Result<DbConn, DbError> {
         for turn in 0..LIMIT_TURNS {

@@ -38,7 +38,7 @@ pub(crate) struct Connector {
     /// True if the account was let in as one of `sha256_password`.
     pub(super) by_sha256: AtomicBool,
     in_use: Permits,
-    /// Who signs in: a guest's account is renamed when it is extended.
+    /// User who signs in: a guest account is renamed when it is extended.
     user: Mutex<Arc<str>>,
     /// Gets a message when a connection could not be made or was lost.
     missed: (Sender<()>, Receiver<()>),
@@ -75,7 +75,7 @@ impl Connector {
         }
     }
 
-    /// Who signs in.
+    /// Returns the user who signs in.
     pub(crate) fn user(&self) -> Arc<str> {
         self.user.lock().clone()
     }
@@ -116,7 +116,7 @@ impl Connector {
         Ok(conn)
     }
 
-    /// The same for work on the server's accounts, each answer within `time`.
+    /// Connects for work on the server's accounts, each answer within `time`.
     pub(crate) fn administer(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
         let mut conn = self.connect_with(None, time)?;
         conn.socket.set_read_timeout(Some(time));

@@ -28,7 +28,7 @@ pub(crate) struct DbConn {
     pub(crate) moved: bool,
     /// The connection's socket, for what the driver does not offer.
     pub(crate) socket: SocketHandle,
-    /// Who has signed in.
+    /// User who has signed in.
     pub(super) user: Arc<str>,
     /// The server's number of this connection, as `KILL QUERY` takes it.
     pub(crate) id: u64,
@@ -38,7 +38,7 @@ pub(crate) struct DbConn {
     pub(super) name: Option<ServerName>,
     /// True if the server's number of the connection is not the one that the greeting had: something in between answers.
     pub(super) is_shared: bool,
-    /// What is known of that server; a control connection goes without.
+    /// Facts of that server; a control connection goes without.
     pub(super) info: Option<Arc<ServerInfo>>,
     /// True if that tells one start of the server from the next; ids begin anew at each.
     pub(crate) is_dated: bool,
@@ -56,7 +56,7 @@ pub(crate) struct DbConn {
     pub(super) max_packet: usize,
     /// True if it is encrypted, so that only the driver can read it.
     pub(super) has_tls: bool,
-    /// Who knows what the server said last of the session. The driver, again, once it has reset the connection; what it
+    /// Place of the server's last word on the session. The driver, again, once it has reset the connection; what it
     /// is used for otherwise changes nothing that is asked for here.
     pub(super) told: LastTold,
     /// True if the server takes several statements in one text; none where that is not known.
@@ -76,7 +76,7 @@ pub(crate) struct ServerName {
 }
 
 impl DbConn {
-    /// What the server calls itself, also after a restart; `None` where that cannot be known.
+    /// Returns the server's own name, also after a restart; `None` if it cannot be known.
     pub(crate) fn own_name(&self) -> Option<&str> {
         self.name.as_ref().map(|name| name.answered.as_str())
     }
@@ -93,7 +93,7 @@ impl DbConn {
         self.row_count = None;
     }
 
-    /// What is known of the server that this connection is on.
+    /// Returns the facts of the server that this connection is on.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         let info = self.info.clone();
         info.expect("a connection that is handed out knows its server")

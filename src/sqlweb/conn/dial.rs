@@ -113,7 +113,7 @@ impl Connector {
         Ok(conn)
     }
 
-    /// What the driver reads has no TLS: that ends at a thread of ours.
+    /// Connects the driver without TLS: that ends at a thread of ours.
     fn by_door(
         &self,
         address: Option<SocketAddr>,

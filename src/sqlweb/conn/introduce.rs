@@ -83,7 +83,7 @@ impl Connector {
         }
     }
 
-    /// What is known of the server that was met last.
+    /// Returns the facts of the server that was met last.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         let last = self.servers.last();
         last.expect("a web client starts once it has met a server")

@@ -151,7 +151,7 @@ fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
     set + &stored_functions::questions(info, calls)
 }
 
-/// What makes a session read-only, to stand before the statement in the same packet, so that both come to the same
+/// Statements that make a session read-only, before the statement in the same packet, so that both come to the same
 /// server whatever is in between. It is [`GUARDS`] statements. In a transaction that is SERIALIZABLE each `SELECT` would
 /// lock what it reads. `and_sets` is what else is set, such as `, time_zone = '+02:00'`.
 pub(crate) fn guard(info: &ServerInfo, and_sets: &str) -> String {
@@ -263,7 +263,7 @@ pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     }
 }
 
-/// The same check through SQL, letter for letter. The escaping fits the pinned mode.
+/// Makes the check through SQL, letter for letter. The escaping fits the pinned mode.
 fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     let escaped = sql
         .replace('\\', "\\\\")

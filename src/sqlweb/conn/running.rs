@@ -24,7 +24,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// How long a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
 
-/// The same where somebody waits for the answer and would lose the session's state with the connection, and for what is
+/// Grace if somebody waits for the answer and would lose the session's state with the connection, and for what is
 /// asked around the statement.
 const GRACE_WATCHED: Duration = Duration::from_secs(10);
 
@@ -35,7 +35,7 @@ pub(crate) struct RunningStatement {
     since: Instant,
     /// True if there is a stop, for those who look at every row.
     was_told: AtomicBool,
-    /// Who asked: a visitor and, where there is one, a session.
+    /// Owner: a visitor and, where there is one, a session.
     pub(super) owner: Owner,
     /// True if a thread of `stop_in_background` is stopping it.
     pub(super) being_stopped: AtomicBool,
@@ -83,7 +83,7 @@ pub(crate) struct StopRequest {
 }
 
 impl StopRequest {
-    /// What the statement failed with, as it is told: a stopped one whose connection is lost was given up.
+    /// Explains the failure of a statement: a stopped one whose connection is lost was given up.
     pub(crate) fn explains(stop: Option<Self>, error: DbError) -> DbError {
         match (error, stop) {
             (DbError::Lost(_) | DbError::Endless, Some(stop)) => {
@@ -279,7 +279,7 @@ impl RunningStatement {
         self.kill(connector, &sent, kill::LOOKS_AFTER_ROWS) == Some(KillOutcome::Done)
     }
 
-    /// What came of a `KILL QUERY`; `None` where the server could not be asked.
+    /// Sends a `KILL QUERY` and returns its result; `None` if the server could not be asked.
     fn kill(
         &self,
         connector: &Arc<Connector>,
@@ -318,7 +318,7 @@ impl RunningStatement {
         self.state.lock().stop.map(|stop| stop.cause)
     }
 
-    /// The same without the lock, and perhaps a row late.
+    /// Reads it without the lock, and perhaps a row late.
     pub(crate) fn was_told(&self) -> bool {
         self.was_told.load(Ordering::Relaxed)
     }

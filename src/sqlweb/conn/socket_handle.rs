@@ -68,7 +68,7 @@ impl SocketHandle {
         }
     }
 
-    /// What the server has sent to a connection on which nothing is under way; nothing is taken from it.
+    /// Looks at what the server has sent to an idle connection; nothing is taken from it.
     pub(crate) fn peek(&self) -> Peeked {
         use rustix::net::RecvFlags;
         let Some(fd) = &self.0 else {
@@ -122,7 +122,7 @@ impl SocketHandle {
     }
 }
 
-/// What an idle connection has to say.
+/// State of an idle connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peeked {
     /// It is silent, as it should be.

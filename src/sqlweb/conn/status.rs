@@ -1,4 +1,4 @@
-//! What the server says of a session with each answer: the status flags of its OK and EOF packets.
+//! State of a session as each answer has it: the status flags of its OK and EOF packets.
 
 use std::fmt::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What there is to dump, looked at before the first byte is written.
+//! Inventory of a dump, read before the first byte is written.
 
 use mysql::Row;
 
@@ -25,7 +25,7 @@ pub(super) struct Inventory {
     pub(super) views: Vec<Program>,
     /// Views that do not work, whose texts are written as comments.
     pub(super) broken: Vec<Program>,
-    /// What is made in the place of views that cannot be made before each other.
+    /// Views in the place of others that cannot be made before each other.
     pub(super) stand_ins: Vec<String>,
     pub(super) routines: Vec<Program>,
     pub(super) triggers: Vec<Program>,

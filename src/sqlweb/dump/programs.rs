@@ -26,14 +26,14 @@ pub(super) struct Program {
     pub(super) has_stand_in: bool,
 }
 
-/// What makes a view from a text on every server.
+/// Statements that make a view from a text on every server.
 const PREPARED: &str = "\
 PREPARE postern_view FROM @postern_text;
 EXECUTE postern_view;
 DEALLOCATE PREPARE postern_view;
 ";
 
-/// What a file and its server are like, as far as a program's statement hangs on it.
+/// Properties of a file and its server, as far as a program's statement depends on them.
 pub(super) struct Frame {
     /// The database's collation.
     pub(super) collation: String,
@@ -191,7 +191,7 @@ impl Program {
         lines.map(comment).chain(["\n".to_owned()]).collect()
     }
 
-    /// What of it a restored one will not have, in words.
+    /// Describes what a restored one will lack.
     pub(super) fn losses(&self, frame: &Frame) -> Option<&'static str> {
         if frame.runs_texts || self.is_view() {
             return None;

@@ -1,8 +1,8 @@
-//! What an account may not be shown of a database, by its own grants.
+//! Parts of a database that an account may not see, by its own grants.
 
 use crate::sqlweb::conn::masked;
 
-/// What is asked of the grants: privileges of which one is enough, and what is not seen without.
+/// Needed privileges, of which one is enough, and what is missing without.
 const NEEDED: [(&[&str], &str); 4] = [
     (
         &["SELECT"],
@@ -21,7 +21,7 @@ const NEEDED: [(&[&str], &str); 4] = [
     ),
 ];
 
-/// What may be there and is not seen, a sentence each, of an account with these `grants` (lines of `SHOW GRANTS`).
+/// Sentences about what may be missing, of an account with these `grants` (lines of `SHOW GRANTS`).
 pub(super) fn unseen(grants: &[String], db: &str, wanted: [bool; 4]) -> Vec<&'static str> {
     let has = |privileges: &[&str]| {
         let allows = |grant: &&String| allows(grant, db, privileges);

@@ -43,13 +43,13 @@ pub(crate) struct EditJob {
     pub(crate) is_review: bool,
     /// The visitor's cookie, or nothing.
     pub(crate) cookie: String,
-    /// Who counts as one visitor.
+    /// Visitor for the counters.
     pub(crate) counted: String,
     /// The visitor as a log names them.
     pub(crate) visitor: String,
-    /// Who reads the rows, for their budget.
+    /// Reader of the rows, for the budget.
     pub(crate) reader: String,
-    /// What they use, where that is counted.
+    /// Counters of the visitor, if any.
     pub(crate) uses: Option<Use>,
 }
 
@@ -425,7 +425,7 @@ fn object<'a>(
     out
 }
 
-/// What has been written so far.
+/// Changes written so far.
 #[derive(Default)]
 struct Written {
     changes: usize,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::sqlweb::limits::MAX_CHANGES;
 
-/// What is done to a row.
+/// Operation on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Update,
@@ -17,11 +17,11 @@ pub(crate) struct Change {
     pub(super) op: Op,
     /// The row's key as it was shown; empty for a new row.
     pub(super) key: Map<String, Value>,
-    /// What was shown of it.
+    /// Values that were shown.
     pub(super) old: Map<String, Value>,
     /// Seconds since 1970 of its TIMESTAMP columns, which tell apart what a clock shows alike.
     pub(super) moments: Map<String, Value>,
-    /// What is to be written.
+    /// Values to write.
     pub(super) new: Map<String, Value>,
 }
 

@@ -14,7 +14,7 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 /// `ER_LOCK_DEADLOCK`.
 const DEADLOCK: u16 = 1213;
 
-/// What went wrong.
+/// Cause of a failure.
 pub(super) enum Trouble {
     /// The request cannot be done, with its status.
     Request(u16, String),
@@ -26,7 +26,7 @@ pub(super) enum Trouble {
     Unknown(DbError),
 }
 
-/// What went wrong, and with which change.
+/// Failure, and the change that caused it.
 pub(super) struct Failure {
     pub(super) trouble: Box<Trouble>,
     /// Which change, where it is one, with its row in words.
@@ -101,7 +101,7 @@ impl Failure {
         told.with("error", error).with("applied", self.applied)
     }
 
-    /// What has become of the changes.
+    /// Tells what has become of the changes.
     fn outcome(&self) -> String {
         match (&*self.trouble, self.applied) {
             (Trouble::Unknown(_), _) => {

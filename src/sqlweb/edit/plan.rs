@@ -18,7 +18,7 @@ pub(super) struct Planned {
     pub(super) op: Op,
     /// Columns of the row's key, with what they were shown as.
     key: Vec<(usize, Literal)>,
-    /// What was shown of the row, its key included.
+    /// Values of the row that were shown, its key included.
     pub(super) shown: Vec<(usize, Value)>,
     /// Seconds since 1970 of its TIMESTAMP columns.
     pub(super) moments: Vec<(usize, Value)>,
@@ -32,7 +32,7 @@ pub(super) struct Reading {
     pub(super) sql: String,
 }
 
-/// What `change` does to `table`; else what is wrong with it.
+/// Plans `change` for `table`, or returns its fault.
 pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
     let mut key = literals(table, &change.key)?;
     if change.op != Op::Insert {

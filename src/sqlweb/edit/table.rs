@@ -1,4 +1,4 @@
-//! What the catalogue says of the table whose rows are edited.
+//! Catalogue entry of the table whose rows are edited.
 
 use mysql::{Conn, Row};
 
@@ -11,7 +11,7 @@ use crate::sqlweb::error::DbError;
 pub(super) enum Form {
     /// Digits.
     Number,
-    /// The same, of which the server shows fewer digits than it holds (FLOAT).
+    /// Number of which the server shows fewer digits than it holds (FLOAT).
     Rounded,
     /// `0x…` that stands for a number (BIT).
     Bits,
@@ -43,7 +43,7 @@ pub(super) struct TableColumn {
 pub(super) struct Table {
     /// Database and table as SQL has them.
     pub(super) name: String,
-    /// The same for a sentence.
+    /// Name for a sentence.
     pub(super) shown: String,
     pub(super) engine: String,
     /// True if its engine can roll back.
@@ -53,7 +53,7 @@ pub(super) struct Table {
     pub(super) keys: Vec<Vec<usize>>,
 }
 
-/// What a look at the catalogue found.
+/// Result of a look at the catalogue.
 pub(super) enum Found {
     Table(Table),
     /// Its rows cannot be edited; why, and what to do.

@@ -14,7 +14,7 @@ use super::sys::{self, SysFunction};
 use super::verdict::Refusal;
 use super::words::{self, RESERVED, unquoted};
 
-/// What stands before a name.
+/// Context before a name.
 #[derive(Clone, Copy)]
 pub(super) struct Preceding {
     pub(super) token: Option<Token>,
@@ -26,7 +26,7 @@ pub(super) struct Preceding {
     pub(super) in_sys: bool,
 }
 
-/// What a server takes a name before a parenthesis for.
+/// Kind of function that a server sees in a name before a parenthesis.
 pub(super) enum Called {
     /// A built-in function, or a keyword that could be a function's name; in upper case.
     BuiltIn(&'static str),

@@ -9,7 +9,7 @@ use super::dialect::Dialect;
 use super::group::Group;
 use super::{spatial, words};
 
-/// What a name before a parenthesis is to a server.
+/// Status of a name before a parenthesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FunctionStatus {
     /// Harmless, also with space before the parenthesis; with the name in upper case.
@@ -26,7 +26,7 @@ pub(super) enum FunctionStatus {
     Unknown,
 }
 
-/// What `name` is to the server of that dialect.
+/// Returns the status of `name` on a server of that dialect.
 pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     let mut elsewhere = false;
     for group in groups() {

@@ -69,7 +69,7 @@ struct Call {
     reads_text: bool,
 }
 
-/// What has been seen of a statement.
+/// Observations of a statement.
 #[derive(Default)]
 pub(super) struct Geometry {
     open: Vec<Call>,
@@ -162,7 +162,7 @@ impl Geometry {
         }
     }
 
-    /// What is wrong with the whole statement.
+    /// Returns the fault of the whole statement.
     pub(super) fn fault(self) -> Option<Refusal> {
         if !self.is_spatial {
             return None;

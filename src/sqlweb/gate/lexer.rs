@@ -7,7 +7,7 @@
 
 use super::dialect::{Dialect, contains_ignoring_case};
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// An unquoted word: a keyword or an identifier.
@@ -44,7 +44,7 @@ pub(super) enum TokenKind {
     Bad(LexError),
 }
 
-/// What is wrong with a [`TokenKind::Bad`] token.
+/// Fault of a [`TokenKind::Bad`] token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LexError {
     Comment,
@@ -60,7 +60,7 @@ pub(super) enum LexError {
 }
 
 impl LexError {
-    /// What is refused.
+    /// Name of the refused part.
     pub(super) fn statement(self) -> &'static str {
         match self {
             Self::Hint => "optimizer hint",
@@ -486,7 +486,7 @@ pub(super) fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// What may follow `--` for it to start a comment; the end of the text may, too.
+/// Bytes that may follow `--` for it to start a comment; the end of the text may, too.
 fn ends_dashes(b: u8) -> bool {
     is_space(b) || b.is_ascii_control()
 }

@@ -10,7 +10,7 @@ use super::verdict::{Refusal, StatementKind};
 use super::walk::{Walk, refusal};
 use super::words::unquoted;
 
-/// What `EXPLAIN FORMAT=` may name before `FOR CONNECTION`.
+/// Formats that `EXPLAIN FORMAT=` may name before `FOR CONNECTION`.
 const FORMATS: &[&str] = &["JSON", "TRADITIONAL", "TREE"];
 
 /// Variables that tell of the statement before.

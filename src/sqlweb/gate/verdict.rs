@@ -1,4 +1,4 @@
-//! What the gate says of a statement.
+//! Verdict of the gate on a statement.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,9 +8,9 @@ use crate::sqlweb::catch_panic::Panicked;
 /// A statement that only reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// What kind of statement it is.
+    /// Kind of the statement.
     pub kind: StatementKind,
-    /// What it calls.
+    /// Functions that it calls.
     pub calls: Calls,
     /// For a statement without a free part, which servers cannot prepare: its text, made anew from what was read.
     pub rebuilt: Option<String>,
@@ -89,7 +89,7 @@ impl StatementKind {
 /// Why a statement was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was refused: `DELETE`, `SELECT … INTO`, `function load_file`.
+    /// Refused part: `DELETE`, `SELECT … INTO`, `function load_file`.
     pub statement: String,
     /// Why, and where there is something, what to try.
     pub reason: String,

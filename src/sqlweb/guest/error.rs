@@ -5,9 +5,9 @@ use std::fmt;
 /// Why there is no guest's account.
 #[derive(Debug)]
 pub(crate) struct NoGuest {
-    /// What happened.
+    /// Message.
     pub(crate) message: String,
-    /// What to try.
+    /// Advice.
     pub(crate) hint: String,
 }
 

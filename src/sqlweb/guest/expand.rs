@@ -1,4 +1,4 @@
-//! What of a list of grants is there: databases are expanded to their tables, and names are those of the server.
+//! Existing objects of a list of grants: databases are expanded to their tables, and names are those of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::sqlweb::error::DbError;
 /// Tables and views that one guest's account may read: each is a statement at the start.
 const MOST_TABLES: usize = crate::limits::GUEST_TABLES;
 
-/// What a guest may read: by database and table or view its columns, all where there are none.
+/// Columns that a guest may read, by database and table or view; all where there are none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readable {
     tables: BTreeMap<(String, String), Option<BTreeSet<String>>>,

@@ -26,7 +26,7 @@ use crate::sync::Mutex;
 /// Longest wait for each answer while the account is made.
 const TIME_TO_MAKE: Duration = Duration::from_secs(20);
 
-/// The same while it ends: the program has 2 s for its end.
+/// Time while it ends: the program has 2 s for its end.
 const TIME_TO_END: Duration = Duration::from_millis(1200);
 
 /// Passwords that are tried, where the server's policy refuses one.
@@ -158,14 +158,14 @@ fn sees_more(more: More) -> NoGuest {
     NoGuest::new(why, more.cure)
 }
 
-/// What an account is made with.
+/// Settings for a new account.
 struct Making<'a> {
     owner: &'a Arc<Connector>,
     options: &'a Options,
     wanted: &'a plugin::Guest,
     records: Records,
     server: String,
-    /// What that calls itself.
+    /// Name that the server gives itself.
     own_name: Option<String>,
 }
 
@@ -378,7 +378,7 @@ impl Guest {
         }
     }
 
-    /// What it may read, and until when.
+    /// Returns what it may read, and until when.
     pub(crate) fn in_force(&self) -> Arc<GuestInForce> {
         self.in_force.clone()
     }

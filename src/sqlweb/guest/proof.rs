@@ -64,7 +64,7 @@ impl More {
     }
 }
 
-/// What the account can do or see beyond what was listed; none where there is nothing. The connection is of no use after
+/// Finds anything the account can do or see beyond what was listed. The connection is of no use after
 /// that: it may be in other roles.
 pub(super) fn more_than_listed(
     conn: &mut Conn,

@@ -16,15 +16,15 @@ use crate::sqlweb::results::{Done, TextRow};
 
 /// How an export is written.
 pub(crate) struct Layout {
-    /// What it is written as.
+    /// Format.
     pub(crate) format: Format,
-    /// What the file is called, without what its format adds.
+    /// Name of the file, without the ending of its format.
     pub(crate) name: String,
     /// True if a CSV begins with the names of the columns.
     pub(crate) header: bool,
     /// True if a CSV begins with a byte-order mark, for programs that need one to see UTF-8.
     pub(crate) bom: bool,
-    /// What stands for NULL in a CSV.
+    /// Text for NULL in a CSV.
     pub(crate) null: String,
     /// The table that INSERT statements name; where there is none, the one that the columns are of.
     pub(crate) table: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Layout {
     pub(crate) nested: Vec<String>,
 }
 
-/// What an export is written as.
+/// Format of an export.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Comma-separated values (RFC 4180).
@@ -130,7 +130,7 @@ fn attachment(name: &str) -> String {
 pub(crate) struct ExportSink<'a> {
     out: OutputBuffer<'a>,
     layout: &'a Layout,
-    /// What set the session's time zone, where anything did.
+    /// Statement that set the session's time zone, if any.
     zone: Option<String>,
     record: Record,
     /// True for each column whose JSON becomes part of the document.

@@ -31,7 +31,7 @@ impl LazyStream {
         Self::Waiting(Box::new(request), head)
     }
 
-    /// The same, held back up to 256 MiB until it is finished, so that a failure can be answered otherwise until then. It
+    /// As above, held back up to 256 MiB until it is finished, so that a failure can be answered otherwise until then. It
     /// lies in memory up to a point and then in a nameless file in `dir`.
     pub(crate) fn held(request: Request, head: ResponseHead, dir: &Path) -> Self {
         let file = tempfile::spooled_tempfile_in(HELD_IN_MEMORY, dir);

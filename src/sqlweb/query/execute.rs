@@ -25,13 +25,13 @@ use crate::sqlweb::record_sql;
 use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
 
-/// What the text is, found before anything is sent.
+/// Classification of the text, found before anything is sent.
 struct Classified {
-    /// What kind of statement it is, for the log.
+    /// Kind of statement, for the log.
     kind: String,
     /// Set when the statement is on the list of those that only read.
     passed: Option<Passed>,
-    /// What was known of the server when it was judged.
+    /// Facts of the server when it was judged.
     info: Arc<ServerInfo>,
     /// True if it may change the connection's current database.
     moves: bool,
@@ -57,7 +57,7 @@ pub(crate) fn execute(
     execute_as(service, job, sink, client, None)
 }
 
-/// The same, under the id of a script where there is one.
+/// Executes under the id of a script where there is one.
 pub(crate) fn execute_as(
     service: &Arc<Service>,
     job: &Job,
@@ -495,7 +495,7 @@ const MOSTLY_STAYING: [&str; 13] = [
     "TRUNCATE", "UNLOCK",
 ];
 
-/// What runs a text or another statement, and what `DROP` may take the current database by.
+/// Words that run a text or another statement, and what `DROP` may take the current database by.
 const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
 
 /// True if the session is in the same database after `sql`, which was refused as `statement`.

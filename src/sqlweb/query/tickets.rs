@@ -30,7 +30,7 @@ pub(crate) struct Export {
     pub(crate) layout: Layout,
 }
 
-/// What is downloaded.
+/// Subject of a download.
 pub(crate) enum Download {
     /// The rows of a statement.
     Export(Export),
@@ -55,7 +55,7 @@ impl Download {
     }
 }
 
-/// What waits for its download.
+/// Downloads that wait to be fetched.
 #[derive(Default)]
 pub(crate) struct Tickets(Mutex<HashMap<String, Waiting>>);
 
@@ -114,7 +114,7 @@ impl Tickets {
         }
     }
 
-    /// What a ticket is for, once, for the visitor it was given to.
+    /// Takes the download of a ticket, once, for the visitor it was given to.
     pub(crate) fn take(&self, ticket: &str, visitor: &str) -> Option<Download> {
         let mut waiting = self.lock();
         let (download, since, _) = waiting.get(ticket)?;

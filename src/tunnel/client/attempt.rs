@@ -77,7 +77,7 @@ fn config(settings: &Settings) -> ssh::Config {
     config
 }
 
-/// What the server is to do next.
+/// Next step expected from the server.
 enum HandshakePhase {
     HostKey,
     Login,

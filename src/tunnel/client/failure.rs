@@ -23,7 +23,7 @@ pub enum Class {
     Proxy,
     /// TLS, or the certificate.
     Tls,
-    /// What answers is no tunnel server.
+    /// The answer is not a tunnel server's.
     NotATunnelServer,
     /// The user name or the password is wrong.
     WrongPassword,
@@ -62,7 +62,7 @@ impl Class {
 pub struct Failure {
     /// Its kind.
     pub class: Class,
-    /// What happened, and where there is something to try, that.
+    /// Message: what happened, and if possible what to try.
     pub message: String,
     /// The two keys, where the host key is not the known one.
     pub host_key: Option<HostKeyChange>,

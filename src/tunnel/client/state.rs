@@ -85,7 +85,7 @@ impl Snapshot {
     }
 }
 
-/// What the tunnel's thread and its owner share.
+/// State that the tunnel's thread and its owner share.
 pub(super) struct TunnelState {
     pub(super) cancel: Cancel,
     stopping: AtomicBool,

@@ -27,7 +27,7 @@ const DROP_PAUSE: Duration = Duration::from_millis(5);
 /// transfer.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// What became of the bytes that were there.
+/// Result of reading the available bytes.
 enum ReadOutcome {
     /// The channel has them all, and there are no more now.
     Whole,
@@ -251,7 +251,7 @@ impl Mux {
         Ok(poller)
     }
 
-    /// What comes for several streams at the same moment leaves in one write of the WebSocket.
+    /// Bytes for several streams at the same moment leave in one write of the WebSocket.
     fn carry_quiet_streams(self: &Arc<Self>, poller: &Poller) {
         let mut buffer = vec![0; PIECE].into_boxed_slice();
         let mut events = Poller::events();

@@ -25,7 +25,7 @@ pub struct LocalStream {
     readable: Arc<Waker>,
     /// Woken when the channel takes more; made when it first did not.
     writable: Option<Arc<Waker>>,
-    /// Whoever uses it waits for nothing, see [`LocalStream::defer`].
+    /// True if its user never waits, see [`LocalStream::defer`].
     is_deferred: bool,
     _permit: StreamPermit,
 }
@@ -89,7 +89,7 @@ impl Mux {
 }
 
 impl LocalStream {
-    /// What has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
+    /// Reads what has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
     /// when the tunnel ended first. Waits for its turn where the holder is held to a rate.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {

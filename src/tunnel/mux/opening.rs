@@ -51,7 +51,7 @@ impl Mux {
         Ok(())
     }
 
-    /// The same where this process serves the streams itself. Never waits.
+    /// As above, if this process serves the streams itself. Never waits.
     fn serve_here(self: &Arc<Self>, stream: &Arc<Stream>, serve: &Serve) -> Result<(), Error> {
         let serve = Arc::clone(serve);
         // On a thread because it reads and writes; it ends with the stream.

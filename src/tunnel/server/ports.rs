@@ -31,13 +31,13 @@ const MOST_LOST: usize = 65_536;
 /// All that a server holds.
 pub(super) struct Ports {
     held: Mutex<BTreeMap<PortKey, HeldPort>>,
-    /// What was lost with a connection: by whom, and which port. Locked after `held`, or alone.
+    /// Ports that were lost with a connection, by owner. Locked after `held`, or alone.
     lost: Mutex<HashSet<(String, u16)>>,
     permits: StreamPermits,
     stats: Arc<ServerStats>,
 }
 
-/// What can be held by one connection at a time.
+/// Port that one connection can hold at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PortKey {
     /// A port of this machine.
@@ -264,7 +264,7 @@ impl fmt::Display for PortKey {
     }
 }
 
-/// What a listening thread works with.
+/// State of a listening thread.
 struct PortListener {
     mux: Arc<Mux>,
     target: Arc<str>,

@@ -1,4 +1,4 @@
-//! Who may log in, and what each may forward: also chisel's `users.json`.
+//! Users who may log in, and what each may forward: also chisel's `users.json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ const PATTERN_CAP: usize = 1024 * 1024;
 /// The users of a server. Without any, everybody may do everything.
 pub struct Users {
     users: BTreeMap<String, User>,
-    /// What an unknown name's password is compared with: as much work as for a known one.
+    /// Secret that an unknown name's password is compared with: as much work as for a known one.
     decoy: Secret,
 }
 
@@ -35,7 +35,7 @@ struct User {
     allowed: Vec<Pattern>,
 }
 
-/// What an address is compared with.
+/// Pattern for an address.
 #[derive(Debug)]
 enum Pattern {
     All,

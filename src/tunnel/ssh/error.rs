@@ -1,4 +1,4 @@
-//! What can end a connection, and what a caller can get wrong.
+//! Errors that end a connection, and mistakes of a caller.
 
 use std::fmt;
 

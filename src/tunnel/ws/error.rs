@@ -1,4 +1,4 @@
-//! What can go wrong, in kinds that differ in what a user can try.
+//! Errors, in kinds that differ in what a user can try.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::net::{AddressClass, in_words};
 
-/// What was being done.
+/// Stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectStage {
@@ -72,14 +72,14 @@ pub enum DialError {
     },
     /// Nothing, or not enough, came in time.
     TimedOut {
-        /// What was waited for.
+        /// Stage that timed out.
         stage: ConnectStage,
         /// The limit.
         after: Duration,
     },
     /// The connection broke.
     Broken {
-        /// What was being done.
+        /// Stage that broke.
         stage: ConnectStage,
         /// How.
         error: io::Error,
@@ -102,7 +102,7 @@ pub enum DialError {
     ProxyMalformed {
         /// The proxy's host and port.
         proxy: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// The server's certificate is not trusted.
@@ -127,7 +127,7 @@ pub enum DialError {
     BadUpgrade(String),
 }
 
-/// What is wrong with a certificate.
+/// Fault of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CertificateProblem {
@@ -290,11 +290,11 @@ pub enum AcceptError {
     Io(io::Error),
     /// The TLS handshake failed.
     Tls(String),
-    /// What came is no HTTP; it was answered with this status.
+    /// Not HTTP; it was answered with this status.
     Malformed {
         /// The status.
         status: u16,
-        /// What is wrong.
+        /// Its fault.
         reason: String,
     },
 }

@@ -89,7 +89,7 @@ pub(in crate::tunnel) fn begin_to_connect(to: SocketAddr) -> io::Result<TcpStrea
     }
 }
 
-/// What became of a connection that was begun.
+/// Returns the result of a connection that was begun.
 pub(in crate::tunnel) fn connected(socket: TcpStream) -> io::Result<TcpStream> {
     sockopt::socket_error(&socket)??;
     // Where nobody listens on a port of this machine, TCP's simultaneous open (RFC 9293 §3.5) can
@@ -122,7 +122,7 @@ fn stream_socket(family: AddressFamily) -> io::Result<std::os::fd::OwnedFd> {
     Ok(socket)
 }
 
-/// What a WebSocket's socket is like: no delay of small packets, and a peer that vanished is noticed.
+/// Sets the options of a WebSocket's socket: no delay of small packets, and a peer that vanished is noticed.
 ///
 /// An option that a system or a sandbox does not have costs the notice, not the WebSocket.
 pub(super) fn tune(socket: &TcpStream) {

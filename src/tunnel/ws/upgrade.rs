@@ -117,7 +117,7 @@ pub(super) fn request(target: &Endpoint, headers: &[Header], key: &str) -> Zeroi
     Zeroizing::new(text.as_bytes().to_vec())
 }
 
-/// What an answer means for the client.
+/// Meaning of an answer for the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeAnswer {
     /// The connection is a WebSocket now.
@@ -185,7 +185,7 @@ fn only_is(headers: &Headers, name: &str, value: &str) -> bool {
     matches!(headers.only(name), Ok(Some(found)) if found.eq_ignore_ascii_case(value.as_bytes()))
 }
 
-/// What the server does with a request.
+/// Reply of the server to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeReply {
     /// Send this; then the connection is a WebSocket.
@@ -194,7 +194,7 @@ pub(super) enum UpgradeReply {
     Answer(u16, String),
 }
 
-/// What a request gets (§4.2.1). As in a chisel server the path of an upgrade does not
+/// Decides the reply to a request (§4.2.1). As in a chisel server the path of an upgrade does not
 /// matter, so that a proxy may put the tunnel under one.
 pub(super) fn reply_to(head: &Head) -> UpgradeReply {
     let headers = &head.headers;

@@ -18,7 +18,7 @@ const KEPT: u64 = 500;
 /// Each so many changes those that are older are taken away.
 const SWEPT_EACH: u64 = 16;
 
-/// What a change needs of the store.
+/// Content of a change for the store.
 pub(in crate::relay::fleet) struct Commit {
     from: u64,
     to: u64,
@@ -31,13 +31,13 @@ pub(in crate::relay::fleet) struct Commit {
     ports: Moves<u16>,
 }
 
-/// What was given to whom, and what nobody has any more.
+/// Names or ports that were assigned, and those that were released.
 struct Moves<K> {
     gone: Vec<K>,
     given: Vec<(K, String)>,
 }
 
-/// What became of a change.
+/// Result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::relay::fleet) enum Committed {
     /// It is in the store.
@@ -48,7 +48,7 @@ pub(in crate::relay::fleet) enum Committed {
     Taken,
 }
 
-/// What is behind that.
+/// Reason why a name or port is taken.
 pub(in crate::relay::fleet) enum Taken {
     /// The store has another state by now.
     Outdated,
@@ -112,7 +112,7 @@ fn sites(state: &RelayState) -> BTreeMap<String, String> {
     kept.chain(held).collect()
 }
 
-/// The same of ports and numbers.
+/// Returns the owners of ports and numbers.
 fn ports(state: &RelayState) -> BTreeMap<u16, String> {
     let held = state.holders();
     let held = held.map(|(connector, application)| (application.port, connector.to_owned()));

@@ -13,7 +13,7 @@ use crate::relay::store_error::StoreError;
 /// Bytes of changes that are read at once, at most. Default 4 MiB: what is more is had for less as the whole.
 const MAX_NEWS: u64 = 4 << 20;
 
-/// What has come since a number.
+/// Changes since a number.
 pub(in crate::relay::fleet) enum News {
     Nothing,
     /// In their order, the first of them made of the state with that number.
@@ -40,7 +40,7 @@ impl Session {
         Ok(Zeroizing::new(secret))
     }
 
-    /// What has come since the state had this number.
+    /// Reads the changes since the state had this number.
     pub(in crate::relay::fleet) fn news(&mut self, known: u64) -> Result<News, StoreError> {
         let number = self.number()?;
         if number == known {

@@ -1,4 +1,4 @@
-//! What an error of a database server means for who asked. Pure.
+//! Meaning of a database server's error for the caller. Pure.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::net::in_words;
 use crate::sqlweb::catch_panic::Panicked;
 use mysql::{DriverError, Error, MySqlError};
 
-/// What an error means for who asked.
+/// Meaning of an error for the caller.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// Another transaction was first; the same may be asked again, here.
@@ -65,7 +65,7 @@ impl From<Panicked> for Trouble {
     }
 }
 
-/// What the driver has wrapped.
+/// Returns the transport error that the driver has wrapped.
 fn transport(error: &Error) -> Option<&io::Error> {
     use std::error::Error as _;
     let Error::CodecError(codec) = error else {

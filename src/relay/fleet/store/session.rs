@@ -28,7 +28,7 @@ pub(in crate::relay::fleet) struct Session {
     conn: Option<Conn>,
     /// Servers that were dialled or given up so far.
     turn: usize,
-    /// The same when it was last said which one is asked.
+    /// Value of `turn` when the server in use was last logged.
     told: usize,
     /// True if tables that are missing are made.
     makes: bool,
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// The same, which makes the tables where they are missing.
+    /// As `new`, but makes the tables if they are missing.
     pub(in crate::relay::fleet) fn making(url: StoreUrl, password: StorePassword) -> Self {
         Self {
             makes: true,

@@ -30,7 +30,7 @@ pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
 /// How long is waited for what a server that has sent nonsense may still send.
 const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Who knows what the server said last of a session.
+/// Place of the server's last word on a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LastTold {
     /// The driver has read it.
@@ -38,7 +38,7 @@ pub(crate) enum LastTold {
     ByDriver,
     /// It was read past the driver.
     Here(Told),
-    /// The same, and it was an error, which says nothing of the session.
+    /// The last word was an error, which says nothing of the session.
     Nothing,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Answer<'c> {
     Driver(DriverResult<'c>),
 }
 
-/// What the driver reads.
+/// Result as the driver reads it.
 pub(crate) struct DriverResult<'c> {
     /// It is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that sends
     /// without end. What is not dropped then is the list of its columns.

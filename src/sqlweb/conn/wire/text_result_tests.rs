@@ -213,7 +213,7 @@ fn a_large_row_is_forgotten_after_it() {
     assert!(result.packets.capacity() < 1 << 20);
 }
 
-/// What came with the large row is read where it lies.
+/// Bytes that came with the large row are read in place.
 #[test]
 fn small_rows_after_a_large_one_are_not_moved_again_and_again() {
     let mut row = vec![0xfb, 0xfd, 0, 0, 0x40];
