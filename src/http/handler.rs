@@ -1,4 +1,4 @@
-//! What answers requests.
+//! Handlers of requests.
 
 use super::Request;
 

@@ -15,7 +15,7 @@ use super::{Handler, HostPolicy, Limits};
 /// Time that workers have to end at the stop, after the connections have ended.
 const WORKERS_STOP: Duration = Duration::from_millis(250);
 
-/// What a server needs.
+/// Settings of a server.
 #[derive(Debug)]
 pub struct ServerConfig {
     /// The public listener.

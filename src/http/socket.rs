@@ -1,4 +1,4 @@
-//! What non-blocking sockets say.
+//! Results of non-blocking sockets.
 
 use std::io;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What the relay answers with under its own names, and to whoever collects its figures.
+//! State behind the relay's own names and its metrics.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use crate::http::Request;
 use crate::net::{Cidr, is_within};
 use crate::store::DataDir;
 
-/// What the routes work with.
+/// State that the routes work with.
 pub(super) struct AppState {
     pub(super) service: Arc<Service>,
     pub(super) operator: Operator,
@@ -22,7 +22,7 @@ pub(super) struct AppState {
     pub(super) data: DataDir,
     /// Since when the relay runs.
     pub(super) started: SystemTime,
-    /// What the gateway counts.
+    /// Counters of the gateway.
     pub(super) requests: Arc<RequestStats>,
     /// Set when the relay is stopping.
     pub(super) drain: Drain,

@@ -22,7 +22,7 @@ const ROUNDS: NonZeroU32 = NonZeroU32::new(200_000).expect("not 0");
 
 /// A password or token as salt and PBKDF2-HMAC-SHA-256 digest.
 ///
-/// What connectors generate is 256 random bits, for which one round is as good as a million; it
+/// Secrets that connectors generate are 256 random bits, for which one round is as good as a million; it
 /// keeps the hundred logins after a restart cheap. What is shorter gets [`ROUNDS`].
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SecretHash {

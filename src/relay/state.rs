@@ -1,4 +1,4 @@
-//! What the relay remembers: connectors, their applications, and who was turned out. Pure.
+//! State of the relay: connectors, their applications, and revocations. Pure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -28,7 +28,7 @@ const MAX_NAMES: usize = MAX_APPLICATIONS;
 /// days: browsers keep cookies of the name, and people the address.
 const RESERVED_FOR: Duration = crate::limits::RESERVED_FOR;
 
-/// What was given up before this is anybody's: RFC 3339.
+/// Returns the time before which released names are free: RFC 3339.
 pub(super) fn cutoff(now: SystemTime) -> String {
     let since = now.checked_sub(RESERVED_FOR);
     rfc3339(since.unwrap_or(SystemTime::UNIX_EPOCH))
@@ -42,7 +42,7 @@ pub(super) struct RelayState {
     /// One more with each save.
     #[serde(default)]
     pub(super) number: u64,
-    /// What lets unknown connectors in; the tokens themselves are nowhere.
+    /// Invites for unknown connectors; the tokens themselves are nowhere.
     #[serde(default)]
     pub(super) invites: Invites,
     /// The one enrolment token of an earlier version, and since when it holds. They are read alone.
@@ -55,13 +55,13 @@ pub(super) struct RelayState {
     /// In the order in which they were turned out.
     #[serde(default)]
     pub(super) revoked: Vec<String>,
-    /// What is known of them; of one that an earlier version turned out, nothing.
+    /// Facts about them; nothing for one that an earlier version revoked.
     #[serde(default)]
     pub(super) revocations: BTreeMap<String, Revocation>,
     /// Enrolment tokens that let nobody in any more, from an earlier version; of later ones their invite says it.
     #[serde(default)]
     pub(super) forbidden_tokens: Vec<SecretHash>,
-    /// What connectors gave up not long ago, in that order.
+    /// Names and ports that connectors released not long ago, in that order.
     #[serde(default)]
     pub(super) reserved: Vec<Reservation>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Revocation {
     /// The id of the invite that had let it in.
     #[serde(default)]
     pub(super) invite: Option<String>,
-    /// What it was, for as long as that is kept for it.
+    /// The connector as it was, for as long as that is kept for it.
     #[serde(default)]
     pub(super) connector: Option<Connector>,
 }
@@ -82,7 +82,7 @@ pub(super) struct Revocation {
 /// A connector that is back, or may come back.
 #[derive(Debug)]
 pub(super) struct Allowed {
-    /// What it is again, where that was kept for it; else it is to enrol anew.
+    /// The connector as it is again, if that was kept for it; else it must enrol again.
     pub(super) connector: Option<Connector>,
     /// True if the invite that had let it in lets others in again.
     pub(super) is_invite_good: bool,
@@ -121,17 +121,17 @@ pub(super) struct Connector {
     pub(super) enrolled_at: String,
     /// The last quick-setup.
     pub(super) called_at: String,
-    /// Who made it.
+    /// Machine that created it.
     #[serde(default)]
     pub(super) caller: Caller,
-    /// What let it in; none where nothing was asked for.
+    /// Invite that it used; none if none was needed.
     #[serde(default)]
     pub(super) invite: Option<InvitedBy>,
     #[serde(default)]
     pub(super) applications: CopyOnWrite<Vec<Application>>,
 }
 
-/// What a connector says of itself, and where it calls from. Each is empty where it is not known.
+/// Description that a connector gives of itself, and where it calls from. Each is empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Caller {
@@ -146,9 +146,9 @@ pub(super) struct Caller {
 /// One application of a connector, and what it was assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Application {
-    /// What the connector knows it by.
+    /// Name of the application for its connector.
     pub(super) key: String,
-    /// What the relay's answers call it.
+    /// ID of the application in the relay's answers.
     pub(super) app_id: String,
     pub(super) display_name: String,
     pub(super) protocol: String,
@@ -174,11 +174,11 @@ pub(super) struct Application {
     pub(super) connected_at: Option<String>,
 }
 
-/// What visitors with a browser see of an application.
+/// Public site of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Site {
     pub(super) name: String,
-    /// What was wished for, so that another wish is known as one.
+    /// Preferred name, so that another one is recognized.
     #[serde(default)]
     pub(super) wish: Option<String>,
     /// When the name was taken from who had it before, RFC 3339: what browsers keep of that is older.

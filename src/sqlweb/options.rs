@@ -1,4 +1,4 @@
-//! What the web client is started with.
+//! Options of the web client.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The same for a temporary account, beginning in `database`: read-only, since such an account may write nothing but
+    /// Options for a temporary account, beginning in `database`: read-only, since such an account may write nothing but
     /// its own password, which is everybody's.
     pub(super) fn as_guest(
         &self,

@@ -1,9 +1,9 @@
-//! What a log says of a statement: its first verb, and its text without passwords.
+//! Log text of a statement: its first verb, and its text without passwords.
 
 /// Bytes of a text that are kept.
 const LONGEST: usize = 8 * 1024;
 
-/// What stands in place of what may be a password.
+/// Replacement for a possible password.
 const MASK: &str = "***";
 
 /// Verbs that are named, and what dumps are noted as; anything else a statement begins with may be a word of the visitor's own.

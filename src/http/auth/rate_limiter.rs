@@ -14,7 +14,7 @@ const MAX_SOURCES: usize = 10_000;
 /// Time between two searches for sources that may be forgotten, which look at all of them. Default 1 s.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// What becomes of a new source where [`MAX_SOURCES`] are remembered.
+/// Treatment of a new source when [`MAX_SOURCES`] are remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenFull {
     /// The source that has been silent for longest is forgotten: a flood from many addresses keeps no other out.

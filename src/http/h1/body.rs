@@ -47,7 +47,7 @@ enum BodyState {
     Done,
 }
 
-/// What one step made of its input.
+/// Result of one step over its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// Bytes of the input that belong to the body and its framing.

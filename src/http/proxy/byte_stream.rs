@@ -1,4 +1,4 @@
-//! What leads to an upstream: bytes both ways, and nothing that waits.
+//! Connection to an upstream: bytes both ways, and nothing that waits.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -34,7 +34,7 @@ pub trait ByteStream: Read + Write + Send {
         true
     }
 
-    /// What to poll for before reading, or writing, is tried again.
+    /// Returns what to poll for before reading, or writing, is tried again.
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2];
 }
 

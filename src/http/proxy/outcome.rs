@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
     Upgraded,
     /// Not a byte came, and the upstream was closed, or broke.
     Unanswered(Option<io::Error>),
-    /// What came is no answer; the client is still to be told.
+    /// The bytes are no answer; the client is still to be told.
     NotHttp(&'static str),
     /// The upstream took too long; the client is still to be told.
     TooSlow {

@@ -9,7 +9,7 @@ use crate::http::h1::body::{Body, Framing};
 pub(crate) struct RequestBody {
     pub(super) body: Body,
     is_chunked: bool,
-    /// What the upstream has not wholly taken.
+    /// Bytes that the upstream has not wholly taken.
     pending: Vec<u8>,
     /// Bytes of it that the upstream has.
     taken: usize,
@@ -31,7 +31,7 @@ impl RequestBody {
         }
     }
 
-    /// What the upstream is to take next.
+    /// Returns the bytes that the upstream is to take next.
     pub(super) fn pending(&self) -> &[u8] {
         self.pending
             .get(self.taken..)

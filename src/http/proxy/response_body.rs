@@ -26,9 +26,9 @@ thread_local! {
 pub(super) struct ResponseBody {
     pub(super) head: ResponseHead,
     buffer: Vec<u8>,
-    /// What of the buffer has not been looked at.
+    /// Part of the buffer that has not been looked at.
     fresh: Range<usize>,
-    /// What the client has not taken: first of these bytes,
+    /// Bytes that the client has not taken: first of these bytes,
     before: Vec<u8>,
     /// which it has so many of,
     before_sent: usize,
@@ -55,7 +55,7 @@ impl ResponseBody {
         }
     }
 
-    /// What has been read and not been looked at.
+    /// Returns the bytes that have been read and not been looked at.
     pub(super) fn unseen(&self) -> &[u8] {
         self.buffer
             .get(self.fresh.clone())
@@ -118,7 +118,7 @@ impl ResponseBody {
         Ok(())
     }
 
-    /// What to send next of what has been read.
+    /// Decides what to send next of what has been read.
     fn step(&mut self, rules: &dyn Rules, last: bool) -> Result<Piece, NotHttp> {
         let input = self
             .buffer

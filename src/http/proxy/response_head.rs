@@ -21,7 +21,7 @@ const MAX_INTERIM: usize = 16;
 /// How an answer of HTTP/1 begins (RFC 9112 section 4).
 const HTTP: &[u8] = b"HTTP/";
 
-/// What is no answer as HTTP has it.
+/// Fault of an answer that is not HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotHttp(pub(super) &'static str);
 
@@ -41,11 +41,11 @@ pub(super) struct ResponseHead {
     pub(super) keeps_upstream: bool,
 }
 
-/// What of the answer comes next.
+/// Next part of the answer.
 enum AnswerPart {
     Head(HeadScan),
     Body(Body, BodyMode),
-    /// What follows is no HTTP.
+    /// No more HTTP follows.
     Upgraded,
 }
 
@@ -61,7 +61,7 @@ enum BodyMode {
     Chunked(bool),
 }
 
-/// What one step made of its input.
+/// Result of one step over its input.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Bytes of the input that are done with.
@@ -133,7 +133,7 @@ impl ResponseHead {
         }
     }
 
-    /// What is to be sent when the upstream's bytes end here; an error when they must not.
+    /// Returns what to send when the upstream's bytes end here; an error when they must not.
     pub(super) fn end(&mut self) -> Result<Vec<u8>, NotHttp> {
         self.keeps_upstream = false;
         match &mut self.part {
@@ -359,7 +359,7 @@ mod tests {
         Head::parse(head.as_bytes(), 100).unwrap()
     }
 
-    /// What the visitor gets of an answer that arrives in pieces of `split` bytes, chunks' own
+    /// Passes an answer that arrives in pieces of `split` bytes, chunks' own
     /// borders aside, and whether it is whole.
     fn pass(request: &Head, input: &[u8], split: usize) -> (Vec<u8>, Result<bool, NotHttp>) {
         let mut answer = ResponseHead::new(request);

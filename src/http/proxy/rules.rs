@@ -1,4 +1,4 @@
-//! What an exchange is told about its two sides.
+//! Rules of an exchange for its two sides.
 
 use std::io;
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ pub trait Client {
     /// The connection; non-blocking.
     fn socket(&self) -> &TcpStream;
 
-    /// What has arrived and is not yet used. What belongs to the request is to be taken out.
+    /// Returns the bytes that have arrived and are not yet used. What belongs to the request is to be taken out.
     fn inbox(&mut self) -> &mut Vec<u8>;
 
     /// Reads up to `most` bytes more into the inbox; 0 at the end.
@@ -27,7 +27,7 @@ pub trait Client {
     fn mark_stalled(&self);
 }
 
-/// What differs between an answer of a worker of ours and one of an application.
+/// Differences between an answer of a worker of ours and one of an application.
 pub(crate) trait Rules {
     /// Writes the header lines of an answer, interim ones included: those that pass and those that
     /// are written afresh. The status line, the framing and `Connection` are written around them.
@@ -43,7 +43,7 @@ pub(crate) trait Rules {
         true
     }
 
-    /// What an upstream seems to speak whose answer begins with `input`, and not as HTTP does.
+    /// Names the protocol of an upstream whose answer begins with `input`, and not as HTTP does.
     fn name_protocol(&self, _input: &[u8]) -> &'static str {
         "it is not HTTP"
     }

@@ -19,7 +19,7 @@ const BUFFER: usize = 32 * 1024;
 pub(crate) struct UpgradedTimeouts {
     /// For anything to move.
     pub(crate) silence: Duration,
-    /// The same once one end is closed.
+    /// Time without bytes once one end is closed.
     pub(crate) half_closed: Duration,
     /// For a client that takes nothing.
     pub(crate) client_stall: Duration,
@@ -38,7 +38,7 @@ pub(crate) struct Upgraded<'a> {
 /// One direction.
 struct Direction {
     buffer: Vec<u8>,
-    /// What has been read and not been taken.
+    /// Bytes that have been read and not been taken.
     waiting: Range<usize>,
     has_ended: bool,
     /// The end has been passed on.

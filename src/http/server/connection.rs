@@ -29,7 +29,7 @@ use crate::net::reset_when_closed;
 pub(super) const PIECE: usize = 4 * 1024;
 /// Time for an error answer to be taken by the kernel: it is small.
 const REFUSAL_WRITE: Duration = Duration::from_secs(1);
-/// What is served, for 405 (RFC 9110 section 15.5.6).
+/// Methods for 405 (RFC 9110 section 15.5.6).
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Why a connection ends.
@@ -50,10 +50,10 @@ impl From<Refusal> for End {
     }
 }
 
-/// What a connection keeps from one thread to the next.
+/// State that a connection keeps from one thread to the next.
 pub(super) struct Held {
     handler: Option<Box<dyn ConnectionHandler>>,
-    /// What has arrived and is not yet used.
+    /// Bytes that have arrived and are not yet used.
     pub(super) inbox: Vec<u8>,
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Connection<'a> {
     pub(super) state: &'a ServerState,
     pub(super) entry: &'a Arc<ConnectionEntry>,
     pub(super) socket: &'a TcpStream,
-    /// What has arrived and is not yet used.
+    /// Bytes that have arrived and are not yet used.
     pub(super) inbox: Vec<u8>,
 }
 

@@ -113,7 +113,7 @@ impl From<&Outcome> for After {
     }
 }
 
-/// What can be ended from elsewhere.
+/// Resource that can be ended from elsewhere.
 pub trait Reset: Send + Sync {
     /// Ends it at once: what the other side has not taken is thrown away.
     fn reset(&self);

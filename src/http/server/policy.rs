@@ -1,4 +1,4 @@
-//! Who may ask: Host, Origin and Sec-Fetch. Pure; the peer's user is [`super::peer`]'s matter.
+//! Access checks: Host, Origin and Sec-Fetch. Pure; the peer's user is [`super::peer`]'s matter.
 //!
 //! These checks keep web pages of other sites out, also by DNS rebinding: such a page may
 //! make the browser send almost anything, but not with our name in `Host` and our origin
@@ -20,7 +20,7 @@ const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 #[derive(Debug, Clone)]
 pub struct HostPolicy {
     any: bool,
-    /// What is tried by who comes under another name.
+    /// Advice for callers that use another name.
     hint: &'static str,
     allowed: Arc<RwLock<Vec<Name>>>,
     /// Those of them that visitors use with `https`.
@@ -57,7 +57,7 @@ impl HostPolicy {
         }
     }
 
-    /// The same; who comes under another name is told to try this, where it is not `--allow-host`.
+    /// Sets the advice for callers that use another name, if it is not `--allow-host`.
     #[must_use]
     pub fn advising(self, hint: &'static str) -> HostPolicy {
         HostPolicy { hint, ..self }

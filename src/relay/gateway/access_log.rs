@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// are short where they come from.
 const SHOWN_PATH: usize = 500;
 
-/// What a line tells.
+/// Content of a line.
 pub(super) struct AccessLine<'a> {
     pub(super) source: IpAddr,
     pub(super) site: &'a str,

@@ -70,7 +70,7 @@ pub(super) fn head(
     out
 }
 
-/// What ends every head for an application: how the body is framed, and whether a WebSocket is asked for.
+/// Writes the end of every head for an application: how the body is framed, and whether a WebSocket is asked for.
 pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
     match head.framing {
         Framing::Chunked => write_line(out, "Transfer-Encoding", b"chunked"),

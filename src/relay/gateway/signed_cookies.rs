@@ -15,7 +15,7 @@ use crate::http::auth::SIGNED_IN_FOR;
 use crate::store::random;
 
 const FORM: &str = "1";
-/// What the key is derived for.
+/// Purpose of the derived key.
 const PURPOSE: &[u8] = b"postern visitors' cookies";
 /// Seconds that the clocks of relays may be apart.
 const CLOCKS: u64 = 300;

@@ -16,7 +16,7 @@ use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
 
-/// What a wrong code is told: it may have been right once.
+/// Answer to a wrong code: it may have been right once.
 const WRONG: &str = "Wrong code. It may have been changed: ask for a new link.";
 /// Where a right code leads where nothing was asked for.
 const HOME: &str = "/";
@@ -69,7 +69,7 @@ impl GatewayState {
         self.asking_with((request, site), 401, next, "")
     }
 
-    /// The same; `error` is what was wrong with the last code, `next` where a right one leads on to.
+    /// Shows the page; `error` is the fault of the last code, `next` where a right one leads on to.
     fn asking_with(
         &self,
         (request, site): (&SiteRequest<'_>, &Site),
@@ -82,7 +82,7 @@ impl GatewayState {
         pages.signin(request.head, status, (names, next), error)
     }
 
-    /// What a code gets, if there is one.
+    /// Answers a code, if there is one.
     fn judge(&self, request: &SiteRequest<'_>, site: &Site, query: &str) -> Response {
         let Ok(fields) = SignInFields::parse(query) else {
             return self.asking_with((request, site), 401, HOME, "The code is unreadable.");
@@ -155,7 +155,7 @@ fn leads_on(next: &str) -> Option<&str> {
     same_site(next).filter(|next| *next != HOME && path != AUTH)
 }
 
-/// What is wrong with a form, before its body is read.
+/// Returns the fault of a form, before its body is read.
 fn refusal(head: &Head, host: &[u8], is_secure: bool) -> Option<Message<'static>> {
     if !is_same_origin(head, host, is_secure) {
         let why = "The code may only be sent from this site's own page.";

@@ -1,4 +1,4 @@
-//! What the gateway knows of a site.
+//! Sites as the gateway knows them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -32,9 +32,9 @@ pub type Open = Box<dyn Fn() -> Result<Box<dyn ByteStream>, Down> + Send + Sync>
 pub struct Site {
     /// Its name: the label before the domain.
     pub name: String,
-    /// What visitors may know that it is called by whoever shares it.
+    /// Name that its owner gives it and visitors may know.
     pub title: Option<String>,
-    /// What names its application to visitors with a code.
+    /// ID that names its application to visitors with a code.
     pub app_id: String,
     /// The number of who shares it.
     pub owner: u64,
@@ -48,15 +48,15 @@ pub struct Site {
     pub expiry: Option<Expiry>,
     /// Cookies are good for the site with the number that it had when they were given.
     pub epoch: u64,
-    /// The same as it is stored: with another number all sign-ins are over, at every relay.
+    /// Generation as it is stored: with another number all sign-ins are over, at every relay.
     pub generation: u64,
     /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
     pub renamed_at: Option<u64>,
-    /// What was opened for it is to be closed: its terms are others now.
+    /// Set when all its connections must be closed: its terms are others now.
     pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
     pub open: Open,
-    /// What has passed; goes on when the site is made anew.
+    /// Traffic counters; go on when the site is made again.
     pub figures: Arc<Stats>,
     /// On which connections; the same.
     pub open_visits: Arc<OpenVisits>,
@@ -128,7 +128,7 @@ pub enum Down {
     Target(String),
 }
 
-/// What is said where the other end refuses a stream.
+/// Message if the other end refuses a stream.
 const REFUSED_STREAM: &str = "The other end of the tunnel refused the connection.";
 
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
@@ -141,7 +141,7 @@ pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
     })
 }
 
-/// What has passed through a site since it was made.
+/// Traffic of a site since it was made.
 #[derive(Debug, Default)]
 pub struct Stats {
     /// Requests, also those that were answered here.
@@ -192,7 +192,7 @@ impl OpenVisits {
 pub(super) struct PresentVisitor {
     pub(super) site: Arc<Site>,
     resetter: Option<Arc<dyn Reset>>,
-    /// What it has among the open visits, once it is one.
+    /// Number among the open visits, once it is one.
     number: Cell<Option<u64>>,
 }
 

@@ -10,7 +10,7 @@ use super::db_conn::{DbConn, ServerName};
 use super::driver::{rows, run_silently};
 use crate::sqlweb::error::DbError;
 
-/// What text is sent and received in, whatever the server's default is.
+/// Character set of what is sent and received, whatever the server's default is.
 pub(crate) const CLEAN: &str = "SET NAMES utf8mb4";
 
 /// A way to ask which server it is.

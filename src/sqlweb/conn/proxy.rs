@@ -1,4 +1,4 @@
-//! What stands between us and the servers and spreads the statements of one session over several connections of its own,
+//! Proxies in between that spread the statements of one session over several connections of their own,
 //! or over several servers: ProxySQL by its multiplexing, MaxScale and MySQL Router by splitting reads from writes. What
 //! makes a session read-only may then come to another server than the statement it was made for.
 //!

@@ -1,4 +1,4 @@
-//! What is known of a server and the account, asked once of each server behind the address.
+//! Facts of a server and the account, asked once of each server behind the address.
 
 use mysql::{Conn, Row};
 
@@ -25,7 +25,7 @@ pub(crate) struct ServerInfo {
     pub(crate) can_write: bool,
     /// The table of loadable functions and its column of names, where the account may read it.
     pub(crate) loadable: Option<(&'static str, &'static str)>,
-    /// What asks whether it takes writes, see [`write_state`].
+    /// Question whether it takes writes, see [`write_state`].
     pub(super) write_state: Option<&'static str>,
 }
 
@@ -72,7 +72,7 @@ impl ServerInfo {
     }
 }
 
-/// What a server of that version speaks.
+/// Returns the dialect of a server of that version.
 pub(crate) fn dialect_of(version: &str) -> Dialect {
     Dialect::from_server_version(version).unwrap_or(UNKNOWN_SERVER)
 }
@@ -128,7 +128,7 @@ pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, 
     Ok((all, true))
 }
 
-/// What `SHOW GRANTS` says now.
+/// Returns the current `SHOW GRANTS`.
 fn show_grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
     let answer = match rows(conn, "SHOW GRANTS") {
         Err(error) if error.leaves_connection_usable() => Vec::new(),

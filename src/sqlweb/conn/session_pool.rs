@@ -129,7 +129,7 @@ impl IdleConn {
     }
 }
 
-/// What a session has when its turn comes.
+/// Connection of a session when its turn comes.
 pub(super) enum SessionTurn {
     /// A connection.
     Idle(IdleConn),
@@ -369,7 +369,7 @@ impl PoolState {
     }
 }
 
-/// What there is of a session whose page has come back.
+/// State of a session whose page has come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionLeft {
     /// Its connection, with all that statements have left on it.

@@ -336,7 +336,7 @@ impl Write for Wire {
     }
 }
 
-/// What is under way in one direction.
+/// Bytes under way in one direction.
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,

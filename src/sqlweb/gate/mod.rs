@@ -17,7 +17,7 @@
 //!
 //! It fails closed: a broken invariant is a panic, and a panic is a refusal.
 //!
-//! What a text cannot show is left to layer 3: a view or a generated column may
+//! Effects that a text cannot show are left to layer 3: a view or a generated column may
 //! call a function that writes.
 //!
 //! ```text

@@ -74,7 +74,7 @@ pub(super) fn resets(name: &str) -> bool {
     })
 }
 
-/// What `SHOW` may be followed by.
+/// Words that may follow `SHOW`.
 #[rustfmt::skip]
 pub(super) const SHOWN: &[&str] = &[
     "ALL", "ANALYZE", "AUTHORS", "BINARY", "BINLOG", "CHAR", "CHARACTER", "CHARSET", "CLIENT_STATISTICS", "COLLATION",
@@ -88,7 +88,7 @@ pub(super) const SHOWN: &[&str] = &[
     "WSREP_STATUS",
 ];
 
-/// What `SHOW CREATE` may be followed by.
+/// Words that may follow `SHOW CREATE`.
 #[rustfmt::skip]
 pub(super) const SHOWN_CREATE: &[&str] = &[
     "DATABASE", "EVENT", "FUNCTION", "LIBRARY", "PACKAGE", "PROCEDURE", "SCHEMA", "SEQUENCE",

@@ -33,7 +33,7 @@ struct Document {
 struct Record {
     /// The database server as it is reached, `host:port` or a socket's path.
     server: String,
-    /// What that called itself; unknown where it does not say.
+    /// Server's own name; unknown if it does not say.
     #[serde(default)]
     own_name: Option<String>,
     name: String,

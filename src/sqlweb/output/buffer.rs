@@ -63,7 +63,7 @@ impl<'a> OutputBuffer<'a> {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// What is appended to without writing, as by [`push`](Self::push).
+    /// Returns the bytes for appending without writing, as by [`push`](Self::push).
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }

@@ -152,7 +152,7 @@ pub(crate) struct Record {
     pub(crate) names: Vec<String>,
     /// How each column's cells are written.
     pub(crate) kinds: Vec<Kind>,
-    /// What stands before each cell: the brace or comma, the name and the colon.
+    /// Prefix of each cell: the brace or comma, the name and the colon.
     keys: Vec<Vec<u8>>,
 }
 
@@ -188,7 +188,7 @@ impl Record {
         Ok(())
     }
 
-    /// The same with what those of the columns that are `nested` hold as JSON of its own, where it is some.
+    /// Writes the row, with nested JSON in those of the columns that are `nested`, where it is some.
     pub(crate) fn json_nested(
         &self,
         out: &mut OutputBuffer<'_>,

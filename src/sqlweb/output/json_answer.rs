@@ -29,7 +29,7 @@ enum JsonPosition {
     Between(usize),
 }
 
-/// What the document says of the statement after its rows.
+/// Members of the document after its rows.
 pub(crate) struct AnswerTail<'a> {
     /// The server's warnings.
     pub(crate) warnings: &'a [serde_json::Value],

@@ -2,7 +2,7 @@
 
 use super::job::Job;
 
-/// What goes into a dump, and of what.
+/// Contents and source of a dump.
 pub(crate) struct DumpJob {
     /// To whom it belongs; its database is the one that is dumped, its text what a log says of it.
     pub(crate) job: Job,

@@ -36,7 +36,7 @@ pub(in crate::tunnel) struct Mux {
     /// Made for the first stream; none where that failed.
     #[cfg(target_os = "linux")]
     pub(super) poller: OnceLock<Option<Arc<Poller>>>,
-    /// What its streams share with those of other connections; none where nothing limits them.
+    /// Bandwidth that its streams share with those of other connections; none if nothing limits them.
     rate: OnceLock<Arc<TokenBucket>>,
     pub(super) options: Options,
 }
@@ -222,7 +222,7 @@ impl Mux {
         self.timers_changed.notify_all();
     }
 
-    /// The same where nobody but the writer thread needs to know.
+    /// Wakes the writer if nobody but its thread needs to know.
     pub(super) fn nudge_writer(&self) {
         if !std::mem::replace(&mut self.timers().is_writer_woken, true) {
             self.timers_changed.notify_all();

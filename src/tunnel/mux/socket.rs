@@ -77,7 +77,7 @@ impl Socket {
         poll_until([(self, flags)], deadline).map_or(true, |[ready]| !ready.is_empty())
     }
 
-    /// What it has not sent when it is closed is thrown away, and the other side sees a reset.
+    /// Discards unsent bytes when it is closed, and the other side sees a reset.
     pub(super) fn reset_when_closed(&self) {
         reset_when_closed(&self.0);
     }

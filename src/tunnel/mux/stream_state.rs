@@ -35,7 +35,7 @@ use crate::net::Waker;
 /// Time for the peer to confirm a channel, 30 s: above the time it needs for its own connect.
 pub(super) const OPEN_WITHIN: Duration = crate::limits::OPEN_WITHIN;
 
-/// What a transition leads to.
+/// Effects of a transition.
 #[must_use]
 #[derive(Default)]
 pub(super) struct Effects {
@@ -122,7 +122,7 @@ enum Drain {
     Busy,
 }
 
-/// What the peer has said last about its direction.
+/// Last word of the peer about its direction.
 #[derive(Default, PartialEq, Eq)]
 enum Peer {
     #[default]
@@ -348,7 +348,7 @@ impl StreamState {
         self.broken()
     }
 
-    /// What has come for the reader in this process; 0 at the end of the target's bytes.
+    /// Reads what has come for this process; 0 at the end of the target's bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> (io::Result<usize>, Effects) {
         if let Some(end) = self.local.as_mut().filter(|end| end.woken) {
             // One that is only about to be woken is cleared the next time.
@@ -409,7 +409,7 @@ impl StreamState {
         !(self.writable || self.dead || self.peer == Peer::Closed)
     }
 
-    /// What a drain thread writes next; it is idle otherwise.
+    /// Returns the next chunk for a drain thread; it is idle otherwise.
     pub(super) fn next_chunk(&mut self) -> Option<(Arc<Socket>, Vec<u8>)> {
         self.drain = Drain::Idle;
         let socket = self.socket.clone().filter(|_| !self.dead)?;

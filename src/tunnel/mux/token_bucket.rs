@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::sync::Mutex;
 
-/// What may come at once after silence, as the time that it takes. Default 250 ms: a page with what belongs to it is
+/// Burst after silence, as the time that it takes. Default 250 ms: a page with what belongs to it is
 /// not slowed down on a quick line.
 const BURST: Duration = Duration::from_millis(250);
 

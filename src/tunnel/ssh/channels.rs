@@ -405,7 +405,7 @@ impl Channels {
             .ok_or(UNKNOWN_CHANNEL)
     }
 
-    /// What the peer may send on this channel in all, were it to send now.
+    /// Returns the bytes that the peer may send on this channel in all, were it to send now.
     pub(super) fn receivable(&self, channel: u32) -> Option<u64> {
         let entry = self.table.get(&channel)?;
         entry.receives().then(|| entry.receive.granted())

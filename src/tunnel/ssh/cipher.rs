@@ -139,7 +139,7 @@ impl OpeningKey {
         Ok(())
     }
 
-    /// What `packet_length` must be a multiple of (RFC 5647 §7.2; chacha: RFC 4253 §6).
+    /// Returns the block size that `packet_length` must be a multiple of (RFC 5647 §7.2; chacha: RFC 4253 §6).
     pub(super) fn block(&self) -> usize {
         match self {
             Self::Gcm(..) => 16,

@@ -78,7 +78,7 @@ fn changed(corpus: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// The same numbers for a seed each time (splitmix64).
+/// Reproducible numbers from a seed (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {

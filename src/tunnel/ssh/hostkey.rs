@@ -231,7 +231,7 @@ impl ServerKey {
         &self.pkcs8
     }
 
-    /// What a client will see.
+    /// Returns the public key that a client will see.
     pub fn public(&self) -> HostKey {
         let mut blob = Vec::with_capacity(128);
         blob.put_string(self.algorithm().name().as_bytes());

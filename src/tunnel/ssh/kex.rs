@@ -52,7 +52,7 @@ enum KexState {
     NewKeysSent { open: OpeningKey },
 }
 
-/// What the exchange hash will cover.
+/// Values that the exchange hash will cover.
 struct Ecdh {
     our_kexinit: Vec<u8>,
     peer_kexinit: Vec<u8>,

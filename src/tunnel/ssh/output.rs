@@ -1,4 +1,4 @@
-//! What waits to be sealed and written.
+//! Queue of messages to be sealed and written.
 //!
 //! ```text
 //! identification ─┐

@@ -21,7 +21,7 @@ use super::session::{Message, Session};
 use super::wire::{Fields, wide};
 use super::{frame, ident, limits};
 
-/// What a caller of [`Reader::next`] locks the session with.
+/// Lock of the session for a caller of [`Reader::next`].
 trait SessionLock {
     fn session(&mut self) -> impl DerefMut<Target = Session>;
 }

@@ -27,7 +27,7 @@ pub(super) enum HandshakeError {
     Tls(rustls::Error),
     /// The peer ended the connection too early.
     Ended,
-    /// What came is no HTTP head.
+    /// Not an HTTP head.
     Head(Refusal),
 }
 
