@@ -26,7 +26,7 @@ static:
 	@if [ -d "$$(rustc --print sysroot)/lib/rustlib/$(STATIC_TARGET)/lib" ]; then \
 		$(MAKE) static-rustup; \
 	else \
-		echo "static: no $(STATIC_TARGET) here ('rustup target add $(STATIC_TARGET)' adds it where it can be downloaded)"; \
+		echo "static: no $(STATIC_TARGET) here ('rustup target add $(STATIC_TARGET)' adds it)"; \
 		echo "static: compiling the standard library from Debian's source with Zig's musl instead"; \
 		$(MAKE) static-debian; \
 	fi
@@ -54,7 +54,7 @@ debian-std: $(STATIC_VENV)/installed
 		fi; \
 	fi
 
-# Whether it compiles for macOS, which nothing here can link or run: with the same compiler, and Zig's headers of macOS.
+# Checks that it compiles for macOS, with the same compiler and Zig's headers; nothing here can link or run the result.
 apple: debian-std
 	for target in aarch64-apple-darwin x86_64-apple-darwin; do \
 		env $(DEBIAN_ENV) cargo-zigbuild check --locked --target $$target -Zbuild-std=std,panic_unwind || exit 1; \
@@ -114,7 +114,7 @@ bench-scale:
 
 # The tunnel of this build beside that of another one, POSTERN_OLD, by turns.
 bench-pairs:
-	@test -x "$(POSTERN_OLD)" || { echo "bench-pairs: POSTERN_OLD names no program" >&2; exit 1; }
+	@test -x "$(POSTERN_OLD)" || { echo "bench-pairs: POSTERN_OLD is not an executable" >&2; exit 1; }
 	POSTERN_OLD=$(POSTERN_OLD) $(CARGO) bench --locked --profile release --bench tunnel
 
 # A private MariaDB with sample data and a small web site, shared through a relay on this machine, until Ctrl-C.

@@ -29,7 +29,7 @@ pub(crate) fn bundle(
 #[derive(Default)]
 struct Graph {
     modules: BTreeMap<String, Node>,
-    /// What is loaded when it is needed, and what the page begins with.
+    /// Entry module of the page, and modules loaded on demand.
     entries: BTreeSet<String>,
 }
 

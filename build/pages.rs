@@ -20,7 +20,7 @@ pub(crate) fn put_together(mut files: Files) -> Result<Files, String> {
     let mut made = Files::new();
     let pages: Vec<String> = paths(&files, ".html");
     for path in pages {
-        let page = text(&files, &path).ok_or_else(|| format!("{path} is no text"))?;
+        let page = text(&files, &path).ok_or_else(|| format!("{path} is not text"))?;
         let Some(entry) = script_of(&page) else {
             continue;
         };
@@ -110,7 +110,7 @@ fn with_pictures(page: &str, files: &Files) -> String {
     page
 }
 
-/// What pages still name: those that have no script of their own, as they are written.
+/// Files that pages still name: pages without a script are served as written.
 fn named(files: &Files, made: &Files) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     for path in paths(files, ".html") {

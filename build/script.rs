@@ -159,7 +159,7 @@ fn quoted(text: &str) -> Result<String, String> {
     inner
         .and_then(|rest| rest.strip_suffix('\''))
         .map(str::to_owned)
-        .ok_or_else(|| format!("{text} is no path in single quotes"))
+        .ok_or_else(|| format!("{text} is not a path in single quotes"))
 }
 
 struct Stripped {

@@ -19,7 +19,7 @@ on() {
 # The servers' own regression tests, on the installed MariaDB and on all others; a MySQL must be among them.
 suites() {
     tests/servers.sh suites || return 1
-    case $further in *mysql-*) failed=0 ;; *) echo 'nightly: there is no MySQL' && failed=1 ;; esac
+    case $further in *mysql-*) failed=0 ;; *) echo 'nightly: no MySQL' && failed=1 ;; esac
     for server in '' $further; do
         POSTERN_TEST_SUITES=1 POSTERN_TEST_SERVER=$server cargo test --locked --test sql suites:: -- --nocapture || failed=1
     done
@@ -38,7 +38,7 @@ part() {
         fleet) make --no-print-directory fleet ;;
         static) make --no-print-directory static ;;
         apple) make --no-print-directory apple ;;
-        *) echo "nightly: there is no part $1" >&2 && exit 2 ;;
+        *) echo "nightly: unknown part $1" >&2 && exit 2 ;;
     esac
 }
 

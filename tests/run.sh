@@ -42,7 +42,7 @@ sed -n '/"test":true},"features"/s/.*"kind":\["\([a-z]*\)"\].*"name":"\([^"]*\)"
         echo "$name $path"
     done | LC_ALL=C sort >"$out/programs"
 if ! grep -q '^perf ' "$out/programs"; then
-    echo 'tests: cargo names no test programs' >&2
+    echo 'tests: cargo lists no test programs' >&2
     exit 1
 fi
 phase build
@@ -103,7 +103,7 @@ if [ $# = 0 ]; then
     servers=${POSTERN_TEST_SERVERS:-}
     if [ "$servers" = all ]; then
         servers=$(for run in target/servers/*/run; do if [ -x "$run" ]; then basename "${run%/run}"; fi; done)
-        case $servers in *mysql-*) ;; *) echo 'tests: there is no MySQL, see target/servers/missing' >&2 && exit 1 ;; esac
+        case $servers in *mysql-*) ;; *) echo 'tests: no MySQL, see target/servers/missing' >&2 && exit 1 ;; esac
     fi
     for server in $servers; do
         names="$names sql@$server browser@$server manager@$server"
@@ -168,7 +168,7 @@ echo 'the ten slowest tests:'
 for log in "$out"/*.log; do
     sed -n "s/^test \(.*\) \.\.\. .*<\([0-9.]*\)s>\$/\2 s $(basename "$log" .log) \1/p" "$log"
 done | sort -rn | head -n 10
-if [ -n "$failed" ]; then echo "not good:$failed"; fi
+if [ -n "$failed" ]; then echo "failed:$failed"; fi
 if [ "${POSTERN_TEST_SERVERS:-}" = all ] && [ -e target/servers/missing ]; then
     sed 's/^/not tried: /' target/servers/missing
 fi

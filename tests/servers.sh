@@ -72,7 +72,7 @@ private_apt() {
 # prepare: makes apt ready, once; says in $why what is missing.
 prepare() {
     [ ! -e "$apt/ready" ] || return 0
-    why='there is no apt-get and dpkg here'
+    why='apt-get and dpkg are missing'
     command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
     mkdir -p "$apt/lists/partial" "$apt/archives/partial"
     : >"$apt/status"
@@ -108,13 +108,13 @@ END
 get() {
     kind=$1 server=$2 fresh=$servers/unfinished
     prepare || return 1
-    why="a package is missing or does not arrive: $apt/log"
+    why="a package is missing or cannot be fetched: $apt/log"
     rm -rf "$fresh" "$apt/archives"
     mkdir -p "$fresh" "$apt/archives/partial"
     # shellcheck disable=SC2086 # lists of words
     private_apt install --download-only $3 || return 1
     # shellcheck disable=SC2086
-    [ -z "$5" ] || private_apt install --download-only $3 $5 || echo "$kind: goes without $5: $apt/log" >&2
+    [ -z "$5" ] || private_apt install --download-only $3 $5 || echo "$kind: continues without $5: $apt/log" >&2
     for package in $4; do
         (cd "$apt/archives" && private_apt download "$package") || return 1
     done
@@ -153,7 +153,7 @@ suite() {
     rm -rf "$fresh"
     mkdir -p "$fresh"
     echo "servers: fetching $3" >&2
-    why="a package is missing or does not arrive: $apt/log"
+    why="a package is missing or cannot be fetched: $apt/log"
     (cd "$fresh" && "$2" download "$3") || { "$2" update && (cd "$fresh" && "$2" download "$3"); } || return 1
     why="a package cannot be unpacked: $apt/log"
     (cd "$fresh" && dpkg-deb --fsys-tarfile "$3"_*.deb >all && tar -xf all "./$4") 2>>"$apt/log" || return 1
@@ -176,7 +176,7 @@ want mysql mysqld 'mysql-server-core mysql-client-core' '' 'mysql-router'
 want mariadb mariadbd 'mariadb-server-core mariadb-client-core' 'mariadb-server' ''
 for server in "$servers"/mysql-*; do
     if [ -x "$server/run" ] && [ ! -x "$server/usr/bin/mysqlrouter" ]; then
-        echo "mysql-router: not beside $(basename "$server"), which is fetched anew once it is removed" >>"$servers/missing"
+        echo "mysql-router: missing for $(basename "$server"), remove that to fetch it again" >>"$servers/missing"
     fi
 done
 [ -s "$servers/missing" ] || rm -rf "$apt"

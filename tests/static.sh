@@ -15,7 +15,7 @@ bytes=$(stat -c %s "$binary")
 echo "static: $binary, $bytes bytes"
 [ "$bytes" -le "$max_bytes" ] || fail "larger than $max_bytes bytes"
 if command -v file >/dev/null; then
-	file -b "$binary" | grep -Eq 'static(ally|-pie) linked' || fail "'file' does not say statically linked"
+	file -b "$binary" | grep -Eq 'static(ally|-pie) linked' || fail "'file' does not report a static executable"
 fi
 if command -v ldd >/dev/null; then
 	# The words differ between a static and a static-pie executable.
@@ -24,7 +24,7 @@ fi
 "$binary" --version | grep -Eq '^postern [0-9]+\.[0-9]+\.[0-9]+$' || fail "--version"
 
 if [ "$(id -u)" != 0 ]; then
-	echo "static: not root, so not tried in an empty root"
+	echo "static: not root, so not tested in an empty root"
 	exit 0
 fi
 root=$(mktemp -d)
@@ -50,4 +50,4 @@ message=$(inside "$chroot" "$root" /postern mysql 127.0.0.1:1 --db-user u --db-p
 expected='plugin error: cannot connect to 127.0.0.1:1: connection refused
 check that the server runs and that host and port are right'
 [ "$message" = "$expected" ] || fail "unexpected message: $message"
-echo "static: good"
+echo "static: passed"

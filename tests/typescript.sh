@@ -16,7 +16,7 @@ if [ "$("$tsc" --version 2>/dev/null)" != "Version $version" ]; then
 		fail 'npm is missing; install Node.js 16.20 or newer with npm' 'on Debian or Ubuntu: sudo apt-get install nodejs npm'
 	echo "typescript: fetching TypeScript $version into target/tsc"
 	npm install --prefix target/tsc "typescript@$version" --no-audit --no-fund --silent ||
-		fail 'it could not be fetched; with a network, run:' "npm install --prefix target/tsc typescript@$version"
+		fail 'cannot fetch it; with a network, run:' "npm install --prefix target/tsc typescript@$version"
 fi
 "$tsc" -p tests/jsconfig.json
-echo 'typescript: the types of html/ agree'
+echo 'typescript: no type errors in html/'

@@ -124,5 +124,5 @@ function copyByField(text) {
   return done;
 }
 
-/** Whether this is a Mac, where shortcuts use Command. */
+/** True if this is a Mac, where shortcuts use Command. */
 export const isMac = /mac|iphone|ipad/i.test(globalThis.navigator?.userAgentData?.platform ?? globalThis.navigator?.platform ?? '');

@@ -14,7 +14,7 @@ export function formatBytes(bytes) {
 function scaled(value, step, units) {
   let figure = value;
   let unit = 0;
-  // What would be rounded up to a whole step belongs to the next unit.
+  // A figure that would round up to a whole step belongs to the next unit.
   while (Math.round(figure) >= step && unit < units.length - 1) {
     figure /= step;
     unit += 1;
@@ -31,7 +31,7 @@ export function formatMs(ms) {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Whether a server told a number. @param {unknown} value @returns {value is number} */
+/** True if a server told a number. @param {unknown} value @returns {value is number} */
 export function isFigure(value) {
   return Number.isFinite(value);
 }

@@ -11,17 +11,17 @@ export class ApiError extends Error {
     this.body = body;
   }
 
-  /** What the database says: its error number and state. @returns {{errno: number, sqlstate: string}|null} */
+  /** The database's error: its error number and state. @returns {{errno: number, sqlstate: string}|null} */
   get error() {
     return this.body?.error ?? null;
   }
 
-  /** What is wrong with each field of the request. @returns {Record<string, string>} */
+  /** Problem of each field of the request. @returns {Record<string, string>} */
   get fields() {
     return this.body?.fields ?? {};
   }
 
-  /** Whether no answer came: the program has ended, the network is down, or it is much too slow. */
+  /** True if no answer came: the program has ended, the network is down, or it is much too slow. */
   get unreachable() {
     return this.status === 0;
   }
@@ -61,7 +61,7 @@ function failure(cause, signal, onUnreachable) {
   return new ApiError(0, 'server not reachable; is postern still running?');
 }
 
-/** What `fetch` needs to send JSON. @param {string} method @param {any} body @returns {RequestInit} */
+/** Options for `fetch` to send JSON. @param {string} method @param {any} body @returns {RequestInit} */
 export function jsonRequest(method, body) {
   return { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }

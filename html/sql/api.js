@@ -8,7 +8,7 @@ const HEALTH_MS = 5_000;
 /** How long a cancel may take, in ms: it opens a database connection of its own. */
 const CANCEL_MS = 10_000;
 
-/** What a status tells of who can be reached; any other is postern's own answer. @type {Record<number, Reachability>} */
+/** Statuses that tell who can be reached; any other is postern's own answer. @type {Record<number, Reachability>} */
 const BY_STATUS = { 401: 'unauthorized', 403: 'doubtful', 404: 'doubtful', 410: 'doubtful', 502: 'database', 503: 'doubtful' };
 
 /**
@@ -30,7 +30,7 @@ export function createApi({ onState = () => {} } = {}) {
 
   async function send(path, init) {
     const response = await request(path, init);
-    if (response.status === 401) throw new ApiError(401, 'the session has ended; sign in again with the authorization code');
+    if (response.status === 401) throw new ApiError(401, 'the session has ended; sign in again with the code');
     return response;
   }
 
@@ -96,7 +96,7 @@ export function createApi({ onState = () => {} } = {}) {
     exportTicket,
     /** The bytes of an export. */
     exportReader: async (options, signal) => reader(await exportTicket(options), signal),
-    /** What a dump would hold, and what not. @returns {Promise<DumpReview>} */
+    /** Content of a dump, and what it leaves out. @returns {Promise<DumpReview>} */
     dumpReview: async (options, signal) => readData(await post('/api/dump', { ...options, review: true }, { signal })),
     /** The address of a dump, as of an export. */
     dumpTicket,
@@ -105,7 +105,7 @@ export function createApi({ onState = () => {} } = {}) {
     closeSession: (session) => beacon({ session }),
     /** The page goes, and may come back within some seconds, as when it is loaded again: the session lasts so long. */
     leaveSession: (session) => beacon({ session, leaving: true }),
-    /** What there is of a session after the page was loaded again; it is kept. @returns {Promise<{open: boolean, lost: boolean}>} */
+    /** State of a session after the page was loaded again; it is kept. @returns {Promise<{open: boolean, lost: boolean}>} */
     resumeSession: async (session) => readData(await post('/api/session/resume', { session }, { signal: AbortSignal.timeout(CATALOGUE_MS) })),
   };
 

@@ -58,8 +58,8 @@ async function signIn() {
   announce('The session has ended', 'bad');
   const go = await openDialog({
     title: 'Session ended',
-    body: h('p', { text: 'Sign in again with the authorization code. What you typed is kept in this browser.' }),
-    actions: [{ label: 'Stay and look', value: false }, { label: 'Sign in', value: true, kind: 'primary' }],
+    body: h('p', { text: 'Sign in again with the code. Your text is kept in this browser.' }),
+    actions: [{ label: 'Stay here', value: false }, { label: 'Sign in', value: true, kind: 'primary' }],
   });
   // The session is over, and its transactions are out of reach: there is nothing to ask any more.
   workbench.keeping.leavesUnasked = true;

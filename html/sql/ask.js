@@ -6,7 +6,7 @@
 import { readQuery } from './core/stream.js';
 import { ResultSet } from './core/resultset.js';
 
-/** What the server said instead of an answer; `errno` is the database's own number, 0 where it has none. */
+/** The server's message instead of an answer; `errno` is the database's own number, 0 where it has none. */
 export class AskError extends Error {
   /** @param {string} message @param {number} [errno] */
   constructor(message, errno = 0) {

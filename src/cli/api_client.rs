@@ -30,7 +30,7 @@ pub(super) struct Answer {
     /// The status; none where the answer is no envelope.
     pub(super) code: Option<u64>,
     pub(super) message: Option<String>,
-    /// What to try, where the message does not say it.
+    /// Hint, if the message contains none.
     pub(super) hint: Option<String>,
     pub(super) data: Value,
 }
@@ -59,7 +59,7 @@ pub(super) fn call(address: SocketAddr, call: &Call<'_>) -> std::io::Result<Answ
     Ok(serde_json::from_slice(body_of(&answer)).unwrap_or_default())
 }
 
-/// What follows the head: our servers give such answers a length, never chunks.
+/// Body after the head: our servers give such answers a length, never chunks.
 fn body_of(answer: &[u8]) -> &[u8] {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
     end.and_then(|end| answer.get(end + 4..))

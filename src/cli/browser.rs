@@ -20,12 +20,12 @@ const OPENERS: &[&str] = if cfg!(target_os = "macos") {
 /// processes: it must hold no secret. Without display or opener nothing happens.
 pub(crate) fn open(url: &str) {
     if !has_display() {
-        return log::debug!("no display: no browser is opened");
+        return log::debug!("no display: not opening a browser");
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     match OPENERS.iter().find_map(|name| find(name, &path)) {
         Some(opener) => spawn(opener, url),
-        None => log::debug!("none of {OPENERS:?} is on PATH: no browser is opened"),
+        None => log::debug!("none of {OPENERS:?} is in PATH: not opening a browser"),
     }
 }
 
@@ -65,6 +65,6 @@ fn spawn(opener: PathBuf, url: &str) {
             Err(error) => log::debug!("cannot wait for the browser: {error}"),
         });
     if let Err(error) = reaper {
-        log::debug!("the browser is not waited for: {error}");
+        log::debug!("no thread to wait for the browser: {error}");
     }
 }

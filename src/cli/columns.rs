@@ -7,7 +7,7 @@ use rustix::termios::tcgetwinsize;
 use super::failure::Failure;
 use super::output::print;
 
-/// What stands between two columns that a person reads.
+/// Gap between two columns on a terminal.
 const GAP: &str = "  ";
 
 /// Characters of a column that is worth showing in part.

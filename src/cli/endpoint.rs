@@ -9,14 +9,14 @@ use super::target;
 use crate::manager::protocol::Protocol;
 use crate::sqlweb::Target;
 
-/// What was said; the rest is the protocol's default.
+/// Given parts; the rest is the protocol's default.
 #[derive(Default)]
 pub(super) struct Endpoint {
-    /// What a URL says that it speaks.
+    /// Protocol in the URL.
     pub(super) protocol: Option<Protocol>,
     pub(super) host: Option<String>,
     pub(super) port: Option<u16>,
-    /// What a web site's URL has behind its place, `/admin?x=1`; none where that is nothing but `/`.
+    /// Path in a web site's URL, `/admin?x=1`; none for `/`.
     pub(super) path: Option<String>,
     /// Of a database's URL.
     pub(super) user: Option<String>,
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     if let Some((user, host)) = place.rsplit_once('@') {
         let user = user.split(':').next().unwrap_or_default();
         return Err(format!(
-            "visitors give their own name: leave {user}@ away before {host}"
+            "visitors give their own name: remove {user}@ before {host}"
         ));
     }
     Ok(Endpoint {
@@ -47,13 +47,13 @@ pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
     })
 }
 
-/// Whether a host may be a port with a slip of the finger: digits first, and no dot, as in `473o1`.
+/// True if a host may be a mistyped port: digits first, and no dot, as in `473o1`.
 pub(super) fn is_like_a_port(host: &str) -> bool {
     let is_plain = host.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_plain && host.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// What stands behind the place, fit for a URL; it is shared with all the rest, and opened first.
+/// Returns the path, fit for a URL. The link opens it; the whole site is shared.
 fn path(after_scheme: &str) -> Option<String> {
     let (_, path) = after_scheme.split_at(after_scheme.find(['/', '?', '#'])?);
     let path = path.trim_start_matches('/');
@@ -76,7 +76,7 @@ fn url(text: &str, scheme: &str, rest: &str) -> Result<Endpoint, String> {
     let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if rest.contains('@') && place.contains('@') {
         return Err(
-            "it holds a user name or password, which would be told to nobody: leave them away"
+            "it contains a user name or password, which nobody would receive: remove them"
                 .to_owned(),
         );
     }
@@ -239,7 +239,7 @@ mod tests {
             ("/run/x.sock", "give PORT"),
             ("gopher://x", "none of http, https"),
             ("http://", "give PORT"),
-            ("http://u:secret@h:1/", "leave them away"),
+            ("http://u:secret@h:1/", "remove them"),
             ("me:secret@h", "leave me@ away"),
             ("mysql://u:secret@h:x", "port"),
         ] {

@@ -28,13 +28,9 @@ pub(super) fn read(command: &Command, parsed: &Parsed) -> Result<Option<SystemTi
         Some(of_day) => Some(Zone::local().next(now, of_day)),
         None => parse_rfc3339(&text),
     };
-    let end = end.ok_or_else(|| {
-        refused(
-            "give a time such as 18:00, or with the day and the zone as in 2030-01-31T18:00:00Z",
-        )
-    })?;
+    let end = end.ok_or_else(|| refused("give a time such as 18:00 or 2030-01-31T18:00:00Z"))?;
     if end <= now {
-        return Err(refused("that is over already"));
+        return Err(refused("this time is in the past"));
     }
     Ok(Some(end))
 }

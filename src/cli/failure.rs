@@ -26,7 +26,7 @@ pub(crate) struct Failure {
     status: u8,
     message: String,
     hint: Option<String>,
-    /// Whether what was asked for is not there.
+    /// True if the requested thing does not exist.
     is_of_missing: bool,
 }
 
@@ -107,18 +107,18 @@ impl Failure {
         self
     }
 
-    /// What happened, without the program's name.
+    /// Message without the program's name.
     pub(crate) fn message(&self) -> String {
         let message = self.message.strip_prefix("postern: ");
         message.unwrap_or(&self.message).to_owned()
     }
 
-    /// Whether Ctrl-C is the reason.
+    /// True if Ctrl-C is the reason.
     pub(crate) fn is_interruption(&self) -> bool {
         self.status == INTERRUPTED
     }
 
-    /// Whether this is what to try.
+    /// True if this is the hint.
     pub(crate) fn hints(&self, hint: &str) -> bool {
         self.hint.as_deref() == Some(hint)
     }
@@ -130,7 +130,7 @@ impl Failure {
         self
     }
 
-    /// Whether that is the reason.
+    /// True if the requested thing does not exist.
     pub(crate) fn is_of_missing(&self) -> bool {
         self.is_of_missing
     }

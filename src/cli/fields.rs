@@ -54,14 +54,14 @@ const SWITCHES: [(&Flag, &str, bool); 7] = [
 const LISTS: [(&Flag, &str); 2] = [(&ALLOW, "allow"), (&GUEST, "guest")];
 /// Flags that protect, and what becomes of an application without them.
 const EMPTY: [(&Flag, &str); 4] = [
-    (&ALLOW, "to let everybody in"),
-    (&HOST, "to pass the visitors' on"),
+    (&ALLOW, "to allow every network"),
+    (&HOST, "to send the public address"),
     (&GUEST, "to let visitors read everything"),
-    (&UNTIL, "to let it last"),
+    (&UNTIL, "for no end time"),
 ];
 /// Flags with a number, and the field that each becomes.
 const NUMBERS: [(&Flag, &str); 2] = [(&TUNNEL_PORT, "tunnel_port"), (&MAX_STREAMS, "max_streams")];
-/// What the command line calls the fields whose flags have other names.
+/// Names of fields on the command line, if their flags have other names.
 const CALLED: [(&str, &str); 9] = [
     ("ip", "ADDRESS"),
     ("port", "PORT"),
@@ -89,7 +89,7 @@ pub(super) fn guard_port(
     if asks_for_a_code || is_allowed || server.is_none_or(ServerUrl::is_loopback) {
         return Ok(());
     }
-    let message = "through that server anybody could connect, without a code";
+    let message = "anybody could connect through that server without a code";
     let hint = "limit access with --allow CIDR, or allow everybody with --visible";
     Err(command.usage(message).hint(hint))
 }
@@ -137,7 +137,7 @@ fn nothing_is_empty(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         .find(|(flag, _)| parsed.values(flag).iter().any(String::is_empty));
     match empty {
         Some((flag, without)) => {
-            Err(command.usage(format!("--{} is empty: leave it out {without}", flag.long)))
+            Err(command.usage(format!("--{} is empty: omit it {without}", flag.long)))
         }
         None => Ok(()),
     }
@@ -161,7 +161,7 @@ pub(super) fn read_address(command: &Command, text: &str) -> Result<Endpoint, Fa
     if let Some(host) = host.filter(|_| read.port.is_none()) {
         let host = quoted(host);
         warn(&format!(
-            "{host} is read as the name of a host: a port is digits alone"
+            "{host} is read as a host name: a port has only digits"
         ));
     }
     Ok(read)
@@ -215,12 +215,12 @@ pub(super) fn agreed(
 
 /// Checks the fields as the manager does.
 pub(super) fn checked(command: &Command, fields: &Fields) -> Result<AppInput, Failure> {
-    // Whether a server without TLS may be used is for the start to say.
+    // The start decides whether a server without TLS may be used.
     let input = AppInput::parse(&Value::Object(fields.clone()), true);
     input.map_err(|invalid| command.usage(in_words(&invalid)))
 }
 
-/// What is wrong, by the names of flags and operands.
+/// Describes errors with the names of flags and operands.
 fn in_words(invalid: &Invalid) -> String {
     let wrong = invalid
         .fields()

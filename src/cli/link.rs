@@ -14,7 +14,7 @@ use crate::relay::names;
 /// Where a relay of ours, and this end in its place, takes a code and the path to go on to.
 const OWN_SIGN_IN: &str = "/.postern/auth?";
 
-/// What a visitor opens or types: with the code where there is one.
+/// Link that a visitor opens or types, with the code if there is one.
 pub(super) fn of(result: &Value) -> String {
     let (site, auth) = (text(result, "/site_url"), text(result, "/auth_url"));
     let path = text(result, "/exposed/path");
@@ -62,17 +62,17 @@ pub(super) fn renamed(wish: &str, site: &str) -> Option<String> {
         return None;
     }
     let why = why.map_or("is already taken".to_owned(), |why| {
-        format!("cannot be one ({why})")
+        format!("is not a valid site name ({why})")
     });
     let (name, wish) = (printable(name), quoted(wish));
-    Some(format!("Its site is called {name}: {wish} {why}.\n"))
+    Some(format!("The site is named {name}: {wish} {why}.\n"))
 }
 
 /// That a site will have another name than this one, and why, as far as that is known before it is connected.
 pub(super) fn unfit(wish: &str) -> Option<String> {
     let why = why_unfit(wish)?;
     Some(format!(
-        "its site gets another name than {}, which cannot be one ({why})",
+        "the site gets another name: {} is not a valid site name ({why})",
         quoted(wish)
     ))
 }
@@ -127,12 +127,12 @@ mod tests {
             (
                 "x",
                 "https://x-calm-fox-7.relay.example/",
-                Some("'x' cannot be one (2 to 63"),
+                Some("'x' is not a valid site name (2 to 63"),
             ),
             (
                 "Café",
                 "https://caf.relay.example/",
-                Some("called caf: 'Café' cannot be one"),
+                Some("named caf: 'Café' is not a valid site name"),
             ),
             (
                 "admin",
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(at("https://a.x/", foreign), foreign);
     }
 
-    /// What a relay makes up is no part of a command.
+    /// Text from a relay is never part of a command.
     #[test]
     fn a_command_holds_a_host_and_a_port_alone() {
         for place in [

@@ -1,7 +1,7 @@
 //! Lines of the request log that are written together: a call for each would be a good part of what a
 //! quick request costs. Pure.
 //!
-//! Who comes now and then is written at once. What follows within [`TOGETHER`] waits for the end of that
+//! A rare line is written at once. Lines that follow within [`TOGETHER`] waits for the end of that
 //! time, for [`ENOUGH`] bytes, or for any other line: so lines keep their order.
 
 use std::time::{Duration, Instant};
@@ -26,13 +26,13 @@ impl LogBuffer {
         !may_wait || self.lines.len() >= ENOUGH || self.is_due(now)
     }
 
-    /// Whether the time of the lines that wait is over.
+    /// True if the waiting lines are due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let is_over = |written| now.saturating_duration_since(written) >= TOGETHER;
         self.written.is_none_or(is_over)
     }
 
-    /// What is to be written; the room is given back with [`LogBuffer::wrote`].
+    /// Lines to write; [`LogBuffer::wrote`] frees the room.
     pub(super) fn lines(&self) -> &[u8] {
         &self.lines
     }

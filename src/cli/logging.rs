@@ -22,7 +22,7 @@ use super::log_buffer::{LogBuffer, TOGETHER};
 use crate::net::in_words;
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
-use crate::sync::{Lookout, Mutex};
+use crate::sync::{Lookout, Mutex, REFUSED};
 
 /// The crate whose finer levels may be shown.
 const OWN: &str = env!("CARGO_CRATE_NAME");
@@ -32,7 +32,7 @@ const OWN: &str = env!("CARGO_CRATE_NAME");
 pub(crate) enum Format {
     /// For people: without the place in the program, but for the access log, whose name others filter by.
     Text,
-    /// The same with it.
+    /// With `-v`.
     Verbose,
     /// An object a line.
     Json,
@@ -58,9 +58,6 @@ pub(crate) const OWNED: [&str; 3] = ["postern::tunnel", "postern::relay", ACCESS
 /// The target of lines that say who came.
 const ACCESS: &str = "postern::access";
 
-/// The target of lines that say who did not get in.
-pub(crate) const REFUSED: &str = "postern::refused";
-
 /// Bytes that most lines stay below. Default 256.
 const USUAL: usize = 256;
 
@@ -74,12 +71,12 @@ pub(crate) fn start_quietly(verbose: bool) {
     start_at(LevelFilter::Warn, verbose, Format::Text, &[], true);
 }
 
-/// The same for a command whose log is its output: what happens is told without `-v` too.
+/// Starts the log of a command whose log is its output, also without `-v`.
 pub(crate) fn start_informing(verbose: bool) {
     start_at(LevelFilter::Info, verbose, Format::Text, &[], false);
 }
 
-/// The same for a command that has `-v` and `--log-format`, and tells this much without, of the parts that it
+/// Starts the log of a command with `-v` and `--log-format`, at this level without them, of the parts that it
 /// owns warnings alone.
 pub(crate) fn start_by(
     command: &Command,

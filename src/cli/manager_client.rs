@@ -10,7 +10,7 @@ use super::failure::{Failure, OVER_LIMIT, printable};
 use crate::manager::ServerUrl;
 use crate::store::{DataDir, Instance};
 
-/// What a running manager says to the other commands.
+/// Address that a running manager tells other commands.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Whereabouts {
     /// The page's address, `http://127.0.0.1:8181/`.
@@ -40,7 +40,7 @@ impl Manager {
                 "run/start.json in {} is damaged",
                 home.dir().display()
             ))
-            .hint("end 'postern start' and start it again")),
+            .hint("stop 'postern start' and start it again")),
         }
     }
 
@@ -105,7 +105,7 @@ impl Manager {
                 "the manager at {} does not answer: {error}",
                 self.address
             ))
-            .hint("end 'postern start' and start it again")
+            .hint("stop 'postern start' and start it again")
         })?;
         let message = printable(&message.unwrap_or_default());
         match code {
@@ -117,7 +117,7 @@ impl Manager {
                 Err(Failure::operation(message).hint_if(hint))
             }
             None => Err(Failure::operation(format!(
-                "what answers at {} is not the manager",
+                "the program at {} is not the manager",
                 self.address
             ))),
         }

@@ -69,7 +69,7 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
     let place = place.as_deref().unwrap_or("an unknown place");
     // It panics where the system gives it no file or thread; its listener is made anew.
     if place.contains("tiny_http") {
-        log::warn!("http: out of file descriptors or threads, trying again: {message}");
+        log::warn!("http: out of file descriptors or threads, retrying: {message}");
     } else {
         let report = format!("a fault of the program at {place}: {message}; please report it");
         failure::warn(&report);
@@ -146,7 +146,7 @@ fn unknown(word: &str) -> Failure {
     let near = nearest(word, names);
     let guess = match near {
         _ if ["share", "expose", "tunnel"].contains(&word) => {
-            "say what is shared, as in 'postern http 3000'; ".to_owned()
+            "say what to share, as in 'postern http 3000'; ".to_owned()
         }
         Some(near) => format!("did you mean '{near}'? "),
         None => String::new(),

@@ -1,4 +1,4 @@
-//! Who listens on a port, where `/proc` tells.
+//! Holder of a port, from `/proc`.
 
 use std::fs;
 use std::path::Path;

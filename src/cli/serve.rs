@@ -1,4 +1,4 @@
-//! What the commands that serve share: where their files are, how they listen, and how they end.
+//! Common parts of the commands that serve: files, listening and ending.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -73,6 +73,6 @@ pub(super) fn stop_in_time(stop: impl FnOnce() + Send + 'static) {
             let _ = sender.send(());
         });
     if stopping.is_err() || done.recv_timeout(STOP_TIMEOUT).is_err() {
-        log::warn!("not everything ended within {STOP_TIMEOUT:?}");
+        log::warn!("some work did not stop within {STOP_TIMEOUT:?}");
     }
 }

@@ -32,7 +32,7 @@ enum Phase {
     Starting {
         /// The terminal's settings before any prompt.
         terminal: Option<Termios>,
-        /// What is to be removed.
+        /// Directory to remove.
         run_dir: Option<PathBuf>,
     },
     Running(Sender<()>),
@@ -118,7 +118,7 @@ fn die_of(signal: i32) -> ! {
     std::process::exit(1)
 }
 
-/// Whether the program was started with this signal ignored; false where the system does not tell.
+/// True if the program was started with this signal ignored; false where the system does not tell.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = status.lines();

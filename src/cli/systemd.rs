@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Seconds for its end, when nothing runs any more.
 const STOP_SECONDS: u64 = 5;
 
-/// Who runs the service.
+/// Manager that runs the service.
 pub(super) enum Manager {
     /// The system, as a user that exists only while it runs.
     System {
@@ -17,7 +17,7 @@ pub(super) enum Manager {
     User,
 }
 
-/// What a unit is made from.
+/// Values of a unit.
 pub(super) struct Unit<'a> {
     pub(super) description: &'a str,
     pub(super) manager: Manager,
@@ -29,13 +29,13 @@ pub(super) struct Unit<'a> {
     pub(super) memory: &'a str,
     /// Time for what runs, when it is to end.
     pub(super) drain: Duration,
-    /// Whether it cannot start before something else is there, and is started again until it is.
+    /// True if it depends on something else and is restarted until that is available.
     pub(super) waits: bool,
     /// Where it is to be put, and what starts it: comment lines without their mark.
     pub(super) how: &'a [&'a str],
 }
 
-/// What holds for both kinds. None of it needs privileges.
+/// Hardening for both kinds. None of it needs privileges.
 const HARDENING: &str = "\
 NoNewPrivileges=yes
 LockPersonality=yes
@@ -49,7 +49,7 @@ SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM
 UMask=0077
 ";
-/// What only the system's manager can do.
+/// Hardening that only the system's manager can do.
 const SYSTEM_HARDENING: &str = "\
 DynamicUser=yes
 ProtectSystem=strict
@@ -66,7 +66,7 @@ ProtectProc=invisible
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
 AmbientCapabilities=CAP_NET_BIND_SERVICE
 ";
-/// What `ProtectHome` and `PrivateTmp` hide.
+/// Directories that `ProtectHome` and `PrivateTmp` hide.
 const HIDDEN: [&str; 5] = ["/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"];
 
 impl Unit<'_> {
@@ -78,7 +78,7 @@ impl Unit<'_> {
             let _ = writeln!(text, "# {line}");
         }
         if self.is_out_of_sight() {
-            text.push_str("# ExecStart: the service does not see this place. Move the program, to /usr/local/bin say.\n");
+            text.push_str("# ExecStart: the service cannot see this path. Move the program, e.g. to /usr/local/bin.\n");
         }
         let command: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
         let environment = self.environment_file.map(escaped);
@@ -113,7 +113,7 @@ impl Unit<'_> {
         text
     }
 
-    /// Whether the hardening hides the program from its own service.
+    /// True if the hardening hides the program from its own service.
     fn is_out_of_sight(&self) -> bool {
         let program = self.command.first().map_or("", String::as_str);
         matches!(self.manager, Manager::System { .. })
@@ -181,7 +181,7 @@ mod tests {
         assert!(
             at_home
                 .text()
-                .contains("\n# ExecStart: the service does not see")
+                .contains("\n# ExecStart: the service cannot see")
         );
         for line in [
             "ExecStart=postern relay",

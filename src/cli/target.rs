@@ -205,14 +205,14 @@ fn host_and_port(text: &str) -> Result<Target, Reason> {
 fn ipv6(text: &str) -> Result<String, Reason> {
     let address: Ipv6Addr = text
         .parse()
-        .map_err(|_| "the brackets do not hold an IPv6 address")?;
+        .map_err(|_| "the brackets do not contain an IPv6 address")?;
     Ok(address.to_string())
 }
 
 /// `whole` is looked at only to recognise an IPv6 address without its brackets.
 fn host_name(whole: &str, host: &str) -> Result<String, Reason> {
     if whole.parse::<Ipv6Addr>().is_ok() {
-        return Err("an IPv6 address stands in brackets");
+        return Err("an IPv6 address needs brackets");
     }
     check_host(host)?;
     Ok(host.to_owned())
@@ -222,7 +222,7 @@ fn host_name(whole: &str, host: &str) -> Result<String, Reason> {
 /// `_` between dots, and no number that is no address.
 pub(super) fn check_host(host: &str) -> Result<(), Reason> {
     authority::check_host(host).map_err(|invalid| match invalid {
-        InvalidHost::Empty => "it names no host",
+        InvalidHost::Empty => "the host is missing",
         InvalidHost::TooLong => "a host name has at most 253 characters",
         InvalidHost::Label => "a host name has letters, digits, '-' and '_' between single dots",
         InvalidHost::Number => "it is neither an IPv4 address nor a name",
@@ -239,7 +239,7 @@ fn decoded(text: &str) -> Result<String, Reason> {
     let stray = "'%' is followed by two hexadecimal digits";
     let bytes = percent::decode(text).ok_or(stray)?;
     if bytes.contains(&0) {
-        return Err("a name or password holds no NUL");
+        return Err("a name or password cannot contain NUL");
     }
     let text = str::from_utf8(&bytes).map_err(|_| "it does not decode to UTF-8")?;
     Ok(text.to_owned())

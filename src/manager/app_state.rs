@@ -1,4 +1,4 @@
-//! What all parts of the manager share.
+//! State shared by all parts of the manager.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,10 +43,10 @@ pub(crate) struct AppState {
     pub(crate) choice: ServerChoice,
     /// Where this program listens.
     pub(crate) listeners: OwnListeners,
-    /// Whether remote servers may be reached without TLS.
+    /// True if remote servers may be reached without TLS.
     pub(crate) insecure: bool,
     pub(crate) check_other_users: bool,
-    /// Whether the main tunnels are this process's to keep.
+    /// True if this process keeps the main tunnels.
     pub(crate) keeps_main_tunnels: bool,
     pub(crate) notices: Vec<String>,
     /// The files of applications that keep them.
@@ -60,7 +60,7 @@ impl AppState {
         servers.of(app)
     }
 
-    /// Whether applications are connected through the server with this origin, or are to be. True where that cannot be
+    /// True if applications are, or will be, connected through the server with this origin, or if that cannot be
     /// told.
     pub(crate) fn is_in_use(&self, origin: &str) -> bool {
         let leads_there = |server: &ServerUrl| server.origin() == origin;
@@ -112,7 +112,7 @@ impl AppState {
                 self.expiries.note(&app);
                 return;
             }
-            Ok(app) => log::info!("application '{}': its time is over", app.name),
+            Ok(app) => log::info!("application '{}': expired", app.name),
             // It ends all the same.
             Err(error) => log::warn!("application {id}: {error}"),
         }
@@ -120,7 +120,7 @@ impl AppState {
         self.connections.lapse(id);
         match self.apps.lapse(id, expires) {
             Ok(_) | Err(app_store::Error::Unknown(_)) => {}
-            Err(error) => log::warn!("application {id}: its end is not noted: {error}"),
+            Err(error) => log::warn!("application {id}: cannot save its end: {error}"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is written beside memory of an application whose owner asked for that: requests and statements, a line each.
+//! Audit files of an application: requests and statements, one per line.
 
 use std::sync::Arc;
 

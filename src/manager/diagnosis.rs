@@ -1,4 +1,4 @@
-//! What `postern doctor` and `postern server trust` ask of the network: looks, which change nothing there.
+//! Network checks of `postern doctor` and `postern server trust`, which change nothing.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::tunnel::ws::{Cancel, DialError, DialOptions, Endpoint, dial, environm
 /// Time for the answer to one call.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// What was found of a remote server. What comes after a failure was not asked.
+/// Findings about a remote server. Checks after a failure are skipped.
 pub struct ServerLook {
     /// The addresses of its name; none behind a proxy, which asks for itself.
     pub addresses: Option<Result<Vec<IpAddr>, String>>,
     /// The connection to it, TLS with it.
     pub connection: Option<Result<(), ConnectionProblem>>,
-    /// What answers where quick-setup calls go.
+    /// Answer at the address of quick-setup calls.
     pub quick_setup: Option<Result<QuickSetupLook, String>>,
 }
 
@@ -38,9 +38,9 @@ pub enum ConnectionProblem {
     Tls(String),
 }
 
-/// What answers where quick-setup calls go.
+/// Answer at the address of quick-setup calls.
 pub struct QuickSetupLook {
-    /// Whether it is what takes such calls: a server that does refuses a GET alone.
+    /// True if it accepts such calls: then it refuses a GET.
     pub is_there: bool,
     /// The status of the answer.
     pub status: u16,
@@ -52,7 +52,7 @@ pub struct QuickSetupLook {
 pub struct TunnelLook {
     /// `host:port`.
     pub address: String,
-    /// Whether a tunnel server answers there.
+    /// Answer of the tunnel server there.
     pub answer: Result<(), String>,
     /// The fingerprint of the host key that it is known by.
     pub host_key: Option<String>,
@@ -123,7 +123,7 @@ pub enum ServerProblem {
     OverLimit(String),
 }
 
-/// Whether a server is there, and would let the connector of the credentials in with the token; nothing is set up.
+/// Checks that a server exists and would accept the connector of the credentials with the token; nothing is set up.
 /// The token goes to servers alone that are reached by TLS or are on this machine. It waits for the network.
 pub fn look_at_new_server(
     server: &ServerUrl,
@@ -207,8 +207,8 @@ pub fn trust_host_key(home: &DataDir, change: &HostKeyChange) -> Result<(), Stri
         .map_err(in_words)
 }
 
-/// Whether an application answers: by one connection, and where HTTP is spoken by `HEAD /`. A database is not signed in
-/// to.
+/// Checks whether an application answers: by one connection, and with HTTP by `HEAD /`. It does not sign in to a
+/// database.
 pub fn look_at_application(app: &AppConfig) -> Result<(), String> {
     answers(app)
 }

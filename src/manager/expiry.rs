@@ -12,7 +12,7 @@ use crate::sync::Mutex;
 #[derive(Default)]
 pub(crate) struct Expiries {
     known: Mutex<HashMap<String, KnownEnd>>,
-    /// What an earlier process has left of them.
+    /// Remaining times from an earlier process.
     ends: Ends,
 }
 
@@ -42,7 +42,7 @@ impl Expiries {
         self.note_at(stored, Clocks::now())
     }
 
-    /// Whether its time is over. It was, too, where an earlier process saw its end.
+    /// True if it has expired, also if an earlier process saw its end.
     pub(crate) fn is_over(&self, app: &AppConfig) -> bool {
         let now = Clocks::now();
         app.has_lapsed() || self.at(app, now).is_some_and(|end| end.is_over(now))

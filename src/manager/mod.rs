@@ -66,7 +66,7 @@ const CLOSE_TIME: Duration = Duration::from_millis(1500);
 /// Time for the main tunnels that are known to be begun with: it takes milliseconds.
 const BEGIN_TIME: Duration = Duration::from_secs(1);
 
-/// What the management server is started with.
+/// Options of the management server.
 pub struct Options {
     /// The per-user directory.
     pub home: DataDir,
@@ -78,21 +78,21 @@ pub struct Options {
     pub applications: Applications,
     /// The remote server of applications that name none, where the command line says it.
     pub server: Option<ServerUrl>,
-    /// What serves them where neither that nor a default is there.
+    /// Relay that serves them without that and without a default.
     pub stand_in: StandIn,
     /// Where this program listens beside the manager, and what each is: no application may lead there.
     pub own_listeners: Vec<(SocketAddr, &'static str)>,
-    /// What lets an unknown connector enroll at `server`, or at the default.
+    /// Token with which an unknown connector enrols at `server`, or at the default.
     pub enroll_token: Option<Zeroizing<String>>,
-    /// Whether remote servers off this machine may be reached without TLS.
+    /// True if servers on other machines may be reached without TLS.
     pub insecure: bool,
     /// Further `HOST` or `HOST:PORT` values that a request's `Host` header may carry.
     pub allow_hosts: Vec<String>,
-    /// Whether connections of the machine's other users are refused.
+    /// True if connections of the machine's other users are refused.
     pub check_other_users: bool,
     /// The plugins.
     pub web_clients: &'static dyn WebClients,
-    /// What the page is to tell the user, calmly.
+    /// Notices for the user on the page.
     pub notices: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ impl Applications {
     }
 }
 
-/// What the program does of itself at its start.
+/// Starts the automatic work of the program.
 fn begin(core: &Arc<AppState>) {
     core.sweep_audit();
     if !core.keeps_main_tunnels {
@@ -215,7 +215,7 @@ fn begin(core: &Arc<AppState>) {
     }
     begin_main_tunnels(core);
     let apps = core.apps.list().unwrap_or_else(|error| {
-        log::warn!("no application is connected at the start: {error}");
+        log::warn!("cannot connect applications at start: {error}");
         Vec::new()
     });
     web_client::sweep(core, &apps);
@@ -226,7 +226,7 @@ fn begin(core: &Arc<AppState>) {
         }
         let name = app.name.clone();
         if let Err(refused) = connection::begin(core, app) {
-            log::warn!("application '{name}' is not connected at the start: {refused}");
+            log::warn!("application '{name}' was not connected at start: {refused}");
         }
     }
 }
@@ -237,7 +237,7 @@ fn begin_main_tunnels(core: &AppState) {
         .credentials
         .with_connector_info()
         .unwrap_or_else(|error| {
-            log::warn!("no main tunnel is set up at the start: {error}");
+            log::warn!("no main tunnel at start: {error}");
             Vec::new()
         });
     let in_use = known.iter().filter(|(origin, _)| core.is_in_use(origin));
@@ -272,7 +272,7 @@ fn begin_main_tunnel(
     }
 }
 
-/// Whether a remote server is reached, as its main tunnel shows.
+/// Reachability of a remote server, as its main tunnel shows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reach {
     /// Nothing was set up with it: the first connect asks it.
@@ -327,7 +327,7 @@ impl Running {
             connection::leave(core, &before);
             core.retire_unused_main_tunnels();
         }
-        // What waits for it need not wait longer.
+        // Waiting tunnels need not wait longer.
         core.tunnels.wake_all(false);
         core.connections.wake_all();
     }
@@ -357,7 +357,7 @@ impl Running {
         let deadline = Instant::now() + CLOSE_TIME;
         let have_ended = self.core.servers.finish_close(deadline);
         if !self.core.connections.finish_close(deadline) || !have_ended {
-            log::warn!("not every connection ended in time");
+            log::warn!("some connections did not end in time");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What this process listens on itself: as the target of an application, it would let visitors in where only its user
+//! Addresses this process listens on: as a target they would let visitors in where only its user
 //! may come. Looked at when an application is connected, and at each dial: a name may lead here later, and so may an
 //! address where nobody listened.
 
@@ -62,7 +62,7 @@ impl OwnListeners {
         if !self.has_port(app.port) {
             return Ok(());
         }
-        // What cannot be resolved now is looked at when it is dialled.
+        // A name that cannot be resolved now is checked when it is dialled.
         let targets = resolve(&app.ip, app.port);
         let mut targets = targets.into_iter().flatten();
         match targets.find_map(|target| self.at(target)) {
@@ -70,14 +70,14 @@ impl OwnListeners {
             Some(what) => Err(ConnectError::new(
                 "own-listener",
                 format!(
-                    "{} is {what} of this 'postern start', which is not shared: name another address",
+                    "{} is {what} of this 'postern start' and cannot be shared: give another address",
                     app.address()
                 ),
             )),
         }
     }
 
-    /// What a connection to `address` reaches, where that is one of them.
+    /// Returns the own listener that a connection to `address` reaches.
     fn at(&self, address: SocketAddr) -> Option<&'static str> {
         let all = self.all();
         let found = all.iter().find(|(own, _)| leads_to(address, *own));
@@ -110,7 +110,7 @@ impl Drop for Registered {
     }
 }
 
-/// Whether a connection to `dialled` reaches what listens on `own`.
+/// True if a connection to `dialled` reaches the listener on `own`.
 fn leads_to(dialled: SocketAddr, own: SocketAddr) -> bool {
     if dialled.port() != own.port() {
         return false;

@@ -24,22 +24,22 @@ use crate::sync::Mutex;
 pub struct ServerAccess {
     /// The server.
     pub server: ServerUrl,
-    /// What lets an unknown connector enrol; a secret for this server alone.
+    /// Enrolment token; a secret for this server alone.
     pub enroll_token: Option<Zeroizing<String>>,
 }
 
-/// What serves applications on this machine where no server is named and none is the default.
+/// Relay on this machine, used if no server is given and there is no default.
 #[derive(Clone, Default)]
 pub struct StandIn {
     /// The relay; none where none could be started.
     pub relay: Option<ServerAccess>,
-    /// Whether it is a part of this program.
+    /// True if it is part of this program.
     pub is_embedded: bool,
-    /// What the page is to say while it stands in.
+    /// Notices on the page while it is used.
     pub notices: Vec<String>,
 }
 
-/// What decides.
+/// Choice of the server.
 pub(crate) struct ServerChoice {
     /// The server of the command line.
     named: Option<ServerUrl>,
@@ -47,11 +47,11 @@ pub(crate) struct ServerChoice {
     given: Option<ServerAccess>,
     stand_in: Mutex<Arc<StandIn>>,
     pub(crate) store: ServerStore,
-    /// Whether servers off this machine may be reached without TLS.
+    /// True if servers on other machines may be reached without TLS.
     insecure: bool,
 }
 
-/// The same with the list as it is now.
+/// Choice with the current list.
 pub(crate) struct CurrentServers<'a> {
     choice: &'a ServerChoice,
     pub(crate) list: ServerList,
@@ -67,7 +67,7 @@ pub fn chosen_server(
     let list = ServerStore::new(home.clone()).read();
     let list = match (list, &named) {
         (Ok(list), _) => list,
-        // What was named needs no list.
+        // A given server needs no list.
         (Err(_), Some(_)) => ServerList::default(),
         (Err(error), None) => return Err(error.to_string()),
     };
@@ -119,17 +119,17 @@ impl ServerChoice {
         })
     }
 
-    /// Whether the command line names the server of all applications that name none.
+    /// True if the command line gives the server of all applications without one.
     pub(crate) fn is_named(&self) -> bool {
         self.named.is_some()
     }
 
-    /// Whether servers off this machine may be reached without TLS.
+    /// True if servers on other machines may be reached without TLS.
     pub(crate) fn insecure(&self) -> bool {
         self.insecure
     }
 
-    /// What serves applications on this machine.
+    /// Relay on this machine.
     pub(crate) fn stand_in(&self) -> Arc<StandIn> {
         Arc::clone(&self.stand_in.lock())
     }
@@ -139,7 +139,7 @@ impl ServerChoice {
         *self.stand_in.lock() = Arc::new(stand_in);
     }
 
-    /// Whether this is the relay on this machine.
+    /// True if this is the relay on this machine.
     pub(crate) fn is_stand_in(&self, origin: &str) -> bool {
         let stand_in = self.stand_in();
         let relay = stand_in.relay.as_ref();
@@ -157,8 +157,8 @@ impl CurrentServers<'_> {
             (None, Some(used)) => self.parsed(used),
             _ => self.default().and_then(|server| {
                 server.ok_or_else(|| {
-                    "no server is named: add one on the page or with 'postern server add URL', or give the \
-                     application one"
+                    "no server given: add one on the page or with 'postern server add URL', or choose one for the \
+                     application"
                         .into()
                 })
             }),
@@ -178,7 +178,7 @@ impl CurrentServers<'_> {
         Ok(relay.map(|relay| relay.server.clone()))
     }
 
-    /// What lets this connector enrol at the server with this origin; told to no other.
+    /// Enrolment token for the server with this origin; sent to no other.
     pub(crate) fn token(&self, origin: &str) -> Option<Zeroizing<String>> {
         let given = |access: &&ServerAccess| access.server.origin() == origin;
         let of = |access: Option<&ServerAccess>| access.filter(given)?.enroll_token.clone();
@@ -187,7 +187,7 @@ impl CurrentServers<'_> {
             .or_else(|| of(self.choice.stand_in().relay.as_ref()))
     }
 
-    /// Whether the relay on this machine serves those that name none.
+    /// True if the relay on this machine serves applications without a server.
     pub(crate) fn stands_in(&self) -> bool {
         !self.choice.is_named() && self.list.default_server().is_none()
     }

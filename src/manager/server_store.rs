@@ -44,10 +44,10 @@ pub struct ServerList {
 pub struct KnownServer {
     /// Its URL, as [`ServerUrl`] shows it.
     pub url: String,
-    /// What the user calls it.
+    /// Label given by the user.
     #[serde(default)]
     pub label: Option<String>,
-    /// What lets this connector enrol there; told to this server alone.
+    /// Enrolment token; sent to this server alone.
     #[serde(default)]
     pub enroll_token: Option<Zeroizing<String>>,
     /// Since when it is known, RFC 3339.
@@ -55,14 +55,14 @@ pub struct KnownServer {
     pub added_at: String,
 }
 
-/// What is to be changed of a server; none stays as it is.
+/// Changes of a server; none keeps a value.
 #[derive(Default)]
 pub struct ServerChange {
     /// The label; an inner none takes it away.
     pub label: Option<Option<String>>,
     /// The enrolment token; an inner none takes it away.
     pub enroll_token: Option<Option<Zeroizing<String>>>,
-    /// Whether it is the default; at most one is.
+    /// True for the default; at most one is.
     pub default: Option<bool>,
 }
 
@@ -84,16 +84,16 @@ impl ServerStore {
     /// The list in `home`.
     pub fn new(home: DataDir) -> Self {
         let file = JsonFile::sealed(home, FILE, PURPOSE)
-            .with_consequence(": servers, their labels and enrolment tokens are to be given again");
+            .with_consequence(": add your servers, their labels and enrolment tokens again");
         Self { file }
     }
 
-    /// What is known now.
+    /// Returns the current list.
     pub fn read(&self) -> Result<ServerList, store::Error> {
         Ok(self.file.read()?.unwrap_or_default())
     }
 
-    /// The same for who only looks: a file that is unreadable stays where it is, and is an error.
+    /// Reads without changing anything: an unreadable file stays in place and is an error.
     pub fn look(&self) -> Result<ServerList, store::Error> {
         Ok(self.file.look()?.unwrap_or_default())
     }
@@ -136,7 +136,7 @@ impl ServerStore {
     }
 }
 
-/// Whether an application names the server with this origin, or stays with it.
+/// True if an application names the server with this origin, or stays with it.
 pub fn uses(app: &AppConfig, origin: &str) -> bool {
     let url = app.server.as_ref().or(app.used_server.as_ref());
     let url = url.and_then(|url| ServerUrl::parse(url, true).ok());
@@ -160,12 +160,12 @@ impl ServerList {
         self.servers.get(self.default.as_ref()?)
     }
 
-    /// Whether that has this origin.
+    /// True if the default server has this origin.
     pub fn is_default(&self, origin: &str) -> bool {
         self.default.as_deref() == Some(origin)
     }
 
-    /// What lets this connector enrol at the server with this origin; a secret for that server alone.
+    /// Enrolment token for the server with this origin; a secret for that server alone.
     pub fn token(&self, origin: &str) -> Option<Zeroizing<String>> {
         self.servers.get(origin)?.enroll_token.clone()
     }
@@ -238,18 +238,18 @@ fn check<T: std::ops::Deref<Target: AsRef<str>>>(
         return Err(Error::Value(field, "is too long".to_owned()));
     }
     if text.chars().any(char::is_control) {
-        let why = "must not hold control characters";
+        let why = "must not contain control characters";
         return Err(Error::Value(field, why.to_owned()));
     }
     Ok(())
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => Some(error.hint()),
-            Self::Full => Some("remove one that is not needed"),
+            Self::Full => Some("remove an unused one"),
             Self::Value(..) => None,
             Self::InUse(_) => Some("move them to another server, or remove them"),
         }
@@ -260,7 +260,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "there are {MAX_SERVERS} servers already, the limit"),
+            Self::Full => write!(f, "limit of {MAX_SERVERS} servers reached"),
             Self::Value(field, why) => write!(f, "{field} {why}"),
             Self::InUse(names) => write!(f, "in use by {}", names.join(", ")),
         }

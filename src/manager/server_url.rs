@@ -27,16 +27,13 @@ impl ServerUrl {
         }
         let (scheme, authority, path) = parts(text)?;
         if authority.contains('@') {
-            return Err(
-                "credentials have no place in the server's URL: leave USER:PASSWORD@ away"
-                    .to_owned(),
-            );
+            return Err("remove USER:PASSWORD@ from the server's URL".to_owned());
         }
         let host_and_port = format!("{scheme}://{}", normalised(authority));
         let endpoint = Endpoint::parse(&host_and_port)?;
         if scheme == "http" && !endpoint.is_loopback() && !insecure {
             return Err(format!(
-                "{host_and_port} would carry passwords in the clear: use https ('postern start --insecure' allows it)"
+                "{host_and_port} would send passwords unencrypted: use https ('postern start --insecure' allows it)"
             ));
         }
         Ok(Self {
@@ -51,7 +48,7 @@ impl ServerUrl {
         &self.origin
     }
 
-    /// Whether it can only be this machine.
+    /// True if it can only be this machine.
     pub fn is_loopback(&self) -> bool {
         self.endpoint.is_loopback()
     }
@@ -71,7 +68,7 @@ impl ServerUrl {
         format!("{}{}{path}", self.origin, self.path)
     }
 
-    /// The same address as the tunnel's link sees it, for its choice of a proxy.
+    /// Address as the tunnel's link sees it, for its choice of a proxy.
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -90,7 +87,7 @@ fn parts(text: &str) -> Result<(&'static str, &str, &str), String> {
     let refused = || {
         let shown: String = text.split('@').next_back().unwrap_or_default().into();
         let shown = shown.escape_default();
-        format!("'{shown}' is no server's URL: give https://HOST or https://HOST:PORT")
+        format!("'{shown}' is not a server URL: give https://HOST or https://HOST:PORT")
     };
     let (scheme, rest) = text.split_once("://").ok_or_else(refused)?;
     let scheme = match scheme.to_ascii_lowercase().as_str() {
@@ -123,7 +120,7 @@ fn checked_path(path: &str) -> Result<String, String> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/".contains(&b);
     if !path.bytes().all(legal) {
         return Err(format!(
-            "'{}' is no path of a server: give https://HOST/PATH without a query",
+            "'{}' is not a server path: give https://HOST/PATH without a query",
             path.escape_default()
         ));
     }

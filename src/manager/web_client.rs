@@ -179,7 +179,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
         recv(record.stopped()) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
             Ok(outcome) => Ok(outcome),
-            Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client broke off while it started").into()),
+            Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client stopped while it started").into()),
         }
     }
 }
@@ -236,7 +236,7 @@ fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
     Ok((!grants.is_empty()).then_some(Guest { grants, expires }))
 }
 
-/// What a guest of the application's database could be let read: databases, tables of one, columns of a table.
+/// Objects that a guest of the application's database could read: databases, tables of one, columns of a table.
 pub(super) fn objects(
     core: &AppState,
     app: &AppConfig,
@@ -276,7 +276,7 @@ pub(super) fn sweep(core: &Arc<AppState>, apps: &[AppConfig]) {
         .stack_size(STACK)
         .spawn(sweeping);
     if let Err(error) = spawned {
-        log::warn!("no thread to look for guests' accounts that were left: {error}");
+        log::warn!("no thread to look for leftover guest accounts: {error}");
     }
 }
 

@@ -40,7 +40,7 @@ impl AddressClass {
         all.into_iter().find(|class| class.name() == name)
     }
 
-    /// Whether a server of this class may name that address.
+    /// True if a server of this class may name that address.
     pub fn permits(self, address: IpAddr) -> bool {
         Self::of(address).is_some_and(|class| class <= self)
     }

@@ -57,7 +57,7 @@ pub(crate) enum InvalidHost {
     Number,
 }
 
-/// Whether resolvers take this name or IPv4 address: labels of ASCII letters, digits, `-` and `_`; a dot may end it.
+/// Checks that resolvers accept a name or IPv4 address: labels of ASCII letters, digits, `-` and `_`; a dot may end it.
 pub(crate) fn check_host(host: &str) -> Result<(), InvalidHost> {
     if host.is_empty() {
         return Err(InvalidHost::Empty);
@@ -82,7 +82,7 @@ pub(crate) fn is_host(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok() || matches!(check_host(host), Ok(()) | Err(InvalidHost::Number))
 }
 
-/// Whether a resolver may be asked about it: no more than the length and the characters of names. What resolvers make of
+/// Checks that a resolver may be asked about it: only the length and the characters of names. What resolvers make of
 /// it is their matter.
 pub(crate) fn check_characters(host: &str) -> Result<(), InvalidHost> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);

@@ -1,4 +1,4 @@
-//! Whom a TLS client takes for the server, where the library's own rule is not what was asked for.
+//! Certificate checks of a TLS client that differ from the library's own rule.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 pub(crate) struct Verifier {
     /// Verifies signatures.
     pub(crate) provider: Arc<CryptoProvider>,
-    /// Who must have signed the certificate; none where anybody may be there.
+    /// Authorities that must have signed the certificate; none accepts any server.
     pub(crate) authorities: Option<Arc<WebPkiServerVerifier>>,
-    /// Whether the certificate must be for the name besides.
+    /// True if the certificate must also match the name.
     pub(crate) by_name: bool,
 }
 

@@ -71,7 +71,7 @@ impl FromStr for Cidr {
 }
 
 impl Cidr {
-    /// Whether an address is in this network. An IPv4 address mapped into IPv6 is one of IPv4.
+    /// True if an address is in this network. An IPv4 address mapped into IPv6 is one of IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let differ = match (self.address, address.to_canonical()) {
             (IpAddr::V4(ours), IpAddr::V4(other)) => {
@@ -89,7 +89,7 @@ impl Cidr {
     }
 }
 
-/// Whether one of these networks holds the address.
+/// True if one of these networks holds the address.
 pub(crate) fn is_within(address: IpAddr, networks: &[Cidr]) -> bool {
     networks.iter().any(|network| network.contains(address))
 }

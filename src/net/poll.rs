@@ -27,7 +27,7 @@ pub(crate) fn poll_until<const N: usize>(
     }
 }
 
-/// The same for `within` from now.
+/// Like [`poll_until`], for `within` from now.
 pub(crate) fn poll_within<const N: usize>(
     interests: [Interest<'_>; N],
     within: Duration,

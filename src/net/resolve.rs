@@ -24,7 +24,7 @@ pub(crate) fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// What needs no resolver, which an empty root does not have, and must not depend on one: addresses, and the names that
+/// Resolves without a resolver, which an empty root does not have: addresses, and the names that
 /// stand for this machine (RFC 6761 §6.3). 127.0.0.1 comes first: most services listen there alone, and whoever has the
 /// same port on `::1` is somebody else.
 pub(crate) fn known(host: &str, port: u16) -> Option<Vec<SocketAddr>> {

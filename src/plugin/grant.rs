@@ -1,4 +1,4 @@
-//! What a guest may read, as a person writes it: `shop.*`, `shop.customers`, `shop.customers(id,name)`.
+//! Grants of a guest, as a person writes them: `shop.*`, `shop.customers`, `shop.customers(id,name)`.
 //!
 //! A name that has one of `` .*,()` `` or a blank in it stands in backquotes, with those inside doubled.
 
@@ -12,7 +12,7 @@ const OF_THE_SERVER: [&str; 4] = ["information_schema", "mysql", "performance_sc
 /// Characters of a name: MySQL and MariaDB take 64.
 const LONGEST_NAME: usize = 64;
 
-/// What ends a name that has no backquotes.
+/// Characters that end a name without backquotes.
 const SPECIAL: [char; 6] = ['.', '*', ',', '(', ')', '`'];
 
 /// One thing that a guest may read.
@@ -50,7 +50,7 @@ impl Grant {
         })
     }
 
-    /// Whether a database is not one of the server's own.
+    /// True if a database is not one of the server's own.
     pub fn can_be_lent(database: &str) -> bool {
         !OF_THE_SERVER
             .iter()
@@ -60,7 +60,7 @@ impl Grant {
     fn checked(self) -> Result<Self, String> {
         if !Self::can_be_lent(&self.database) {
             let own = self.database.to_lowercase();
-            return Err(format!("{own} is the server's own and is not lent"));
+            return Err(format!("{own} is a system database and cannot be shared"));
         }
         let mut names = std::iter::once(&self.database)
             .chain(&self.table)
@@ -68,7 +68,7 @@ impl Grant {
         match names.find(|name| !is_name(name)) {
             Some(name) if name.is_empty() => Err("a name is empty".into()),
             Some(_) => Err(format!(
-                "a name has at most {LONGEST_NAME} characters, none of them a control character, and no blank at its end"
+                "a name has at most {LONGEST_NAME} characters, no control characters and no blank at its end"
             )),
             None => Ok(self),
         }
@@ -187,7 +187,7 @@ impl Reader<'_> {
             return Ok(());
         }
         Err(match self.0.peek() {
-            Some(found) => format!("'{wanted}' is expected where '{found}' stands"),
+            Some(found) => format!("expected '{wanted}', found '{found}'"),
             None => format!("'{wanted}' is missing"),
         })
     }
@@ -196,7 +196,7 @@ impl Reader<'_> {
         self.blanks();
         match self.0.next() {
             None => Ok(()),
-            Some(more) => Err(format!("nothing is expected where '{more}' stands")),
+            Some(more) => Err(format!("unexpected '{more}'")),
         }
     }
 
@@ -253,16 +253,16 @@ mod tests {
             ("shop", "'.' is missing"),
             ("*.*", "a database is missing"),
             ("shop.", "a table, or *, is missing"),
-            ("shop.*(id)", "nothing is expected where '('"),
+            ("shop.*(id)", "unexpected '('"),
             ("shop.t()", "a column is missing"),
             ("shop.t(a", "')' is missing"),
-            ("shop.t(a b)", "')' is expected where 'b' stands"),
-            ("shop.t,shop.u", "nothing is expected where ','"),
+            ("shop.t(a b)", "expected ')', found 'b'"),
+            ("shop.t,shop.u", "unexpected ','"),
             ("`shop.t", "not closed"),
             ("``.t", "a name is empty"),
             ("shop.`a\nb`", "control character"),
             ("MySQL.user", "mysql is the server's own"),
-            ("sys.*", "the server's own"),
+            ("sys.*", "a system database"),
         ] {
             let error = Grant::parse(text).unwrap_err().to_string();
             assert!(

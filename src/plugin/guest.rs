@@ -12,7 +12,7 @@ pub const GUESTS_LIFE: Duration = crate::limits::GUEST_LIFE;
 /// A temporary account that may read what is listed and nothing else.
 #[derive(Clone, Debug)]
 pub struct Guest {
-    /// What it may read; never empty.
+    /// Grants; never empty.
     pub grants: Vec<Grant>,
     /// When it ends.
     pub expires: SystemTime,
@@ -43,7 +43,7 @@ impl GuestInForce {
         self.expiry.lock().wall()
     }
 
-    /// Whether its time is over.
+    /// True if its time is over.
     pub fn is_over(&self) -> bool {
         self.expiry.lock().is_over(Clocks::now())
     }

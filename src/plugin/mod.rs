@@ -26,7 +26,7 @@ pub use statement_log::{Present, StatementLog, StatementRecord, StatementSink, V
 
 /// A part of this program that is run by the name of a protocol.
 pub trait Plugin: Sync {
-    /// What [`run`](Self::run) fails with.
+    /// Error of [`run`](Self::run).
     type Failure;
 
     /// The name that `plugin add` takes; also its first protocol.
@@ -81,7 +81,7 @@ pub trait WebClients: Send + Sync {
 pub struct NotServed {
     /// For the person.
     pub message: String,
-    /// Whether the database refused the account or its password, and does so again until one of them is another.
+    /// True if the database refused the account or its password, and does so again until one of them is another.
     pub is_denied: bool,
 }
 
@@ -100,11 +100,11 @@ pub struct Database {
     pub password: Zeroizing<String>,
     /// The database to begin with.
     pub name: Option<String>,
-    /// Whether every statement that could write is refused.
+    /// True if every statement that could write is refused.
     pub readonly: bool,
-    /// Whether visitors need a code, which [`Served::set_code`] gives.
+    /// True if visitors need a code, which [`Served::set_code`] gives.
     pub invisible: bool,
-    /// Whether connections of the machine's other users are refused.
+    /// True if connections of the machine's other users are refused.
     pub check_other_users: bool,
     /// The temporary account on the database server that visitors are to work as; without one it is [`Self::user`].
     pub guest: Option<Guest>,
@@ -138,7 +138,7 @@ pub trait Served: Send {
     /// No longer serve it.
     fn disallow_host(&self, host: &str);
 
-    /// Whether visitors come from a relay of ours, which says truly where they come from. Before it is said none does.
+    /// Sets whether visitors come from one of our relays, whose origins can be trusted; at first they do not.
     fn believe_origins(&self, is_ours: bool);
 
     /// The temporary account that visitors work as, where there is one, ends then and not when it was to.

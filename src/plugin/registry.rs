@@ -51,7 +51,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// It is there already.
@@ -79,7 +79,7 @@ impl Registry {
         }
     }
 
-    /// Whether a plugin for `protocol` was added.
+    /// Checks whether a plugin for `protocol` was added.
     pub fn serves(&self, protocol: &str) -> Result<bool, Error> {
         let has = |plugin: &Installed| plugin.protocols.iter().any(|name| name == protocol);
         Ok(self.list()?.iter().any(has))
@@ -117,7 +117,7 @@ impl Registry {
 }
 
 impl Installed {
-    /// Whether the texts can be printed in columns: the file may have been edited by hand.
+    /// True if the texts can be printed in columns: the file may have been edited by hand.
     fn is_sound(&self) -> bool {
         let texts = [&self.name, &self.version, &self.installed];
         let is_word = |text: &String| {
@@ -130,15 +130,15 @@ impl Installed {
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Store(error) => error.hint().to_owned(),
             Self::Damaged { .. } => {
-                "mend the file, or move it away and add the plugins again".into()
+                "fix the file, or move it away and add the plugins again".into()
             }
-            Self::AlreadyAdded(name) => format!("'postern {name} --help' says how to use it"),
-            Self::NotAdded(_) => "'postern plugin list' shows what is there".into(),
+            Self::AlreadyAdded(name) => format!("see 'postern {name} --help'"),
+            Self::NotAdded(_) => "see 'postern plugin list'".into(),
         }
     }
 }

@@ -123,7 +123,7 @@ pub trait StatementSink: Send + Sync {
     fn statement(&self, record: &StatementRecord);
 }
 
-/// Who is there.
+/// Current visitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Present {
     /// Visitors with a request under way or within the last minute.
@@ -157,7 +157,7 @@ struct Log {
     verdicts: [u64; 4],
     took: Histogram,
     visitors: HashMap<String, Seen>,
-    /// The same visitors by the number of their last request.
+    /// Visitors by the number of their last request.
     by_request: BTreeMap<u64, String>,
     /// Those who have had lines within the last minute: of what ran, and of what was refused or failed.
     minutes: HashMap<(String, bool), Minute>,
@@ -179,7 +179,7 @@ struct Seen {
 }
 
 impl StatementLog {
-    /// Whether texts are kept from now on; at first they are not.
+    /// Sets whether texts are kept from now on; at first they are not.
     pub fn keep_sql(&self, keeps: bool) {
         self.keeps_sql.store(keeps, Ordering::SeqCst);
     }
@@ -189,12 +189,12 @@ impl StatementLog {
         self.is_read_only.store(is_read_only, Ordering::SeqCst);
     }
 
-    /// Whether they are.
+    /// True if texts are kept.
     pub fn keeps_sql(&self) -> bool {
         self.keeps_sql.load(Ordering::SeqCst)
     }
 
-    /// What is noted from now on goes to `sink` too, and to none that was there before.
+    /// Sends new entries to `sink` too, instead of an earlier one.
     pub fn write_to(&self, sink: Option<Arc<dyn StatementSink>>) {
         *self.sink.lock() = sink;
     }
@@ -261,7 +261,7 @@ impl StatementLog {
         }
     }
 
-    /// Who is there.
+    /// Current visitors.
     pub fn present(&self) -> Present {
         let log = self.log.lock();
         let now = log.visitors.values().filter(|seen| seen.is_present());

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::figures::{FigureFile, Passed};
-use super::gateway::{Code, Down, Open, Site, Stats, through};
+use super::gateway::{Code, Down, Open, Site, Stats, Tell, through};
 use super::names;
 use super::state::{Application, RelayState};
 use crate::http::auth::sha256;
@@ -116,7 +116,10 @@ impl SiteTable {
         terms.expiry = expiry;
         let kept = self.figures.take(&application.app_id);
         let open = self.open(connector, application.port, opener);
-        let ended = self.table.write().put(terms, application, kept, open);
+        let (port, holder, of_site) = (application.port, connector.to_owned(), opener.clone());
+        let tell: Tell = Box::new(move |data| of_site.tell(&holder, port, data));
+        let ways = (open, tell);
+        let ended = self.table.write().put(terms, application, kept, ways);
         if let Some(Ended(site)) = ended {
             end_visits(site.as_ref());
             opener.cut_streams(connector, application.port);
@@ -249,7 +252,7 @@ impl Table {
         mut terms: Terms,
         application: &Application,
         kept: Option<Passed>,
-        open: Open,
+        (open, tell): (Open, Tell),
     ) -> Option<Ended> {
         let before = self.take_out(&application.app_id);
         let was = self.terms.remove(&application.app_id);
@@ -270,7 +273,7 @@ impl Table {
         if let Some(site) = &application.site {
             let connector = &*terms.connector;
             let mut made = Site::new(&*site.name, &*application.app_id, open);
-            (made.tls, made.owner) = (site.tls, number(connector));
+            (made.tls, made.owner, made.tell) = (site.tls, number(connector), tell);
             let called = &application.display_name;
             made.title = names::is_told_by(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);

@@ -93,9 +93,8 @@ impl Auth {
             .sign_in
             .enter(is_right, who.unwrap_or(OWNER), from, Instant::now());
         if !is_right {
-            let line = format_args!("{source} was refused: a wrong code");
             self.refused
-                .warn("postern::refused", "refused visitors", line);
+                .refused(format_args!("{source} was refused: a wrong code"));
         }
         outcome
     }

@@ -18,7 +18,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, private_file())
 }
 
-/// The same with a file that others may read, as far as the umask lets them.
+/// Like [`write_atomic`], but others may read the file, as far as the umask allows.
 pub fn write_atomic_for_all(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, OpenOptions::new())
 }

@@ -65,7 +65,7 @@ impl AuditSets {
         Some(self.directory.join(name)).filter(|path| path.is_dir())
     }
 
-    /// What the user is to be told, for each set: that lines are missing, and why.
+    /// Returns a notice for each set with missing lines, with the reason.
     pub fn trouble(&self) -> Vec<String> {
         let sets = self.sets.lock();
         sets.values().filter_map(|set| set.trouble()).collect()
@@ -155,7 +155,7 @@ impl AuditFiles {
         self.note(written);
     }
 
-    /// What the user is to be told: that lines are missing, and why. None while all is well.
+    /// Returns a notice if lines are missing, with the reason.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().clone()
     }
@@ -250,7 +250,7 @@ impl AuditFiles {
             }
             Err(error) if trouble.is_none() => {
                 let why = format!(
-                    "audit records are missing: {} cannot be written: {error}; everything else goes on",
+                    "audit records are missing: {} cannot be written: {error}; everything else continues",
                     self.directory.display()
                 );
                 log::warn!("{why}");

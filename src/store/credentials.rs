@@ -1,4 +1,4 @@
-//! Who this connector is to each server: `.credential`, one map keyed by server origin.
+//! Identity of this connector at each server: `.credential`, one map keyed by server origin.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,10 +49,10 @@ pub struct Credentials {
     /// The password of tunnel connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conn_password: Option<Zeroizing<String>>,
-    /// Whether the server has accepted them once.
+    /// True if the server has accepted them once.
     #[serde(default)]
     pub accepted: bool,
-    /// Whether it has answered as a relay of ours, which never knows a code. One that does so no more is not believed.
+    /// True if it has answered as one of our relays, which never knows a code. If it no longer does, it is not trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_relay: bool,
 }
@@ -83,7 +83,7 @@ impl Credentials {
         }
     }
 
-    /// Whether all that a main tunnel needs is known (`HasConnectorInfo`).
+    /// True if all that a main tunnel needs is known (`HasConnectorInfo`).
     pub fn has_connector_info(&self) -> bool {
         let given = |text: Option<&String>| text.is_some_and(|text| !text.is_empty());
         given(self.external_ip.as_ref())
@@ -197,7 +197,7 @@ impl CredentialStore {
         self.file.retire("reset").map(drop)
     }
 
-    /// Whether there are credentials for `origin`; makes none.
+    /// Checks whether there are credentials for `origin`; makes none.
     pub fn knows(&self, origin: &str) -> Result<bool, Error> {
         Ok(self.read()?.contains_key(origin))
     }

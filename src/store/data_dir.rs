@@ -38,7 +38,7 @@ impl DataDir {
         Self::with_key_at(dir, [])
     }
 
-    /// The same with the key at the first of these paths where it can lie.
+    /// Like [`DataDir::at`], with the key at the first usable path of these.
     pub fn with_key_at(dir: impl Into<PathBuf>, places: impl IntoIterator<Item = PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -95,9 +95,9 @@ impl DataDir {
         let reason = if found.is_symlink() {
             "it is a symbolic link: put the file itself there"
         } else if found.uid() != user.as_raw() && found.uid() != 0 && !is_homes {
-            "it belongs to another user: look at what it says, then 'chown' it"
+            "it belongs to another user: check its content, then 'chown' it"
         } else if found.is_file() && found.mode() & 0o022 != 0 {
-            "other users can write in it: look at what it says, then 'chmod 600' it"
+            "other users can write to it: check its content, then 'chmod 600' it"
         } else {
             return Ok(());
         };
@@ -117,7 +117,7 @@ impl DataDir {
         Locked::acquire(&self.dir, &run.join("lock"))
     }
 
-    /// The same without waiting: [`Error::Busy`] where another process has it.
+    /// Locks without waiting: [`Error::Busy`] if another process has the lock.
     pub(super) fn lock_now(&self) -> Result<Locked, Error> {
         let run = self.ensure_run()?;
         Locked::acquire_now(&self.dir, &run.join("lock"))
@@ -239,7 +239,7 @@ fn refuse_shared(dir: &Path) -> Result<(), Error> {
     let reason = if metadata.uid() != user.as_raw() && !user.is_root() {
         "it belongs to another user"
     } else if metadata.mode() & 0o022 != 0 {
-        "other users can write in it"
+        "other users can write to it"
     } else {
         return Ok(());
     };
@@ -255,7 +255,7 @@ pub(super) fn make_private(dir: &Path) -> Result<(), Error> {
     let user = rustix::process::geteuid();
     let ours = metadata.uid() == user.as_raw() || user.is_root();
     if !metadata.is_dir() || !ours {
-        let (path, reason) = (dir.to_owned(), "it is not a directory of yours");
+        let (path, reason) = (dir.to_owned(), "it is not your directory");
         return Err(Error::NotPrivate { path, reason });
     }
     if metadata.mode() & 0o777 == 0o700 {

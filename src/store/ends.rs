@@ -1,4 +1,4 @@
-//! What is left of each time that something was given for, in a file: a process that begins while the wall clock is set
+//! Remaining time of each share, in a file: a process that begins while the wall clock is set
 //! back gives nothing longer than the one before it would have.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const CAP: u64 = 16 * 1024 * 1024;
 /// 1 min.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// What is left, by the number or name of what ends.
+/// Remaining times, by the number or name of what ends.
 #[derive(Debug, Default)]
 pub struct Ends {
     file: Option<JsonFile<Kept>>,
@@ -53,7 +53,7 @@ impl Ends {
     pub fn open(home: &DataDir) -> Self {
         let file = JsonFile::new(home.clone(), FILE, CAP);
         let kept = file.read().unwrap_or_else(|error| {
-            log::warn!("what is left of what was given for a time is not known: {error}");
+            log::warn!("cannot read the remaining times of shares: {error}");
             None
         });
         let kept = kept.unwrap_or_default();
@@ -102,7 +102,7 @@ impl Ends {
         if let Some(file) = &self.file
             && let Err(error) = file.write(&kept)
         {
-            log::debug!("what is left of what was given for a time is not noted: {error}");
+            log::debug!("cannot save the remaining times of shares: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the per-user directory.
+//! Errors of the per-user directory.
 
 use std::fmt;
 use std::io;
@@ -18,25 +18,25 @@ pub enum Error {
     NoHome,
     /// A system call on `path` failed.
     Io {
-        /// What was tried, as a verb: `create`, `read`, `write`, `lock`.
+        /// Action, as a verb: `create`, `read`, `write`, `lock`.
         action: &'static str,
         /// On what.
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
     },
-    /// What is there belongs to, or may be changed by, somebody else, or is of the wrong kind.
+    /// It belongs to, or may be changed by, another user, or is of the wrong kind.
     NotPrivate {
         /// Which directory or file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: &'static str,
     },
     /// The key of the sealed files may be known to, or changed by, somebody else.
     ForeignKey {
         /// The key's file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: &'static str,
     },
     /// The file is larger than anything written here.
@@ -50,7 +50,7 @@ pub enum Error {
     Damaged {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// A newer version of the program has written the file.
@@ -79,7 +79,7 @@ impl Error {
         }
     }
 
-    /// What the user can do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoHome => "set HOME, or POSTERN_HOME to a directory of yours",
@@ -87,14 +87,14 @@ impl Error {
                 "check its owner, permissions and free space, or set POSTERN_HOME to another directory"
             }
             Self::NotPrivate { .. } => {
-                "mend that, or set POSTERN_HOME to a directory that only you can write in"
+                "fix that, or set POSTERN_HOME to a directory that only you can write to"
             }
             Self::ForeignKey { .. } => {
-                "run postern as the user whose it is, or make it yours ('chown') and its directory writable by you alone ('chmod go-w')"
+                "run postern as its owner, or make it yours ('chown') and its directory writable only by you ('chmod go-w')"
             }
             Self::TooLarge { .. } | Self::Damaged { .. } => "move the file away",
             Self::Newer { .. } => "use that newer version, or move the file away",
-            Self::Busy { .. } => "end the other postern process, or try again",
+            Self::Busy { .. } => "stop the other postern process, or try again",
         }
     }
 }
@@ -112,7 +112,7 @@ pub fn errors() -> u64 {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoHome => write!(f, "cannot tell where your home directory is"),
+            Self::NoHome => write!(f, "cannot find your home directory"),
             Self::Io {
                 action,
                 path,
@@ -139,7 +139,7 @@ impl fmt::Display for Error {
                 let path = path.display();
                 write!(
                     f,
-                    "{path} was written by a newer version of postern (form {version})"
+                    "{path} was written by a newer version of postern (format {version})"
                 )
             }
             Self::Busy { path } => {

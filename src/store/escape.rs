@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character drives a terminal, hides, or turns the direction of what stands beside it: the C1 controls and
+/// True if a character drives a terminal, hides, or changes the direction of its neighbours: the C1 controls and
 /// DEL, and Unicode's marks without a shape of their own. The C0 controls, of which tab and line feed are wanted, are
 /// `char::is_control`'s to tell.
 pub fn is_hidden(character: char) -> bool {

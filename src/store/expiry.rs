@@ -56,7 +56,7 @@ impl Expiry {
         Self::at(now.wall + left.min(LONGEST), now)
     }
 
-    /// The same, in so much time at most.
+    /// Limits it to this much time.
     #[must_use]
     pub fn within(self, left: Duration, now: Clocks) -> Self {
         let most = now.monotonic + left.min(LONGEST);
@@ -71,18 +71,18 @@ impl Expiry {
         self.0.wall
     }
 
-    /// What is left, by the clock that leaves less.
+    /// Remaining time, by the clock that leaves less.
     pub fn left(self, now: Clocks) -> Duration {
         let by_wall = self.0.wall.duration_since(now.wall).unwrap_or_default();
         by_wall.min(self.left_at_most(now))
     }
 
-    /// What is left by the clock that nobody can set.
+    /// Remaining time by the clock that nobody can set.
     pub fn left_at_most(self, now: Clocks) -> Duration {
         self.0.monotonic.saturating_sub(now.monotonic)
     }
 
-    /// Whether it is over.
+    /// True if it is over.
     pub fn is_over(self, now: Clocks) -> bool {
         self.left(now).is_zero()
     }

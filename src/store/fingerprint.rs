@@ -1,4 +1,4 @@
-//! What ties sealed files to one user of one machine.
+//! Fingerprint that ties sealed files to one user of one machine.
 
 use std::fmt;
 use std::fs;
@@ -15,7 +15,7 @@ use super::random::{self, hex};
 
 /// Where systemd and D-Bus keep the machine id (machine-id(5)).
 const MACHINE_IDS: [&str; 2] = ["etc/machine-id", "var/lib/dbus/machine-id"];
-/// What systemd writes before the first boot has made an id.
+/// Text that systemd writes before the first boot creates an id.
 const NOT_YET: &str = "uninitialized";
 /// The file that stands in where the machine has nothing of its own.
 const RANDOM_ID: &str = ".machine-id";
@@ -41,7 +41,7 @@ impl Fingerprint {
         }
     }
 
-    /// The same for the holder of the lock, on the machine whose root directory is `root`.
+    /// Returns it for the holder of the lock, on the machine with the root directory `root`.
     pub(super) fn known_or_new(
         home: &DataDir,
         locked: &Locked,
@@ -53,7 +53,7 @@ impl Fingerprint {
         let id = hex(&random::bytes::<16>());
         locked.write(RANDOM_ID, id.as_bytes())?;
         log::warn!(
-            "this machine has no id: {} stands in for it, keep it with the other files",
+            "this machine has no id: {} replaces it, keep it with the other files",
             home.dir().join(RANDOM_ID).display()
         );
         Self::digest(home, "random", &[&id])
@@ -75,7 +75,7 @@ impl Fingerprint {
         }
     }
 
-    /// Whether the machine whose root directory is `root` has something that tells it from others.
+    /// Checks whether the machine with the root directory `root` has an id of its own.
     pub(super) fn is_machines(root: &Path) -> Result<bool, Error> {
         let has_name = || host_name(root).zip(physical_address(root)).is_some();
         Ok(machine_id(root)?.is_some() || has_name())
@@ -168,7 +168,7 @@ fn value_after(output: &str, mark: &str) -> Option<String> {
     Some(value.to_owned()).filter(|value| !value.is_empty())
 }
 
-/// What this machine calls itself; empty where it does not say.
+/// Name of this machine; empty if unknown.
 pub fn machine_name() -> String {
     let name = host_name(Path::new("/")).unwrap_or_default();
     name.chars().filter(|c| !c.is_control()).take(64).collect()

@@ -61,12 +61,12 @@ impl Instance {
             std::thread::sleep(PAUSE);
         }
         let info = home.dir().join(INFO);
-        // What a killed process left would point nowhere.
+        // The file of a killed process would point nowhere.
         let _ = std::fs::remove_file(&info);
         Ok(Self { info, _lock: lock })
     }
 
-    /// What the living process in `home` said; none where there is none.
+    /// Returns the text of the living process in `home`; none without one.
     pub fn find(home: &DataDir) -> Result<Option<Vec<u8>>, Error> {
         let path = home.dir().join("run").join(LOCK);
         let lock = match File::open(&path) {
@@ -111,7 +111,7 @@ fn is_taken(lock: &File) -> std::io::Result<bool> {
     }
 }
 
-/// Whether somebody has the lock: those who look share it.
+/// True if somebody has the lock: those who look share it.
 fn is_held(lock: &File) -> bool {
     let is_shared = lock.try_lock_shared().is_ok();
     // Nothing was taken where it was not.

@@ -21,8 +21,8 @@ use super::zeroizing_json::to_pretty_json;
 /// Bytes of a sealed file. Default 16 MiB: five hundred applications need half a megabyte, long lists of grants aside.
 const SEALED_CAP: u64 = 16 * 1024 * 1024;
 /// Why a file cannot be opened whose key is not there.
-const KEY_IS_LOST: &str = "the key that it was sealed with is lost";
-/// What stands in the name of a file that was set aside because it could not be read.
+const KEY_IS_LOST: &str = "its key is lost";
+/// Part of the name of an unreadable file that was set aside.
 pub const UNREADABLE: &str = "unreadable";
 
 /// The file of a document; `T` is a structure.
@@ -31,18 +31,18 @@ pub struct JsonFile<T> {
     document: PhantomData<fn() -> T>,
 }
 
-/// What does not depend on the document: it is there once, and not for each kind of them.
+/// Part that does not depend on the document type, so that it is compiled once.
 #[derive(Clone)]
 struct DocumentFile {
     home: DataDir,
     name: &'static str,
     cap: u64,
     seal: Option<Seal>,
-    /// What the warning about a file that was set aside adds.
+    /// Text added to the warning about a file that was set aside.
     consequence: &'static str,
 }
 
-/// What a file holds, and whether an earlier version has sealed it.
+/// Content of a file, and true if an earlier version sealed it.
 type Content = (Zeroizing<Vec<u8>>, bool);
 
 impl DocumentFile {
@@ -76,10 +76,10 @@ impl DocumentFile {
         }
     }
 
-    /// What an earlier version has sealed is sealed anew, where that can be done.
+    /// Seals a file of an earlier version again, if possible.
     fn renew(&self, is_old: bool) {
         if is_old && let Err(error) = self.seal_anew() {
-            log::debug!("{} stays as it is: {error}", self.path().display());
+            log::debug!("{} is unchanged: {error}", self.path().display());
         }
     }
 
@@ -97,12 +97,12 @@ impl DocumentFile {
         locked.set_aside(self.name, UNREADABLE)
     }
 
-    /// The same, which is logged.
+    /// Sets the file aside and logs it.
     fn set_aside_for(&self, locked: &Locked, reason: &str) -> Result<(), Error> {
         let aside = self.set_aside(locked)?;
         // Another reason may repeat what is in the file.
         let cause = match self.seal {
-            Some(_) if reason == KEY_IS_LOST => ": the key that it was sealed with is lost",
+            Some(_) if reason == KEY_IS_LOST => ": its key is lost",
             Some(_) => ": it is damaged or comes from another machine or user",
             None => "",
         };
@@ -172,7 +172,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         }
     }
 
-    /// The same, sealed; files of another `purpose` cannot be opened as this one.
+    /// Returns a sealed file; files of another `purpose` cannot be opened as this one.
     pub fn sealed(home: DataDir, name: &'static str, purpose: &'static str) -> Self {
         let mut sealed = Self::new(home, name, SEALED_CAP);
         sealed.file.seal = Some(Seal::new(purpose));
@@ -190,7 +190,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         Ok(self.look_at_age()?.map(|(document, _)| document))
     }
 
-    /// The same, and whether an earlier version has sealed it.
+    /// Looks, and also returns whether an earlier version sealed the file.
     fn look_at_age(&self) -> Result<Option<(T, bool)>, Error> {
         let Some((content, is_old)) = self.file.content()? else {
             return Ok(None);
@@ -211,7 +211,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         }
     }
 
-    /// The same for the holder of the lock. Another writer may have been faster than the reader that came here, so
+    /// Reads for the holder of the lock. Another writer may have been faster than the reader that came here, so
     /// the file is looked at again.
     fn read_locked(&self, locked: &Locked) -> Result<Option<T>, Error> {
         match self.look() {
@@ -233,7 +233,7 @@ impl<T: Serialize + DeserializeOwned> JsonFile<T> {
         self.write_locked(&self.file.home.lock()?, document)
     }
 
-    /// The same for the holder of the lock.
+    /// Writes for the holder of the lock.
     pub fn write_locked(&self, locked: &Locked, document: &T) -> Result<(), Error> {
         let content = to_pretty_json(document);
         let content = content.expect("a document has strings for its keys, and then JSON for it");
@@ -268,7 +268,7 @@ impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
         self.update_where_changed(|document| Ok((change(document)?, true)))
     }
 
-    /// The same, where `change` also says whether it has changed anything: a write waits for the disk.
+    /// Like [`Self::update`], but `change` also says whether it has changed anything: a write waits for the disk.
     pub fn update_where_changed<A, E: From<Error>>(
         &self,
         change: impl FnOnce(&mut T) -> Result<(A, bool), E>,
@@ -287,7 +287,7 @@ impl<T: Serialize + DeserializeOwned + Default> JsonFile<T> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.trim_ascii_start().first() {
         None | Some(b'{') => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
-        Some(_) => Err("it is no JSON object".to_owned()),
+        Some(_) => Err("it is not a JSON object".to_owned()),
     }
 }
 
@@ -308,7 +308,7 @@ pub fn files_set_aside(home: &DataDir) -> Vec<PathBuf> {
 
 #[cfg(test)]
 impl<T> JsonFile<T> {
-    /// The same on another machine.
+    /// Moves it to another machine, for tests.
     pub(super) fn on(mut self, machine: &std::path::Path) -> Self {
         self.file.seal = self.file.seal.map(|seal| seal.on(machine));
         self

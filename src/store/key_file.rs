@@ -100,13 +100,13 @@ impl SealKey {
         Self::made(home, inside)
     }
 
-    /// What is there now: another process may have been first.
+    /// Returns the key that now exists: another process may have been first.
     fn made(home: &DataDir, place: PathBuf) -> Result<(Self, PathBuf), Error> {
         match Self::read(home, &place)? {
             Some(key) => Ok((key, place)),
             None => Err(Error::Damaged {
                 path: place,
-                reason: "it is no key".to_owned(),
+                reason: "it is not a key".to_owned(),
             }),
         }
     }
@@ -117,7 +117,7 @@ impl SealKey {
         else {
             return Ok(None);
         };
-        // What is in the directory is as private as that is.
+        // A key in the directory is as private as the directory.
         if place.parent() != Some(home.dir()) {
             refuse_foreign(place, &found)?;
         }
@@ -160,7 +160,7 @@ fn candidates(home: &DataDir) -> Result<Vec<PathBuf>, Error> {
     let said = said.and_then(|said| String::from_utf8(said).ok());
     let said = said.map(|said| PathBuf::from(said.trim_end_matches('\n')));
     let mut places: Vec<PathBuf> = said.into_iter().filter(|path| path.is_absolute()).collect();
-    // What somebody has put apart is not asked for where the key is known to be here.
+    // A separate place is not tried if the key is known to be here.
     places.push(home.dir().join(INSIDE));
     places.extend(home.key_places().iter().cloned());
     Ok(places)
@@ -189,7 +189,7 @@ fn refuse_shared(dir: &Path) -> Result<(), Error> {
     if is_ours && found.mode() & 0o022 == 0 {
         return Ok(());
     }
-    let (path, reason) = (dir.to_owned(), "other users can write in it");
+    let (path, reason) = (dir.to_owned(), "other users can write to it");
     Err(Error::NotPrivate { path, reason })
 }
 
@@ -203,11 +203,11 @@ fn refuse_foreign(place: &Path, found: &fs::Metadata) -> Result<(), Error> {
     let reason = if found.uid() != user {
         "it belongs to another user"
     } else if found.mode() & 0o022 != 0 {
-        "other users can write it"
+        "other users can write to it"
     } else if dir.uid() != user && dir.uid() != 0 {
         "its directory belongs to another user"
     } else if dir.mode() & 0o022 != 0 && dir.mode() & 0o1000 == 0 {
-        "other users can replace what is in its directory"
+        "other users can replace files in its directory"
     } else {
         return Ok(());
     };
@@ -234,7 +234,7 @@ fn found(path: &Path) -> Result<Option<fs::Metadata>, Error> {
     }
 }
 
-/// Whether the directory is a file system of its own.
+/// True if the directory is a file system of its own.
 #[cfg(unix)]
 fn is_volume(dir: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -73,7 +73,7 @@ fn a_copy_of_the_directory_opens_nothing_without_the_key_and_all_with_it() {
     assert_eq!(mode & 0o777, 0o600);
     assert!(!home.dir().join(INSIDE).exists());
 
-    // The same machine and user, so the fingerprint alone would open it.
+    // Machine and user are equal, so the fingerprint alone would open it.
     let copied = scene.home("copy");
     copy(home.dir(), copied.dir());
     let away = scene.root.path().join("away");
@@ -221,7 +221,7 @@ fn a_key_apart_that_is_not_this_users_alone_is_refused() {
     };
     for mode in [0o770, 0o707] {
         set(&dir, mode);
-        refused("other users can replace what is in its directory");
+        refused("other users can replace files in its directory");
     }
     for mode in [0o1777, 0o755] {
         set(&dir, mode);
@@ -229,7 +229,7 @@ fn a_key_apart_that_is_not_this_users_alone_is_refused() {
     }
     for mode in [0o660, 0o602] {
         set(&file, mode);
-        refused("other users can write it");
+        refused("other users can write to it");
     }
     set(&file, 0o600);
     assert_eq!(scene.text(&home).unwrap(), "x");

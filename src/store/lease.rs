@@ -1,5 +1,5 @@
-//! What lasts as long as a process: it holds a locked file, which the system lets go of however the process ends, and
-//! another process can wait for that.
+//! Lease that lasts as long as a process: it holds a locked file, which the system releases however the process ends,
+//! and another process can wait for that.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -43,7 +43,7 @@ impl Lease {
     }
 }
 
-/// Whether this open file is the one at `path`.
+/// True if this open file is the one at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
     let identity = |known: Metadata| (known.dev(), known.ino());
     let opened = file.metadata().map(identity);

@@ -28,7 +28,7 @@ impl Locked {
         Self::acquire_within(dir, lock, LOCK_WAIT)
     }
 
-    /// The same without waiting.
+    /// Takes the lock without waiting.
     pub(super) fn acquire_now(dir: &Path, lock: &Path) -> Result<Self, Error> {
         Self::acquire_within(dir, lock, Duration::ZERO)
     }

@@ -57,7 +57,7 @@ impl RunDir {
         }
     }
 
-    /// Whether a living process has the run directory `dir`.
+    /// True if a living process has the run directory `dir`.
     pub fn is_held(dir: &Path) -> bool {
         let is_locked = |lock: File| matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
         is_own_directory(dir) && File::open(dir.join(LOCK)).is_ok_and(is_locked)
@@ -87,7 +87,7 @@ fn refuse_replaceable(dir: &Path) -> Result<(), Error> {
     let reason = if found.uid() != user && found.uid() != 0 {
         "it belongs to another user"
     } else if found.mode() & 0o022 != 0 && found.mode() & 0o1000 == 0 {
-        "other users can replace what is in it (it is not sticky)"
+        "other users can replace files in it (it is not sticky)"
     } else {
         return Ok(());
     };

@@ -27,13 +27,13 @@ const MAGIC: &[u8; 4] = b"PSTN";
 const VERSION: u8 = 2;
 /// The version without a key file.
 const FIRST_VERSION: u8 = 1;
-/// What a newer program writes there: further on are letters, which stand in no version.
+/// Versions of newer programs: further on are letters, which stand in no version.
 const NEWER: std::ops::RangeInclusive<u8> = VERSION + 1..=0x1f;
 const SALT: usize = 16;
 const NONCE: usize = 12;
 const TAG: usize = 16;
 
-/// What the key of a sealed file is made of, beside the user and the salt.
+/// Inputs of a sealed file's key, beside the user and the salt.
 #[derive(Clone)]
 pub(super) struct Seal {
     /// Content of another purpose cannot be opened as this one.
@@ -42,7 +42,7 @@ pub(super) struct Seal {
     machine: PathBuf,
 }
 
-/// What became of an attempt to open.
+/// Result of an attempt to open.
 pub(super) enum Opened {
     /// The content; `true` where it was sealed by an earlier version.
     Content(Zeroizing<Vec<u8>>, bool),
@@ -110,7 +110,7 @@ impl Seal {
     }
 }
 
-/// What a cipher's key is derived from.
+/// Secret from which a cipher's key is derived.
 fn secret(fingerprint: &Fingerprint, key: Option<&SealKey>) -> Zeroizing<Vec<u8>> {
     let key = key.map_or(&[][..], |key| key.secret.as_slice());
     Zeroizing::new([fingerprint.as_bytes(), key].concat())
@@ -154,7 +154,7 @@ fn cipher(secret: &[u8], salt: &[u8], purpose: &str) -> Aes256Gcm {
 
 #[cfg(test)]
 impl Seal {
-    /// The same on another machine.
+    /// Moves it to another machine, for tests.
     pub(super) fn on(mut self, machine: &std::path::Path) -> Self {
         self.machine = machine.to_owned();
         self

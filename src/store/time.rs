@@ -70,7 +70,7 @@ pub fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     is_time.then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Whether the zone is ahead of UTC, and by how many seconds.
+/// Returns whether the zone is ahead of UTC, and by how many seconds.
 fn zone_offset(zone: &str) -> Option<(bool, u64)> {
     if zone.eq_ignore_ascii_case("z") {
         return Some((true, 0));
@@ -122,7 +122,7 @@ fn date_time(seconds: u64) -> String {
     let of_day = seconds % SECONDS_A_DAY;
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
     let parts = [month, day, hour, minute, second];
-    // What is beyond is billions of years away.
+    // Larger numbers are billions of years away.
     let join = |all: u64, part: u64| all.saturating_mul(100).saturating_add(part);
     let all = parts.into_iter().fold(year, join);
     let mut room = [0; 20];

@@ -5,7 +5,7 @@ use std::io;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-/// What most secrets need, in bytes; more is moved to a larger buffer and the old one wiped.
+/// Size that most secrets need, in bytes; more is moved to a larger buffer and the old one wiped.
 const FIRST: usize = 1024;
 
 /// The JSON of `value`; no copy of any part of it is left behind.
@@ -15,7 +15,7 @@ pub fn to_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>>
     Ok(buffer.0)
 }
 
-/// The same in lines, as files have it.
+/// Formats it in lines, for files.
 pub(super) fn to_pretty_json(value: &impl Serialize) -> serde_json::Result<Zeroizing<Vec<u8>>> {
     let mut buffer = ZeroizingBuffer(Zeroizing::new(Vec::with_capacity(FIRST)));
     serde_json::to_writer_pretty(&mut buffer, value)?;

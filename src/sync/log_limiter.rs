@@ -12,6 +12,9 @@ const LINES: usize = crate::limits::LOG_LINES;
 /// The time that those are counted in.
 const WINDOW: Duration = Duration::from_secs(60);
 
+/// The target of lines about visitors who did not get in: whoever shares sees them with `-q` too.
+pub(crate) const REFUSED: &str = "postern::refused";
+
 /// Lines of one kind, whoever causes them.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimiter(Mutex<LogWindow>);
@@ -23,9 +26,9 @@ impl LogLimiter {
         self.write((Level::Info, target), others, line);
     }
 
-    /// Writes or counts a warning.
-    pub(crate) fn warn(&self, target: &str, others: &str, line: fmt::Arguments<'_>) {
-        self.write((Level::Warn, target), others, line);
+    /// Warns of a visitor who did not get in, or counts it.
+    pub(crate) fn refused(&self, line: fmt::Arguments<'_>) {
+        self.write((Level::Warn, REFUSED), "refused visitors", line);
     }
 
     fn write(&self, (level, target): (Level, &str), others: &str, line: fmt::Arguments<'_>) {

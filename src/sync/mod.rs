@@ -11,6 +11,6 @@ mod permit;
 pub(crate) use copy_on_write::CopyOnWrite;
 pub(crate) use counted_map::CountedMap;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
-pub(crate) use log_limiter::{LogLimiter, LogWindow};
+pub(crate) use log_limiter::{LogLimiter, LogWindow, REFUSED};
 pub(crate) use lookout::Lookout;
 pub(crate) use permit::{Permit, Permits};

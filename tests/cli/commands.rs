@@ -218,12 +218,12 @@ fn wrong_command_lines_are_status_2() {
         (
             &["mysql", "-u"],
             "unknown option '-u'",
-            "it is '--db-user' here; see 'postern mysql --help'",
+            "use '--db-user'; see 'postern mysql --help'",
         ),
         (
             &["mysql", "-phunter2"],
             "unknown option '-p'",
-            "it is '--db-pass' here; see 'postern mysql --help'",
+            "use '--db-pass'; see 'postern mysql --help'",
         ),
         (
             &["mysql", "--port", "1"],
@@ -251,11 +251,7 @@ fn wrong_command_lines_are_status_2() {
             mysql,
         ),
         (&["mysql", "a", "b"], "unexpected argument 'b'", mysql),
-        (
-            &["mysql", "--visible"],
-            "--visible goes with --share",
-            mysql,
-        ),
+        (&["mysql", "--visible"], "--visible needs --share", mysql),
         (
             &["mysql", "--tls", "on"],
             "--tls 'on': give off, prefer, require, verify-ca or verify",
@@ -263,7 +259,7 @@ fn wrong_command_lines_are_status_2() {
         ),
         (
             &["mysql", "--share", "--guest", "shop.*", "--readwrite"],
-            "--guest makes an account that only reads: leave --readwrite out",
+            "--guest creates a read-only account: remove --readwrite",
             mysql,
         ),
         (
@@ -378,8 +374,7 @@ fn plugins_are_added_listed_and_removed() {
     run(&["plugin", "remove", "pg"]).is(1, "", unknown);
     let removed = format!("Removed plugin mysql v{}\n", env!("CARGO_PKG_VERSION"));
     run(&["plugin", "remove", "mysql"]).is(0, &removed, "");
-    let absent =
-        "postern: plugin 'mysql' is not added\n'postern plugin list' shows what is there\n";
+    let absent = "postern: plugin 'mysql' is not added\nsee 'postern plugin list'\n";
     run(&["plugin", "remove", "mysql"]).is(1, "", absent);
     run(&["plugin", "remove", "mariadb"]).is(1, "", absent);
     run(&["plugin", "list"]).is(0, empty, "");

@@ -30,7 +30,7 @@ fn a_damaged_file_is_named_and_never_overwritten() {
         assert!(
             ended
                 .stderr
-                .ends_with("\nmend the file, or move it away and add the plugins again\n")
+                .ends_with("\nfix the file, or move it away and add the plugins again\n")
         );
         assert_eq!(fs::read_to_string(&file).unwrap(), "{\"plugins\": [");
     }

@@ -259,7 +259,7 @@ fn passwords_are_exported_under_a_passphrase() {
     terminal.expect("Passphrase of the file: ");
     terminal.expect_echo(false);
     terminal.press("open sesam\n");
-    terminal.expect("the passphrase is not the one that it was sealed with");
+    terminal.expect("wrong passphrase");
     let asked = || {
         terminal
             .screen()
@@ -319,7 +319,7 @@ fn an_expired_password_is_replaced_on_the_terminal() {
 fn what_shares_by_one_word_is_quiet() {
     let port = free_port();
     let mut terminal = Terminal::run(&format!("exec $POSTERN http {port}"));
-    terminal.expect("Ctrl-C ends it.\n");
+    terminal.expect("Ctrl-C stops it.\n");
     terminal.expect(&format!("127.0.0.1:{port} refuses connections\n"));
     terminal.press("\u{3}");
     terminal.expect("Shared for ");

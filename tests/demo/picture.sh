@@ -15,7 +15,7 @@ trap clean_up EXIT
 
 "$here/run.sh" --no-open >"$dir/demo.log" 2>&1 &
 demo=$!
-until grep -q 'Ctrl-C ends it all' "$dir/demo.log"; do
+until grep -q 'Ctrl-C stops and removes' "$dir/demo.log"; do
     kill -0 "$demo" || { cat "$dir/demo.log" >&2; exit 1; }
     sleep 0.2
 done

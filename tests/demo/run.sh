@@ -149,17 +149,17 @@ cat <<END
   Applications  $page
   Small site    $(text_of "$site_app" site_url)
   Database      $(text_of "$database_app" site_url)
-                read-only and invisible: it asks for a code, which this address brings along:
+                read-only and invisible; the code is already in this link:
                 $(text_of "$database_app" auth_url)
   Relay         $status_page
-                what its operator sees
+                for the relay's operator
 
   MariaDB       127.0.0.1:$port with shop (200,000 events), library, warehouse (64 tables), odd_types;
                 user demo, password demo; without relay and tunnel, and read-write:
                 POSTERN_HOME=$POSTERN_HOME $postern mysql 127.0.0.1:$port --db-user demo --db-pass demo
 
   Names under .localhost open in browsers; other programs may not find them.
-  Ctrl-C ends it all; nothing is left behind.
+  Ctrl-C stops and removes everything.
 
 END
 status=0

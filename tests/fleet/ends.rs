@@ -79,7 +79,7 @@ fn what_runs_is_served_to_its_end_and_who_comes_meanwhile_is_too() {
         other.to_lowercase().contains("\r\nconnection: close\r\n"),
         "{other}"
     );
-    assert!(!relay.stderr().contains("nothing runs any more"));
+    assert!(!relay.stderr().contains("all requests have finished"));
     let_go.send(()).unwrap();
     let text = answer(running);
     assert!(
@@ -88,7 +88,7 @@ fn what_runs_is_served_to_its_end_and_who_comes_meanwhile_is_too() {
     );
     assert_eq!(relay.wait_end().and_then(|status| status.code()), Some(0));
     assert!(
-        relay.stderr().contains("nothing runs any more"),
+        relay.stderr().contains("all requests have finished"),
         "{}",
         relay.stderr()
     );
@@ -118,7 +118,7 @@ fn what_does_not_end_is_cut_off_at_the_bound() {
     assert!(
         relay
             .stderr()
-            .contains("requests and connections that still run are cut off: 1")
+            .contains("requests and connections cut off: 1")
     );
     assert!(!answer(running).contains(" 200 "));
 }
@@ -149,7 +149,7 @@ fn a_visitor_of_a_public_port_has_his_time_too() {
     let pid = rustix::process::Pid::from_raw(relay.pid() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     wait_until(TIMEOUT, "that it says so", || {
-        relay.stderr().contains("it waits for what runs")
+        relay.stderr().contains("it waits up to ")
     });
     // Longer than others need to notice that it goes.
     let until = std::time::Instant::now() + Duration::from_secs(4);
@@ -157,10 +157,10 @@ fn a_visitor_of_a_public_port_has_his_time_too() {
         echo();
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert!(!relay.stderr().contains("nothing runs any more"));
+    assert!(!relay.stderr().contains("all requests have finished"));
     drop(visitor);
     assert_eq!(relay.wait_end().and_then(|status| status.code()), Some(0));
-    assert!(relay.stderr().contains("nothing runs any more"));
+    assert!(relay.stderr().contains("all requests have finished"));
 }
 
 /// As when a terminal is closed that it was started in.
@@ -170,5 +170,5 @@ fn a_hangup_is_as_gentle_an_end() {
     let pid = rustix::process::Pid::from_raw(relay.pid() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
     assert_eq!(relay.wait_end().and_then(|status| status.code()), Some(0));
-    assert!(relay.stderr().contains("nothing runs any more"));
+    assert!(relay.stderr().contains("all requests have finished"));
 }

@@ -96,6 +96,51 @@ fn who_is_turned_out_at_one_relay_is_out_at_all() {
     );
 }
 
+/// H2: the operator of any relay releases and hands over names; every relay knows it at the next call.
+#[test]
+fn a_name_is_handed_over_for_all_relays_at_any_of_them() {
+    let fleet = Fleet::start(2, &[]);
+    let (one, other) = (fleet.relay(0), fleet.relay(1));
+    let site = |relay: &Relay, connector: &str| {
+        let wish = json!({"enroll_token": TOKEN, "site_name": "shop"});
+        let answer = relay.assign(&with(body(connector, "app", "http", 9), wish));
+        let url = answer["app"]["site_url"].as_str().unwrap().to_owned();
+        let host = url.strip_prefix("http://").unwrap();
+        host.split('.').next().unwrap().to_owned()
+    };
+    let names = |relays: [&Relay; 3]| {
+        let each = relays.into_iter().zip(["a", "b", "c"]);
+        each.map(|(relay, connector)| site(relay, connector))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names([one, other, one]), ["shop", "shop-2", "shop-3"]);
+    let operator = |relay: &Relay, args: &[&str]| {
+        let done = relay.home().run(&[&["relay"], args].concat());
+        assert_eq!(done.code, Some(0), "{done:?}");
+    };
+    operator(other, &["transfer", "shop", "b"]);
+    for relay in [one, other] {
+        wait_until(TIMEOUT, "the name", || site(relay, "b") == "shop");
+    }
+    assert_eq!(names([other, one, other])[1..], ["shop", "shop-3"]);
+    let former = site(one, "a");
+    assert_ne!(former, "shop");
+    assert_eq!(site(other, "a"), former);
+    // What is released is whoever's asks first, at whichever relay.
+    operator(one, &["release", "shop"]);
+    wait_until(TIMEOUT, "that it is free", || {
+        other.visit("shop", "/").status() != 502
+    });
+    let fresh = with(
+        body("d", "app", "http", 9),
+        json!({"enroll_token": TOKEN, "site_name": "shop"}),
+    );
+    let answer = other.assign(&fresh);
+    let url = answer["app"]["site_url"].as_str().unwrap();
+    assert!(url.starts_with("http://shop."), "{url}");
+    assert_ne!(site(one, "b"), "shop");
+}
+
 /// Rounds of 8 connectors that race for one name at all relays; more of them, and on a cluster, with `make fleet`.
 #[test]
 fn no_name_and_no_number_is_given_twice() {
@@ -367,7 +412,11 @@ fn each_relay_shows_its_operator_the_whole_fleet() {
     let alone = Relay::start(&[]);
     let said = Home::new().run(&["relay", "fleet", "--data", alone.data().to_str().unwrap()]);
     assert_eq!(said.code, Some(1));
-    assert!(said.stderr.contains("of no fleet"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("not part of a fleet"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[test]

@@ -88,7 +88,7 @@ test('a filter finds all rows that show its time, and what depends on the clock 
 
 test('what cannot be compared exactly goes by OFFSET and says why', () => {
   const none = { columns: ids.columns, indexes: [] };
-  assert.equal(orderOf(none, []).why, 'it has no key that tells its rows apart');
+  assert.equal(orderOf(none, []).why, 'it has no key that identifies its rows');
   assert.equal(pageSql(sourceOf(none), { limit: 5, offset: 10 }), 'SELECT `id`, `name`\nFROM `d`.`t` LIMIT 5 OFFSET 10');
   for (const [type, why] of [['float', 'x is a FLOAT'], ['double(3,1)', 'x is a DOUBLE'], ['json', 'x is a JSON'], ['bit(8)', 'x is a BIT'], ['longtext', 'x is a LONGTEXT'], ['varchar(2000)', 'x is a VARCHAR']]) {
     const order = orderOf({ columns: [...ids.columns, column('x', type, true)], indexes: ids.indexes }, [{ name: 'x', descending: true }]);
@@ -156,7 +156,7 @@ test('texts are looked into, and a pattern is one', () => {
   assert.equal(sql('NOT IN', '1, NULL', 'int'), '`c` NOT IN (1) AND `c` IS NOT NULL');
   for (const value of ['', '1', '1, 2, 3', 'NULL, 1', '1 and ']) fails(() => sql('between', value, 'int'), /two values/);
   fails(() => sql('between', '1, x', 'int'), /numbers/);
-  fails(() => sql('NOT IN', ''), /NOT IN takes values/);
+  fails(() => sql('NOT IN', ''), /NOT IN needs values/);
   for (const type of ['varchar(9)', 'longtext', "char(3)", 'json']) assert.equal(operatorsOf(type)[0], 'contains', type);
   for (const type of ['int', 'decimal(8,2)', 'datetime', 'year', 'bit(3)', "enum('a')", 'uuid', 'blob', 'double']) assert.equal(operatorsOf(type)[0], '=', type);
   assert.ok(!operatorsOf('int').includes('contains') && operatorsOf("enum('a')").includes('contains'));

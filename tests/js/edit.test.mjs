@@ -264,7 +264,7 @@ test('rows say why they cannot be changed', () => {
   assert.ok(whyFixed({ columns, indexes: key('id') }, true).startsWith('Read-only'));
   assert.ok(whyFixed({ columns, indexes: [] }, false).includes('no PRIMARY'));
   assert.ok(whyFixed({ columns, indexes: key('f') }, false).includes('FLOAT'));
-  assert.ok(whyFixed({ columns, indexes: [], create_statement: 'CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW `v` AS select 1' }, false).startsWith('A view'));
+  assert.ok(whyFixed({ columns, indexes: [], create_statement: 'CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW `v` AS select 1' }, false).includes('a view'));
 });
 
 test('rows that are held are replaced and taken out in place', async () => {

@@ -1,7 +1,8 @@
 import { assert, test } from './shim.mjs';
 import { writeTable } from '../../html/sql/core/format.js';
 import { CsvParser, lineOf, recordsOf } from '../../html/sql/transfer/csv.js';
-import { columnNames, guessDialect, guessEncoding, guessHeader, guessNull, guessType } from '../../html/sql/transfer/guess.js';
+import { guessEncoding } from '../../html/sql/transfer/encodings.js';
+import { columnNames, guessDialect, guessHeader, guessNull, guessType } from '../../html/sql/transfer/guess.js';
 import { createSql, dateOf, insertFrame, Misfit, tupleWriter, withPoint } from '../../html/sql/transfer/tuples.js';
 
 const COMMA = { delimiter: ',', quote: '"' };
@@ -45,7 +46,7 @@ test('CSV: a quote that is not closed is told with its line', () => {
   parser.push('a,b\n1,"open\nand on');
   let message = '';
   try { parser.end(); } catch (cause) { message = cause.message; }
-  assert.equal(message, 'The quote that opens in line 2 is not closed.');
+  assert.equal(message, 'The quote opened in line 2 is not closed.');
 });
 
 test('CSV: what was read is written the same', () => {
@@ -62,7 +63,28 @@ test('guesses: encoding', () => {
   assert.equal(guessEncoding(bytes(0xff, 0xfe, 0x61, 0)), 'utf-16le');
   assert.equal(guessEncoding(bytes(0x61, 0, 0x2c, 0, 0x62, 0)), 'utf-16le');
   assert.equal(guessEncoding(bytes(0, 0x61, 0, 0x2c, 0, 0x62)), 'utf-16be');
+  for (const [name, text] of ENCODED) {
+    assert.equal(guessEncoding(new Uint8Array(Buffer.from(text, 'base64'))), name, new TextDecoder(name).decode(Buffer.from(text, 'base64')));
+  }
 });
+
+/** Small files of names and places. */
+const ENCODED = [
+  ['windows-1250', 'am3pbm87bexzdG8Kjmx1nW916Gv9IGv58jtQ+O1icmFtCuhlcm79O9pzdO0gbmFkIExhYmVtCg=='],
+  ['windows-1250', 'aW1p6jttaWFzdG8KV/NqY2lrO6PzZJ8KjHdpuXRlaztXcm9js2F3Cr/zs3c7R2Rh8XNrCg=='],
+  ['windows-1251', '6Oz/O+Pu8O7kCsji4O0gz+Xy8O7iO8zu8eri4ArO6/zj4DvR4O3q8i3P5fLl8OHz8OMK'],
+  ['koi8-r', 'yc3RO8fP0s/ECunXwc4g8MXU0s/XO+3P08vXwQrvzNjHwTvzwc7L1C3wxdTF0sLV0scK'],
+  ['windows-1252', 'bm9tO3ZpbGxlCkZyYW7nb2lzIE38bGxlcjtCZXNhbudvbgpab+s7T3Js6WFucyDgIGP0dOksIG/5IOp0ZXMtdm91cwo='],
+  ['windows-1252', 'bm9tYnJlO2NpdWRhZApNdfFvejtN4WxhZ2EKSm9z6TtD4WRpegrBbmdlbDtMZfNuCg=='],
+  ['windows-1252', 'bmF2bjtieQpT+HJlbiDGcvg7xXJodXMK'],
+  ['windows-1252', 'bmFtZTtvcnQKSvZyZyBXZWnfO0v2bG4KTfxsbGVyO0T8c3NlbGRvcmYK'],
+  ['windows-1252', 'bm9tZTtjaWRhZGUKSm/jbztT428gUGF1bG8KQ29uY2Vp5+NvO0dvaeJuaWEg6SBs4Qo='],
+  ['shift_jis', 'lryRTyyPWo+KCo5Sk2ORvphZLJOMi56Tc5DnkeOTY4vmCpfpltiJ1I5xLINKg16DSoNpgsaC0ILngqqCyAo='],
+  ['euc-jp', 'zL7BsCy9u73qCruzxcTCwM+6LMXstf7F1MDpwuXFxLboCs7rzNqy1rvSLKWrpb+lq6XKpMik0qTppKykygo='],
+  ['gb18030', '0NXD+yyzx8rQCtXFyP0ssbG+qcrQs6/R9Mf4CsDuy8Qsyc+6o8rQxta2q9DCx/i1xMjLw/EK'],
+  ['big5', 'qW2mVyyrsKWrCrFppFQsu0+lX6WrpGqmd7DPCqf1pXwssKq2r6WrqrqkSKXBu1C+x6XNCg=='],
+  ['euc-kr', 'wMy4pyy1tb3DCrHow7a89iy8rb/vxq+6sL3DCsDMv7XI8Sy6zrvqsaS/qr3DCg=='],
+];
 
 test('guesses: delimiter and quote', () => {
   assert.deepEqual(guessDialect('a;b;c\n1,5;2;3\n1,7;2;3\n'), { delimiter: ';', quote: '"' });
@@ -80,7 +102,10 @@ test('guesses: names in the first line, and NULL', () => {
   assert.equal(guessHeader(records('name,city\nx,y\n')), true);
   assert.equal(guessHeader(records('Order ID,x\n1,y\n'), ['order_id', 'other']), true);
   assert.equal(guessHeader(records('ann,oslo\nbob,rome\n'), ['name', 'city']), false);
-  assert.equal(guessHeader(records('a,a\n1,2\n')), false);
+  assert.equal(guessHeader(records('a,a\n1,2\n')), true, 'a name that comes twice');
+  assert.equal(guessHeader(records(',name,n\n1,x,5\n2,,\n')), true, 'a column without a name');
+  assert.equal(guessHeader(records('a,a\nx,y\n')), false);
+  assert.equal(guessHeader(records(',\n1,2\n')), false);
   assert.equal(guessNull(records('1,\\N\n2,"NULL"')), '\\N');
   assert.equal(guessNull(records('1,NULL\n')), 'NULL');
   assert.equal(guessNull(records('1,"NULL"\n2,\n')), '');
@@ -94,7 +119,8 @@ test('guesses: types', () => {
     [['007', '1'], 'VARCHAR(20)'], [['1.50', '20'], 'DECIMAL(10,2)'], [['123456789.125'], 'DECIMAL(16,3)'], [['1e5', '2.5'], 'DOUBLE'],
     [['2024-02-29'], 'DATE'], [['2024-02-29', '2024-02-29 10:00:00.125'], 'DATETIME(3)'], [['10:00:00'], 'TIME'],
     [['0xFF00'], 'VARBINARY(255)'], [['x'], 'VARCHAR(20)'], [['x'.repeat(300)], 'VARCHAR(1000)'], [['x'.repeat(9000)], 'TEXT'], [['x'.repeat(90000)], 'LONGTEXT'],
-    [[], 'VARCHAR(255)'], [['1,5'], 'VARCHAR(20)'],
+    [[], 'VARCHAR(255)'], [['1,5'], 'VARCHAR(20)'], [['18446744073709551615', '-1'], 'DECIMAL(20,0)'],
+    [[`0.${'1'.repeat(30)}`], 'DECIMAL(35,30)'], [[`0.${'1'.repeat(31)}`], 'VARCHAR(50)'], [['0.12345678901234567890', '1e-5'], 'VARCHAR(50)'],
   ];
   for (const [values, type] of cases) assert.equal(guessType(values), type, values[0]);
   assert.deepEqual(['1.234,50', '-0,5', 'a,b', '12'].map((text) => withPoint(text, true)), ['1234.50', '-0.5', 'a,b', '12']);
@@ -139,8 +165,8 @@ test('rows: what a column would not keep as it is, is bad', () => {
       return `${cause.column}: ${cause.message}`;
     }
   };
-  for (const type of ['int(11)', 'decimal(8,2)', 'datetime', "enum('a')"]) assert.equal(tried('', type, { nullable: false }), 'c: empty, and the column is NOT NULL');
-  assert.equal(tried('\\N', 'varchar(9)', { nullable: false, nullText: '\\N' }), 'c: NULL, and the column is NOT NULL');
+  for (const type of ['int(11)', 'decimal(8,2)', 'datetime', "enum('a')"]) assert.equal(tried('', type, { nullable: false }), 'c: empty, but the column is NOT NULL');
+  assert.equal(tried('\\N', 'varchar(9)', { nullable: false, nullText: '\\N' }), 'c: NULL, but the column is NOT NULL');
   assert.equal(tried('', 'int(11)', { nullable: false, auto: true }), '(NULL)');
   const bad = [
     ['1.7', 'tinyint(4)'], ['1e-1', 'int'], ['1.7', 'bit(8)'], ['1.7', 'year(4)'], ['24', 'year(4)'], ['1.005', 'decimal(10,2)'], ['5e-3', 'decimal(10,2) unsigned'],
@@ -165,7 +191,7 @@ test('CSV: text behind a closing quote is kept as it stands, and is bad', () => 
   assert.equal(write(good), "(9, 'z')");
   let told = '';
   try { write(stray); } catch (cause) { told = `${cause.column}: ${cause.message}`; }
-  assert.equal(told, 's: text behind the closing quote');
+  assert.equal(told, 's: text after the closing quote');
 });
 
 test('CSV: what is exported is read as it was, whatever stands for NULL', async () => {
@@ -220,6 +246,14 @@ test('CSV: a carriage return of a value is no line end where the server has writ
   assert.deepEqual(fields('1\ta\r\n2\tb\r\n', ''), [['1', 'a'], ['2', 'b']]);
   assert.deepEqual(fields('"1"\t"a"\r\n"2"\t"b\r"\r\n', '"'), [['1', 'a'], ['2', 'b\r']]);
   assert.deepEqual(fields('1\ta\n2\tb\r\n', ''), [['1', 'a'], ['2', 'b\r']]);
+});
+
+test("CSV: a console's --batch is read as it was written", () => {
+  const text = 'id\tname\n1\tsays "hi\n2\tNULL\n3\ta\\tb\\\\c\\nd\n';
+  const dialect = guessDialect(text);
+  assert.deepEqual(dialect, { delimiter: '\t', quote: '', escape: '\\' });
+  assert.deepEqual(recordsOf(text, dialect).map(({ fields }) => fields[1]), ['name', 'says "hi', 'NULL', 'a\tb\\c\nd']);
+  for (const other of ['a\tb\n1\tC:\\new\n2\tNULL\n', 'a\tb\n1\t\\n\n', 'a\tb\n1\t\\d\\\\\n']) assert.equal(guessDialect(other).escape, undefined, other);
 });
 
 test("CSV: Excel's line that names the delimiter is no row", () => {

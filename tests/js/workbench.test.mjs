@@ -302,7 +302,7 @@ test('scripts: a file that names another character set than UTF-8 is run from th
 test('a syntax error at a command of the console says what to do, and no other error does', () => {
   const error = (near, errno = 1064) => ({ errno, message: `You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for the right syntax to use near '${near}' at line 1` });
   const told = (near, errno) => hintOf(error(near, errno));
-  assert.ok(/^ source is a command of the console/.test(told('source dump.sql')), told('source dump.sql'));
+  assert.ok(/^ source is a console command/.test(told('source dump.sql')), told('source dump.sql'));
   assert.ok(/^ source is/.test(told('\\. dump.sql')), told('\\. dump.sql'));
   assert.ok(/^ Commands with a backslash/.test(told('\\! id')), told('\\! id'));
   assert.ok(/close the tab/.test(told('exit')), told('exit'));

@@ -63,7 +63,7 @@ fn without_a_start_the_stored_list_is_used() {
         let failed = home.run(&["app", word, &id]);
         assert_eq!(failed.code, Some(1));
         assert!(
-            failed.stderr.contains("no 'postern start' runs")
+            failed.stderr.contains("'postern start' is not running")
                 && failed.stderr.contains("run 'postern start' first")
         );
     }
@@ -168,7 +168,7 @@ fn a_wrong_line_is_refused() {
     );
     let failed = manager.home().run(&["app", "add", "http", "--name", "db"]);
     assert!(
-        failed.code == Some(1) && failed.stderr.contains("another application is called 'db'"),
+        failed.code == Some(1) && failed.stderr.contains("another application is named 'db'"),
         "{failed:?}"
     );
     for word in ["list", "add", "connect", "disconnect", "trust", "remove"] {
@@ -195,7 +195,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let failed = manager.home().run(&["app", "connect", "printer"]);
     let expected = format!(
         "postern: the server answered 403: {said}\n\
-         give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it\n"
+         give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask its operator\n"
     );
     assert_eq!((failed.code, failed.stderr), (Some(4), expected));
     far.quick
@@ -204,7 +204,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     assert_eq!(
         failed.stderr,
         "postern: the server answered 400: no [2Jroom here\n\
-         check the application and the server's URL, or ask who runs the server\n"
+         check the application and the server's URL, or ask the server's operator\n"
     );
 }
 
@@ -235,15 +235,12 @@ fn what_less_protection_opens_is_said_in_one_line() {
         (&["--readonly", "--invisible"][..], ""),
         (
             &["--visible"],
-            "read the database without a code: --visible is given",
+            "read the database without a code (--visible)",
         ),
-        (
-            &["--readwrite"],
-            "change and delete data: --readwrite is given",
-        ),
+        (&["--readwrite"], "change and delete data (--readwrite)"),
         (
             &["--visible", "--readwrite"],
-            "read, change and delete data without a code: --visible and --readwrite are given",
+            "read, change and delete data without a code (--visible and --readwrite)",
         ),
     ] {
         let added = home.run(&[&["app", "add", "mysql"], flags].concat());
@@ -254,8 +251,8 @@ fn what_less_protection_opens_is_said_in_one_line() {
     let added = home.run(&["app", "add", "http", "80", "--visible"]);
     assert_eq!(added.stderr, "", "a web site is visible anyway");
     let added = home.run(&["app", "add", "http", "473o1", "--name", "x"]);
-    let expected = "postern: '473o1' is read as the name of a host: a port is digits alone\n\
-        postern: its site gets another name than 'x', which cannot be one (2 to 63 of a-z, 0-9 and hyphens)\n";
+    let expected = "postern: '473o1' is read as a host name: a port has only digits\n\
+        postern: the site gets another name: 'x' is not a valid site name (2 to 63 of a-z, 0-9 and hyphens)\n";
     assert_eq!(added.stderr, expected, "{added:?}");
     let added = home.run(&["app", "add", "tcp", "80", "--name", "y"]);
     assert_eq!(added.stderr, "", "a port has no name");
@@ -280,7 +277,7 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
     assert_eq!(home.run(&["app", "connect", "shop"]).code, Some(0));
     let nothing = home.run(&["app", "trust", "shop"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
-    assert!(nothing.stderr.contains("no other host key"), "{nothing:?}");
+    assert!(nothing.stderr.contains("has not changed"), "{nothing:?}");
     let known = far.fingerprint();
     far.close();
     let offered = far.change_key();
@@ -297,7 +294,7 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
             &known,
             &offered,
             &format!(
-                "\ncompare the new one with what the server's operator says, then run 'postern app trust {named}'\n"
+                "\ncheck the new key with the server's operator, then run 'postern app trust {named}'\n"
             ),
         ] {
             assert!(refused.stderr.contains(part), "{part}: {refused:?}");
@@ -408,10 +405,7 @@ fn the_exit_status_says_whether_trying_again_can_help() {
     let failed = manager.home().run(&["app", "connect", &unreachable]);
     assert_eq!(failed.code, Some(3), "{failed:?}");
     let hint = failed.stderr.lines().nth(1).unwrap_or_default();
-    assert!(
-        hint.starts_with("it is tried again by itself in "),
-        "{failed:?}"
-    );
+    assert!(hint.starts_with("next attempt in "), "{failed:?}");
     // The one that waits for its next round has a place too.
     for _ in 1..postern::manager::MAX_ACTIVE {
         far.quick.script([Act::Hold]);
@@ -441,7 +435,7 @@ fn an_interrupted_connect_goes_on() {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(130), "{said}");
     let expected = format!(
-        "postern: interrupted; {id} goes on connecting\n'postern app disconnect {id}' ends that\n"
+        "postern: interrupted; {id} is still connecting\n'postern app disconnect {id}' stops it\n"
     );
     assert_eq!(said, expected, "and no progress without a terminal");
     assert_eq!(manager.status(&id)["status"], "connecting");
@@ -465,7 +459,7 @@ fn a_change_that_needs_a_reconnect_says_what_holds_until_then() {
     let at_once = home.run(&["app", "edit", "shop", "--group", "work", "--for", "2h"]);
     assert_eq!((at_once.code, at_once.stderr.as_str()), (Some(0), ""));
     let edited = home.run(&["app", "edit", "shop", "--invisible", "--host", "target"]);
-    let expected = "postern: shop stays as it was until it is reconnected: access public; host as by default\n\
+    let expected = "postern: shop keeps its old settings until it reconnects: access public; host default\n\
                     run 'postern app reconnect shop'\n";
     assert_eq!((edited.code, edited.stderr.as_str()), (Some(0), expected));
     assert_eq!(
@@ -517,13 +511,13 @@ fn the_sheet_shows_what_is_in_force_and_what_a_reconnect_changes() {
     let sheet = home.run(&["app", "show", "shop"]).stdout;
     for line in [
         &format!("target        http 127.0.0.1:{}\n", target.port()),
-        "\nafter a reconnect: target http 127.0.0.1:1\n",
-        "\nafter a reconnect: host target\n",
+        "\nafter reconnecting: target http 127.0.0.1:1\n",
+        "\nafter reconnecting: host target\n",
     ] {
         assert!(sheet.contains(line), "{line}: {sheet}");
     }
     assert!(!sheet.contains("\nhost "), "{sheet}");
-    assert_eq!(sheet.matches("after a reconnect").count(), 2, "{sheet}");
+    assert_eq!(sheet.matches("after reconnecting").count(), 2, "{sheet}");
 }
 
 /// A variable that is not set opens nothing; what is there can be cleared.
@@ -550,10 +544,7 @@ fn an_empty_value_protects_nothing_unsaid() {
     ] {
         let failed = home.run(line);
         assert_eq!(failed.code, Some(2), "{line:?}: {failed:?}");
-        assert!(
-            failed.stderr.contains(" is empty: leave it out to "),
-            "{failed:?}"
-        );
+        assert!(failed.stderr.contains(" is empty: omit it "), "{failed:?}");
     }
     let added = home.run(&[
         "app",
@@ -580,7 +571,7 @@ fn a_guest_only_reads_and_is_of_a_database() {
         assert_eq!(failed.code, Some(2), "{line:?}: {failed:?}");
         assert!(failed.stderr.contains(words), "{failed:?}");
     };
-    let only_reads = "--guest makes an account that only reads: leave --readwrite out";
+    let only_reads = "--guest creates a read-only account: remove --readwrite";
     let add = |more: &[&'static str]| [&["app", "add"], more, &guest].concat();
     refused(&add(&["mysql", "--readwrite"]), only_reads);
     refused(
@@ -615,12 +606,12 @@ fn the_log_says_since_when_nobody_was_there() {
     let app = json!({"protocol": "tcp", "name": "port", "ip": "127.0.0.1", "port": target.port()});
     let id = manager.add(&app);
     let closed = home.run(&["logs", "port"]).stdout;
-    assert!(closed.starts_with("port: it is not connected"), "{closed}");
+    assert!(closed.starts_with("port: not connected"), "{closed}");
     let since = manager.connected(&id)["since"].as_str().unwrap().to_owned();
     let nobody = home.run(&["logs", "port"]).stdout;
     assert_eq!(
         nobody,
-        format!("port: nobody since it was connected ({since})\n")
+        format!("port: no visitors since it was connected ({since})\n")
     );
     support::manager::visit(port);
     manager.wait_for(&id, "visited", |result| result["visitors"]["requests"] == 1);

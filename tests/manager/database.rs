@@ -299,7 +299,7 @@ fn a_web_client_that_starts_later_is_no_target_of_an_earlier_connection() {
     let shown = manager.wait_for(&id, "failing", |result| {
         let error = result["health"]["error"].as_str().unwrap_or_default();
         manager.post(&format!("/api/retry/{id}"));
-        error.contains("leads to postern itself")
+        error.contains("is postern itself")
     });
     assert_eq!(shown["health"]["state"], "failing");
     assert_eq!(visit(site), None);
@@ -336,8 +336,8 @@ fn a_password_that_the_database_refuses_is_not_tried_again() {
     let [said, id] = [done.stderr, done.stdout].map(|text| String::from_utf8(text).unwrap());
     assert_eq!(manager.status(id.trim())["status"], "failed", "{id}");
     for words in [
-        "kept as 'x'; mend it with 'postern app edit x …' or remove it with 'postern app remove x'\n",
-        "'postern app edit x --db-user U' changes them, with the password in POSTERN_DB_PASS\n",
+        "saved as 'x', not connected; fix it with 'postern app edit x …' or remove it with 'postern app remove x'\n",
+        "change them with 'postern app edit x --db-user U' and the password in POSTERN_DB_PASS\n",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }

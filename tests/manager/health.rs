@@ -100,14 +100,14 @@ fn what_is_saved_while_it_is_connected_is_not_in_force() {
         (again.code, again.stderr),
         (
             Some(0),
-            format!("postern: saved changes are not in force\n{hint}\n")
+            format!("postern: saved changes are not active yet\n{hint}\n")
         )
     );
     let listed = manager.home().run(&["app", "list"]).stdout;
     let line = listed.lines().nth(1).unwrap();
     assert!(
         line.contains(&format!(
-            "\t{made}\tpublic; saved changes are not in force\t"
+            "\t{made}\tpublic; saved changes are not active yet\t"
         )),
         "{line}"
     );

@@ -181,7 +181,7 @@ fn an_address_that_is_no_servers_is_not_dialled() {
         let failed = manager.wait_status(&id, "failed");
         let error = failed["error"].as_str().unwrap();
         assert!(
-            error.contains(&format!("{address} is no address for tunnels")),
+            error.contains(&format!("{address} is not a valid tunnel address")),
             "{error}"
         );
         assert_eq!(manager.client().get("/api/tunnel").data(), json!([]));

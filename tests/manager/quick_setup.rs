@@ -456,9 +456,7 @@ fn the_proxy_of_the_environment_is_used_but_not_for_this_machine() {
     // Where the server behind a proxy is, nobody here knows.
     let inside = child("http://quick.invalid:8080/base", &variables);
     assert!(
-        inside.contains(
-            "127.0.0.1 is no address for tunnels of a server that is reached at a public address"
-        ),
+        inside.contains("127.0.0.1 is not a valid tunnel address for a server at a public address"),
         "{inside}"
     );
 }

@@ -57,7 +57,7 @@ fn what_is_connected_at_the_start_comes_when_the_relay_does() {
     assert!(wait.is_some_and(|ms| ms <= 5_000), "{failed}");
     let listed = home.run(&["app", "list"]).stdout;
     assert!(
-        listed.contains("\tfailed: not reached, next try in "),
+        listed.contains("\tfailed: unreachable, next try in "),
         "{listed}"
     );
     let _relay = Relay::start_in(
@@ -84,7 +84,7 @@ fn a_name_without_an_address_is_tried_again_and_a_change_at_once() {
     let failed = manager.wait_for(&id, "failed", |result| result["status"] == "failed");
     let error = failed["error"].as_str().unwrap();
     assert!(
-        error.contains("not known to the network") && error.contains("5 attempts"),
+        error.contains("has no DNS entry") && error.contains("5 attempts"),
         "{error}"
     );
     assert!(failed["next_retry_ms"].is_u64(), "{failed}");
@@ -158,7 +158,8 @@ fn what_a_relay_lets_in_again_comes_back() {
     let listed = manager.home().run(&["app", "list"]).stdout;
     assert_eq!(listed.matches("\tfailed: revoked\t").count(), 2, "{listed}");
     let refused = manager.home().run(&["app", "connect", &ids[0]]);
-    let hint = "ask who runs the server to let it in again ('postern relay allow'): it then comes back by itself\n";
+    let hint =
+        "ask the server's operator to allow it again ('postern relay allow'); it then reconnects\n";
     assert!(
         refused.code == Some(4) && refused.stderr.ends_with(hint),
         "{refused:?}"
@@ -203,7 +204,7 @@ fn a_changed_host_key_is_logged_once_and_tried_until_the_known_one_is_back() {
     far.open();
     wait_until(ROUNDS, "the return", || {
         manager.status(&id)["status"] == "connected"
-            && manager.stderr().contains(": connected again after ")
+            && manager.stderr().contains(": reconnected after ")
     });
 }
 
@@ -413,7 +414,7 @@ fn a_revoked_connector_says_so_everywhere_and_comes_back_by_itself() {
         });
         let listed = listed();
         let status = home.run(&["status"]).stdout;
-        let ask = "'postern relay allow'): it then comes back by itself\n";
+        let ask = "'postern relay allow'); it then reconnects\n";
         for text in [&listed.stderr, &status] {
             assert!(text.contains(ask), "{text}");
         }
@@ -424,7 +425,7 @@ fn a_revoked_connector_says_so_everywhere_and_comes_back_by_itself() {
         assert!(apps.contains("\tfailed: revoked\t"), "{apps}");
         let doctor = home.run(&["doctor"]).stdout;
         let of_doctor = format!(
-            "WRONG  credentials: {name} is revoked at {}\n       ask who runs it for 'postern relay allow {name}'",
+            "WRONG  credentials: {name} is revoked at {}\n       ask its operator to run 'postern relay allow {name}'",
             relay.url()
         );
         assert!(doctor.contains(&of_doctor), "{doctor}");

@@ -66,7 +66,7 @@ fn another_end_is_told_where_it_is_shared() {
     let edited = home.run(&["app", "edit", "shop", "--until", ""]);
     assert_eq!(edited.code, Some(0), "{edited:?}");
     wait_until(TIMEOUT, "no end", || {
-        sharing.stderr().contains("  now without an end\n")
+        sharing.stderr().contains("  now without an end time\n")
     });
 }
 
@@ -140,7 +140,7 @@ fn a_start_that_does_not_answer_for_a_while_ends_no_share() {
     sharing.link();
     let pid = Pid::from_raw(manager.pid().try_into().unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    sharing.wait_said("trying again: ");
+    sharing.wait_said("retrying: ");
     kill_process(pid, Signal::CONT).unwrap();
     let remove = format!("http {}", target.port());
     let removed = manager.home().run(&["app", "remove", &remove]);
@@ -219,7 +219,7 @@ fn edit_changes_what_is_named_and_nothing_else() {
         "--readwrite",
     ]);
     assert_eq!(edited.code, Some(0), "{edited:?}");
-    assert!(edited.stderr.contains("--readwrite is given"), "{edited:?}");
+    assert!(edited.stderr.contains("(--readwrite)"), "{edited:?}");
     let after = app(&home, "books");
     assert_eq!(
         (
@@ -290,10 +290,10 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
     assert!(imported.stdout.ends_with("\tbooks\n"), "{imported:?}");
     assert_eq!(
         imported.stderr,
-        "postern: 'books': connects by itself at start: no; at the relay on this machine\n\
-         postern: 'books': has no password: 'postern app edit books' with POSTERN_DB_PASS gives it\n\
-         postern: 'books': its code is new: links already sent are dead\n\
-         postern: 'web' is there already: left out\n"
+        "postern: 'books': autoconnect: no; server: the relay on this machine\n\
+         postern: 'books': has no password: run 'postern app edit books' with POSTERN_DB_PASS set\n\
+         postern: 'books': it has a new code: old links no longer work\n\
+         postern: 'web' already exists: skipped\n"
     );
     let books = app(&to, "books");
     assert_eq!(
@@ -319,8 +319,8 @@ fn export_has_no_secret_and_import_says_what_it_leaves_out() {
     assert!(edit(&[]).status.success());
     assert_eq!(app(&to, "books")["has_db_pass"], true);
     for (text, words) in [
-        ("[]", "is no JSON object"),
-        ("{}", "does not say that it is one"),
+        ("[]", "is not a JSON object"),
+        ("{}", "its format is different"),
         (
             r#"{"format": "postern applications", "version": 2}"#,
             "use a newer postern",
@@ -350,18 +350,18 @@ fn an_import_names_the_server_and_is_not_armed_unasked() {
         assert_eq!(from.run(&line).code, Some(0));
     }
     let known = to.run(&["server", "add", "http://127.0.0.1:8"]);
-    assert_eq!(known.code, Some(3), "kept, not reached: {known:?}");
+    assert_eq!(known.code, Some(3), "saved, but unreachable: {known:?}");
     let exported = from.run(&["app", "export"]).stdout;
     for (more, armed) in [(&[][..], false), (&["--keep-autoconnect"], true)] {
         let imported = to.run_with_input(&[&["app", "import", "-"], more].concat(), &exported);
         assert_eq!(imported.code, Some(0), "{imported:?}");
         let by_itself = match armed {
             true => "yes",
-            false => "no (in the file: yes, which --keep-autoconnect keeps)",
+            false => "no (yes in the file; --keep-autoconnect keeps that)",
         };
         let said = format!(
-            "postern: 'a': connects by itself at start: {by_itself}; at http://127.0.0.1:7, which is not known here\n\
-             postern: 'b': connects by itself at start: {by_itself}; at http://127.0.0.1:8\n"
+            "postern: 'a': autoconnect: {by_itself}; server: http://127.0.0.1:7, not in your server list\n\
+             postern: 'b': autoconnect: {by_itself}; server: http://127.0.0.1:8\n"
         );
         assert_eq!(imported.stderr, said);
         for (name, server) in [("a", "http://127.0.0.1:7"), ("b", "http://127.0.0.1:8")] {
@@ -390,12 +390,12 @@ fn an_import_warns_of_what_visitors_could_do() {
     let imported = to.run_with_input(&["app", "import", "-"], &exported);
     assert_eq!(imported.code, Some(0), "{imported:?}");
     for said in [
-        "'writable': once it is connected, whoever has its code will be able to change and delete data\n",
-        "'seen': once it is connected, whoever knows its address will be able to read the database without a code\n",
+        "'writable': once connected, anyone with the code can change and delete data\n",
+        "'seen': once connected, anyone who knows the address can read the database without a code\n",
     ] {
         assert!(imported.stderr.contains(said), "{said}: {imported:?}");
     }
-    assert_eq!(imported.stderr.matches("once it is connected").count(), 2);
+    assert_eq!(imported.stderr.matches("once connected").count(), 2);
 }
 
 /// With which server an application stayed goes along, also where it names none.
@@ -439,7 +439,7 @@ fn an_end_goes_along_with_an_export_also_one_that_has_passed() {
     }
     let refused = to.home().run(&["app", "connect", "over"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("is over\n"), "{refused:?}");
+    assert!(refused.stderr.contains("has expired\n"), "{refused:?}");
 }
 
 #[test]

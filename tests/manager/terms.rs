@@ -112,7 +112,7 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
     is_over(&manager);
     let refused = home.run(&["app", "connect", "shop"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    let hint = "is over\nextend it: 'postern app edit shop --for 1h'\n";
+    let hint = "has expired\nextend it: 'postern app edit shop --for 1h'\n";
     assert!(refused.stderr.ends_with(hint), "{refused:?}");
     let says_so = || {
         for line in [&["app", "list"][..], &["status"], &["app", "show", "shop"]] {
@@ -125,11 +125,7 @@ fn an_application_ends_by_itself_and_is_not_connected_before_it_is_extended() {
     wait_until(TIMEOUT, "the relay's end of it", || {
         send(&relay, "/", "").status() == 410
     });
-    assert!(
-        manager
-            .stderr()
-            .contains("application 'shop': its time is over")
-    );
+    assert!(manager.stderr().contains("application 'shop': expired"));
     drop(manager);
     says_so();
     let manager = Manager::start_in(&home, &args);
@@ -491,7 +487,7 @@ fn names_are_one_applications_alone_and_reserved_ones_nobodys() {
         .client()
         .post("/api/apps", &with(target.app(), json!({"name": "a"})));
     assert_eq!(twice.status(), 409);
-    assert_eq!(twice.json()["message"], "another application is called 'a'");
+    assert_eq!(twice.json()["message"], "another application is named 'a'");
     let www = manager.client().post(
         "/api/apps",
         &with(target.app(), json!({"site_name": "www"})),

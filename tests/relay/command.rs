@@ -55,7 +55,7 @@ fn wrong_flags_are_exit_status_2_and_start_nothing() {
         ),
         (
             &["--domain", "a.example", "--public-url", "https://b.example"],
-            "nothing in common",
+            "the domains differ",
         ),
         (&["--port-listen", "0.0.0.0"], "--port-listen '0.0.0.0'"),
         (&["--port-listen", "127.0.0.1"], "--shared-host-ports"),
@@ -158,7 +158,7 @@ fn a_damaged_state_is_left_as_it_is_and_what_can_be_read_of_it_is_recovered() {
     for part in [
         "kept: connectors: 1, revoked: 1, invites: 0\n",
         "lost: one of connectors\n",
-        "kept aside: ",
+        "damaged file: ",
     ] {
         assert!(recovered.stdout.contains(part), "{recovered:?}");
     }
@@ -252,7 +252,7 @@ fn a_relay_whose_state_is_damaged_lets_nobody_in_until_its_operator_says_so() {
     );
     let refused = home.run(&["relay", "recover"]);
     assert!(
-        refused.code == Some(1) && refused.stderr.contains("a relay already runs"),
+        refused.code == Some(1) && refused.stderr.contains("a relay is running"),
         "{refused:?}"
     );
 }
@@ -320,7 +320,7 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
         &["allow", "one"],
     ] {
         let empty = home.run(&[&["relay"], line, &["--data", dir]].concat());
-        let expected = format!("postern: no relay's state in {dir}\n");
+        let expected = format!("postern: no relay state in {dir}\n");
         assert_eq!(empty.code, Some(1), "{empty:?}");
         assert!(empty.stderr.starts_with(&expected), "{empty:?}");
         assert!(!none.exists(), "{line:?}");
@@ -390,7 +390,7 @@ fn the_operators_page_is_found_whatever_was_printed() {
     relay.stop();
     let none = home.run(&["relay", "status-url"]);
     assert!(
-        none.code == Some(1) && none.stderr.contains("no relay runs on"),
+        none.code == Some(1) && none.stderr.contains("no relay is running on"),
         "{none:?}"
     );
     // That of the relay within 'start' too.

@@ -95,7 +95,7 @@ fn is_out_at_once(relay: &Relay, flag: &str) {
     assert!(tunnel.wait(TIMEOUT), "{:?}", tunnel.snapshot());
     let revoked = relay.home().run(&["relay", "revoke", "out", flag]);
     assert_eq!(revoked.code, Some(1), "{revoked:?}");
-    for said in ["is revoked", "not saved", "restarts"] {
+    for said in ["is revoked", "not be saved", "restarts"] {
         assert!(revoked.stderr.contains(said), "{said}: {revoked:?}");
     }
     wait_until(TIMEOUT, "its tunnel ends", || {

@@ -134,14 +134,14 @@ fn a_connector_is_revoked_and_allowed_by_its_label() {
     let run = |command: &str, label: &str| home.run(&["relay", command, label]);
     let revoked = run("revoke", "anna-laptop");
     assert!(
-        revoked.code == Some(0) && revoked.stdout.starts_with("revoked postern_1"),
+        revoked.code == Some(0) && revoked.stdout.starts_with("postern_1 is revoked"),
         "{revoked:?}"
     );
     let several = run("revoke", "twin");
     assert_eq!(several.code, Some(1), "{several:?}");
     assert_eq!(
         several.stderr,
-        "postern: 2 connectors have the label 'twin'\ngive the name of one: postern_2, postern_3\n"
+        "postern: 2 connectors have the label 'twin'\nuse one of the names: postern_2, postern_3\n"
     );
     let said = relay.stderr();
     assert!(
@@ -182,7 +182,7 @@ fn what_is_hinted_fits_the_refusal() {
     assert!(is_in(&relay, "one", &token));
     let used = hinted(&["http", "1", "--enroll-token", &token]);
     assert!(
-        used.starts_with("ask who runs the server for a new token"),
+        used.starts_with("ask the server's operator for a new token"),
         "{used}"
     );
     let port = hinted(&["tcp", "1", "--visible"]);
@@ -207,7 +207,7 @@ fn the_common_token_and_that_of_the_first_start_are_marked() {
     assert_eq!(labels(&relay), ["(from the first start)", "anna-laptop"]);
     let flags = [PUBLIC, "--enroll-token", "chosen-by-the-operator"];
     let relay = relay.restart(&flags);
-    let common = "(common: --enroll-token, or in its place)";
+    let common = "(common: --enroll-token or its replacement)";
     assert_eq!(
         labels(&relay),
         ["(from the first start)", "anna-laptop", common]
@@ -400,7 +400,8 @@ fn invites_are_made_and_taken_back_where_no_relay_runs() {
     let (id, token) = invite(&home, &["--uses", "2"]);
     let told = home.run(&["relay", "invite"]);
     assert!(
-        told.stdout.starts_with("Enrolment token: ") && told.stderr.contains("no relay runs on "),
+        told.stdout.starts_with("Enrolment token: ")
+            && told.stderr.contains("no relay is running on "),
         "{told:?}"
     );
     let (other, gone) = invite(&home, &[]);
@@ -450,7 +451,7 @@ fn a_revocation_forbids_the_command_lines_token_also_after_a_restart() {
     assert!(is_in(&relay, "one", CHOSEN) && is_in(&relay, "two", &invited));
     let said = relay_says(relay.home(), &["revoke", "one"]);
     assert!(
-        said.contains("--enroll-token") && said.contains("invites go on"),
+        said.contains("--enroll-token") && said.contains("invites still work"),
         "{said}"
     );
     assert!(
@@ -459,7 +460,7 @@ fn a_revocation_forbids_the_command_lines_token_also_after_a_restart() {
     );
     let relay = relay.restart(&flags);
     assert!(
-        relay.stderr().contains("forbidden by a revocation"),
+        relay.stderr().contains("was revoked or cancelled"),
         "{}",
         relay.stderr()
     );

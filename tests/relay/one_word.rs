@@ -32,8 +32,10 @@ fn without_any_server_it_is_shared_on_this_machine_and_says_so() {
         "{link}"
     );
     assert_eq!(visit(&link).text(), "hello from the target");
-    sharing.wait_said("Ctrl-C ends it.\n");
-    sharing.wait_said("This reaches this machine only. To reach others, give --server URL");
+    sharing.wait_said("Ctrl-C stops it.\n");
+    sharing.wait_said(
+        "Only this machine can open this address. To share with others, run 'postern relay'",
+    );
     assert_eq!(sharing.stdout(), format!("{link}\n"), "the link alone");
     assert_eq!(sharing.stop().and_then(|status| status.code()), Some(0));
     let last = sharing.stderr();
@@ -49,8 +51,8 @@ fn a_server_whose_sites_are_on_this_machine_is_said_to_be_that() {
     let port = target.port().to_string();
     let sharing = Sharing::start(&home, &["http", &port, "--server", &relay.url()]);
     sharing.link();
-    sharing.wait_said("This reaches this machine only, as all sites of that server do.");
-    assert!(!sharing.stderr().contains("where you run 'postern relay'"));
+    sharing.wait_said("Only this machine can open this address, because of the server's domain.");
+    assert!(!sharing.stderr().contains("on a public server"));
 }
 
 #[test]
@@ -68,13 +70,13 @@ fn who_is_revoked_is_told_to_run_it_again_and_not_that_it_comes_back() {
     assert_eq!(run("revoke").code, Some(0));
     let refused = home.run(&args);
     assert_ne!(refused.code, Some(0));
-    let is_said = ["'postern relay allow'", "then run the same again"];
+    let is_said = ["'postern relay allow'", "then run the command again"];
     let said = &refused.stderr;
     assert!(
         is_said.iter().all(|part| said.contains(part)),
         "{refused:?}"
     );
-    assert!(!said.contains("by itself"), "{refused:?}");
+    assert!(!said.contains("reconnects"), "{refused:?}");
     assert_eq!(run("allow").code, Some(0));
     Sharing::start(&home, &args).link();
 }
@@ -294,7 +296,7 @@ fn a_path_is_where_the_link_opens_the_site_with_a_code_and_without() {
     let sharing = Sharing::start(&home, &args);
     let link = sharing.link();
     assert!(link.ends_with("/admin?x=1"), "{link}");
-    sharing.wait_said("All of the site is shared; the link opens it at /admin?x=1.\n");
+    sharing.wait_said("The whole site is shared; the link opens /admin?x=1.\n");
     let with_code = Sharing::start(&home, &[&args[..], &["--invisible"]].concat());
     let led = visit(&with_code.link());
     assert_eq!(
@@ -311,12 +313,12 @@ fn a_site_that_is_not_called_as_wished_says_so() {
     let named = |name| ["http", &port, "--server", &url, "--name", name];
     let has_it = Sharing::start(&first, &named("shop"));
     assert!(has_it.link().starts_with("http://shop."));
-    has_it.wait_said("Ctrl-C ends it.\n");
-    assert!(!has_it.stderr().contains("Its site is called"));
+    has_it.wait_said("Ctrl-C stops it.\n");
+    assert!(!has_it.stderr().contains("The site is named"));
     let is_late = Sharing::start(&second, &named("shop"));
     is_late.wait_said(": 'shop' is already taken.\n");
     let is_short = Sharing::start(&second, &named("x"));
-    is_short.wait_said(": 'x' cannot be one (2 to 63 of a-z");
+    is_short.wait_said(": 'x' is not a valid site name (2 to 63");
 }
 
 /// The embedded relay of the running start is used, and what is killed is not left there.
@@ -326,7 +328,7 @@ fn through_a_running_start_it_goes_when_the_command_is_killed() {
     let port = target.port().to_string();
     let mut sharing = Sharing::start(manager.home(), &["http", &port]);
     let link = sharing.link();
-    sharing.wait_said("This reaches this machine only.");
+    sharing.wait_said("Only this machine can open this address.");
     assert_eq!(visit(&link).text(), "hello from the target");
     let apps = || manager.client().get("/api/apps").data();
     let shown = apps();
@@ -558,7 +560,7 @@ fn where_the_relay_cannot_be_had_again_a_share_ends_with_status_3() {
     });
     second.signal(Signal::CONT);
     assert_eq!(second.code(), Some(3), "{}", second.stderr());
-    let said = format!("the relay at {address} ended with the command that it was part of");
+    let said = format!("the relay at {address} ended with the command that ran it");
     assert!(second.stderr().contains(&said), "{}", second.stderr());
 }
 

@@ -474,7 +474,7 @@ fn a_revocation_ends_the_enrol_token_for_good_and_can_be_undone() {
     let relay = relay.restart(&flags);
     let said = relay.stderr();
     assert!(
-        said.contains("forbidden by a revocation") && !said.contains(CHOSEN),
+        said.contains("was revoked or cancelled") && !said.contains(CHOSEN),
         "{said}"
     );
     check(&relay, "four");

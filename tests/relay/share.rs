@@ -1,9 +1,11 @@
 //! `postern mysql --share`: others reach the web client, read-only and with a code unless told otherwise.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use support::database::{PASSWORD, USER};
 use support::http::Client;
-use support::manager::Target;
+use support::manager::{Manager, Target};
 use support::relay::Relay;
 use support::share::Sharing;
 use support::{Database, Home, Postern, TIMEOUT, wait_until};
@@ -154,29 +156,54 @@ fn it_takes_the_flags_of_every_share() {
     let ended = postern.wait(TIMEOUT).and_then(|status| status.code());
     assert_eq!(ended, Some(0), "its time is over: {}", postern.stderr());
     let said = postern.stderr();
-    assert!(said.contains("Its time is over. Shared for "), "{said}");
+    assert!(said.contains("Time is up. Shared for "), "{said}");
     assert!(said.contains(": 1 visitor, "), "{said}");
     assert_eq!(visit(&site, "/", "").status(), 410);
 }
 
-/// Somebody who is asked why a link does not work sees it.
+/// Somebody who is asked why a link does not work sees it, whoever's relay it is.
 #[test]
 fn who_is_refused_is_seen_by_the_sharer() {
-    let (home, target) = (Home::new(), Target::start());
+    let (home, target, relay) = (Home::new(), Target::start(), Relay::start(&[]));
     let port = target.port().to_string();
-    let share = |flags: &[&str]| Sharing::start(&home, &[&["http", &port], flags].concat());
-    let limited = share(&["--allow", "192.0.2.0/24"]);
-    assert_eq!(visit(&limited.link(), "/", "").status(), 403);
-    limited.wait_said("127.0.0.1 was refused: not from an allowed network");
-    drop(limited);
-    let coded = share(&["--invisible"]);
-    let (host, _) = coded
-        .link()
-        .split_once("/.postern")
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
-        .unwrap();
-    assert_eq!(visit(&host, "/.postern/auth?code=wrong", "").status(), 401);
-    coded.wait_said("127.0.0.1 was refused: a wrong code");
+    let (url, token) = (relay.url(), relay.enrol_token());
+    let remote = ["--server", &url, "--enroll-token", &token];
+    for server in [&[][..], &remote] {
+        let share =
+            |flags: &[&str]| Sharing::start(&home, &[&["http", &port], flags, server].concat());
+        let limited = share(&["--allow", "192.0.2.0/24"]);
+        assert_eq!(visit(&limited.link(), "/", "").status(), 403);
+        limited.wait_said("127.0.0.1 was refused: not from an allowed network");
+        drop(limited);
+        let coded = share(&["--invisible"]);
+        let link = coded.link();
+        let (host, _) = link.split_once("/.postern").unwrap();
+        for _ in 0..6 {
+            visit(host, "/.postern/auth?code=wrong", "");
+        }
+        coded.wait_said("127.0.0.1 was refused: a wrong code");
+        coded.wait_said("127.0.0.1 was refused: too many wrong codes");
+        let said = coded.stderr();
+        let lines = said.matches("was refused: a wrong code").count();
+        assert!(lines <= 5, "each is told once: {said}");
+    }
+    // The page and `postern logs` show them among the requests.
+    let token = relay.enrol_token();
+    let remote = ["--server", &url, "--enroll-token", &token];
+    let manager = Manager::start_in(&Arc::new(Home::new()), &remote);
+    let mut app = target.app();
+    (app["protocol"], app["invisible"]) = (json!("http"), json!(true));
+    let id = manager.add(&app);
+    let site = manager.connected(&id)["site_url"].clone();
+    let site = site.as_str().unwrap().trim_end_matches('/').to_owned();
+    // Five wrong codes from here were enough.
+    assert_eq!(visit(&site, "/.postern/auth?code=wrong", "").status(), 429);
+    let path = format!("/api/apps/{id}/requests");
+    wait_until(TIMEOUT, "the refused visit", || {
+        let requests = manager.client().get(&path);
+        let requests = requests.text();
+        requests.contains("\"path\":\"/.postern/auth\"") && requests.contains("\"status\":429")
+    });
 }
 
 /// Visitors and the relay's operator learn no path of this machine.

@@ -87,7 +87,7 @@ export function uuidText(bytes, swapped = false) {
   return `${low}-${middle}-${high}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** Whether 16 bytes have a version and the variant of RFC 9562 where a UUID has them, in either order. @param {Uint8Array} bytes */
+/** True if 16 bytes have a version and the variant of RFC 9562 where a UUID has them, in either order. @param {Uint8Array} bytes */
 export function looksLikeUuid(bytes) {
   const isVersion = (byte) => byte >> 4 >= 1 && byte >> 4 <= 8;
   return bytes.length === 16 && bytes[8] >> 6 === 2 && (isVersion(bytes[6]) || isVersion(bytes[0]));

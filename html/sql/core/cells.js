@@ -82,7 +82,7 @@ export function visible(text, whole = true) {
   return parts;
 }
 
-/** Whether the joiner at `at` makes one emoji of the two around it. */
+/** True if the joiner at `at` makes one emoji of the two around it. */
 function joinsEmoji(text, at) {
   // By characters: an expression that ends at `$` is read by halves of them in some browsers.
   const before = [...text.slice(Math.max(0, at - 5), at)];
@@ -92,7 +92,7 @@ function joinsEmoji(text, at) {
 
 const EMOJI = /^\p{Extended_Pictographic}/u;
 
-/** What may stand behind an emoji: the sign for a picture in colours, and tones of skin. */
+/** Signs that may follow an emoji: the sign for a picture in colours, and tones of skin. */
 const TONE = /^[\ufe0f\u{1f3fb}-\u{1f3ff}]/u;
 
 const SIGNS = { '\n': '⏎', '\t': '⇥', '\r': '␍', '\u007f': '␡', '\u00a0': '⍽' };

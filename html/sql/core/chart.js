@@ -1,5 +1,5 @@
 /**
- * What a chart of a result shows: columns, scales, samples.
+ * Data of a result's chart: columns, scales, samples.
  * @module
  */
 
@@ -37,7 +37,7 @@ export function chartColumns({ columns, types, rows = [] }) {
   };
 }
 
-/** Whether a label stands for several rows, as a date does that has one for each status. */
+/** True if a label stands for several rows, as a date does that has one for each status. */
 function repeats(rows, label) {
   if (label < 0) return false;
   return new Set(rows.map((row) => row[label])).size < rows.length;
@@ -177,5 +177,5 @@ export function describeSeries(name, values) {
     sum += value;
   }
   const mean = Number((sum / present.length).toPrecision(6));
-  return `${name}: ${present.length.toLocaleString('en')} values, least ${least}, greatest ${most}, mean ${mean}`;
+  return `${name}: ${present.length.toLocaleString('en')} values, lowest ${least}, highest ${most}, mean ${mean}`;
 }

@@ -23,7 +23,7 @@ const TABLE_WORDS = new Set(['FROM', 'JOIN', 'STRAIGHT_JOIN', 'INTO', 'UPDATE', 
  */
 
 /**
- * What can be completed at `caret` of one statement, or null inside a comment, number or variable, and in a text that is compared with no column.
+ * Context for completion at `caret` of one statement, or null inside a comment, number or variable, and in a text that is compared with no column.
  * @param {string} sql one statement
  * @param {number} caret
  * @returns {Context|null}
@@ -60,7 +60,7 @@ export function completionContext(sql, caret) {
   };
 }
 
-/** What a JOIN waits for after these tokens. */
+/** Part that a JOIN needs after these tokens. */
 function joinAt(before) {
   const last = before.at(-1)?.upper;
   return last === 'JOIN' || last === 'STRAIGHT_JOIN' ? 'table' : last === 'ON' ? 'on' : null;
@@ -126,7 +126,7 @@ function qualifierOf(before) {
   return names;
 }
 
-/** What stands after these tokens. */
+/** Kind of name that follows these tokens. */
 function place(before) {
   const last = before.at(-1);
   if (!last) return 'expression';
@@ -215,7 +215,7 @@ function matchOf({ name }, score, prefix) {
   return score === 0 && prefix !== '' ? 'beginning' : 'part';
 }
 
-/** Whether the only offer is what is already typed. */
+/** True if the only offer is what is already typed. */
 function onlyEcho(items) {
   return items.length === 1 && items[0].match === 'whole';
 }
@@ -235,7 +235,7 @@ function collect(context, catalogue, missing) {
     ...(scope.length ? [] : tables(catalogue.db, catalogue, missing, 4))];
 }
 
-/** What the foreign keys have for a JOIN: tables with their condition, or the condition alone. */
+/** Offers for a JOIN from the foreign keys: tables with their condition, or the condition alone. */
 function joined({ join, before, withs }, catalogue, missing) {
   const real = before.filter(({ output }) => !output);
   if (!join || !real.length || !catalogue.relations || !catalogue.db) return [];

@@ -27,7 +27,7 @@ export function dangerOf(sql) {
 function ofWords(words) {
   const [first, second] = words;
   if (first === 'SET' && second === 'STATEMENT') return ofWords(words.slice(words.indexOf('FOR') + 1 || words.length));
-  if (first === 'DROP') return BARE.has(second) ? null : { statement: `DROP ${second ?? ''}`.trim(), reason: 'It removes what it names with everything in it.' };
+  if (first === 'DROP') return BARE.has(second) ? null : { statement: `DROP ${second ?? ''}`.trim(), reason: 'It removes the object with everything in it.' };
   if (first === 'TRUNCATE') return { statement: 'TRUNCATE', reason: 'It removes every row and cannot be rolled back.' };
   if (first === 'ALTER') return ofAlter(words);
   if (first === 'CREATE' && second === 'OR') return ofReplace(words.slice(3).filter((word) => word !== 'TEMPORARY'));
@@ -52,12 +52,12 @@ function ofAlter(words) {
   if (kind !== 'TABLE') return null;
   if (found('DROP', 'PARTITION')) return { statement: 'ALTER TABLE … DROP PARTITION', reason: 'It removes the partitions with every row in them.' };
   if (found('TRUNCATE', 'PARTITION')) return { statement: 'ALTER TABLE … TRUNCATE PARTITION', reason: 'It removes every row of the partitions and cannot be rolled back.' };
-  if (found('EXCHANGE', 'PARTITION')) return { statement: 'ALTER TABLE … EXCHANGE PARTITION', reason: 'It puts the rows of the other table in place of those of the partition.' };
+  if (found('EXCHANGE', 'PARTITION')) return { statement: 'ALTER TABLE … EXCHANGE PARTITION', reason: 'It swaps the rows of the partition with those of the other table.' };
   if (found('DISCARD', 'TABLESPACE', 'PARTITION')) return { statement: 'ALTER TABLE … DISCARD TABLESPACE', reason: 'It removes the file with every row in it.' };
-  if (found('DROP', 'SYSTEM')) return { statement: 'ALTER TABLE … DROP SYSTEM VERSIONING', reason: 'It removes every former version of the rows.' };
+  if (found('DROP', 'SYSTEM')) return { statement: 'ALTER TABLE … DROP SYSTEM VERSIONING', reason: 'It removes all old versions of the rows.' };
   if (words.some((word, at) => word === 'DROP' && !PARTS.has(words[at + 1]) && !is('PERIOD', at + 1, 'FOR'))) return { statement: 'ALTER TABLE … DROP COLUMN', reason: 'It removes the column with its value in every row, and cannot be rolled back.' };
   if (found('ENGINE', 'BLACKHOLE')) return { statement: 'ALTER TABLE … ENGINE = BLACKHOLE', reason: 'That engine keeps no rows.' };
-  if (is('ALTER', 0, 'IGNORE') || is('ONLINE', 1, 'IGNORE')) return { statement: 'ALTER IGNORE TABLE', reason: 'It removes rows that are equal under a unique key, and cuts values that do not fit.' };
+  if (is('ALTER', 0, 'IGNORE') || is('ONLINE', 1, 'IGNORE')) return { statement: 'ALTER IGNORE TABLE', reason: 'It removes duplicates under a unique key, and truncates values that do not fit.' };
   return null;
 }
 

@@ -1,11 +1,11 @@
-// What is known of databases and tables by their names and figures alone. No DOM.
+// Facts about databases and tables from their names and figures alone. No DOM.
 
 /** Databases of the server's own. */
 const SYSTEM = new Set(['information_schema', 'mysql', 'performance_schema', 'sys']);
 /** Engines that count their rows; others guess. */
 const EXACT = /^(?:MyISAM|Aria|MEMORY|ARCHIVE|CSV|MRG_MyISAM)$/i;
 
-/** Whether a database is the server's own. @param {string} name */
+/** True if a database is the server's own. @param {string} name */
 export const isSystem = (name) => SYSTEM.has(name.toLowerCase());
 
 /** Own databases before the server's, each in the server's order. @param {string[]} names */

@@ -122,7 +122,7 @@ function document(value) {
   return value.replace(/[\r\n]+/g, '').trim();
 }
 
-/** What a file of INSERTs begins and ends with: its values mean the same whatever session reads them. */
+/** Begin and end of a file of INSERTs: its values mean the same whatever session reads them. */
 const SCRIPT = {
   before: "SET NAMES utf8mb4;\nSET @postern_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ALLOW_INVALID_DATES';\n",
   after: 'SET sql_mode = @postern_sql_mode;\n',

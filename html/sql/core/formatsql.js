@@ -64,7 +64,7 @@ export function stream(sql) {
   return list.map((piece, i) => (touches(piece, list[i - 1]) ? piece.text : `\n${piece.kind} ${piece.text}`)).join('');
 }
 
-/** Whether a sign is the rest of the one before it. */
+/** True if a sign is the rest of the one before it. */
 function touches(piece, before) {
   return piece.kind === 'operator' && before?.kind === 'operator' && piece.gap === '';
 }
@@ -134,7 +134,7 @@ class Layout {
     this.#track(piece, i, own);
   }
 
-  /** What stands before a piece. */
+  /** Space before a piece. */
   #space(piece, i, before, query, own) {
     const line = (more) => `\n${' '.repeat(query.indent + more)}`;
     if (before.kind === 'comment' && (/^(?:--|#)/.test(before.text) || piece.gap.includes('\n'))) return line(own && this.#begins(piece, i) ? 0 : 2);
@@ -155,7 +155,7 @@ class Layout {
 
   #opened = -1;
 
-  /** Whether a word begins a line of its query. */
+  /** True if a word begins a line of its query. */
   #begins(piece, i) {
     if (piece.kind !== 'word' || !CLAUSES.has(piece.upper)) return false;
     const before = this.#list[i - 1]?.upper ?? '';
@@ -175,12 +175,12 @@ class Layout {
     }
   }
 
-  /** Whether AND or OR begins a line: in a condition, not in BETWEEN or CASE. */
+  /** True if AND or OR begins a line: in a condition, not in BETWEEN or CASE. */
   #joins({ kind, upper }) {
     return kind === 'word' && (upper === 'AND' || upper === 'OR') && !(upper === 'AND' && this.#between) && this.#cases === 0 && this.#query.broken && /^(?:WHERE|HAVING|FROM)$/.test(this.#query.clause);
   }
 
-  /** Whether the sign at `i` is, with those that touch it, one that has space on both sides. */
+  /** True if the sign at `i` is, with those that touch it, one that has space on both sides. */
   #isSpaced(i) {
     const isSign = (piece) => piece?.kind === 'operator';
     if (!isSign(this.#list[i])) return false;

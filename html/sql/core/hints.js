@@ -1,14 +1,14 @@
 /**
- * What is said in place of running a text that only a console understands, or explaining what has no plan.
+ * Hints in place of running a text that only a console understands, or of explaining a statement without a plan.
  * @module
  */
 
 /** Commands of the console clients at the beginning of a statement, and what to do here. @type {[RegExp, string][]} */
 const COMMANDS = [
-  [/^(?:source|\\\.)\s+\S/i, 'source is a command of the console. Open the file here: drop it on the editor, or choose “Open file …” in the menu.'],
-  [/^(?:\?|\\[h?]|help\s*$)/i, 'This is a command of the console. Press F1 or the ? button for the keys; HELP \'topic\' asks the server.'],
-  [/^\\[a-zA-Z#!]/, 'Commands with a backslash belong to the console; this page sends statements alone.'],
-  [/^(?:exit|quit)\s*$/i, 'There is nothing to quit here: close the tab with Alt+W.'],
+  [/^(?:source|\\\.)\s+\S/i, 'source is a console command. Open the file here: drop it on the editor, or choose “Open file …” in the menu.'],
+  [/^(?:\?|\\[h?]|help\s*$)/i, 'This is a console command. Press F1 or the ? button for the keys; HELP \'topic\' asks the server.'],
+  [/^\\[a-zA-Z#!]/, 'Commands with a backslash belong to the console; this page only sends statements.'],
+  [/^(?:exit|quit)\s*$/i, 'Nothing to quit here: close the tab with Alt+W.'],
 ];
 
 /** @param {string} sql @returns {string} empty where there is nothing to say */
@@ -35,7 +35,7 @@ const EXISTS = new Set([1304, 1359, 1537]);
 /** True if a CREATE was refused for what is there already, which can be dropped first. @param {number} errno */
 export const isThere = (errno) => EXISTS.has(errno);
 
-/** What is said beside a server's error where it has met a command of the console. @param {{errno?: number, message?: string}|null} error */
+/** Hint beside a server's error at a command of the console. @param {{errno?: number, message?: string}|null} error */
 export function hintOf(error) {
   if (error?.errno !== 1064) return '';
   const near = /near '([^\n;]*)/.exec(error.message ?? '')?.[1].replace(/'(?: at line \d+)?$/, '') ?? '';

@@ -10,7 +10,7 @@ import { quoteIdentifier } from './identifiers.js';
 const same = (a, b) => a.toLowerCase() === b.toLowerCase();
 const calledAs = (ref) => quoteIdentifier(ref.alias ?? ref.name);
 
-/** Whether a reference is the table of that name. */
+/** True if a reference is the table of that name. */
 function isTable(ref, db, table, current) {
   return same(ref.db ?? current, db) && same(ref.name, table);
 }

@@ -33,7 +33,7 @@ export class JsonStreamParser {
     this.#root = plan;
   }
 
-  /** Whether the document is complete. */
+  /** True if the document is complete. */
   get done() {
     return this.#done;
   }
@@ -106,7 +106,7 @@ export class JsonStreamParser {
 
   #close(code, at) {
     const frame = this.#stack.pop();
-    if (!frame || frame.closer !== code) throw new SyntaxError('a bracket closes what was not opened');
+    if (!frame || frame.closer !== code) throw new SyntaxError('a closing bracket was never opened');
     frame.plan.close?.();
     this.#finished();
     return at + 1;

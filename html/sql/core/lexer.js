@@ -174,7 +174,7 @@ export function choose(list, text, caret) {
   return found;
 }
 
-/** Whether the caret stands on the line the statement ends on, behind it. */
+/** True if the caret stands on the line the statement ends on, behind it. */
 function touches(text, statement, caret) {
   return !text.slice(statement.end, caret).includes('\n');
 }
@@ -559,7 +559,7 @@ const BODIES = words('ALTER ANALYZE CALL CLOSE COMMIT CREATE DEALLOCATE DELETE D
 const MAYBE_NAMES = words('END BEGIN DO UNTIL AS IS');
 const VALUES = words('NULL NOT TRUE FALSE UNKNOWN DISTINCT');
 
-/** @typedef {'list'|'cases'|'loop'|'repeat'|'until'|'declare'|'case-value'} Block */
+/** @typedef {'list'|'condition'|'cases'|'loop'|'repeat'|'until'|'declare'|'case-value'} Block */
 
 class Compound {
   constructor(text) {
@@ -580,7 +580,7 @@ class Compound {
   }
 
   isOpen() {
-    return this.blocks.length > 0;
+    return this.blocks.length > 1 || !['condition', 'loop', undefined].includes(this.blocks[0]);
   }
 
   /**
@@ -665,7 +665,7 @@ class Compound {
 
   #open(word) {
     /** @type {Block} */
-    const block = word === 'IF' || word === 'CASE' ? 'cases' : word === 'WHILE' || word === 'FOR' ? 'loop' : word === 'REPEAT' ? 'repeat' : 'list';
+    const block = word === 'IF' || word === 'CASE' ? 'condition' : word === 'WHILE' || word === 'FOR' ? 'loop' : word === 'REPEAT' ? 'repeat' : 'list';
     if (word === 'BEGIN' && this.blocks.at(-1) === 'declare') this.blocks.pop();
     this.blocks.push(block);
     this.atStatement = block === 'list' || block === 'repeat';
@@ -714,7 +714,10 @@ class Compound {
       this.#declare();
       if (word === 'BEGIN') this.#open(word);
     } else if (starts && OPENERS.has(word)) this.#open(word);
-    else if (word === 'THEN' || word === 'ELSE') this.atStatement = top !== 'case-value';
+    else if (word === 'THEN' || word === 'ELSE') {
+      this.#goesOn('condition', 'cases');
+      this.atStatement = top !== 'case-value';
+    }
     else if ((word === 'DO' || word === 'LOOP') && this.parentheses === 0) this.#goesOn('loop', 'list');
     else if (word === 'UNTIL' && starts) this.#goesOn('repeat', 'until');
     else if (word === 'FOR' && this.last === 'HANDLER') this.inHandler = true;

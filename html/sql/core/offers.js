@@ -1,4 +1,4 @@
-// What completion offers besides names: keywords, functions and the words of SHOW, as the server at hand has them.
+// Completions besides names: keywords, functions and the words of SHOW, as the server at hand has them.
 
 const words = (text) => text.trim().split(/\s+/);
 
@@ -36,7 +36,7 @@ const OWN = [
   { maria: false, from: 9.00, names: words('STRING_TO_VECTOR VECTOR_TO_STRING VECTOR_DIM TO_VECTOR FROM_VECTOR') },
 ];
 
-/** What may follow SHOW; words of one server begin with its sign: `+` MariaDB, `-` MySQL. */
+/** Words that may follow SHOW; words of one server begin with its sign: `+` MariaDB, `-` MySQL. */
 const SHOW = `TABLES|DATABASES|COLUMNS FROM|CREATE TABLE|CREATE VIEW|CREATE DATABASE|CREATE PROCEDURE|CREATE FUNCTION|CREATE TRIGGER|CREATE EVENT|CREATE USER
 INDEX FROM|PROCESSLIST|FULL PROCESSLIST|FULL TABLES|FULL COLUMNS FROM|TABLE STATUS|VARIABLES LIKE|GLOBAL VARIABLES LIKE|SESSION VARIABLES LIKE|STATUS LIKE|GLOBAL STATUS LIKE|WARNINGS|ERRORS
 GRANTS|GRANTS FOR|TRIGGERS|EVENTS|PROCEDURE STATUS|FUNCTION STATUS|ENGINES|ENGINE INNODB STATUS|PLUGINS|PRIVILEGES|CHARACTER SET|COLLATION|OPEN TABLES|BINARY LOGS|BINLOG EVENTS|PROFILES
@@ -46,7 +46,7 @@ GRANTS|GRANTS FOR|TRIGGERS|EVENTS|PROCEDURE STATUS|FUNCTION STATUS|ENGINES|ENGIN
 /** @typedef {{maria: boolean, version: number}} Server `version` as major.minor with two digits of minor: 10.11, 9.07 */
 
 /**
- * What a server is, by the version it tells.
+ * Kind of a server, by the version it tells.
  * @param {string|undefined} text such as `9.7.4` or `11.4.2-MariaDB-log`
  * @returns {Server}
  */

@@ -22,7 +22,7 @@ export function originOf({ sql, db, source }) {
 }
 
 /**
- * What its schema says of the columns; nothing where it cannot be had, as of a temporary table.
+ * Facts about the columns from its schema; nothing if there is none, as for a temporary table.
  * @param {Parameters<typeof originOf>[0]} result
  * @param {SchemaOf} [schemaOf]
  * @returns {Promise<Details>}

@@ -22,7 +22,7 @@ const WITH_ROWS = /\b(?:RETURNING|STATEMENT)\b/i;
  *   stopped?: 'lost'|'cancelled'|'failed'|'exit'|'unreadable', reason?: string}} End
  */
 
-/** Whether a statement can go together with others: nothing of its answer is shown but how it ended. @param {string} sql */
+/** True if a statement can go together with others: nothing of its answer is shown but how it ended. @param {string} sql */
 function isSilent(sql) {
   if (WITH_ROWS.test(sql)) return false;
   for (const { type, start, end } of tokens(sql.slice(0, 2000))) {

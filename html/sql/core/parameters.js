@@ -28,7 +28,7 @@ export function parametersOf(sql) {
   });
 }
 
-/** What is wrong with a value; empty where nothing is. @param {Parameter} parameter */
+/** Problem of a value; empty if there is none. @param {Parameter} parameter */
 export function wrongWith({ type, value }) {
   if (type === 'number' && !NUMBER.test(value.trim())) return 'not a number';
   if (type === 'list' && !itemsOf(value).length) return 'the list is empty';

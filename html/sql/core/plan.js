@@ -46,19 +46,19 @@ export function planOf({ columns, rows }) {
 const NOT_MADE = /^\s*<not executable by iterator executor>\s*$/i;
 
 /**
- * Whether the server says that it made no plan in the form asked for.
+ * True if the server says that it made no plan in the form asked for.
  * @param {{columns: string[], rows: Array<Array<any>>}} result
  */
 export function isPlanRefused(result) {
   return NOT_MADE.test(planOf(result)?.[0]?.label ?? result.rows[0]?.[0]);
 }
 
-/** The same EXPLAIN in the tabular form, which the server has for every statement. @param {string} sql @returns {string} */
+/** Rewrites an EXPLAIN to the tabular form, which the server has for every statement. @param {string} sql @returns {string} */
 export function inTabularForm(sql) {
   return sql.replace(/^(\s*EXPLAIN\s+)(?:FORMAT\s*=\s*\w+\s+)?(?!ANALYZE\b)/i, '$1FORMAT=TRADITIONAL ');
 }
 
-/** What a step took in all its loops, with the steps below it, in ms. @param {PlanNode} node */
+/** Time of a step in all its loops, with the steps below it, in ms. @param {PlanNode} node */
 export const timeOf = ({ ms, loops }) => (ms ?? 0) * (loops ?? 1);
 
 /** The greatest time in the tree. @param {PlanNode[]} nodes @returns {number} */
@@ -117,10 +117,10 @@ const LABELS = {
   temporary_table: 'Temporary table',
   duplicates_removal: 'Remove duplicates',
   'block-nl-join': 'Block nested loop join',
-  'range-checked-for-each-record': 'Index chosen anew for each row',
-  rowid_filter: 'Filter of row ids',
+  'range-checked-for-each-record': 'Index chosen for each row',
+  rowid_filter: 'Row id filter',
   union_result: 'Union',
-  expression_cache: 'Cache of a subquery',
+  expression_cache: 'Subquery cache',
   buffer_result: 'Buffer the result',
   windowing: 'Window functions',
   window_functions_computation: 'Window functions',

@@ -28,10 +28,10 @@ const MAY_RUN = 'read-only mode takes SELECT, WITH, VALUES, TABLE, SHOW, DESCRIB
 function unknown(word) {
   const upper = word.toUpperCase();
   const meant = ['SELECT', 'WITH', 'VALUES', 'TABLE', 'SHOW', 'DESCRIBE', 'EXPLAIN', 'USE', 'HELP'].find((known) => near(upper, known));
-  return `${upper} is not the beginning of a statement that is known here, nothing was sent${meant ? `: did you mean ${meant}?` : ''} (${MAY_RUN})`;
+  return `${upper} does not start a known statement, nothing was sent${meant ? `: did you mean ${meant}?` : ''} (${MAY_RUN})`;
 }
 
-/** Whether two words differ by at most two changed, missing or added letters, or a pair in the wrong order. */
+/** True if two words differ by at most two changed, missing or added letters, or a pair in the wrong order. */
 function near(a, b) {
   if (Math.abs(a.length - b.length) > 2 || b.length < 4) return a === b;
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
@@ -43,7 +43,7 @@ function near(a, b) {
   return row[b.length] <= 2;
 }
 
-/** What the first statement that is no query begins with, behind parentheses. */
+/** First word of the first statement that is no query, behind parentheses. */
 function firstOther(sql) {
   const lexer = new Lexer(sql);
   let begins = true;

@@ -16,7 +16,7 @@ export class ResultSet {
     this.count = 0;
     this.duration = '';
     this.truncated = false;
-    /** Whether it was cancelled before its end. */
+    /** True if it was cancelled before its end. */
     this.cancelled = false;
     this.info = '';
     this.affected_rows = 0;
@@ -29,7 +29,7 @@ export class ResultSet {
     return this.rows.length;
   }
 
-  /** What signs beside the numbers of rows take, in pixels. */
+  /** Width of signs beside the numbers of rows, in pixels. */
   get signWidth() {
     return 0;
   }
@@ -49,17 +49,17 @@ export class ResultSet {
     return [];
   }
 
-  /** Whether a column has what rows are told apart by. @param {number} _column */
+  /** True if a column identifies rows. @param {number} _column */
   isKey(_column) {
     return false;
   }
 
-  /** What postern itself says of the statement: the server's warnings have a code. @returns {string[]} */
+  /** Notes of postern itself about the statement: the server's warnings have a code. @returns {string[]} */
   get notes() {
     return this.warnings.filter(({ code }) => code === null).map(({ message }) => message);
   }
 
-  /** Whether the statement gave a result set at all, an empty one included. */
+  /** True if the statement gave a result set at all, an empty one included. */
   get hasColumns() {
     return this.columns.length > 0;
   }

@@ -6,7 +6,7 @@
 export const MAX_SAVED = 1000;
 export const MAX_SAVED_SQL = 200_000;
 
-/** What a storage or a file holds, without what is no query. @param {any} value @returns {SavedQuery[]} */
+/** Queries in a storage or a file, without anything else. @param {any} value @returns {SavedQuery[]} */
 export function readSaved(value) {
   const list = Array.isArray(value) ? value : Array.isArray(value?.queries) ? value.queries : [];
   const text = (one, most) => (typeof one === 'string' ? one.slice(0, most) : '');

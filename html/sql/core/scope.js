@@ -1,4 +1,4 @@
-// What a statement reads from at a place: tables, common table expressions and derived tables, each query by itself.
+// Sources that a statement reads from at a place: tables, common table expressions and derived tables, each query by itself.
 import { unquoteIdentifier } from './identifiers.js';
 import { tokens } from './lexer.js';
 
@@ -38,7 +38,7 @@ export function isWord(token) {
   return token?.type === 'keyword' || token?.type === 'identifier';
 }
 
-/** Whether the word at `i` introduces tables: an UPDATE does as a statement, not in ON DUPLICATE KEY UPDATE, FOR UPDATE or ON UPDATE. @param {Word[]} list @param {number} i */
+/** True if the word at `i` introduces tables: an UPDATE does as a statement, not in ON DUPLICATE KEY UPDATE, FOR UPDATE or ON UPDATE. @param {Word[]} list @param {number} i */
 export function introduces(list, i) {
   if (!isWord(list[i]) || !SCOPE_WORDS.has(list[i].upper) || list[i - 1]?.text === '.') return false;
   return list[i].upper !== 'UPDATE' || !['KEY', 'FOR', 'ON'].includes(list[i - 1]?.upper);
@@ -119,7 +119,7 @@ class Reader {
     return ['SELECT', 'WITH', 'VALUES', 'TABLE'].includes(this.list[i]?.upper);
   }
 
-  /** Whether the bracket holds what a FROM reads or a WITH names: it sees nothing of the query around it. */
+  /** True if the bracket holds what a FROM reads or a WITH names: it sees nothing of the query around it. */
   isSource(open) {
     const { upper, text } = this.list[open - 1] ?? {};
     if (['FROM', 'JOIN', 'STRAIGHT_JOIN'].includes(upper)) return true;
@@ -137,7 +137,7 @@ class Reader {
     return false;
   }
 
-  /** What one query, [from, to), reads where the caret is. */
+  /** Sources that one query, [from, to), reads where the caret is. */
   level(from, to, caret, withs) {
     const { named, start } = this.#withs(from, to, withs);
     let [begin, end] = [start, to];

@@ -20,7 +20,7 @@ const OF_ROWS = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'VALUES', 'TABL
 const NAMED = new Set(['TABLE', 'INTO', 'EXISTS', 'KEY', 'INDEX', 'UNIQUE', 'REFERENCES', 'FUNCTION', 'PROCEDURE', 'VIEW', 'ON', 'JOIN', '.']);
 /** Words of a server in which its password may stand. */
 const OF_SERVER = new Set(['SERVER', 'MASTER', 'SLAVE', 'REPLICA', 'REPLICATION', 'GROUP_REPLICATION']);
-/** What may stand where a password does and is none. */
+/** Words in the place of a password that are none. */
 const NO_SECRET = new Set(['PASSWORD', 'OLD_PASSWORD', 'RANDOM', 'NULL', 'DEFAULT', 'FOR', 'TO']);
 const VARIABLE = /^@[\w$.`]*(?:PASSWORD|PASSWD|PASSPHRASE|PWD)`?$/;
 const URL_WITH_PASSWORD = /^.\s*\w+:\/\/[^\s/@]*:\S*@/;
@@ -50,9 +50,9 @@ export const CUT = '\n… the rest was cut off when this text was kept';
 /** Why a text does not run as it stands, and where; null where it does. @param {string} sql @returns {{at: number, text: string}|null} */
 export function whyAltered(sql) {
   const cut = sql.lastIndexOf(CUT.trim());
-  if (cut >= 0) return { at: cut, text: 'Nothing was run: the rest of this statement was cut off when it was kept. Write the rest in place of the last line.' };
+  if (cut >= 0) return { at: cut, text: 'Nothing was run: the rest of this statement was cut off when it was saved. Replace the last line with the rest.' };
   const at = leftOutAt(sql);
-  return at < 0 ? null : { at, text: "Nothing was run: the password was left out when this text was kept. Write it in place of '***'." };
+  return at < 0 ? null : { at, text: "Nothing was run: the saved text has no password. Replace '***' with it." };
 }
 
 /** Where the first password stands that was left out when the statement was kept; -1 where all are there. @param {string} sql */
@@ -62,7 +62,7 @@ export function leftOutAt(sql) {
 }
 
 /**
- * What a server said of a statement, as it may be kept: it repeats a part of the statement, which may hold what is masked there.
+ * A server's message about a statement, as it may be kept: it repeats a part of the statement, which may hold what is masked there.
  * @param {string} sql @param {string} kept the statement as it is kept @param {string|null} error
  */
 export function errorWithoutSecrets(sql, kept, error) {
@@ -229,5 +229,5 @@ class Clauses {
 
 const isMasked = (source, pattern) => source === MASK || pattern.test(source);
 
-/** What is in quotes, as a server reads it. */
+/** Quoted content, as a server reads it. */
 const contentOf = (source) => source.replace(/^[^'"]*['"]|['"]$/g, '').replace(/\\(.)|''|""/gs, (pair, escaped) => escaped ?? pair[0]);

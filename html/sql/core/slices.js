@@ -29,7 +29,7 @@ export class Slicer {
     this.#end = performance.now() + SLICE_MS;
   }
 
-  /** Whether it is time to `rest()`. */
+  /** True if it is time to `rest()`. */
   get due() {
     return performance.now() >= this.#end;
   }

@@ -165,7 +165,7 @@ class Reading {
 
   #broken(what) {
     const next = endsTransaction(this.#options.sql ?? '') ? 'Check whether the transaction was committed before you go on' : 'Run the statement again';
-    const message = `${what} after ${this.#rows} rows; is the program still running? ${next}`;
+    const message = `${what} after ${this.#rows} rows; is postern still running? ${next}`;
     return { results: this.#results(), code: 0, message, error: null, cancelled: false, inTransaction: null };
   }
 
@@ -225,7 +225,7 @@ class Reading {
   }
 }
 
-/** Whether a statement commits or rolls back: repeated it would succeed without effect. */
+/** True if a statement commits or rolls back: repeated it would succeed without effect. */
 function endsTransaction(sql) {
   for (const { type, start, end } of tokens(sql.slice(0, 2000))) {
     if (type !== 'comment') return /^(?:commit|rollback)$/i.test(sql.slice(start, end));

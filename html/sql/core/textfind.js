@@ -6,7 +6,7 @@ export const MAX_FOUND = 20_000;
 /** @typedef {{text: string, matchCase: boolean, word: boolean, regex: boolean}} Wanted */
 /** @typedef {{start: number, end: number}} Found */
 
-/** What is looked for as an expression; throws where the person's own is none. @param {Wanted} wanted @returns {RegExp} */
+/** Search text as an expression; throws if the person's own is not valid. @param {Wanted} wanted @returns {RegExp} */
 export function expressionOf({ text, matchCase, word, regex }) {
   const source = regex ? text : text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   const whole = word ? `(?<![\\p{L}\\p{N}_$])(?:${source})(?![\\p{L}\\p{N}_$])` : source;
@@ -24,7 +24,7 @@ export function findAll(text, expression) {
   return found;
 }
 
-/** What stands in place of one match: as it is typed, or with $1 and $& of a person's own expression. @param {string} text @param {Found} at @param {RegExp} expression @param {string} by @param {boolean} regex */
+/** Replacement of one match: as it is typed, or with $1 and $& of a person's own expression. @param {string} text @param {Found} at @param {RegExp} expression @param {string} by @param {boolean} regex */
 export function replacementOf(text, { start, end }, expression, by, regex) {
   if (!regex) return by;
   const alone = new RegExp(expression.source, expression.flags.replace('g', 'y'));

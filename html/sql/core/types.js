@@ -1,5 +1,5 @@
 /**
- * What the database types that the API names mean to the page.
+ * Meaning of the API's database types for the page.
  * @module
  */
 
@@ -27,12 +27,12 @@ export function kindOf(type) {
   return found ? found[1] : 'text';
 }
 
-/** Whether values of the kind arrive as `0x…` hex strings. */
+/** True if values of the kind arrive as `0x…` hex strings. */
 export function isBinaryKind(kind) {
   return kind === 'binary' || kind === 'bit' || kind === 'geometry' || kind === 'vector';
 }
 
-/** Whether the value is one of the API's hex strings. */
+/** True if the value is one of the API's hex strings. */
 export function isHex(value) {
   return typeof value === 'string' && value.startsWith('0x');
 }

@@ -71,7 +71,7 @@ export function orderOf(schema, sort) {
 }
 
 function whyOffset(key, terms) {
-  if (!key) return 'it has no key that tells its rows apart';
+  if (!key) return 'it has no key that identifies its rows';
   const inexact = terms.find(({ way }) => way === 'offset');
   return inexact ? `${inexact.name} is ${article(inexact.type)}, which cannot be compared exactly` : '';
 }
@@ -81,7 +81,7 @@ function article(type) {
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
-/** What a term is compared and sorted by. @param {Term} term */
+/** Expression that a term is compared and sorted by. @param {Term} term */
 function expression({ name, way }) {
   if (way === 'moment') return `UNIX_TIMESTAMP(${quoteName(name)})`;
   return way === 'number' ? `CAST(${quoteName(name)} AS UNSIGNED)` : quoteName(name);
@@ -120,7 +120,7 @@ function freeName(names, number) {
   return name;
 }
 
-/** Whether the server shows fewer digits of the type's values than they have. @param {string} type */
+/** True if the server shows fewer digits of the type's values than they have. @param {string} type */
 export const isShortened = (type) => /^float\b(?!.*zerofill)/i.test(type);
 
 /** A column as it is read: of a FLOAT the server shows six digits, and as a DOUBLE all. @param {Column} column */

@@ -31,19 +31,19 @@ export class DataBar {
   constructor(on, source, zone) {
     this.#on = on;
     this.#zone = zone;
-    this.trail = h('nav', { class: 'data-trail', 'aria-label': 'Tables on the way here' });
+    this.trail = h('nav', { class: 'data-trail', 'aria-label': 'Tables that led here' });
     this.field = h('input', {
-      class: 'field data-where', id: `data-where-${(serial += 1)}`, 'aria-label': 'Condition of the rows (WHERE)', placeholder: "such as price > 5 AND name LIKE 'A%'",
+      class: 'field data-where', id: `data-where-${(serial += 1)}`, 'aria-label': 'Condition of the rows (WHERE)', placeholder: "e.g. price > 5 AND name LIKE 'A%'",
       autocomplete: 'off', spellcheck: 'false',
     });
-    const apply = h('button', { type: 'button', class: 'button small', text: 'Filter', title: 'Show only the rows that satisfy the condition (Enter)', on: { click: () => on.apply(this.field.value) } });
+    const apply = h('button', { type: 'button', class: 'button small', text: 'Filter', title: 'Show only rows that match the condition (Enter)', on: { click: () => on.apply(this.field.value) } });
     this.chips = h('div', { class: 'data-chips', hidden: true });
     this.error = h('div', { class: 'data-error', role: 'alert', hidden: true });
     this.element = h('div', { class: 'data-bar' },
       h('div', { class: 'data-line' }, this.trail,
         this.condition = h('div', { class: 'data-condition' }, h('span', { class: 'dim', 'aria-hidden': 'true', text: 'WHERE' }), this.field, apply),
         this.filling = iconButton('upload', 'Import a CSV file into this table', on.fill),
-        iconButton('refresh', 'Load the rows again', on.refresh)),
+        iconButton('refresh', 'Reload the rows', on.refresh)),
       this.error, this.chips);
     completeIn(this.field, this.condition, () => beforeCondition(this.#place), source);
     // Behind the list, which may take Enter.
@@ -54,7 +54,7 @@ export class DataBar {
     this.note = h('span', { class: 'data-note', hidden: true });
     this.code = h('code', { class: 'data-sql', tabindex: 0, role: 'group', 'aria-label': 'The statement' });
     this.copy = iconButton('copy', 'Copy the statement', () => copyText(this.#rows?.sql ?? ''));
-    this.zone = h('span', { class: 'dim', title: 'SET time_zone in a query tab is for that tab only.', hidden: true });
+    this.zone = h('span', { class: 'dim', title: 'SET time_zone in a query tab affects only that tab.', hidden: true });
     this.fixed = h('span', { class: 'data-fixed dim', hidden: true });
     this.foot = h('div', { class: 'data-foot' }, this.figures, this.counting, this.ending, this.zone, this.fixed, this.note, this.code, this.copy);
   }
@@ -97,7 +97,7 @@ export class DataBar {
     this.zone.textContent = `Server time zone: ${this.#zone()}`;
     const { why } = rows.source.order;
     this.note.hidden = why === '';
-    this.note.textContent = why && `Pages by OFFSET, since ${why}: rows that are inserted or deleted meanwhile shift them`;
+    this.note.textContent = why && `Read by OFFSET, because ${why}: inserted or deleted rows shift the pages`;
     this.note.title = this.note.textContent;
     this.code.textContent = rows.sql.replaceAll('\n', ' ');
     this.code.title = rows.sql;
@@ -114,10 +114,10 @@ export class DataBar {
 
   #showChips({ filters, free }) {
     const chips = filters.map((filter) => h('span', { class: 'data-chip' }, h('b', { text: filter.column }), ` ${filterText(filter)}`,
-      iconButton('close', `Drop the filter of ${filter.column}`, () => this.#on.drop(filter))));
+      iconButton('close', `Remove the filter of ${filter.column}`, () => this.#on.drop(filter))));
     this.chips.hidden = chips.length === 0;
     const all = chips.length + (free.trim() ? 1 : 0) > 1;
-    fill(this.chips, icon('filter'), chips, all && h('button', { type: 'button', class: 'link', text: 'Drop all', on: { click: () => this.#on.clear() } }));
+    fill(this.chips, icon('filter'), chips, all && h('button', { type: 'button', class: 'link', text: 'Remove all', on: { click: () => this.#on.clear() } }));
   }
 
   /** Rows that are in sight. */
@@ -131,13 +131,13 @@ export class DataBar {
     if (!rows) return;
     const { rowCount } = rows.pager;
     const known = rowCount.toLocaleString('en');
-    this.figures.textContent = this.#total ? `${Number(this.#total).toLocaleString('en')} rows in all, ${known} seen`
+    this.figures.textContent = this.#total ? `${Number(this.#total).toLocaleString('en')} rows in total, ${known} seen`
       : `${known}${rows.pager.ended ? '' : '+'} ${rowCount === 1 && rows.pager.ended ? 'row' : 'rows'}`;
     if (rows.pager.ended) this.counting.hidden = true;
     this.ending.hidden = rows.pager.ended;
   }
 
-  /** What the count was; null while the server counts. @param {string|null} total */
+  /** Shows the count; null while the server counts. @param {string|null} total */
   counted(total) {
     this.counting.textContent = total === null ? 'Counting …' : 'Count again';
     if (total === null) return;
@@ -145,7 +145,7 @@ export class DataBar {
     this.#figures();
   }
 
-  /** What went wrong is no more. */
+  /** Clears the error. */
   settle() {
     this.error.hidden = true;
   }
@@ -165,8 +165,8 @@ const beforeCondition = ({ db, table }) => `SELECT * FROM ${quoteName(db)}.${quo
 
 const titleOf = ({ db, table, filters }) => `${db}.${table}${filters.map((filter) => `\n${filter.column} ${filterText(filter)}`).join('')}`;
 
-/** What stands where no rows do: whether there are none, or none that meet what was asked for. @param {import('./source.js').Place} place */
+/** Text where there are no rows: whether there are none, or none that match. @param {import('./source.js').Place} place */
 export function emptyText({ filters, free }) {
   const by = [filters.length > 0 && (filters.length === 1 ? 'the filter' : 'the filters'), free.trim() && 'the condition'].filter(Boolean).join(' and ');
-  return by ? `No row meets ${by} above; without there may be some.` : 'No rows.';
+  return by ? `No rows match ${by} above.` : 'No rows.';
 }

@@ -44,7 +44,7 @@ export class DataView {
   #bar;
   /** Rows that stood above those of the table when it was drawn last. */
   #extra = 0;
-  /** What changes rows, once it is loaded. @type {import('../edit/editing.js').Editing|null} */
+  /** Editor of rows, once it is loaded. @type {import('../edit/editing.js').Editing|null} */
   #editing = null;
   /** Opens the viewer. @type {((at: import('../results/gridmodel.js').Position) => void)|null} */
   #viewCell = null;
@@ -70,7 +70,7 @@ export class DataView {
     this.opened = this.#open(this.#place);
   }
 
-  /** What is looked at, without where in it. */
+  /** The table and filters shown, without the position. */
   get place() {
     const { db, table, filters, free, sort } = this.#place;
     return { db, table, filters, free, sort };
@@ -92,7 +92,7 @@ export class DataView {
     return {};
   }
 
-  /** What was changed and is not applied, in words; empty where nothing is. */
+  /** Describes the pending changes; empty if there are none. */
   get unsaved() {
     return this.#editing?.unsaved ?? '';
   }
@@ -104,7 +104,7 @@ export class DataView {
     this.#view?.dispose();
   }
 
-  // What is looked at.
+  // The table and filters shown.
 
   /**
    * Goes to a place; what is shown stays until that has answered.
@@ -143,7 +143,7 @@ export class DataView {
   async #loadEditing(schema) {
     if (this.#editing || whyFixed(schema, this.#deps.readOnly())) return;
     const module = await import('../edit/editing.js').catch(() => null);
-    if (!module) this.#deps.notify('The part of the page that changes rows could not be loaded; is postern still running? Load the rows again.', 'bad');
+    if (!module) this.#deps.notify('Could not load the row editor. Is postern still running? Reload the rows.', 'bad');
     else this.#editing ??= this.#makeEditing(module.Editing);
   }
 

@@ -10,8 +10,8 @@ import { choicesOf } from './values.js';
 
 const NAMES = { NULL: 'is NULL', 'NOT NULL': 'is not NULL' };
 
-/** What is typed for an operator. */
-const HINTS = { LIKE: '% and _ stand for any', IN: "a, 'b, c', NULL", 'NOT IN': "a, 'b, c', NULL", between: 'from, to' };
+/** Hints for the value of an operator. */
+const HINTS = { LIKE: '% and _ are wildcards', IN: "a, 'b, c', NULL", 'NOT IN': "a, 'b, c', NULL", between: 'from, to' };
 /** Those that take several values. */
 const LISTS = new Set(['IN', 'NOT IN', 'between']);
 

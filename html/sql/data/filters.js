@@ -71,7 +71,7 @@ function patternOf(value, before) {
 function betweenSql(column, compared, text, type) {
   const values = listOf(text);
   const [least, most] = values.length === 1 ? text.trim().split(/\s+and\s+/i) : values;
-  if (!least || !most || values.length > 2) throw new Error('between takes two values with a comma between them, such as 1, 5');
+  if (!least || !most || values.length > 2) throw new Error('between needs two values separated by a comma, such as 1, 5');
   return `${compared} BETWEEN ${operand(least, column, type)} AND ${operand(most, column, type)}`;
 }
 
@@ -91,7 +91,7 @@ function exactFloat(digits) {
 function operand(value, column, type) {
   const kind = classOf(type);
   if (kind === 'number' || kind === 'float') {
-    if (!isNumber(value.trim())) throw new Error(`${column} holds numbers; “${value}” is none`);
+    if (!isNumber(value.trim())) throw new Error(`${column} holds numbers; “${value}” is not one`);
     return literal(/^float\b/i.test(type) ? exactFloat(value.trim()) : value.trim(), type);
   }
   if (kind === 'json' || kind === 'choice') return quoteText(value);
@@ -103,7 +103,7 @@ function listSql(name, compared, op, text, type) {
   const values = items.filter((item) => item !== null);
   const some = values.length ? `${compared} ${op} (${values.map((item) => operand(item, name, type)).join(', ')})` : '';
   const none = items.length > values.length ? `${name} IS ${op === 'IN' ? '' : 'NOT '}NULL` : '';
-  if (!some && !none) throw new Error(`${op} takes values with commas between them, such as 1, 2, 3`);
+  if (!some && !none) throw new Error(`${op} needs values separated by commas, such as 1, 2, 3`);
   return [some, none].filter(Boolean).join(op === 'IN' ? ' OR ' : ' AND ');
 }
 
@@ -117,7 +117,7 @@ export function listOf(text) {
   const items = [];
   while (pattern.lastIndex < text.length) {
     const found = pattern.exec(text);
-    if (!found) throw new Error('a quote in the list has no end, or something follows it before the next comma');
+    if (!found) throw new Error('a quote in the list is not closed, or text follows it before the next comma');
     const [, single, double, bare] = found;
     if (single !== undefined) items.push(single.replaceAll("''", "'"));
     else if (double !== undefined) items.push(double.replaceAll('""', '"'));
@@ -128,7 +128,7 @@ export function listOf(text) {
 }
 
 /**
- * What rows must satisfy by the filters and a condition written by hand.
+ * Condition from the filters and a condition written by hand.
  * @param {Filter[]} filters
  * @param {string} free
  * @param {{name: string, type: string}[]} columns
@@ -149,14 +149,14 @@ function checkedFree(text) {
   const lexer = new Lexer(sql);
   let depth = 0;
   for (let token = lexer.next(); token; token = lexer.next()) {
-    if (token.kind === 'semicolon') throw new Error('a condition has no semicolon');
-    if (token.kind === 'executable') throw new Error('a condition has no /*! … */');
+    if (token.kind === 'semicolon') throw new Error('a condition cannot contain a semicolon');
+    if (token.kind === 'executable') throw new Error('a condition cannot contain /*! … */');
     if (token.kind === 'open') depth += 1;
     if (token.kind === 'close') depth -= 1;
     const isLast = token.end === sql.length;
     if (isLast && token.kind !== 'close') throw new Error('a quote or a comment is not closed');
     if (isLast && depth > 0) throw new Error('an opening parenthesis is not closed');
-    if (!isLast && depth <= 0) throw new Error('a closing parenthesis has no opening one');
+    if (!isLast && depth <= 0) throw new Error('a closing parenthesis was never opened');
   }
   return sql;
 }

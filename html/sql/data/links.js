@@ -34,7 +34,7 @@ export function linkBack(schema, row, { db, table, columns, refColumns }) {
 }
 
 function valuesOf(schema, row, names) {
-  // What only stands for a value leads nowhere yet.
+  // Placeholders for a value lead nowhere yet.
   const known = (value) => (typeof value === 'object' ? null : value);
   return names.map((name) => known(row[schema.columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())] ?? null));
 }

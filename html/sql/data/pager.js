@@ -61,7 +61,7 @@ export class Pager {
     return this.#rows;
   }
 
-  /** Whether the last row is known. */
+  /** True if the last row is known. */
   get ended() {
     return this.#ended;
   }
@@ -216,7 +216,7 @@ export class Pager {
   }
 
   #replace(at, pages) {
-    // What goes on behind a page that is empty now begins where that did.
+    // Rows after a page that is empty now begin where it did.
     const next = this.#pages[at + 1];
     if (!pages.length && this.#byCursor && next) [next.after, next.skip] = [this.#pages[at].after, this.#pages[at].skip];
     const keepsEnd = !pages.length && !next && this.#byCursor ? this.#pages[at].last : null;

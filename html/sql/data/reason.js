@@ -13,11 +13,11 @@ import { classOf } from './values.js';
  */
 export function whyFixed(schema, readOnly) {
   const sql = schema.create_statement ?? '';
-  if (/^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql)) return 'A view: its rows are changed in its tables';
-  if (/^CREATE SEQUENCE /.test(sql)) return 'A sequence is not edited here';
+  if (/^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql)) return 'Not editable: a view; edit its tables';
+  if (/^CREATE SEQUENCE /.test(sql)) return 'Not editable: a sequence';
   if (readOnly) return 'Read-only mode: nothing can be changed';
   const key = keyOf(schema);
-  if (!key) return 'Not editable: no PRIMARY or UNIQUE NOT NULL key tells its rows apart';
+  if (!key) return 'Not editable: no PRIMARY or UNIQUE NOT NULL key identifies its rows';
   const inexact = schema.columns.find(({ name, type }) => key.parts.some((part) => part.name === name) && classOf(type) === 'float');
   return inexact ? `Not editable: ${inexact.name}, a ${inexact.type.replace(/\(.*/s, '').toUpperCase()} in its key, cannot be compared exactly` : '';
 }

@@ -1,5 +1,5 @@
 /**
- * What the data view asks of the server.
+ * Requests of the data view to the server.
  * @module
  */
 
@@ -44,7 +44,7 @@ export class TableRows extends ResultSet {
   constructor(api, { db, table, schema, timeZone }, { filters, free, sort }, onChange) {
     super({ db });
     this.#api = api;
-    /** What is changed in them. @type {Edits|null} */
+    /** Changes in them. @type {Edits|null} */
     this.edits = null;
     this.timeZone = timeZone;
     this.source = { db, table, columns: schema.columns, order: orderOf(schema, sort), where: whereSql(filters, free, schema.columns) };

@@ -84,7 +84,7 @@ export function wayOf(type) {
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
-/** Whether the text is a number as SQL has it. @param {string} text */
+/** True if the text is a number as SQL has it. @param {string} text */
 export const isNumber = (text) => NUMBER.test(text);
 
 /**

@@ -50,7 +50,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
   for (;;) {
     const { ids, changes: list } = changes.requests();
     if (!ids.length) return null;
-    if (ids.length > MOST) throw new Refusal(`${ids.length.toLocaleString('en')} changes are too many at once: the server takes ${MOST.toLocaleString('en')}. Take some back, and apply them after the others`, null, null);
+    if (ids.length > MOST) throw new Refusal(`${ids.length.toLocaleString('en')} changes are too many at once: the limit is ${MOST.toLocaleString('en')}. Undo some, and make them after the others`, null, null);
     const body = { db: of.db, table: of.table, changes: list, time_zone: of.timeZone };
     let written = false;
     try {
@@ -73,7 +73,7 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
     }
   }
 
-  /** Whether to go on after a refusal: the review is shown again then. */
+  /** Returns true to continue after a refusal: the review is shown again then. */
   async function settled(error, ids, written) {
     const { kind, change = -1, row = null, moments = {} } = /** @type {any} */ (error.body?.error ?? {});
     const id = ids[change] ?? null;
@@ -91,10 +91,10 @@ export async function reviewAndApply(api, { changes, of, nameOf, showReview, sho
   }
 }
 
-/** Whether nobody can tell if the changes were made. */
+/** True if it is unknown whether the changes were made. */
 const isLost = (error) => error.unreachable || error.body?.error?.kind === 'unknown' || [502, 504].includes(error.status) && !error.body?.error;
 
-const lostText = (message) => `${message}. Whether the changes were made is not known; they are kept here. Load the rows again and look before you apply them once more`;
+const lostText = (message) => `${message}. It is unknown whether the changes were made; they are kept here. Reload the rows and check before you apply them again`;
 
 /** It may be the page's own transaction that is in the way. @param {string} message @param {string[]} open */
 const lockedText = (message, open) => (open.length ? `${message}. ${openText(open)}` : message);

@@ -25,7 +25,7 @@ export function chooseValue() {
 /** @param {File|undefined} file @returns {Promise<FileValue|null>} */
 export async function valueOf(file) {
   if (!file) return null;
-  if (file.size > MOST) throw new Error(`${file.name} has ${formatBytes(file.size)}; a value can be set from a file of up to ${formatBytes(MOST)} here`);
+  if (file.size > MOST) throw new Error(`${file.name} has ${formatBytes(file.size)}; the largest file for a value is ${formatBytes(MOST)}`);
   const url = await new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));

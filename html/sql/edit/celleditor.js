@@ -69,14 +69,14 @@ export class CellEditor {
       this.#check();
       this.input.focus();
     } } });
-    const button = iconButton('calendar', 'Choose the day (Alt+↓)', () => {
+    const button = iconButton('calendar', 'Choose a date (Alt+↓)', () => {
       picker.value = dateIn(this.input.value);
       picker.showPicker?.();
     }, { tabindex: -1 });
     return h('span', { class: 'cell-calendar' }, button, picker);
   }
 
-  /** Whether something was typed. */
+  /** True if something was typed. */
   get touched() {
     return this.#touched;
   }

@@ -1,5 +1,5 @@
 /**
- * What the menu of a cell offers to change.
+ * Entries in the menu of a cell that change data.
  * @module
  */
 
@@ -20,11 +20,11 @@ export function entriesOf({ field, change, rows }, on) {
       { label: 'Edit', icon: 'edit', key: 'Enter', run: on.edit },
       field.nullable && { label: 'Set NULL', key: 'Ctrl+0', run: () => on.set(null) },
       !field.required && { label: 'Set DEFAULT', key: 'Ctrl+Backspace', run: () => on.set(new Default()) },
-      field.kind === 'text' && { label: 'Set the empty text', run: () => on.set('') },
-      file && { label: 'In a panel, from or to a file …', icon: 'expand', run: on.panel },
+      field.kind === 'text' && { label: 'Set empty text', run: () => on.set('') },
+      file && { label: 'Edit in a panel or as a file …', icon: 'expand', run: on.panel },
       null,
     ] : []),
-    Boolean(change) && { label: change?.op === 'delete' ? 'Do not delete the row' : 'Undo the changes of the row', icon: 'undo', run: () => on.revert(change?.id ?? '') },
+    Boolean(change) && { label: change?.op === 'delete' ? 'Keep the row' : 'Undo the changes of the row', icon: 'undo', run: () => on.revert(change?.id ?? '') },
     { label: 'New row', icon: 'plus', key: 'Insert', run: on.add },
     { label: `Duplicate ${what}`, icon: 'duplicate', key: 'Ctrl+D', run: on.duplicate },
     { label: 'Paste as new rows', icon: 'plus', key: 'Ctrl+Shift+V', run: on.paste },

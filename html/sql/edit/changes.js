@@ -60,7 +60,7 @@ export class FileValue {
 /** Characters of a value up to which it is sent to be compared: a change has to fit in what the server takes. */
 const COMPARED = 4_000_000;
 
-/** Whether a value stands for another: a default, a file. @param {any} value */
+/** True if a value stands for another: a default, a file. @param {any} value */
 export const standsFor = (value) => value instanceof Default || value instanceof FileValue;
 
 /**
@@ -73,7 +73,7 @@ export const standsFor = (value) => value instanceof Default || value instanceof
 /** The changes of one table. */
 export class Changes {
   /** @type {Map<string, Change>} */ #all = new Map();
-  /** What each step replaced. @type {[string, Change|null][][]} */ #steps = [];
+  /** Changes that each step replaced. @type {[string, Change|null][][]} */ #steps = [];
   #serial = 0;
   /** @type {any[][]} */ #saved = [];
   /** @type {WeakMap<any[], string>} */ #ids = new WeakMap();
@@ -95,7 +95,7 @@ export class Changes {
     return this.#all.size;
   }
 
-  /** Whether there is a step to undo. */
+  /** True if there is a step to undo. */
   get canUndo() {
     return this.#steps.length > 0;
   }
@@ -126,7 +126,7 @@ export class Changes {
     return this.#all.get(id);
   }
 
-  // What is shown above the rows of the table: new rows, and those that were new and are saved.
+  // Rows above those of the table: new rows, and those that were new and are saved.
 
   get extraCount() {
     return this.#added.length + this.#saved.length;
@@ -247,7 +247,7 @@ export class Changes {
     return step[0][0];
   }
 
-  // What the server makes of them.
+  // Exchange with the server.
 
   /** The changes as the API takes them, and the row of each. */
   requests() {
@@ -264,7 +264,7 @@ export class Changes {
     return op === 'delete' ? of : { ...of, new: Object.fromEntries(set) };
   }
 
-  /** Whether a value of a row that is to be written is too large to be compared. */
+  /** True if a value of a row that is to be written is too large to be compared. */
   get hasUncompared() {
     return this.list.some(({ base }) => base?.some((value) => !isCompared(value)));
   }
@@ -346,7 +346,7 @@ const isCompared = (value) => value !== undefined && !(typeof value === 'string'
 
 const serial = ({ id }) => Number(id.slice(4));
 
-/** Whether two values are the same to the server. */
+/** True if two values are the same to the server. */
 function same(a, b) {
   if (a === null || b === null || standsFor(b)) return a === b;
   return String(a) === String(b);

@@ -9,7 +9,7 @@ import { Default } from './changes.js';
 
 /** @typedef {import('./changes.js').Value} Value */
 
-/** What may be chosen for a column, with how it is shown. @param {import('./fields.js').Field} field @returns {{value: Value, text: string, hint: string}[]} */
+/** Choices for a column, with their texts. @param {import('./fields.js').Field} field @returns {{value: Value, text: string, hint: string}[]} */
 function offersOf(field) {
   const values = field.kind !== 'boolean' ? field.choices.map((value) => ({ value, text: value || '‹empty›', hint: '' }))
     : field.base === 'bit' ? [{ value: '0x01', text: '1', hint: 'true' }, { value: '0x00', text: '0', hint: 'false' }]
@@ -17,7 +17,7 @@ function offersOf(field) {
   return [
     ...values,
     ...(field.nullable ? [{ value: null, text: 'NULL', hint: 'no value' }] : []),
-    ...(field.required ? [] : [{ value: new Default(), text: 'DEFAULT', hint: 'as the column has it' }]),
+    ...(field.required ? [] : [{ value: new Default(), text: 'DEFAULT', hint: 'the column default' }]),
   ];
 }
 

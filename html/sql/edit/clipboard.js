@@ -59,7 +59,7 @@ export function newSpots(cells, column, width) {
   return cells.flatMap((row, place) => row.map((value, x) => ({ place, column: from + x, value })));
 }
 
-/** What was copied from a grid as values, by the text that it became. */
+/** Values copied from a grid, by the text that they became. */
 export class Copied {
   #text = null;
   /** @type {any[][]} */ #values = [];

@@ -37,10 +37,10 @@ export class EditBar {
     const button = (label, kind, run, key) => h('button', { type: 'button', class: `button small ${kind}`, text: label, title: key ?? null, on: { click: run } });
     fill(this.state,
       elsewhere && h('span', { class: 'edit-elsewhere', text: elsewhere }),
-      count > 0 && h('span', { class: 'edit-count' }, icon('edit'), h('b', {}, count.toLocaleString('en'), h('span', { class: 'tool-label', text: countText(count).replace(/^\S+/, '') })), problems > 0 && h('span', { class: 'bad', text: `· ${problems} to mend` })),
+      count > 0 && h('span', { class: 'edit-count' }, icon('edit'), h('b', {}, count.toLocaleString('en'), h('span', { class: 'tool-label', text: countText(count).replace(/^\S+/, '') })), problems > 0 && h('span', { class: 'bad', text: `· ${problems} to fix` })),
       applying ? [h('span', { class: 'dim', text: 'Applying …' }), button('Cancel', '', this.#on.cancel)] : [
         canUndo && iconButton('undo', 'Undo the last step (Ctrl+Z)', this.#on.undo),
-        count > 0 && h('button', { type: 'button', class: 'button small', title: 'Take all changes back', on: { click: this.#on.discard } }, icon('close'), h('span', { class: 'tool-label', text: 'Discard' })),
+        count > 0 && h('button', { type: 'button', class: 'button small', title: 'Discard all changes', on: { click: this.#on.discard } }, icon('close'), h('span', { class: 'tool-label', text: 'Discard' })),
         count > 0 && button('Review SQL …', 'primary', this.#on.review, 'Ctrl+S')]);
     if (hadFocus) /** @type {HTMLElement|null} */ (this.state.querySelector('.primary') ?? this.tools.querySelector('button'))?.focus();
   }

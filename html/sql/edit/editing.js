@@ -35,7 +35,7 @@ const STEPS = { down: [1, 0], up: [-1, 0], right: [0, 1], left: [0, -1] };
  *   reload: () => void, failed: (message: string) => void, settled: () => void, titled: () => void, view: (at: Position) => void, transactions: () => string[]}} Host `transactions`: the page's tabs with an open one
  */
 
-/** What changes the rows of one data tab, whichever table it shows. */
+/** Editor of the rows of one data tab, whichever table it shows. */
 export class Editing {
   #host;
   #sheet = new Sheet();
@@ -83,7 +83,7 @@ export class Editing {
     element.addEventListener('copy', (event) => this.#onCopy(event));
   }
 
-  /** What is not applied, in words; empty where nothing is. */
+  /** Describes the pending changes; empty if there are none. */
   get unsaved() {
     const pending = [...this.#sheet.tables.values()].filter(({ changes }) => changes.size || (changes === this.#sheet.table.changes && this.#editor?.touched));
     return pending.map(({ table, changes }) => `${countText(Math.max(1, changes.size))} in ${table}`).join(', ');
@@ -135,7 +135,7 @@ export class Editing {
     const field = this.#sheet.table.fields[at.column];
     const target = this.#sheet.target(at.row);
     if (!target || !field || this.#isBusy()) return target === null || !field ? false : true;
-    if (this.#sheet.change(at.row)?.op === 'delete') this.#host.notify('The row is to be deleted. Undo that first (Ctrl+Z, or the menu of the cell)', 'info');
+    if (this.#sheet.change(at.row)?.op === 'delete') this.#host.notify('The row is marked for deletion. Undo that first (Ctrl+Z, or the cell menu)', 'info');
     else if (field.fixed) {
       if (typed === undefined) return false;
       this.#host.notify(field.fixed, 'info');
@@ -252,7 +252,7 @@ export class Editing {
   // Several cells and rows.
 
   #isBusy() {
-    if (this.#applying) this.#host.notify('The changes are being applied; wait for the end of it', 'info');
+    if (this.#applying) this.#host.notify('The changes are being applied; wait until they are done', 'info');
     return this.#applying !== '';
   }
 
@@ -309,8 +309,8 @@ export class Editing {
     const { places, missing = 0 } = this.#sheet.selection(MOST_CELLS);
     this.#sheet.table.changes.remove(places.map((place) => /** @type {Target} */ (this.#sheet.target(place))));
     this.#changed();
-    if (missing) this.#host.notify(`${places.length.toLocaleString('en')} rows are marked: of so many only those near the ones in sight are held`, 'warn');
-    else this.#host.announce(`${places.length} ${places.length === 1 ? 'row' : 'rows'} to be deleted`);
+    if (missing) this.#host.notify(`${places.length.toLocaleString('en')} rows are marked; the other selected rows are not loaded`, 'warn');
+    else this.#host.announce(`${places.length} ${places.length === 1 ? 'row' : 'rows'} marked for deletion`);
   }
 
   // Taking back.
@@ -334,11 +334,11 @@ export class Editing {
 
   async #discard() {
     const { changes, table } = this.#sheet.table;
-    const sure = changes.size === 1 || await confirmDialog({ title: 'Discard', text: `Take ${countText(changes.size)} in ${table} back? Undo brings them again.`, action: 'Discard' });
+    const sure = changes.size === 1 || await confirmDialog({ title: 'Discard', text: `Discard ${countText(changes.size)} in ${table}? Undo restores them.`, action: 'Discard' });
     if (!sure || this.#isBusy()) return;
     changes.discard();
     this.#changed();
-    this.#host.announce('Changes taken back');
+    this.#host.announce('Changes discarded');
   }
 
   #reveal(id, column = this.#sheet.shown?.grid.model.active.column ?? 0) {
@@ -369,7 +369,7 @@ export class Editing {
   /** Pastes what is in the clipboard, where the browser lets the page read it. */
   async #pasteNew() {
     const text = await navigator.clipboard?.readText?.().catch(() => null);
-    if (typeof text !== 'string') this.#host.notify('The browser does not let the page read the clipboard: press Ctrl+Shift+V in the rows', 'info');
+    if (typeof text !== 'string') this.#host.notify('The browser blocked the clipboard: press Ctrl+Shift+V in the rows', 'info');
     else if (text && this.#sheet.shown && !this.#isBusy()) this.#paste(text, true);
   }
 
@@ -398,8 +398,8 @@ export class Editing {
     else this.#changed();
     const missing = left + Math.max(0, spots.length - MOST_CELLS);
     const add = { text: `Add ${rowsText(beyond.length)}`, run: () => { if (this.#sheet.shown && changes === this.#sheet.table.changes && !this.#isBusy()) this.#added(beyond); } };
-    if (missing) this.#host.notify(`${(spots.length - missing).toLocaleString('en')} of ${spots.length.toLocaleString('en')} cells were pasted; the others are not there, or take no such value`, 'warn', beyond.length ? add : undefined);
-    else if (ids.length && cells.length) this.#host.notify(`${rowsText(ids.length)} added for what was pasted`, 'info');
+    if (missing) this.#host.notify(`${(spots.length - missing).toLocaleString('en')} of ${spots.length.toLocaleString('en')} cells were pasted; the others do not exist or reject the value`, 'warn', beyond.length ? add : undefined);
+    else if (ids.length && cells.length) this.#host.notify(`${rowsText(ids.length)} added by the paste`, 'info');
     else if (!ids.length) this.#host.announce(`${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} pasted`);
   }
 
@@ -428,7 +428,7 @@ export class Editing {
       this.#reveal(problem.id, problem.column);
       return this.#host.failed(problem.problem);
     }
-    if (!changes.size) return this.#host.notify('Nothing is changed', 'info');
+    if (!changes.size) return this.#host.notify('No changes', 'info');
     changes.forgive();
     this.#host.settled();
     try {
@@ -473,13 +473,13 @@ export class Editing {
     if (id) table.changes.fail(id, message);
     this.#changed();
     if (id && table === this.#sheet.table) this.#reveal(id);
-    this.#host.failed(outcome ? `${message} (${outcome.applied.toLocaleString('en')} before it were made and stay)` : message);
+    this.#host.failed(outcome ? `${message} (changes made before it: ${outcome.applied.toLocaleString('en')})` : message);
   }
 }
 
 const rowsText = (count) => `${count.toLocaleString('en')} new ${count === 1 ? 'row' : 'rows'}`;
 
-/** Whether a key writes something. */
+/** True if a key writes something. */
 function isTyped(event) {
   const altGr = event.getModifierState?.('AltGraph');
   return event.key === 'Process' || (event.key.length === 1 && (altGr || (!event.ctrlKey && !event.metaKey && !event.altKey)));

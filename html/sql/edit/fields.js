@@ -1,5 +1,5 @@
 /**
- * What may be put into a column: how it is read from what a person types, and what speaks against it.
+ * Values for a column: reading what a person types, and the reasons against a value.
  * @module
  */
 
@@ -65,14 +65,14 @@ export function refusal({ name, fixed, nullable, required }, value) {
   return typeof value === 'object' && value !== null && 'text' in value && required ? `${name} has no default` : '';
 }
 
-/** What a new row shows of a column that nothing was put in. @param {Field|undefined} field */
+/** Text in a new row for a column without a value. @param {Field|undefined} field */
 export function initialOf(field) {
   if (field?.fixed) return 'computed';
   if (field?.auto) return 'auto';
   return field?.required ? 'required' : 'DEFAULT';
 }
 
-/** Whether a value is edited in a panel of its own. @param {Field} field @param {any} value */
+/** True if a value is edited in a panel of its own. @param {Field} field @param {any} value */
 export function needsPanel({ kind }, value) {
   if (kind === 'json' || kind === 'binary') return true;
   const text = value === null ? '' : String(value);
@@ -93,7 +93,7 @@ export const bitsOf = (value) => BigInt(/^0x[0-9a-f]+$/i.test(String(value)) ? v
 const TRUTH = { true: '1', false: '0' };
 
 /**
- * What a person typed as a value of the column.
+ * Reads typed text as a value of the column.
  * @param {Field} field
  * @param {string} text
  * @returns {{value: string, problem: string}} `problem`: what speaks against it
@@ -109,7 +109,7 @@ export function read(field, text) {
 }
 
 function emptyProblem({ name, nullable, base }) {
-  return `${name} is ${article(base)}, which cannot be empty${nullable ? '; Ctrl+0 makes it NULL' : ''}`;
+  return `${name} is ${article(base)}, which cannot be empty${nullable ? '; Ctrl+0 sets NULL' : ''}`;
 }
 
 const article = (base) => `${/^[aeiou]/.test(base) ? 'an' : 'a'} ${base.toUpperCase()}`;
@@ -124,7 +124,7 @@ function problemOf(field, value) {
     case 'float':
       return numberProblem(field, value);
     case 'year':
-      return /^\d{1,4}$/.test(value) ? '' : `${name} holds years; “${value}” is none`;
+      return /^\d{1,4}$/.test(value) ? '' : `${name} holds years; “${value}” is not one`;
     case 'date':
     case 'datetime':
     case 'time':
@@ -133,20 +133,20 @@ function problemOf(field, value) {
       return jsonProblem(name, value);
     case 'choices': {
       const unknown = value === '' ? undefined : value.split(',').find((one) => !field.choices.some((known) => equalFold(known, one)));
-      return unknown === undefined ? '' : `“${unknown}” is none of the values of ${name}`;
+      return unknown === undefined ? '' : `“${unknown}” is not a value of ${name}`;
     }
     case 'binary':
-      if (!/^0x([0-9a-f]{2})*$/i.test(value)) return `${name} holds bytes: 0x and two hex digits for each`;
-      return size && /binary/.test(base) && value.length / 2 - 1 > size ? `${name} holds ${size} bytes at most; these are ${value.length / 2 - 1}` : '';
+      if (!/^0x([0-9a-f]{2})*$/i.test(value)) return `${name} holds bytes: 0x, then two hex digits each`;
+      return size && /binary/.test(base) && value.length / 2 - 1 > size ? `${name} holds at most ${size} bytes; these are ${value.length / 2 - 1}` : '';
     default: {
       const length = size && /char/.test(base) ? [...value].length : 0;
-      return length > size ? `${name} holds ${size.toLocaleString('en')} characters at most; these are ${length.toLocaleString('en')}` : '';
+      return length > size ? `${name} holds at most ${size.toLocaleString('en')} characters; these are ${length.toLocaleString('en')}` : '';
     }
   }
 }
 
 function numberProblem({ name, base, type, sizes }, value) {
-  if (!isNumber(value)) return `${name} holds numbers; “${value}” is none`;
+  if (!isNumber(value)) return `${name} holds numbers; “${value}” is not one`;
   const bytes = INTEGERS[base];
   if (bytes) return integerProblem(name, bytes, /\bunsigned\b/i.test(type), value);
   const digits = /^(decimal|numeric|dec|fixed)$/.test(base) ? /\.(\d*?)0*$/.exec(value)?.[1].length ?? 0 : 0;
@@ -164,20 +164,20 @@ function integerProblem(name, bytes, unsigned, value) {
 
 const MOMENTS = {
   date: [/^\d{4}-\d{1,2}-\d{1,2}$/, 'dates such as 2024-05-31'],
-  datetime: [/^\d{4}-\d{1,2}-\d{1,2}([ T]([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{0,6})?)?)?$/, 'moments such as 2024-05-31 23:59:59'],
+  datetime: [/^\d{4}-\d{1,2}-\d{1,2}([ T]([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{0,6})?)?)?$/, 'datetimes such as 2024-05-31 23:59:59'],
   time: [/^-?(\d{1,3}:[0-5]\d(:[0-5]\d(\.\d{0,6})?)?)$/, 'times such as 23:59:59'],
 };
 
 function momentProblem({ kind, name, sizes }, value) {
   const kept = sizes[0] ?? 0;
   const [pattern, such] = MOMENTS[kind];
-  if (!pattern.test(value)) return `${name} holds ${such}; “${value}” is none`;
+  if (!pattern.test(value)) return `${name} holds ${such}; “${value}” is not one`;
   if (kind !== 'time' && !isDay(value)) return `${name} holds ${such}; there is no ${/^[\d-]+/.exec(value)?.[0]}`;
   const digits = /\.(\d*?)0*$/.exec(value)?.[1].length ?? 0;
   return digits > kept ? `${name} keeps ${kept} digits of a second; ${digits} would be rounded` : '';
 }
 
-/** Whether a date is in the calendar; months and days that are 0 are the server's to judge. @param {string} text */
+/** True if a date is in the calendar; months and days that are 0 are the server's to judge. @param {string} text */
 function isDay(text) {
   const [year, month, day] = text.split(/\D/).map(Number);
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
@@ -196,7 +196,7 @@ function jsonProblem(name, value) {
 
 function readChoice({ name, choices }, text) {
   const value = choices.find((one) => one === text) ?? choices.find((one) => equalFold(one, text));
-  return value === undefined ? { value: text, problem: `“${text}” is none of the values of ${name}` } : { value, problem: '' };
+  return value === undefined ? { value: text, problem: `“${text}” is not a value of ${name}` } : { value, problem: '' };
 }
 
 const equalFold = (a, b) => a.toLowerCase() === b.toLowerCase();

@@ -1,5 +1,5 @@
 /**
- * What foreign keys do to rows of other tables when rows are deleted or their keys are changed.
+ * Effects of foreign keys on rows of other tables when rows are deleted or their keys are changed.
  * @module
  */
 
@@ -24,7 +24,7 @@ const RULES = ['CASCADE', 'SET NULL', 'SET DEFAULT'];
  */
 
 /**
- * What follows from changes, a sentence for each key and rule.
+ * Effects of changes, a sentence for each key and rule.
  * @param {ReturnType<typeof import('../api.js').createApi>} api
  * @param {Parent} parent
  * @param {import('./changes.js').Change[]} changes
@@ -38,7 +38,7 @@ export async function followsOf(api, parent, changes) {
     const found = await Promise.all(rules.flatMap((rule) => [followsOne(api, parent, rule, changes, 'delete', signal), followsOne(api, parent, rule, changes, 'update', signal)]));
     return found.filter(Boolean);
   } catch (cause) {
-    return [`Whether foreign keys change rows of other tables could not be found out: ${signal.aborted ? 'the server took too long' : cause.message}`];
+    return [`Could not check whether foreign keys change rows of other tables: ${signal.aborted ? 'the server took too long' : cause.message}`];
   }
 }
 
@@ -88,12 +88,12 @@ async function countOf(api, { columns }, rule, rows, signal) {
   return Number(found.rows[0]?.[0]);
 }
 
-/** What happens, in words; `count` is null where nobody counted. */
+/** Describes the effect; `count` is null if nobody counted. */
 function sentence(parent, { db, table, name, columns }, op, action, count) {
   const of = db === parent.db ? table : `${db}.${table}`;
   const known = count === null ? 'rows' : `${count > MOST ? `more than ${MOST.toLocaleString('en')}` : count.toLocaleString('en')} ${count === 1 ? 'row' : 'rows'}`;
   const set = columns.join(', ');
   const does = action === 'SET NULL' ? `Sets ${set} to NULL in ${known} of ${of}` : action === 'SET DEFAULT' ? `Sets ${set} to its default in ${known} of ${of}`
-    : op === 'delete' ? `Deletes ${known} of ${of} too, and what their own keys say follows` : `Changes ${set} in ${known} of ${of} too`;
+    : op === 'delete' ? `Also deletes ${known} of ${of}, and rows their own keys lead to` : `Also changes ${set} in ${known} of ${of}`;
   return `${does} (${name}: ON ${op.toUpperCase()} ${action})`;
 }

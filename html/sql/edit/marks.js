@@ -6,7 +6,7 @@
 import { h } from '../../common/dom.js';
 import { standsFor } from './changes.js';
 
-/** What a row is, with the sign beside its number. */
+/** State of a row, with the sign beside its number. */
 const SIGNS = { insert: '+', update: '✎', delete: '×', saved: '✓', failed: '!' };
 const WORDS = { insert: 'new', update: 'changed', delete: 'to be deleted', saved: 'saved', failed: 'refused' };
 

@@ -107,7 +107,7 @@ class ValuePanel {
     return this.#before === null || typeof this.#before === 'object' ? '' : String(this.#before);
   }
 
-  /** What was typed goes along. */
+  /** Keeps the typed text. */
   #switch(as) {
     const { problem, value } = this.#read();
     if (problem || typeof value !== 'string') return this.#check(true);
@@ -149,7 +149,7 @@ class ValuePanel {
     const now = this.#before === null ? 'NULL now' : typeof this.#before === 'object' ? `${this.#before} now` : '';
     const size = kind === 'binary' ? formatBytes(this.#as === 'bytes' ? hexSize(this.#hex) : hexSize(String(value)))
       : `${this.area.value.length.toLocaleString('en')} ${this.area.value.length === 1 ? 'character' : 'characters'}`;
-    const mixed = kind !== 'binary' && /\r(?!\n)/.test(this.#text()) ? 'a changed text keeps only \\n of its line ends' : '';
+    const mixed = kind !== 'binary' && /\r(?!\n)/.test(this.#text()) ? 'an edited text gets \\n line endings' : '';
     return [type.length > 60 ? `${type.slice(0, 60)} …` : type, now, size, mixed].filter(Boolean).join(' · ');
   }
 
@@ -191,10 +191,10 @@ class ValuePanel {
     return this.#close({ value: this.#read().value });
   }
 
-  /** Whether what was typed may go. */
+  /** True if what was typed may go. */
   mayLeave() {
     if (!this.#changed || this.area.hidden) return true;
-    return confirmDialog({ title: 'Leave the value as it was', text: 'What you typed here is lost.', action: 'Leave it' });
+    return confirmDialog({ title: 'Discard the new value', text: 'The text you typed here is lost.', action: 'Discard' });
   }
 }
 

@@ -34,15 +34,15 @@ export function showReview({ statements, transaction, note, uncompared, follows 
     body: [
       h('p', { class: transaction ? 'review-how' : 'review-how warn', text: howText(transaction, count) }),
       note && h('p', { class: 'review-how', text: note }),
-      uncompared && h('p', { class: 'review-how', text: 'Values of more than 4 million characters are not compared with what they are now.' }),
-      follows.length > 0 && h('ul', { class: 'review-how warn review-follows', 'aria-label': 'What foreign keys do besides' }, follows.map((text) => h('li', { text }))),
-      open.length > 0 && h('p', { class: 'review-how warn', text: `${openText(open)}. This runs outside of them.` }),
+      uncompared && h('p', { class: 'review-how', text: 'Values of more than 4 million characters are not compared with the current ones.' }),
+      follows.length > 0 && h('ul', { class: 'review-how warn review-follows', 'aria-label': 'Effects of foreign keys' }, follows.map((text) => h('li', { text }))),
+      open.length > 0 && h('p', { class: 'review-how warn', text: `${openText(open)}. This runs outside them.` }),
       list,
       count > MOST && h('p', { class: 'dim', text: `… and ${(count - MOST).toLocaleString('en')} more; Copy all has them.` }),
     ],
     onOpen: (dialog, close) => {
       list.append(...statements.slice(0, MOST).map((sql, i) => h('li', {}, h('code', {}, coloured(sql)),
-        iconButton('undo', `Take change ${i + 1} back`, () => close(i)))));
+        iconButton('undo', `Undo change ${i + 1}`, () => close(i)))));
       const apply = h('button', { type: 'button', class: 'button primary', text: 'Apply', on: { click: () => close('apply') } });
       dialog.append(h('div', { class: 'dialog-foot' }, copy, h('span', { class: 'value-gap' }),
         h('button', { type: 'button', class: 'button', text: 'Cancel', on: { click: () => close() } }), apply));
@@ -52,8 +52,8 @@ export function showReview({ statements, transaction, note, uncompared, follows 
 }
 
 function howText(transaction, count) {
-  if (!transaction) return 'The engine of this table has no rollback: the statements run one by one up to the first that fails, and what ran until then stays.';
-  return count === 1 ? 'It runs in a transaction, after its row was compared with what you saw.' : 'They run in one transaction, all or none, each after its row was compared with what you saw.';
+  if (!transaction) return 'The engine of this table cannot roll back: the statements run one by one until one fails, and earlier changes stay.';
+  return count === 1 ? 'Runs in a transaction, if the row is still as you saw it.' : 'All run in one transaction, or none, if the rows are still as you saw them.';
 }
 
 function coloured(sql) {
@@ -82,22 +82,22 @@ export function showConflict({ change, columns, now, name }) {
     if (!changed && !set.has(column)) return [];
     const mine = op === 'delete' ? 'deleted' : set.has(column) ? textOf(set.get(column)) : now === null ? textOf(was(i)) : 'not changed by you';
     return [h('tr', { class: changed ? 'changed' : null }, h('th', { scope: 'row', text: column }), h('td', { text: timeText(base, column, textOf(was(i)), isMoved) }), h('td', { class: op === 'update' && now !== null && !set.has(column) ? 'dim' : null, text: mine }),
-      h('td', { text: now === null ? '–' : now[i] === undefined ? '(too large to be shown)' : timeText(now, column, textOf(now[i]), isMoved) }, changed && now[i] !== undefined && h('b', { class: 'warn', text: ' changed' })))];
+      h('td', { text: now === null ? '–' : now[i] === undefined ? '(too large to show)' : timeText(now, column, textOf(now[i]), isMoved) }, changed && now[i] !== undefined && h('b', { class: 'warn', text: ' changed' })))];
   });
   const head = h('tr', {}, ['Column', 'As you saw it', 'Yours', 'Now'].map((text) => h('th', { scope: 'col', text })));
   const gone = now === null;
-  const keep = gone ? { label: 'Add mine as a new row', value: 'mine' } : { label: op === 'delete' ? 'Delete it all the same' : 'Keep mine', value: 'mine' };
+  const keep = gone ? { label: 'Add mine as a new row', value: 'mine' } : { label: op === 'delete' ? 'Delete it anyway' : 'Keep mine', value: 'mine' };
   return openDialog({
     title: gone ? 'The row was deleted meanwhile' : 'The row was changed meanwhile',
     wide: true,
     harmless: true,
     body: [
-      h('p', { text: `${name} ${gone ? 'is gone: somebody deleted it' : 'is not as it was when you changed it: somebody else was there'}. Nothing was written.` }),
-      h('div', { class: 'conflict', tabindex: 0, role: 'group', 'aria-label': 'Both rows' }, h('table', { 'aria-label': 'What differs' }, h('thead', {}, head), h('tbody', {}, told))),
+      h('p', { text: `${name} ${gone ? 'was deleted by somebody else' : 'was changed by somebody else'}. Nothing was written.` }),
+      h('div', { class: 'conflict', tabindex: 0, role: 'group', 'aria-label': 'Both rows' }, h('table', { 'aria-label': 'Differences' }, h('thead', {}, head), h('tbody', {}, told))),
       h('p', { text: keepText(change, gone) }),
     ],
     actions: [
-      { label: 'Leave it for now', value: undefined }, { label: gone ? 'Drop my change' : 'Take theirs', value: 'theirs' },
+      { label: 'Decide later', value: undefined }, { label: gone ? 'Drop my change' : 'Take theirs', value: 'theirs' },
       ...(gone && op === 'delete' ? [] : [keep]),
     ],
   });
@@ -109,13 +109,13 @@ function timeText(row, column, text, isMoved) {
   return moment ? `${text} (UTC ${new Date(Number(moment) * 1000).toISOString().slice(0, 19).replace('T', ' ')})` : text;
 }
 
-/** What keeping one's own change writes. @param {import('./changes.js').Change} change @param {boolean} gone */
+/** Describes what keeping one's own change writes. @param {import('./changes.js').Change} change @param {boolean} gone */
 function keepText({ op, set }, gone) {
-  const again = 'it is shown as SQL once more before it is written.';
-  if (gone) return op === 'delete' ? '' : `Mine as a new row: all that you saw of the row, with your changes; ${again}`;
-  if (op === 'delete') return `Delete it all the same: the row as it is now goes; ${again}`;
+  const again = 'you see its SQL again before it is written.';
+  if (gone) return op === 'delete' ? '' : `Add mine as a new row: the row as you saw it, with your changes; ${again}`;
+  if (op === 'delete') return `Delete it anyway: the current row is deleted; ${again}`;
   const written = [...set].map(([name, value]) => `${name} = ${textOf(value)}`).join(', ');
-  return `Keep mine writes ${written} and nothing else: the other columns stay as they are now; ${again}`;
+  return `Keep mine writes only ${written}: the other columns keep their current values; ${again}`;
 }
 
 function textOf(value) {

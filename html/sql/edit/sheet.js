@@ -70,7 +70,7 @@ export class Sheet {
     return target && this.table.changes.get(target.id);
   }
 
-  /** What is shown at a place. @param {Position} at @returns {any} */
+  /** Value shown at a place. @param {Position} at @returns {any} */
   value({ row, column }) {
     return this.shown?.rows.at(row)?.[column] ?? null;
   }
@@ -143,7 +143,7 @@ export class Sheet {
     return change.set.has(field.name) ? { state: 'changed', before: told(change.base?.[column]), problem: this.#problem(change, field), value } : null;
   }
 
-  /** What speaks against a value that was put in. @param {import('./changes.js').Change} change @param {Field} field */
+  /** Reason against an entered value. @param {import('./changes.js').Change} change @param {Field} field */
   #problem({ op, set }, field) {
     if (!field || op === 'delete') return '';
     const value = set.get(field.name);
@@ -151,7 +151,7 @@ export class Sheet {
     return typeof value === 'string' ? read(field, value).problem : '';
   }
 
-  /** What was put in and cannot be. @returns {{id: string, column: number, problem: string}[]} */
+  /** Entered values that are not valid. @returns {{id: string, column: number, problem: string}[]} */
   problems() {
     const { changes, fields } = this.table;
     return changes.list.flatMap((change) => fields.flatMap((field, column) => {
@@ -160,7 +160,7 @@ export class Sheet {
     }));
   }
 
-  /** What the number of a row shows. @param {number} place @returns {{state: import('./marks.js').RowState|null, text: string, error: string}} */
+  /** Content of a row's number cell. @param {number} place @returns {{state: import('./marks.js').RowState|null, text: string, error: string}} */
   rowMark(place) {
     const extra = this.shown?.rows.extra ?? 0;
     const change = this.table.changes.size || extra ? this.change(place) : null;

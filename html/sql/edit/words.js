@@ -3,5 +3,5 @@
  * @module
  */
 
-/** What is to be done about transactions of the page's own tabs. @param {string[]} open their names */
-export const openText = (open) => `${open.join(' and ')} ${open.length === 1 ? 'has a transaction' : 'have transactions'} open: rows that were changed there are locked until Commit or Rollback below the editor`;
+/** Hint about open transactions of the page's own tabs. @param {string[]} open their names */
+export const openText = (open) => `${open.join(' and ')} ${open.length === 1 ? 'has an open transaction' : 'have open transactions'}: rows changed there are locked until Commit or Rollback below the editor`;

@@ -26,11 +26,11 @@ export async function destroy(what, object, deps) {
   const more = h('ul', { class: 'consequences', 'aria-live': 'polite' });
   const status = h('p', { class: 'destroy-status', role: 'status' });
   const verb = what === 'drop' ? 'Drop' : 'Truncate';
-  foreignKeys(object, deps).then((lines) => fill(more, lines.map((text) => h('li', { text }))), (error) => fill(more, h('li', { text: `Whether foreign keys refer to it is not known: ${error.message}` })));
+  foreignKeys(object, deps).then((lines) => fill(more, lines.map((text) => h('li', { text }))), (error) => fill(more, h('li', { text: `Could not check foreign keys: ${error.message}` })));
   return await openDialog({
     title: `${verb} ${kind} ${name}`,
     body: [
-      h('p', { text: what === 'drop' ? consequence(object) : 'It removes every row, sets AUTO_INCREMENT back and runs no triggers. It cannot be rolled back.' }), more,
+      h('p', { text: what === 'drop' ? consequence(object) : 'This removes every row, resets AUTO_INCREMENT and runs no triggers. It cannot be rolled back.' }), more,
       h('pre', { class: 'quote', role: 'group', tabindex: '0', 'aria-label': 'Statement' }, highlighted(sql)),
       h('label', { class: 'dim', for: input.id }, 'To confirm, type its name: ', h('b', { text: name })), input, status,
     ],
@@ -50,7 +50,7 @@ export async function destroy(what, object, deps) {
 
 async function run(sql, { kind, db }, { api, queryId }, { button, input, status }, close) {
   button.disabled = input.disabled = true;
-  fill(status, 'Running … It waits while others use it; Cancel stops it.');
+  fill(status, 'Running … It may wait for other users; Cancel stops it.');
   try {
     await ask(api, { sql, db: kind === 'database' ? '' : db, queryId });
     input.disabled = false;
@@ -62,13 +62,13 @@ async function run(sql, { kind, db }, { api, queryId }, { button, input, status 
   }
 }
 
-/** What refers to it, as sentences. @returns {Promise<string[]>} */
+/** References to it, as sentences. @returns {Promise<string[]>} */
 async function foreignKeys({ kind, db, name }, { api, mariadb }) {
   if (kind === 'database') return databaseContents(api, name);
   if (kind !== 'table') return [];
   const list = (await referencesTo({ api, db, table: name, mariadb }, true)).filter((one) => one.db !== db || one.name !== name);
   const by = (one) => `${one.db === db ? '' : `${one.db}.`}${one.name} (foreign key ${one.fk})`;
-  return list.length ? [`The server refuses it while foreign keys refer to the table. They are of ${list.map(by).join(', ')}.`] : [];
+  return list.length ? [`The server refuses this while foreign keys reference the table: ${list.map(by).join(', ')}.`] : [];
 }
 
 /** @returns {Promise<string[]>} */
@@ -80,6 +80,6 @@ async function databaseContents(api, name) {
     askRows(api, { sql: `SELECT DISTINCT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) AS name FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA = ${db} AND TABLE_SCHEMA <> ${db} LIMIT 20` }),
   ]);
   const count = (n, one) => `${Number(n).toLocaleString('en')} ${one}${Number(n) === 1 ? '' : 's'}`;
-  return [`As far as this account sees, it holds ${count(tables.n - tables.views, 'table')}, ${count(tables.views, 'view')} and ${count(routines.n, 'routine')}.`,
-    ...(others.length ? [`Foreign keys of other databases refer to it: ${others.map((one) => one.name).join(', ')}. The server may refuse.`] : [])];
+  return [`Visible to this account: ${count(tables.n - tables.views, 'table')}, ${count(tables.views, 'view')} and ${count(routines.n, 'routine')}.`,
+    ...(others.length ? [`Foreign keys of other databases reference it: ${others.map((one) => one.name).join(', ')}. The server may refuse.`] : [])];
 }

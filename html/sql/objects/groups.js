@@ -1,5 +1,5 @@
 /**
- * What a database has beside its tables, as the groups of the sidebar list it. Loaded when a group is opened.
+ * Objects of a database beside its tables, as the groups of the sidebar list them. Loaded when a group is opened.
  * @module
  */
 
@@ -39,5 +39,5 @@ const MAX_LISTED = 20_000;
 export function missingFrom(grants, group, db) {
   const names = SHOWN_BY[group];
   if (!grants.length || names.some((name) => reach(grants, name, db) === 'all')) return '';
-  return `This account has no ${names[0]} privilege on all of ${db}, so the server may hide some.`;
+  return `This account has no ${names[0]} privilege on all of ${db}; the server may hide some.`;
 }

@@ -8,7 +8,7 @@ import { quoteIdentifier } from '../core/identifiers.js';
 /** @typedef {'database'|'table'|'view'|'sequence'|'procedure'|'function'|'package'|'package body'|'trigger'|'event'} Kind */
 /** @typedef {{kind: Kind, db: string, name: string, on?: string, system?: boolean}} Named `on`: the table of a trigger; `system`: a database of the server's own */
 
-/** What a pane and a menu call a kind. @param {Kind} kind */
+/** Name of a kind in panes and menus. @param {Kind} kind */
 export const titleOf = (kind) => kind[0].toUpperCase() + kind.slice(1);
 
 /** The name with that of its database, in backquotes where they are needed. @param {Named} object */
@@ -40,19 +40,19 @@ export function createText({ columns, rows }) {
 
 /** Why the account does not get to see a text. @param {Kind} kind */
 export function createDenied(kind) {
-  if (kind === 'procedure' || kind === 'function') return 'The server does not show its text to this account: that takes being its definer, SHOW_ROUTINE (MySQL), SHOW CREATE ROUTINE (MariaDB 11.3), or SELECT on the server’s own tables.';
+  if (kind === 'procedure' || kind === 'function') return 'The server shows its text only to its definer, and to accounts with SHOW_ROUTINE (MySQL), SHOW CREATE ROUTINE (MariaDB 11.3), or SELECT on the server’s own tables.';
   return `The server does not show the text of this ${kind} to this account.`;
 }
 
-/** What goes when an object goes, in words. @param {Named} object */
+/** Describes what is lost when an object is dropped. @param {Named} object */
 export function consequence({ kind, on }) {
   switch (kind) {
-    case 'database': return 'It removes the database with every table and its rows, views, routines, triggers and events. That cannot be undone.';
-    case 'table': return 'It removes the table with all its rows, indexes and triggers. That cannot be undone.';
-    case 'view': return 'Rows stay where they are; what reads the view fails from then on.';
-    case 'sequence': return 'Its number is lost; what takes its next value fails from then on.';
+    case 'database': return 'This removes the database with all tables, rows, views, routines, triggers and events. It cannot be undone.';
+    case 'table': return 'This removes the table with all rows, indexes and triggers. It cannot be undone.';
+    case 'view': return 'Rows are kept; statements that use the view will fail.';
+    case 'sequence': return 'Its value is lost; statements that use it will fail.';
     case 'trigger': return `Writes to ${on || 'its table'} no longer run it.`;
-    case 'event': return 'It does not run any more.';
-    default: return 'What calls it fails from then on.';
+    case 'event': return 'It no longer runs.';
+    default: return 'Statements that call it will fail.';
   }
 }

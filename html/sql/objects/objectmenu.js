@@ -79,7 +79,7 @@ function templates(object, host) {
   return [entry('SELECT', selectTemplate), ...writes];
 }
 
-/** What brings rows in, and takes everything out. @param {Named} object @param {Host} host */
+/** Entries for import and dump. @param {Named} object @param {Host} host */
 function transfer({ kind, db, name, system }, host) {
   if (!['database', 'table', 'view'].includes(kind) || system) return [];
   const place = kind === 'database' ? { db: name } : { db, table: name };
@@ -92,7 +92,7 @@ function destructive(object, host) {
   const act = (what) => async () => {
     const sql = await destroy(what, object, { api: host.api, mariadb: host.mariadb, queryId: host.newId() });
     if (sql === null) return;
-    host.notify(sql === dropSql(object) ? `${name} dropped` : `${name} is empty now`, 'good');
+    host.notify(sql === dropSql(object) ? `${name} dropped` : `${name} is now empty`, 'good');
     host.gone(object, sql);
   };
   const truncate = { label: 'Truncate …', icon: 'trash', danger: true, title: truncateSql(object), run: act('truncate') };

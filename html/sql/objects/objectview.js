@@ -19,7 +19,7 @@ const FACTS = {
   event: (db, name) => `SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ${db} AND EVENT_NAME = ${name}`,
 };
 
-/** Whether an object can be called. @param {Named} object */
+/** True if an object can be called. @param {Named} object */
 export const isRoutine = ({ kind }) => kind === 'procedure' || kind === 'function';
 
 /** The parameters of a routine, in order; the first row of a function's is what it returns. @param {import('./privileges.js').Api} api @param {Named} object */
@@ -71,16 +71,16 @@ function header(host, object, options) {
   const { db, kind, name } = object;
   const call = isRoutine(object) && h('button', { type: 'button', class: 'button', on: { click: options.call } }, icon('play'), 'Run …');
   const menu = iconButton('dots', `More for ${name}`, (event) => options.menu(event.currentTarget), { 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
-  const refresh = iconButton('refresh', `Load the ${kind} again`, () => load(host, object, options));
+  const refresh = iconButton('refresh', `Reload the ${kind}`, () => load(host, object, options));
   return h('div', { class: 'schema-head' }, h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), name), call, refresh, menu);
 }
 
 function factsOf({ kind }, told, { jump }) {
   const on = told.event_object_table && h('button', { type: 'button', class: 'link', text: told.event_object_table, on: { click: () => jump(told.event_object_table) } });
   switch (kind) {
-    case 'trigger': return facts([['Kind', 'trigger'], ['Table', on], ['Runs', [told.action_timing, told.event_manipulation, told.event_manipulation && 'of each row'].filter(Boolean).join(' ').toLowerCase()], ['Order', told.action_order], ['Definer', told.definer], ['SQL mode', told.sql_mode?.replaceAll(',', ', ')]]);
+    case 'trigger': return facts([['Kind', 'trigger'], ['Table', on], ['Runs', [told.action_timing, told.event_manipulation, told.event_manipulation && 'for each row'].filter(Boolean).join(' ').toLowerCase()], ['Order', told.action_order], ['Definer', told.definer], ['SQL mode', told.sql_mode?.replaceAll(',', ', ')]]);
     case 'event': return facts([['Kind', 'event'], ['Runs', schedule(told)], ['From', told.starts], ['Until', told.ends], ['Status', (told.status ?? '').toLowerCase()], ['Last run', told.last_executed ?? (told.status && 'never')], ['Afterwards', (told.on_completion ?? '').toLowerCase()], ['Time zone', told.time_zone], ['Definer', told.definer], ['Comment', told.event_comment]]);
-    case 'sequence': return facts([['Kind', 'sequence'], ['Next not cached', told.next_not_cached_value], ['From', told.minimum_value], ['To', told.maximum_value], ['Start', told.start_value], ['Step', told.increment], ['Cache', told.cache_size], ['Starts again', told.cycle_option === undefined ? null : Number(told.cycle_option) ? 'yes' : 'no']]);
+    case 'sequence': return facts([['Kind', 'sequence'], ['Next not cached', told.next_not_cached_value], ['From', told.minimum_value], ['To', told.maximum_value], ['Start', told.start_value], ['Step', told.increment], ['Cache', told.cache_size], ['Cycles', told.cycle_option === undefined ? null : Number(told.cycle_option) ? 'yes' : 'no']]);
     default: return facts([['Kind', kind], ['Returns', told.dtd_identifier && code(told.dtd_identifier)], ['Data access', (told.sql_data_access ?? '').toLowerCase()], ['Deterministic', (told.is_deterministic ?? '').toLowerCase()], ['Runs as', told.security_type && (told.security_type === 'DEFINER' ? `definer (${told.definer})` : 'the caller')], ['Changed', told.last_altered], ['Comment', told.routine_comment], ['SQL mode', told.sql_mode?.replaceAll(',', ', ')]]);
   }
 }

@@ -28,7 +28,7 @@ export function code(text) {
   return h('code', { text: text ?? '' });
 }
 
-/** What is said in one line above or instead of a table. @param {string|null|undefined|false} text @param {string} [kind] */
+/** A line of text above or instead of a table. @param {string|null|undefined|false} text @param {string} [kind] */
 export function note(text, kind = '') {
   return text ? h('p', { class: `schema-note ${kind}`.trim(), role: 'note', text }) : null;
 }
@@ -53,7 +53,7 @@ export function sqlText(title, sql, notify, ...buttons) {
 /** Copies a text and says so. @param {string} text @param {string} what @param {Notify} notify */
 export async function copied(text, what, notify) {
   if (await copyText(text)) notify(`${what} copied`, 'good');
-  else notify('The browser refused the clipboard; select the text and copy it', 'warn');
+  else notify('The browser blocked the clipboard; select the text and copy it', 'warn');
 }
 
 /** SQL as text and highlighted spans. @param {string} sql @returns {(Node|string)[]} */

@@ -1,5 +1,5 @@
 /**
- * What the account may do, from what the server grants it: to tell an empty list from one that it may not see.
+ * Privileges of the account, from its grants: to tell an empty list from one that it may not see.
  * @module
  */
 
@@ -23,7 +23,7 @@ export function readGrants(lines) {
 
 const bare = (text) => (/^[`"]/.test(text) ? text.slice(1, -1).replaceAll(text[0] + text[0], text[0]) : text);
 
-/** Whether a name is one that a pattern of LIKE means. @param {string} pattern @param {string} name */
+/** True if a name is one that a pattern of LIKE means. @param {string} pattern @param {string} name */
 function fits(pattern, name) {
   const source = pattern.replace(/\\([%_\\])|[%_]|[.*+?^${}()|[\]\\]/g, (sign, escaped) => {
     if (escaped) return escaped === '\\' ? '\\\\' : escaped;

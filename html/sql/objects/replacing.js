@@ -21,13 +21,13 @@ export async function replaceExisting(sql, host) {
   if (!object) return;
   const old = await ask(host.api, { sql: showCreateSql(object), db: object.db }).catch(() => null);
   const text = old && createText(old);
-  if (!old || !text) return host.say(`The ${object.kind} ${object.name} is there already, and this account cannot read its text to put it back if something failed. Drop it first.`, 'bad');
+  if (!old || !text) return host.say(`The ${object.kind} ${object.name} already exists, and this account cannot read its text to restore it after a failure. Drop it first.`, 'bad');
   const isDropped = !host.mariadb && (object.kind === 'procedure' || object.kind === 'function');
   const grants = isDropped ? await grantsOf(object, host.api) : [];
   const statements = host.mariadb ? [editText(object, sql, true)] : [dropSql(object), sql, ...grants ?? []];
-  const how = host.mariadb ? 'It is created anew as you have written it.' : 'It is dropped, and created as you have written it; if that fails, the old one is put back.';
-  const lost = grants ? '' : ' Privileges that were granted on it alone go with the old one: this account cannot read them.';
-  const sure = await confirmDialog({ title: `Replace ${object.kind} ${object.name}`, text: `There is one already. ${how}${lost}`, detail: statements.join(';\n'), action: 'Replace', kind: 'primary' });
+  const how = host.mariadb ? 'Your text replaces it.' : 'It is dropped and created again from your text; if that fails, the old one is restored.';
+  const lost = grants ? '' : ' Privileges granted on it alone are lost: this account cannot read them.';
+  const sure = await confirmDialog({ title: `Replace ${object.kind} ${object.name}`, text: `It already exists. ${how}${lost}`, detail: statements.join(';\n'), action: 'Replace', kind: 'primary' });
   if (!sure || (isDropped && !await canBeMade(sql, object, host))) return;
   const end = await host.run(statements);
   if (end && (end.failed || end.cancelled) && end.done > 0) await putBack(object, text, old, grants ?? [], host);
@@ -48,7 +48,7 @@ async function canBeMade(sql, object, { api, db, session, say, newId }) {
     await ask(api, { sql: dropSql(trial), db, session });
     return true;
   } catch (error) {
-    say(`${error.message}. Nothing was replaced: ${object.name} is as it was.`, 'bad');
+    say(`${error.message}. Nothing was replaced: ${object.name} is unchanged.`, 'bad');
     return false;
   }
 }
@@ -56,7 +56,7 @@ async function canBeMade(sql, object, { api, db, session, say, newId }) {
 /** Creates the old one again, in the mode that it was made in; where even that fails, its text is in a tab. */
 async function putBack(object, text, old, grants, { api, db, session, say, keep }) {
   const there = await ask(api, { sql: showCreateSql(object), db: object.db }).then(createText, () => null);
-  if (there === text) return say(`${titleOf(object.kind)} ${object.name} is as it was.`, 'warn');
+  if (there === text) return say(`${titleOf(object.kind)} ${object.name} is unchanged.`, 'warn');
   if (there !== null) return undefined;
   const mode = old.rows[0]?.[old.columns.findIndex((name) => name.toLowerCase() === 'sql_mode')];
   const run = (sql) => ask(api, { sql, db: object.db, session });
@@ -64,9 +64,9 @@ async function putBack(object, text, old, grants, { api, db, session, say, keep 
     if (typeof mode === 'string') await run(`SET @postern_mode = @@SESSION.sql_mode, SESSION sql_mode = ${textOf(mode)}`);
     for (const statement of [text, ...grants]) await run(statement);
     if (typeof mode === 'string') await run('SET SESSION sql_mode = @postern_mode');
-    return say(`It failed, and ${object.name} is as it was: the old ${object.kind} was put back.`, 'warn');
+    return say(`It failed, and ${object.name} is unchanged: the old ${object.kind} was restored.`, 'warn');
   } catch (error) {
     keep(db, text, object.name);
-    return say(`The old ${object.kind} ${object.name} could not be put back: ${error.message}. Its text is in this tab; run it again.`, 'bad');
+    return say(`The old ${object.kind} ${object.name} could not be restored: ${error.message}. Its text is in this tab; run it again.`, 'bad');
   }
 }

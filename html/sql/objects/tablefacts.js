@@ -1,5 +1,5 @@
 /**
- * What a table's schema has beside columns and indexes: who refers to it, triggers, CHECKs, partitions. It is asked for
+ * Parts of a table's schema beside columns and indexes: referring tables, triggers, CHECKs, partitions. They are asked for
  * when the rest is shown already.
  * @module
  */
@@ -71,7 +71,7 @@ async function checks({ api, db, table: name, mariadb }, schema) {
     ? `SELECT CONSTRAINT_NAME AS name, CHECK_CLAUSE AS clause, 'YES' AS enforced FROM information_schema.CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ${textOf(db)} AND TABLE_NAME = ${textOf(name)} ORDER BY 1`
     : `SELECT c.CONSTRAINT_NAME AS name, c.CHECK_CLAUSE AS clause, t.ENFORCED AS enforced FROM information_schema.CHECK_CONSTRAINTS c JOIN information_schema.TABLE_CONSTRAINTS t ON t.CONSTRAINT_SCHEMA = c.CONSTRAINT_SCHEMA AND t.CONSTRAINT_NAME = c.CONSTRAINT_NAME AND t.CONSTRAINT_TYPE = 'CHECK' WHERE t.TABLE_SCHEMA = ${textOf(db)} AND t.TABLE_NAME = ${textOf(name)} ORDER BY 1`;
   const list = await askRows(api, { sql });
-  if (!list.length) return /\bCHECK \(/.test(schema.create_statement ?? '') ? section('CHECK constraints', undefined, note('The CREATE statement below has some; the server does not list them to this account.')) : null;
+  if (!list.length) return /\bCHECK \(/.test(schema.create_statement ?? '') ? section('CHECK constraints', undefined, note('See the CREATE statement below: the server does not list them to this account.')) : null;
   // MySQL puts a backslash before each quote of the text.
   const clause = (text) => (mariadb ? text : text.replace(/\\(['"\\])/g, '$1'));
   return section('CHECK constraints', list.length, table('CHECK constraints', ['Name', 'Condition', 'Enforced'], list.map((one) => row(one.name, code(clause(one.clause)), one.enforced === 'NO' ? 'no' : 'yes'))));

@@ -32,7 +32,7 @@ function keyColumns({ columns, indexes = [] }) {
 
 function where(schema, taken) {
   const key = keyColumns(schema);
-  if (!key.length) return 'WHERE FALSE -- say which rows: the table has no key';
+  if (!key.length) return 'WHERE FALSE -- choose the rows: the table has no key';
   return `WHERE ${key.map(({ name }) => `${quoteIdentifier(name)} = ${parameter(name, taken)}`).join(' AND ')}`;
 }
 
@@ -41,7 +41,7 @@ export function selectTemplate(object, { columns }) {
   return `SELECT ${columns.map(({ name }) => quoteIdentifier(name)).join(', ') || '*'}\nFROM ${qualified(object)}\nLIMIT 100`;
 }
 
-/** What the server counts up itself is left out. @param {import('./kinds.js').Named} object @param {any} schema */
+/** Leaves out columns that the server counts up itself. @param {import('./kinds.js').Named} object @param {any} schema */
 export function insertTemplate(object, { columns }) {
   const taken = new Set();
   const list = settable(columns).filter(({ extra }) => !/auto_increment/i.test(extra ?? ''));

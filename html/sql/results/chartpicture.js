@@ -12,7 +12,7 @@ const SCALE = 2;
 /** Height of the line with the names of the series. */
 const LEGEND = 28;
 
-/** What the style sheet says of each part of a drawing: a picture has none. */
+/** Styles of each part of a drawing: a picture has no style sheet. */
 const STYLES = ['fill', 'stroke', 'stroke-width', 'stroke-linejoin', 'font-family', 'font-size', 'text-anchor', 'visibility'];
 
 /**

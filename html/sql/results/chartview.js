@@ -18,7 +18,7 @@ const LABEL_CHARACTERS = 13;
 export class ChartView {
   /** @type {import('../core/resultset.js').ResultSet|null|undefined} */
   #result = undefined;
-  /** What is drawn, as `chartColumns` proposes and the person chooses. @type {any} */
+  /** Drawn columns, as `chartColumns` proposes and the person chooses. @type {any} */
   #columns = null;
   /** The points drawn: `labels`, `series` of `{name, values}`, `summary`, `sampled`. @type {any} */
   #data = null;
@@ -65,8 +65,8 @@ export class ChartView {
   }
 
   #emptyText() {
-    if (!this.#result) return 'Run a query that gives numbers; its result is drawn here.';
-    return this.#result.rows.length ? 'This result has no column of numbers to draw.' : 'This result has no rows to draw.';
+    if (!this.#result) return 'Run a query that returns numbers to see a chart here.';
+    return this.#result.rows.length ? 'This result has no numeric column to draw.' : 'This result has no rows to draw.';
   }
 
   // Choices.
@@ -82,7 +82,7 @@ export class ChartView {
     const labels = [[-1, 'row number'], ...chosen.labels.map((i) => [i, columns[i]])];
     return [
       select('Chart', [['bar', 'bars'], ['line', 'lines']], chosen.type, (value) => (chosen.type = value)),
-      select('Along', labels, chosen.label, (value) => (chosen.label = Number(value))),
+      select('X axis', labels, chosen.label, (value) => (chosen.label = Number(value))),
       chosen.splits.length > 0 && select('Split by', [[-1, 'nothing'], ...chosen.splits.map((i) => [i, columns[i]])], chosen.split, (value) => (chosen.split = Number(value))),
       h('fieldset', { class: 'chart-values' }, h('legend', { class: 'dim', text: 'Values' }), chosen.numbers.map((i) => this.#valueBox(i, columns[i]))),
       h('button', { type: 'button', class: 'button small', text: 'Save as PNG', on: { click: () => this.#save() } }),
@@ -123,7 +123,7 @@ export class ChartView {
       labels: kept.map((row) => labels[row]),
       series: series.map((one) => ({ name: one.name, values: kept.map((row) => one.values[row]) })),
       summary: series.map((one) => describeSeries(one.name, one.values)),
-      note: [`${name} is drawn.`, summed && 'Where several rows meet it is their sum.', left > 0 && `${left} more with fewer rows are not drawn.`,
+      note: [`${name} is drawn.`, summed && 'Rows with the same value are added up.', left > 0 && `${left} more with fewer rows are not drawn.`,
         kept.length < labels.length && sampledText(kept.length, labels.length)].filter(Boolean).join(' '),
     };
   }
@@ -150,7 +150,7 @@ export class ChartView {
 
   #altText() {
     const kind = this.#columns.type === 'bar' ? 'Bar chart' : 'Line chart';
-    return `${kind} of ${this.#data.labels.length} points. ${this.#data.summary.join('. ')}. Arrow keys read the points; the result grid has every value.`;
+    return `${kind} of ${this.#data.labels.length} points. ${this.#data.summary.join('. ')}. Arrow keys read the points; the grid has all values.`;
   }
 
   #scale(width, height) {
@@ -262,6 +262,6 @@ export class ChartView {
   }
 }
 
-const sampledText = (drawn, all) => `${drawn.toLocaleString('en')} of ${all.toLocaleString('en')} rows are drawn: of each stretch the least and the greatest value.`;
+const sampledText = (drawn, all) => `${drawn.toLocaleString('en')} of ${all.toLocaleString('en')} rows are drawn: the lowest and highest value of each section.`;
 
 const short = (text, most = LABEL_CHARACTERS) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -43,7 +43,7 @@ export class Copying {
   }
 
   #tellNotHeld() {
-    this.#notify('Nothing was copied: of so many rows only those near the ones in sight are held. Try fewer rows, or export to a file', 'bad');
+    this.#notify('Not copied: too many rows are selected. Use Export', 'bad');
   }
 
   /** Copies an area and announces it. */
@@ -60,7 +60,7 @@ export class Copying {
       const length = await copyPieces(written());
       this.#notify(`Copied ${describe(area)} as ${FORMATS[format].label}, ${length.toLocaleString('en')} characters`, 'good');
     } catch (cause) {
-      this.#notify(`Nothing was copied: ${cause.message}. Try fewer rows, or export to a file`, 'bad');
+      this.#notify(`Not copied: ${cause.message}. Select fewer rows, or use Export`, 'bad');
     }
   }
 
@@ -74,7 +74,7 @@ export class Copying {
       areas.push({ name: cells(selection) === 1 ? 'Cell' : 'Selection', area: selection });
       areas.push({ name: selection.top === selection.bottom ? 'Row' : 'Rows', area: rows });
     }
-    return [...areas, { name: model.goesOn ? 'Rows known so far' : 'All', area: everything }];
+    return [...areas, { name: model.goesOn ? 'Loaded rows' : 'All', area: everything }];
   }
 
   /** The panel of the Copy button. @param {HTMLElement} button */
@@ -118,7 +118,7 @@ export class Copying {
     const edits = more[0]?.key === 'Enter';
     openMenu(cell, [
       ...more.slice(0, edits ? 1 : 0),
-      { label: 'View the value', icon: 'expand', key: edits ? 'Shift+Enter' : 'Enter', run: onView },
+      { label: 'View value', icon: 'expand', key: edits ? 'Shift+Enter' : 'Enter', run: onView },
       ...more.slice(edits ? 1 : 0),
       null,
       entry(selected, 'tsv', isMac ? '⌘C' : 'Ctrl+C'),

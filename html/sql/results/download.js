@@ -37,9 +37,9 @@ function copyByHand(text) {
   const field = h('textarea', { class: 'copy-field', readonly: true, 'aria-label': 'Text to copy' });
   field.value = text;
   return openDialog({
-    title: 'Copy by hand',
+    title: 'Copy manually',
     wide: true,
-    body: [h('p', { text: 'The browser did not let the page write to the clipboard. Press Ctrl+C or Cmd+C now.' }), field],
+    body: [h('p', { text: 'The browser blocked the clipboard. Press Ctrl+C or Cmd+C now.' }), field],
     onOpen: () => {
       field.focus();
       field.select();

@@ -16,7 +16,7 @@ function markedSql(sql, offset) {
 }
 
 /**
- * What the server said, and the statement with the place marked. `jump` leads to the place in the editor.
+ * The server's message, and the statement with the place marked. `jump` leads to the place in the editor.
  * @param {{message: string, error?: DbError|null, sql?: string, offset?: number}} failure
  * @param {() => void} jump
  */

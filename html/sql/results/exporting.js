@@ -64,24 +64,24 @@ class ExportForm {
     this.table = h('input', { class: 'field', size: 24, maxlength: 64, 'aria-label': 'Table of the INSERTs', autocomplete: 'off', spellcheck: 'false' });
     this.table.value = this.origin?.table ?? 'table_name';
     this.insertOptions = h('div', {}, h('label', { class: 'export-line' }, h('span', { text: 'Into the table' }), this.table),
-      h('p', { class: 'dim', text: 'Generated columns are left out. The file sets its own character set and mode, so that every value is read as it was written.' }));
-    this.jsonOptions = h('p', { class: 'dim', text: 'Decimals, and integers beyond 2⁵³, are strings, so that no digit is lost; what is JSON is nested.' });
+      h('p', { class: 'dim', text: 'Generated columns are skipped. The file sets its own character set and SQL mode, so values are restored exactly.' }));
+    this.jsonOptions = h('p', { class: 'dim', text: 'Decimals and integers beyond 2⁵³ are strings, so that no digit is lost; JSON values are nested.' });
     this.warning = h('div', { class: 'export-warning', hidden: !this.mayChange },
       icon('warn'),
-      h('div', {}, h('p', { text: 'This may be more than a query: exporting runs the statement again, with all its effects.' }),
+      h('div', {}, h('p', { text: 'This may change data: exporting runs the statement again, with all its effects.' }),
         h('label', { class: 'check' }, this.again, h('span', { text: 'Run it again' }))));
     this.csvOptions = h('div', {}, this.#label(this.header, 'Column names in the first line'),
       this.bomLine = this.#label(this.bom, 'Byte order mark, for old versions of Excel'),
-      this.safeLine = this.#label(this.safe, 'Defuse formulas: put \u2019 before texts that begin with =, +, - or @'),
+      this.safeLine = this.#label(this.safe, 'Escape formulas: put \u2019 before text that begins with =, +, - or @'),
       h('label', { class: 'export-line' }, h('span', { text: 'NULL is written as' }), this.nullText));
     const floats = !result.source && result.types.some((type) => /^FLOAT\b/.test(type));
-    const rounded = floats && h('p', { class: 'dim', text: 'FLOAT columns are written as the server shows them, with 6 digits. The export of the table’s data has all of them, and so has column * 1e0.' });
+    const rounded = floats && h('p', { class: 'dim', text: 'FLOAT columns are written with 6 digits, as the server shows them. For all digits, export the table’s data, or select column * 1e0.' });
     this.progress = h('div', { class: 'export-progress' });
     this.buttons = h('div', { class: 'export-buttons' });
     this.element = h('div', { class: 'export' },
       h('fieldset', {}, h('legend', { text: 'Rows' }),
-        this.#label(this.all, 'All rows', 'runs the statement again on the server, without a limit, and streams every row'),
-        this.#model.holds(this.#model.everything) && this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'as here, in this order')),
+        this.#label(this.all, 'All rows', 'runs the statement again without a limit and streams every row'),
+        this.#model.holds(this.#model.everything) && this.#label(this.shown, rowCount === 1 ? 'The row shown' : `The ${rowCount.toLocaleString('en')} rows shown`, 'in this order')),
       this.warning,
       h('label', { class: 'export-line' }, h('span', { text: 'Format' }), this.format),
       this.csvOptions, this.insertOptions, this.jsonOptions, rounded, this.progress, this.buttons);
@@ -130,7 +130,7 @@ class ExportForm {
     else if (!this.all.checked) fill(this.buttons, button('Save', 'primary', 'save-shown', () => this.#saveShown()));
     else if (!globalThis.showSaveFilePicker) fill(this.buttons, button('Download', 'primary', 'download', () => this.#download()));
     else {
-      fill(this.buttons, button('Download by the browser', '', 'download', () => this.#download()),
+      fill(this.buttons, button('Download in the browser', '', 'download', () => this.#download()),
         button('Save to a file…', 'primary', 'save-file', () => this.#saveFile()));
     }
   }
@@ -145,7 +145,7 @@ class ExportForm {
     this.#abort?.abort();
   }
 
-  /** What a file is called: after the table and its database, else after the statement. */
+  /** Name of a file: after the table and its database, else after the statement. */
   get #called() {
     const { db, table } = this.origin ?? { db: this.#model.result.db || this.#run.db, table: this.title || 'result' };
     return plainName([db, table].filter(Boolean).join('.'));
@@ -167,7 +167,7 @@ class ExportForm {
     };
   }
 
-  /** What the schema says of the columns, where the format asks for it. */
+  /** Facts about the columns from the schema, if the format needs them. */
   async #details() {
     return this.format.value.startsWith('json') || this.format.value === 'insert' ? detailsOf(this.#model.result, this.#deps.api.schema) : { leaveOut: [], nested: [] };
   }
@@ -175,7 +175,7 @@ class ExportForm {
   async #download() {
     try {
       followDownload(await this.#deps.api.exportTicket(await this.#request()), `${this.#called}.${this.#extension}`);
-      this.#deps.notify('The browser downloads the export and shows its progress', 'good');
+      this.#deps.notify('The browser downloads the export and shows progress', 'good');
       this.#close();
     } catch (cause) {
       this.#failed(cause);
@@ -212,7 +212,7 @@ class ExportForm {
   }
 
   #failed(cause) {
-    const text = cause.name === 'AbortError' ? 'Cancelled: the file was left as it was.' : `The export failed: ${cause.message}. Nothing was saved; try again.`;
+    const text = cause.name === 'AbortError' ? 'Cancelled: the file was not changed.' : `The export failed: ${cause.message}. Nothing was saved; try again.`;
     fill(this.progress, icon('error'), text);
   }
 

@@ -103,8 +103,8 @@ export class FindBar {
   #show() {
     const total = this.#found.length;
     const more = total >= MAX_FOUND ? '+' : '';
-    const where = this.#grid.model.isWhole ? '' : ` in the ${this.#seen.toLocaleString('en')} rows held`;
-    this.count.title = where && 'A table that is browsed is held in part. A filter of a column, or WHERE, asks the server for all of it';
+    const where = this.#grid.model.isWhole ? '' : ` in ${this.#seen.toLocaleString('en')} loaded rows`;
+    this.count.title = where && 'Only part of the table is loaded. A column filter or WHERE searches all of it';
     this.count.textContent = total ? `${(this.#at + 1).toLocaleString('en')} of ${total.toLocaleString('en')}${more}${where}` : `no match${where}`;
     if (total === 0) return;
     const columns = this.#grid.model.columnCount;

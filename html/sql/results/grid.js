@@ -109,7 +109,7 @@ export class Grid {
     else model.active = model.clamp({ row: Math.max(0, model.active.row), column: model.active.column });
     model.anchor = model.clamp(model.anchor);
     this.#resized();
-    // What is in sight stays where it is when columns beside it become wider.
+    // Visible cells stay in place when columns beside them become wider.
     if (this.element.scrollLeft > 0) this.element.scrollLeft += model.left(first) - left;
     if (renew || width !== model.width) {
       for (const row of this.#rows.values()) row.number.style.width = `${model.numberWidth}px`;
@@ -160,7 +160,7 @@ export class Grid {
     this.#sorting?.abort();
   }
 
-  // What is in sight.
+  // Visible rows and columns.
 
   /** Height of the part that shows rows. */
   get view() {
@@ -480,7 +480,7 @@ export class Grid {
     this.render(true);
   }
 
-  /** What a person made of widths and order, to be the same in a result of the same statement. */
+  /** Widths and order that a person set, kept for results of the same statement. */
   get arrangement() {
     const { widths, sized, sortKeys, result } = this.model;
     return { columns: result.columns.join('\n'), sized: [...sized].map((column) => [column, widths[column]]), sortKeys };
@@ -519,7 +519,7 @@ function characterWidth() {
   return measured;
 }
 
-/** What stands where there are no rows. @param {any} result */
+/** Text where there are no rows. @param {any} result */
 function emptyText({ cancelled }) {
-  return cancelled ? 'Cancelled before a row came.' : 'No rows: the statement ran and found nothing.';
+  return cancelled ? 'Cancelled before any rows.' : 'No rows returned.';
 }

@@ -109,7 +109,7 @@ function onPress(grid, event) {
   return undefined;
 }
 
-/** What was hit: `{ kind: 'cell'|'number'|'header'|'resizer'|'corner', row?, column? }`. */
+/** The part that was hit: `{ kind: 'cell'|'number'|'header'|'resizer'|'corner', row?, column? }`. */
 function partAt(grid, event) {
   const hit = event.target.closest?.('.grid-resizer, .grid-cell, .grid-number, .grid-header, .grid-corner');
   if (!hit || !grid.element.contains(hit)) return null;

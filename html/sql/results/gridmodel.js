@@ -1,5 +1,5 @@
 /**
- * What the grid knows without a document: order, widths, selection and the arithmetic of scrolling.
+ * State of the grid without a document: order, widths, selection and the arithmetic of scrolling.
  * @module
  */
 
@@ -169,7 +169,7 @@ export class GridModel {
   // Order.
 
   /**
-   * What the keys become when a header is clicked: ascending, descending, original order.
+   * Sort keys after a header is clicked: ascending, descending, original order.
    * @param {number} column
    * @param {boolean} adding keeps the other columns
    */
@@ -228,18 +228,18 @@ export class GridModel {
     return { columns: pick(columns), types: pick(types), rows: empty ? [] : this.#rows(top, bottom, pick) };
   }
 
-  /** Whether all rows are here and known: a table that is browsed holds those near the ones in sight. */
+  /** True if all rows are here and known: a table that is browsed holds those near the ones in sight. */
   get isWhole() {
     const { pager } = /** @type {any} */ (this.result);
     return !pager || (pager.ended && pager.held === this.rowCount);
   }
 
-  /** Whether rows may follow that are not known yet. */
+  /** True if rows may follow that are not known yet. */
   get goesOn() {
     return /** @type {any} */ (this.result).pager?.ended === false;
   }
 
-  /** Whether all rows of an area are here: of a table that is browsed only some are. */
+  /** True if all rows of an area are here: of a table that is browsed only some are. */
   holds({ top, bottom }) {
     for (let place = top; place <= bottom; place += 1) if (!this.row(place)) return false;
     return true;
@@ -253,7 +253,7 @@ export class GridModel {
     return { top: 0, bottom: this.rowCount - 1, left: 0, right: this.columnCount - 1, empty: this.rowCount === 0 };
   }
 
-  /** Whether a cell shows less than its value, so that the viewer has more. */
+  /** True if a cell shows less than its value, so that the viewer has more. */
   hasMore(position) {
     /** @type {any} */
     const value = this.value(position);

@@ -1,5 +1,5 @@
 /**
- * What each statement said: rows, ids, warnings, errors, times.
+ * Report of each statement: rows, ids, warnings, errors, times.
  * @module
  */
 
@@ -19,14 +19,14 @@ const MAX_SQL = 300;
 export class Messages {
   #waiting = [];
   #frame = 0;
-  /** Whether the newest entry is to be in view: until a person scrolls away from it. */
+  /** True if the newest entry is to be in view: until a person scrolls away from it. */
   #follows = true;
 
   /** @param {() => void} onDrawn */
   constructor(onDrawn) {
     this.onDrawn = onDrawn;
     this.list = h('ol', { class: 'messages-list', 'aria-label': 'Messages' });
-    this.empty = h('p', { class: 'empty', text: 'What the statements report – affected rows, warnings, errors – is listed here.' });
+    this.empty = h('p', { class: 'empty', text: 'Affected rows, warnings and errors are listed here.' });
     this.element = h('div', { class: 'messages', tabindex: 0, role: 'region', 'aria-label': 'Messages' }, this.empty, this.list);
     this.element.addEventListener('scroll', () => {
       const { scrollTop, clientHeight, scrollHeight } = this.element;
@@ -48,7 +48,7 @@ export class Messages {
   /** @param {import('../core/resultset.js').ResultSet} result */
   addResult(result) {
     const warnings = result.warnings.map(({ level, code, message }) => ({ kind: 'warn', text: `${code === null ? level : `${level} ${code}`}: ${message}` }));
-    if (result.cancelled) return this.#add('info', `Cancelled after ${rowsText(result.count)}. What had arrived is kept.`, result.sql, warnings);
+    if (result.cancelled) return this.#add('info', `Cancelled after ${rowsText(result.count)}. Received rows are kept.`, result.sql, warnings);
     return this.#add(result.warnings.length ? 'warn' : 'good', summary(result), result.sql, warnings);
   }
 

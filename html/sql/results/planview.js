@@ -22,9 +22,9 @@ export function showPlan(host, nodes) {
 function summary(nodes) {
   const warnings = count(nodes);
   const [unknown] = unknownSteps(nodes);
-  if (warnings) return h('p', { class: 'plan-summary warn' }, icon('warn'), `${warnings} ${warnings === 1 ? 'remark' : 'remarks'} worth a look`);
-  if (unknown !== undefined) return h('p', { class: 'plan-summary unknown' }, icon('info'), `No verdict: the step “${unknown.slice(0, 80)}” is not known here`);
-  return h('p', { class: 'plan-summary' }, icon('check'), 'Nothing that stands out');
+  if (warnings) return h('p', { class: 'plan-summary warn' }, icon('warn'), `${warnings} ${warnings === 1 ? 'remark' : 'remarks'} to check`);
+  if (unknown !== undefined) return h('p', { class: 'plan-summary unknown' }, icon('info'), `Not rated: unknown step “${unknown.slice(0, 80)}”`);
+  return h('p', { class: 'plan-summary' }, icon('check'), 'No problems found');
 }
 
 const count = (nodes) => nodes.reduce((sum, node) => sum + node.warnings.length + count(node.children), 0);
@@ -60,10 +60,10 @@ const round = (value) => Number(value.toPrecision(4)).toLocaleString('en');
 /** Labels that say of themselves what the access types ALL and index mean. */
 const READS_ALL = /^(?:table|index|covering index) scan/i;
 
-/** Whether a label names the table already, as the outlines of MySQL do. */
+/** True if a label names the table already, as the outlines of MySQL do. */
 const names = (label, table) => label.split(/[^\w$.<>]+/).includes(table);
 
-/** What the bars compare: time where it was measured, else cost; of a step, its share. @returns {(node: import('../core/plan.js').PlanNode) => number|null} */
+/** Figure that the bars compare: time where it was measured, else cost; of a step, its share. @returns {(node: import('../core/plan.js').PlanNode) => number|null} */
 function scaleOf(nodes) {
   const time = greatestTime(nodes);
   if (time > 0) return (node) => (node.ms === null ? null : timeOf(node) / time);

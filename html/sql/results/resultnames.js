@@ -1,5 +1,5 @@
 /**
- * What a result is called.
+ * Names of results.
  * @module
  */
 

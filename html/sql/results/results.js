@@ -94,7 +94,7 @@ class ResultArea {
       'aria-haspopup': name === 'copy' || name === 'download' ? 'dialog' : null, on: { click: (event) => run(event.currentTarget) },
     }, icon(name), h('span', { class: 'tool-label', text: label }));
     this.tools = h('div', { class: 'results-tools', role: 'toolbar', 'aria-label': 'Result' },
-      tool('columns', 'Side by side', 'lays another result beside this one', (button) => this.#split(button)),
+      tool('columns', 'Side by side', 'shows another result beside this one', (button) => this.#split(button)),
       tool('pin', 'Pin', 'keeps this result when the next statement runs', () => this.#pin()),
       tool('search', 'Find', 'F3', () => this.find()),
       tool('copy', 'Copy', '', (button) => this.#view?.copying?.openPanel(button)),
@@ -220,7 +220,7 @@ class ResultArea {
     view.pinned = !view.pinned;
     this.tabs.setPinned(this.tabs.active, view.pinned);
     this.#tabChanged();
-    this.#deps.announce?.(view.pinned ? `${view.title} is kept when the next statement runs` : `${view.title} goes when the next statement runs`);
+    this.#deps.announce?.(view.pinned ? `${view.title} is kept when the next statement runs` : `The next statement replaces ${view.title}`);
   }
 
   /** Results that can be laid beside the one that is shown, pinned ones first. @returns {string[]} */
@@ -238,17 +238,17 @@ class ResultArea {
 
   #lay(id) {
     this.tabs.lay(id);
-    this.#deps.announce?.(id === null ? 'One result is shown' : `${this.#views.get(id).title} stands beside ${this.#view?.title ?? 'it'}`);
+    this.#deps.announce?.(id === null ? 'One result is shown' : `${this.#views.get(id).title} is shown beside ${this.#view?.title ?? 'it'}`);
   }
 
-  /** Whether a tab goes with the next run. */
+  /** True if a tab goes with the next run. */
   #isOfRun(id) {
     return isOfRun(id) && !this.#views.get(id)?.pinned;
   }
 
   #addView(id, title, run, result) {
     const { api, notify, announce } = this.#deps;
-    const view = new ResultView(result, { title, run, notify, announce, schemaOf: api.schema, why: 'The result of a statement is not edited; the data of a table is.' });
+    const view = new ResultView(result, { title, run, notify, announce, schemaOf: api.schema, why: 'The result of a statement cannot be edited; open a table’s data.' });
     view.title = title;
     this.#views.set(id, view);
     const before = this.#arranged.get(result.sql);
@@ -291,7 +291,7 @@ class ResultArea {
   /** Loads a part of the page on demand; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
   #load(module) {
     return module.catch(() => {
-      this.#deps.notify?.('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+      this.#deps.notify?.('Could not load part of the page. Is postern still running? Try again.', 'bad');
       return null;
     });
   }
@@ -333,7 +333,7 @@ class ResultArea {
     if (!this.#isCurrent(run)) return;
     const nothingCame = this.#stale;
     this.#live = null;
-    if (cancelled && !this.#cut) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. What had arrived is kept.`);
+    if (cancelled && !this.#cut) this.messages.addNote(`${how} after ${(elapsedMs / 1000).toFixed(1)} s. Received rows are kept.`);
     this.#settle();
     if (this.#said > 0 && this.#serial === 0 && this.#failures === 0) this.tabs.activate('messages');
     this.line.elapsed = run.statements?.length === 1 ? elapsedMs : 0;
@@ -404,17 +404,17 @@ class ResultArea {
     if (!quiet) this.tabs.activate(key);
   }
 
-  /** What the data tabs look at. @returns {any[]} */
+  /** Tables that the data tabs show. @returns {any[]} */
   places() {
     return [...this.#views.values()].flatMap(({ place }) => (place ? [place] : []));
   }
 
-  /** What would be lost if all of it were closed, in words; empty where nothing would. */
+  /** Describes what would be lost if all were closed; empty if nothing would. */
   unsaved() {
     return [...this.#views.values()].map((view) => view.unsaved ?? '').filter(Boolean).join(', ');
   }
 
-  /** What would be lost with one tab. @param {string} key */
+  /** Describes what would be lost with one tab. @param {string} key */
   unsavedIn(key) {
     return this.#views.get(key)?.unsaved ?? '';
   }

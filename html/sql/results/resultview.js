@@ -26,7 +26,7 @@ export class ResultView {
     this.result = result;
     this.run = run;
     this.title = title;
-    /** Whether it stays when the next statement runs. */
+    /** True if it stays when the next statement runs. */
     this.pinned = false;
     this.grid = new Grid(result, {
       label: this.#label,

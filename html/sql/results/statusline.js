@@ -7,7 +7,7 @@ import { fill, h, icon } from '../../common/dom.js';
 import { formatMs } from '../../common/figures.js';
 import { summary } from './messages.js';
 
-/** What the page and the way to it took beside the server is told from here on, in ms. */
+/** Time beyond the server's own that is shown from here on, in ms. */
 const MIN_LATE_MS = 20;
 
 /** The status line of a result area. */
@@ -23,7 +23,7 @@ export class StatusLine {
   /** How the last statement ended, where what is shown is of the one before. */
   former = '';
 
-  /** Whether what is shown is not of a statement: the data or the schema of a table. */
+  /** True if what is shown is not of a statement: the data or the schema of a table. */
   isElsewhere = false;
 
   /** @param {{toWarnings: () => void, toExport: () => void}} deps what its buttons do */
@@ -34,7 +34,7 @@ export class StatusLine {
     this.element = h('div', { class: 'results-status' }, this.main, this.aside);
   }
 
-  /** What it says. */
+  /** Text of the line. */
   get text() {
     return this.main.textContent;
   }
@@ -91,7 +91,7 @@ export class StatusLine {
   }
 
   #showFormer(ofRun) {
-    fill(this.main, [!this.isElsewhere && this.former, ofRun && 'shown is the result of the statement before', this.#server].filter(Boolean).join(' · '));
+    fill(this.main, [!this.isElsewhere && this.former, ofRun && 'showing the previous result', this.#server].filter(Boolean).join(' · '));
   }
 
   #warningsButton(count) {

@@ -46,8 +46,8 @@ export class Viewer {
     this.wrapButton = this.#toggle('Wrap', () => this.#setWrap(!this.#wrap));
     this.body = h('div', { class: 'viewer-body', tabindex: 0, role: 'document', 'aria-label': 'Value' });
     this.find = new ViewerFind(this.body);
-    const above = iconButton('chevron-up', 'The row above (Alt+↑)', () => onStep(-1));
-    const below = iconButton('chevron-down', 'The row below (Alt+↓)', () => onStep(1));
+    const above = iconButton('chevron-up', 'Previous row (Alt+↑)', () => onStep(-1));
+    const below = iconButton('chevron-down', 'Next row (Alt+↓)', () => onStep(1));
     const copy = iconButton('copy', 'Copy the whole value', () => this.#copy());
     const save = iconButton('download', 'Save the value as a file', () => this.#save());
     const close = iconButton('close', 'Close the viewer (Esc)', onClose);
@@ -203,7 +203,7 @@ function decodeText(hex) {
 
 function content(mode, { value, kind }) {
   if (value === null) return [h('p', { class: 'dim' }, h('i', { text: 'NULL' }), ': no value')];
-  if (value === '') return [h('p', { class: 'dim', text: 'The empty text: a value of no characters.' })];
+  if (value === '') return [h('p', { class: 'dim', text: 'Empty text (no characters).' })];
   switch (mode) {
     case 'JSON':
       return [h('pre', {}, layOutJson(String(value))?.map(jsonSpan))];
@@ -234,7 +234,7 @@ function hexContent(hex) {
   return [cut && cutNote(`the first ${formatBytes(MAX_DUMP)}`), h('pre', { class: 'dump', text: hexDump(hexBytes(hex, MAX_DUMP)) })];
 }
 
-const cutNote = (what) => h('p', { class: 'viewer-note' }, icon('info'), `Shown: ${what}. Save the value to have all of it.`);
+const cutNote = (what) => h('p', { class: 'viewer-note' }, icon('info'), `Shown: ${what}. Save the value to see all of it.`);
 
 function bitText(hex) {
   const number = BigInt(hex.length > 2 ? hex : 0);
@@ -248,12 +248,12 @@ function uuidContent(hex) {
 
 function vectorContent(hex) {
   const text = vectorText(hexBytes(hex));
-  if (text === null) return [h('p', { class: 'dim', text: 'Not a vector that is known here; the bytes:' }), ...hexContent(hex)];
+  if (text === null) return [h('p', { class: 'dim', text: 'Unknown vector format; the bytes:' }), ...hexContent(hex)];
   return [h('p', { class: 'dim', text: `${vectorSize(hex).toLocaleString('en')} numbers` }), ...textContent(text)];
 }
 
 function geometryContent(hex) {
   const found = hexSize(hex) <= MAX_GEOMETRY ? geometryText(hexBytes(hex)) : null;
-  if (!found) return [h('p', { class: 'dim', text: 'Not a geometry that is known here; the bytes:' }), ...hexContent(hex)];
+  if (!found) return [h('p', { class: 'dim', text: 'Unknown geometry format; the bytes:' }), ...hexContent(hex)];
   return [h('p', { class: 'dim', text: `SRID ${found.srid}` }), h('pre', { text: found.wkt })];
 }

@@ -1,5 +1,5 @@
 /**
- * Who may sign in to the server, and what each may do.
+ * Accounts of the server and their privileges.
  * @module
  */
 
@@ -32,7 +32,7 @@ export function accountsPage(deps) {
     label: 'Accounts', unit: 'account', sort: { key: 'name', down: false },
     columns: [
       { key: 'name', title: 'Account', cell: (row) => rowButton('grants', row, '', () => show(row), row.name) }, { key: 'kind', title: 'Kind' },
-      { key: 'state', title: 'State', cell: ({ state }) => h('span', { class: state ? 'warn-text' : null, text: state }) }, { key: 'plugin', title: 'Signs in by' }, { key: 'since', title: 'Password since' },
+      { key: 'state', title: 'State', cell: ({ state }) => h('span', { class: state ? 'warn-text' : null, text: state }) }, { key: 'plugin', title: 'Plugin' }, { key: 'since', title: 'Password set' },
     ],
   });
   const load = async (signal) => {
@@ -42,11 +42,11 @@ export function accountsPage(deps) {
       table.set(rows.map((row) => account(row, edges, deps.mariadb())));
       table.element.hidden = false;
       page.say();
-      if (!detail.firstChild) fill(detail, h('p', { class: 'dim', text: 'Choose an account to see what it may do.' }));
+      if (!detail.firstChild) fill(detail, h('p', { class: 'dim', text: 'Choose an account to see its privileges.' }));
     } catch (error) {
       if (signal.aborted) throw error;
       table.element.hidden = true;
-      page.say(`The list of accounts takes SELECT on the tables of mysql, which this account does not have. The server says: ${error.message}`, 'What your own account may do is shown instead.');
+      page.say(`Listing accounts needs SELECT on the tables of mysql, which this account does not have. The server says: ${error.message}`, 'Your own privileges are shown instead.');
       const lines = await ownGrantLines(api);
       fill(detail, h('h3', { text: 'Your account' }), grantsText(lines, deps));
     }

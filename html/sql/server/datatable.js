@@ -32,7 +32,7 @@ export class DataTable {
   #sort;
   #unit;
   #pressed = false;
-  /** Whether rows came while it was pressed. */
+  /** True if rows came while it was pressed. */
   #due = false;
 
   /** @param {{label: string, unit: string, columns: Column[], sort?: {key: string, down: boolean}}} options `unit`: what a row is */
@@ -45,7 +45,7 @@ export class DataTable {
     this.count = h('p', { class: 'server-count dim', role: 'status' });
     this.element = h('div', { class: 'server-table', tabindex: '0', role: 'region', 'aria-label': label }, h('table', { 'aria-label': label }, h('thead', {}, this.head), this.body));
     this.#drawHead();
-    // What is pressed must still be there when it is let go.
+    // A pressed element must still be there when it is let go.
     this.element.addEventListener('pointerdown', () => {
       this.#pressed = true;
       const released = () => setTimeout(() => {
@@ -77,7 +77,7 @@ export class DataTable {
     this.#draw();
   }
 
-  /** Whether a person marks text in it, which a new drawing would take away. */
+  /** True if a person marks text in it, which a new drawing would take away. */
   get isMarked() {
     const selection = getSelection();
     return selection !== null && !selection.isCollapsed && this.element.contains(selection.anchorNode);
@@ -139,7 +139,7 @@ function look({ stays, ...is }) {
   return [...Object.keys(is).filter((name) => is[name]), stays && `stays-${stays}`].filter(Boolean).join(' ') || null;
 }
 
-/** What is read is what is seen, where that is a text. @param {Node|string} content */
+/** True if the content is text, which needs no label. @param {Node|string} content */
 const isText = (content) => typeof content === 'string' || (content.textContent ?? '').trim() !== '';
 
 /** A button in a row; the focus comes back to it. @param {string} act @param {any} row @param {string} label @param {() => void} run @param {Node|string} content @param {string} [look] */

@@ -1,5 +1,5 @@
 /**
- * What the server's pages share: the line of tools, and asking again and again.
+ * Shared parts of the server's pages: the line of tools, and asking again and again.
  * @module
  */
 
@@ -113,5 +113,5 @@ export function check(label, change) {
   return h('label', { class: 'check server-check' }, input, h('span', { text: label }));
 }
 
-/** What is searched of a row. @param {...any} values */
+/** Searched text of a row. @param {...any} values */
 export const textOfRow = (...values) => values.filter((value) => value !== null && value !== undefined).join(' ').toLowerCase();

@@ -48,7 +48,7 @@ export function processesPage(deps) {
     const waits = reach(grants, 'PROCESS') === 'all' ? await asked.waits(signal, reach(grants, 'SELECT', 'performance_schema') !== 'none') : new Map();
     const list = rows.map((row) => toRow(row, deps.user(), open.get(Number(row.id)), waits.get(Number(row.id))));
     table.set(list);
-    page.say(holdersText(waits, list), grants.length > 0 && reach(grants, 'PROCESS') !== 'all' && 'Only connections of this account are shown: to see those of others it needs the PROCESS privilege.',
+    page.say(holdersText(waits, list), grants.length > 0 && reach(grants, 'PROCESS') !== 'all' && 'Only connections of this account are shown; to see others it needs the PROCESS privilege.',
       deps.readOnly() && 'Read-only mode: nothing can be killed from here.');
   };
   const asked = new Waits(api, deps.mariadb());
@@ -116,7 +116,7 @@ function holdersText(waits, list) {
   const told = roots(waits).map(({ id, held }) => {
     const row = list.find((one) => one.id === id);
     const does = row?.info ? 'runs a statement' : 'runs nothing';
-    return `${id}${row ? ` of ${row.user}, which ${does},` : ''} holds up ${held} ${held === 1 ? 'connection' : 'connections'}`;
+    return `${id}${row ? ` of ${row.user}, which ${does},` : ''} blocks ${held} ${held === 1 ? 'connection' : 'connections'}`;
   });
   return told.length > 0 && `Waits for locks: ${told.slice(0, 3).join('; ')}${told.length > 3 ? `; and ${told.length - 3} more` : ''}.`;
 }
@@ -133,7 +133,7 @@ function toRow(row, user, open, { waitsFor, blocks } = { waitsFor: /** @type {nu
 
 function whose({ user, own, held, waits, holds }) {
   const tag = (text, kind, title) => text && [' ', h('span', { class: `tag ${kind}`.trim(), title, text })];
-  return h('span', {}, user, tag(own, ''), tag(holds, 'bad', 'They wait for locks that it holds'), tag(waits, 'warn-text', 'It waits for locks that they hold'), tag(held, 'warn-text', holds ? 'As long as it is open, its locks stay' : 'It may hold locks that others wait for'));
+  return h('span', {}, user, tag(own, ''), tag(holds, 'bad', 'Holds locks that they wait for'), tag(waits, 'warn-text', 'Waits for locks that they hold'), tag(held, 'warn-text', holds ? 'Keeps its locks until it ends' : 'May hold locks that others wait for'));
 }
 
 /** Threads of the server's own cannot be killed. */
@@ -142,14 +142,14 @@ const isServers = ({ command, user }) => command === 'Daemon' || user === 'syste
 function kills(row, deps, refresh) {
   if (isServers(row)) return '';
   const act = (sql, what) => async () => {
-    const detail = `${sql}${row.info ? `\n\n-- ${what === 'query' ? 'what it runs' : 'what it runs, if anything'}:\n${row.info.slice(0, 2000)}` : ''}`;
+    const detail = `${sql}${row.info ? `\n\n-- ${what === 'query' ? 'current statement' : 'current statement, if any'}:\n${row.info.slice(0, 2000)}` : ''}`;
     const text = what === 'query' ? `Connection ${row.id} of ${row.user} stays open; its statement ends with an error.` : `Connection ${row.id} of ${row.user} is closed; an open transaction is rolled back.`;
     if (!await confirmDialog({ title: what === 'query' ? 'Kill the query' : 'Kill the connection', text, detail, action: 'Kill' })) return;
     try {
       await ask(deps.api, { sql });
       deps.notify(what === 'query' ? `The query of ${row.id} was killed` : `Connection ${row.id} was killed`, 'good');
     } catch (error) {
-      deps.notify(error.errno === 1095 ? `${error.message}. To kill what others run, the account needs CONNECTION_ADMIN (MySQL), CONNECTION ADMIN (MariaDB) or SUPER.` : error.message, 'bad');
+      deps.notify(error.errno === 1095 ? `${error.message}. To kill others, the account needs CONNECTION_ADMIN (MySQL), CONNECTION ADMIN (MariaDB) or SUPER.` : error.message, 'bad');
     }
     refresh();
   };

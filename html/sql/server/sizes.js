@@ -11,7 +11,7 @@ import { frame, textOfRow } from './parts.js';
 
 /** Databases that are asked about at once. */
 const AT_ONCE = 4;
-const ESTIMATES = 'Figures are the server’s own estimates, of what this account may see.';
+const ESTIMATES = 'Figures are server estimates of what this account can see.';
 
 /** @param {import('./parts.js').Deps} deps @returns {import('./parts.js').Page} */
 export function sizesPage(deps) {
@@ -72,7 +72,7 @@ function databases(deps, open) {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     const failed = [...known.values()].filter((one) => one.failed).length;
-    page.say(ESTIMATES, failed > 0 && `${failed.toLocaleString('en')} of ${names.length.toLocaleString('en')} databases could not be read: shares are of the others.`);
+    page.say(ESTIMATES, failed > 0 && `${failed.toLocaleString('en')} of ${names.length.toLocaleString('en')} databases could not be read: shares exclude them.`);
   };
   const page = frame({ label: 'Sizes', table, load });
   page.say(ESTIMATES);

@@ -17,7 +17,7 @@ export function statusPage({ api }) {
     label: 'Status', unit: 'counter', sort: { key: 'name', down: false },
     columns: [
       { key: 'name', title: 'Name', stays: 'start', cell: ({ name }) => h('code', { text: name }) }, { key: 'number', title: 'Value', number: true, cell: ({ value, number }) => (Number.isFinite(number) ? number.toLocaleString('en', { maximumFractionDigits: 6 }) : value) },
-      { key: 'rate', title: 'Per second, since the last look', number: true, cell: ({ rate }) => signed(rate) }, { key: 'since', title: 'Since this page was opened', number: true, cell: ({ since }) => signed(since) },
+      { key: 'rate', title: 'Per second, since last refresh', number: true, cell: ({ rate }) => signed(rate) }, { key: 'since', title: 'Since this page was opened', number: true, cell: ({ since }) => signed(since) },
     ],
   });
   let [first, last, at] = [new Map(), new Map(), 0];
@@ -30,7 +30,7 @@ export function statusPage({ api }) {
     table.set([...values].map(([name, value]) => counter(name, value, { first: first.get(name), last: last.get(name), seconds })));
     [last, at] = [values, now];
   };
-  return frame({ label: 'Status', table, again: 5, load, tools: [check('Only what changed since it was opened', (on) => table.only(on ? ({ moved }) => moved : () => true))] });
+  return frame({ label: 'Status', table, again: 5, load, tools: [check('Only changed counters', (on) => table.only(on ? ({ moved }) => moved : () => true))] });
 }
 
 /** One counter beside what it was. */
@@ -54,7 +54,7 @@ export function variablesPage({ api, mariadb }) {
     label: 'Variables', unit: 'variable', sort: { key: 'name', down: false },
     columns: [
       { key: 'name', title: 'Name', stays: 'start', cell: ({ name, comment }) => h('code', { text: name, title: comment }) }, { key: 'value', title: 'Value', wide: true, cell: ({ value }) => h('code', { text: value }) },
-      ...(mariadb() ? [{ key: 'usual', title: 'Default', wide: true, cell: ({ usual }) => h('code', { class: 'dim', text: usual }) }] : []), { key: 'source', title: 'Comes from' }, { key: 'mark', title: 'Mark', wide: true },
+      ...(mariadb() ? [{ key: 'usual', title: 'Default', wide: true, cell: ({ usual }) => h('code', { class: 'dim', text: usual }) }] : []), { key: 'source', title: 'Source' }, { key: 'mark', title: 'Mark', wide: true },
     ],
   });
   let first = new Map();
@@ -62,7 +62,7 @@ export function variablesPage({ api, mariadb }) {
     let blind = '';
     const rows = await askRows(api, { sql: mariadb() ? MARIADB : MYSQL, signal }).catch((error) => {
       if (signal.aborted) throw error;
-      blind = `Which variables are not as the server comes is not known: ${error.message}`;
+      blind = `Could not find out which variables were changed: ${error.message}`;
       return askRows(api, { sql: 'SHOW GLOBAL VARIABLES', signal }).then((list) => list.map(({ variable_name: name, value }) => ({ name, value })));
     });
     const list = rows.map(variable);
@@ -70,7 +70,7 @@ export function variablesPage({ api, mariadb }) {
     table.set(list.map((one) => marked(one, first)));
     page.say(blind);
   };
-  const page = frame({ label: 'Variables', table, load, tools: [check('Only what differs', (on) => table.only(on ? ({ mark }) => mark !== '' : () => true))] });
+  const page = frame({ label: 'Variables', table, load, tools: [check('Only changed', (on) => table.only(on ? ({ mark }) => mark !== '' : () => true))] });
   return page;
 }
 
@@ -81,7 +81,7 @@ function variable({ name, value, usual, source, set_by: by, set_at: at, comment 
   const where = SOURCES[source] ?? String(source ?? '').toLowerCase();
   const differs = usual === undefined ? Boolean(source) && source !== 'COMPILED' : String(usual ?? '') !== String(value ?? '') && source !== 'COMPILE-TIME';
   // MySQL notes a SET of any session the same way as one of the server.
-  const why = !differs ? '' : source === 'DYNAMIC' ? 'set while running, by a session or for all' : 'not the default';
+  const why = !differs ? '' : source === 'DYNAMIC' ? 'set at run time, by a session or globally' : 'not the default';
   return { id: key, name: key, value: hide(value), usual: hide(usual), source: [where, by && `by ${by}`, at && String(at).slice(0, 19)].filter(Boolean).join(' '), why, comment };
 }
 

@@ -15,10 +15,10 @@ const MAX_FIELD = 64 << 20;
 /** A record of a line without anything: what stands between records, or the NULL of a single column. @param {Record} record */
 export const isBlank = ({ fields, quoted }) => fields.length === 1 && fields[0] === '' && !quoted;
 
-/** What Excel begins a file with to say its delimiter; it is no row. */
+/** First line of Excel's files that names the delimiter; it is no row. */
 const SEPARATOR_LINE = /^sep=.$/i;
 
-/** What a letter behind the escape stands for, as servers write and read it (LOAD DATA, "FIELDS ESCAPED BY"); others stand for themselves. */
+/** Meaning of a letter behind the escape, as servers write and read it (LOAD DATA, "FIELDS ESCAPED BY"); others stand for themselves. */
 const ESCAPED = { 0: '\0', b: '\b', n: '\n', r: '\r', t: '\t', Z: '\x1a' };
 
 /** Reads text that comes in pieces. Line ends are CRLF, LF or CR; with an escape LF, or CRLF if the first one is. */
@@ -83,7 +83,7 @@ export class CsvParser {
     this.#add(isNull ? '\\N' : ESCAPED[char] ?? char);
     this.#isNull = isNull;
     if (this.#state !== 'quoted') this.#state = 'plain';
-    // What has escapes is a text, though it read like the sign for NULL.
+    // A field with escapes is a text, though it read like the sign for NULL.
     if (!isNull) (this.#quoted ??= [])[this.#fields.length] = true;
     return at + 1;
   }
@@ -188,7 +188,7 @@ export class CsvParser {
   }
 
   #unclosed() {
-    return this.#state === 'quoted' ? `The quote that opens in line ${this.#opened} is not closed.` : '';
+    return this.#state === 'quoted' ? `The quote opened in line ${this.#opened} is not closed.` : '';
   }
 
   /** Ends the text; throws where a quote is open. */

@@ -16,19 +16,19 @@ const SETTLE_MS = 250;
 /** More tables than this get a filter. */
 const FEW = 12;
 
-/** What can be in a dump: member of the request, label, what more there is to say, whether it is on at first. @type {[string, string, string, boolean][]} */
+/** Parts of a dump: member of the request, label, explanation, whether it is on at first. @type {[string, string, string, boolean][]} */
 const PARTS = [
   ['structure', 'Structure', 'CREATE statements of tables, views and sequences', true],
-  ['data', 'Rows', 'as of one moment', true],
+  ['data', 'Rows', 'in one snapshot', true],
   ['triggers', 'Triggers', '', true],
   ['routines', 'Routines', 'procedures and functions', true],
   ['events', 'Events', '', true],
 ];
 /** @type {[string, string, string, boolean][]} */
 const WAYS = [
-  ['drop', 'Drop before creating', 'what is there under the same names is replaced', true],
-  ['definers', 'Keep definers', 'otherwise views and routines belong to whoever restores them', true],
-  ['create_database', 'Create the database', 'and enter it; otherwise the file goes into any database', false],
+  ['drop', 'Drop before creating', 'replaces objects of the same names', true],
+  ['definers', 'Keep definers', 'otherwise they belong to the user who restores them', true],
+  ['create_database', 'Create the database', 'and use it; otherwise restore into any database', false],
 ];
 
 /**
@@ -70,10 +70,10 @@ class DumpForm {
     this.buttons = h('div', { class: 'export-buttons' });
     this.settle = debounce(() => this.#ask(), SETTLE_MS);
     this.element = h('div', { class: 'export' },
-      h('fieldset', {}, h('legend', { text: 'What' }), this.#label(this.all, 'The whole database'), this.#label(this.some, 'Chosen tables'), this.tables),
+      h('fieldset', {}, h('legend', { text: 'From' }), this.#label(this.all, 'The whole database'), this.#label(this.some, 'Selected tables'), this.tables),
       h('div', { class: 'dump-options' },
-        h('fieldset', {}, h('legend', { text: 'With' }), partLines),
-        h('fieldset', {}, h('legend', { text: 'How' }), wayLines)),
+        h('fieldset', {}, h('legend', { text: 'Include' }), partLines),
+        h('fieldset', {}, h('legend', { text: 'Options' }), wayLines)),
       this.found, this.progress, this.buttons);
     this.#scopeChanged();
   }
@@ -119,7 +119,7 @@ class DumpForm {
     try {
       tables = await this.#deps.catalogue.tables(this.#db);
     } catch (cause) {
-      fill(this.list, h('p', { class: 'bad', text: `The tables could not be listed: ${cause.message}` }));
+      fill(this.list, h('p', { class: 'bad', text: `Could not list the tables: ${cause.message}` }));
       return;
     }
     this.filter.hidden = tables.length <= FEW;
@@ -152,11 +152,11 @@ class DumpForm {
     return `${plainName(only === undefined ? this.#db : `${this.#db}.${only}`)}.sql`;
   }
 
-  /** What there is to dump, and what this account or this server keeps back. */
+  /** Content to dump, and what this account or this server keeps back. */
   async #ask() {
     const asking = new AbortController();
     this.#asking = asking;
-    fill(this.found, h('p', { class: 'dim', text: 'Looking what there is …' }));
+    fill(this.found, h('p', { class: 'dim', text: 'Listing the contents …' }));
     try {
       const review = await this.#deps.api.dumpReview(this.#request, asking.signal);
       if (asking.signal.aborted) return;
@@ -176,7 +176,7 @@ class DumpForm {
     if (this.#saving) fill(this.buttons, button('Cancel', '', 'cancel', () => this.#saving?.abort(), false));
     else if (!globalThis.showSaveFilePicker) fill(this.buttons, button('Download', 'primary', 'download', () => this.#download()));
     else {
-      fill(this.buttons, button('Download by the browser', '', 'download', () => this.#download()),
+      fill(this.buttons, button('Download in the browser', '', 'download', () => this.#download()),
         button('Save to a file…', 'primary', 'save-file', () => this.#saveFile()));
     }
   }
@@ -196,7 +196,7 @@ class DumpForm {
   async #download() {
     try {
       followDownload(await this.#deps.api.dumpTicket(this.#request), this.#name);
-      this.#deps.notify('The browser downloads the dump and shows its progress; a whole one ends with “-- Dump completed”', 'good');
+      this.#deps.notify('The browser downloads the dump and shows progress; a complete dump ends with “-- Dump completed”', 'good');
       this.#close();
     } catch (cause) {
       this.#failed(cause);
@@ -229,7 +229,7 @@ class DumpForm {
   }
 
   #failed(cause) {
-    const text = cause.name === 'AbortError' ? 'Cancelled: the file was left as it was.' : `The dump failed: ${cause.message}. Nothing was saved; try again.`;
+    const text = cause.name === 'AbortError' ? 'Cancelled: the file was not changed.' : `The dump failed: ${cause.message}. Nothing was saved; try again.`;
     fill(this.progress, icon('error'), text);
   }
 }
@@ -240,11 +240,11 @@ function contents(review) {
     .map(([member, word]) => ({ count: review[member], word })).filter(({ count }) => count > 0)
     .map(({ count, word }) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`);
   const code = review.views + review.routines + review.triggers + review.events > 0
-    ? ' Views, routines, triggers and events are code of who wrote them: read those of others before you restore them.' : '';
-  return parts.length ? `In the file: ${parts.join(', ')}.${code}` : 'There is nothing to dump that this account may read.';
+    ? ' Views, routines, triggers and events contain code: read other people’s before you restore it.' : '';
+  return parts.length ? `In the file: ${parts.join(', ')}.${code}` : 'This account can read nothing to dump.';
 }
 
 /** @param {string[]} list */
 function notes(list) {
-  return h('div', { class: 'export-warning' }, icon('warn'), h('ul', { class: 'dump-notes', tabindex: '0', 'aria-label': 'Not as it is on the server' }, list.map((text) => h('li', { text }))));
+  return h('div', { class: 'export-warning' }, icon('warn'), h('ul', { class: 'dump-notes', tabindex: '0', 'aria-label': 'Differences from the server' }, list.map((text) => h('li', { text }))));
 }

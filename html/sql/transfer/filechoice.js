@@ -8,23 +8,24 @@ import { formatBytes } from '../../common/figures.js';
 import { choice, field, tick } from './controls.js';
 import { isBlank, recordsOf } from './csv.js';
 import { sampleOf, textOf } from './filetext.js';
-import { DELIMITERS, ENCODINGS, guessDialect, guessEncoding, guessHeader, guessNull } from './guess.js';
+import { ENCODINGS, guessEncoding } from './encodings.js';
+import { DELIMITERS, guessDialect, guessHeader, guessNull } from './guess.js';
 
 /** Records that are looked at. */
 const LOOKED_AT = 5000;
 
 const QUOTES = { '"': 'Double "', "'": "Single '", '': 'None' };
 const ESCAPES = { '': 'None', '\\': 'Backslash \\', other: 'Other …' };
-const NULLS = { '': 'an empty field', '\\N': '\\N', NULL: 'NULL', null: 'null', word: 'a word …', never: 'nothing' };
+const NULLS = { '': 'an empty field', '\\N': '\\N', NULL: 'NULL', null: 'null', word: 'a text …', never: 'nothing' };
 const DATES = { iso: '2024-12-31', dmy: '31.12.2024', mdy: '12/31/2024' };
 
-/** What is chosen of a file. */
+/** Choices about a file. */
 export class FileChoice {
   #onChange;
   /** @type {import('./filetext.js').Sample|null} */ #sample = null;
   #text = '';
   /** @type {import('./csv.js').Record[]} */ #records = [];
-  /** Whether the person said whether there are names. */
+  /** True if the person chose whether there are names. */
   #headerChosen = false;
   /** @type {File|null} */ file = null;
 
@@ -41,16 +42,17 @@ export class FileChoice {
     this.quote = choice(QUOTES, changed);
     this.escape = choice(ESCAPES, changed);
     this.otherEscape = h('input', { class: 'field short', maxlength: 1, 'aria-label': 'Other escape character', on: { input: changed } });
-    this.header = tick('Names of columns in the first line', () => { this.#headerChosen = true; this.#changed(); });
+    this.header = tick('Column names in the first line', () => { this.#headerChosen = true; this.#changed(); });
     this.nulls = choice(NULLS, changed);
-    this.nullWord = h('input', { class: 'field', size: 8, 'aria-label': 'Word for NULL', on: { input: changed } });
+    this.nullWord = h('input', { class: 'field', size: 8, 'aria-label': 'Text for NULL', on: { input: changed } });
     this.comma = choice({ '.': 'Point 1.5', ',': 'Comma 1,5' }, changed);
     this.dates = choice(DATES, changed);
-    this.options = h('fieldset', { class: 'import-part', hidden: true }, h('legend', { text: 'How it is read' }),
+    this.options = h('fieldset', { class: 'import-part', hidden: true }, h('legend', { text: 'File format' }),
       h('div', { class: 'import-fields' }, field('Encoding', this.encoding), field('Delimiter', this.delimiter, this.other), field('Quote', this.quote), field('Escape', this.escape, this.otherEscape),
         field('NULL is', this.nulls, this.nullWord), field('Decimals', this.comma), field('Dates', this.dates)),
       this.header.element);
-    this.element = h('div', {}, h('div', { class: 'import-head' }, this.button, this.input, this.name), this.options);
+    this.hint = h('p', { class: 'import-hint dim', hidden: true });
+    this.element = h('div', {}, h('div', { class: 'import-head' }, this.button, this.input, this.name), this.options, this.hint);
   }
 
   /** @param {File} file */
@@ -60,8 +62,10 @@ export class FileChoice {
     this.#sample = await sampleOf(file);
     if (this.file !== file) return;
     fill(this.name, h('b', { text: file.name }), ` ${formatBytes(file.size)}`);
-    this.button.lastChild?.replaceWith(h('span', { text: 'Another file …' }));
+    this.button.lastChild?.replaceWith(h('span', { text: 'Change file …' }));
     this.encoding.value = guessEncoding(this.#sample.bytes);
+    this.hint.hidden = this.encoding.value.startsWith('utf');
+    this.hint.textContent = `The file is not UTF-8. It is read as ${ENCODINGS[this.encoding.value]}: check the letters below, and choose another encoding if they are wrong.`;
     this.#text = textOf(this.#sample, this.encoding.value);
     const { delimiter, quote, escape = '' } = guessDialect(this.#text, file.name);
     const isListed = delimiter in DELIMITERS;

@@ -45,6 +45,6 @@ function decoded(decoder, value, done, encoding) {
   try {
     return done ? decoder.decode() : decoder.decode(value, { stream: true });
   } catch {
-    throw new Error(`The file is not ${encoding.toUpperCase()} text throughout; choose another encoding.`);
+    throw new Error(`The file is not valid ${encoding.toUpperCase()}; choose another encoding.`);
   }
 }

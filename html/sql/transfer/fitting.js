@@ -19,12 +19,12 @@ export function objectionOf(type) {
   const base = type.replace(/[( ].*/s, '').toLowerCase();
   const sizes = (/^\w+\(([\d, ]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number);
   switch (base) {
-    case 'tinyint': case 'smallint': case 'mediumint': case 'int': case 'integer': case 'bigint': case 'bit': return (text) => (decimalsOf(text) > 0 ? 'not a whole number, and would be rounded' : '');
+    case 'tinyint': case 'smallint': case 'mediumint': case 'int': case 'integer': case 'bigint': case 'bit': return (text) => (decimalsOf(text) > 0 ? 'not a whole number; would be rounded' : '');
     case 'decimal': case 'float': case 'double': return sizes.length === 2 ? decimals(sizes[1]) : none;
-    case 'year': return (text) => (/^(?:\d{4}|0)$/.test(text.trim()) ? '' : 'not a year of four digits');
+    case 'year': return (text) => (/^(?:\d{4}|0)$/.test(text.trim()) ? '' : 'not a four-digit year');
     case 'date': return dateOnly;
-    case 'datetime': case 'timestamp': return (text) => (DATE.test(text) || COMPACT.test(text) ? fraction(text, sizes[0] ?? 0) : 'not a date and time as 2024-12-31 10:00:00');
-    case 'time': return (text) => (TIME.test(text) || isNumber(text) ? fraction(text, sizes[0] ?? 0) : 'not a time as 10:00:00');
+    case 'datetime': case 'timestamp': return (text) => (DATE.test(text) || COMPACT.test(text) ? fraction(text, sizes[0] ?? 0) : 'not a date and time (2024-12-31 10:00:00)');
+    case 'time': return (text) => (TIME.test(text) || isNumber(text) ? fraction(text, sizes[0] ?? 0) : 'not a time (10:00:00)');
     case 'char': case 'varchar': return spaces(sizes[0] ?? 1);
     case 'enum': case 'set': return member(choicesOf(type));
     default: return none;
@@ -39,25 +39,25 @@ function decimalsOf(text) {
   return digits ? after.length - Number(exponent) - (whole.length + after.length - digits.length) : 0;
 }
 
-const decimals = (most) => (text) => (decimalsOf(text) > most ? `more than ${most} ${most === 1 ? 'decimal' : 'decimals'}, and would be rounded` : '');
+const decimals = (most) => (text) => (decimalsOf(text) > most ? `more than ${most} ${most === 1 ? 'decimal' : 'decimals'}; would be rounded` : '');
 
 function dateOnly(text) {
   const time = DATE.exec(text)?.[2] ?? COMPACT.exec(text)?.[1] ?? '';
-  if (!DATE.test(text) && !COMPACT.test(text)) return 'not a date as 2024-12-31';
-  return /[1-9]/.test(time) ? 'has a time, which the column does not keep' : '';
+  if (!DATE.test(text) && !COMPACT.test(text)) return 'not a date (2024-12-31)';
+  return /[1-9]/.test(time) ? 'has a time that the column cannot store' : '';
 }
 
 function fraction(text, most) {
   const digits = /\.(\d*)$/.exec(text.replace(/^\d{4}\.\d+\.\d+/, ''))?.[1].replace(/0+$/, '') ?? '';
-  return digits.length > most ? `fractions of a second with more than ${most} digits, which the column does not keep` : '';
+  return digits.length > most ? `fractions of a second with more than ${most} digits, which the column cannot store` : '';
 }
 
 /** Spaces at the end are cut without an error. */
 const spaces = (most) => (text) => {
   if (text.length <= most) return '';
   const tooLong = (part) => [...part].length > most;
-  return tooLong(text) && !tooLong(text.replace(/ +$/, '')) ? `longer than ${most} characters by the spaces at its end, which would be cut` : '';
+  return tooLong(text) && !tooLong(text.replace(/ +$/, '')) ? `longer than ${most} characters; trailing spaces would be cut` : '';
 };
 
 /** A number is taken for a member's place. */
-const member = (members) => (text) => (/^\s*\d+\s*$/.test(text) && !members.includes(text) ? 'not one of its values' : '');
+const member = (members) => (text) => (/^\s*\d+\s*$/.test(text) && !members.includes(text) ? 'not a valid value' : '');

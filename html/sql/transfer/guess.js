@@ -1,5 +1,5 @@
 /**
- * What a file of values is likely to be: its encoding, its signs, whether it begins with names, and its columns' types.
+ * Guesses the form of a file of values: its encoding, its signs, whether it begins with names, and its columns' types.
  * @module
  */
 
@@ -8,38 +8,11 @@ import { isBlank, recordsOf } from './csv.js';
 /** @typedef {import('./csv.js').Dialect} Dialect */
 /** @typedef {import('./csv.js').Record} Record */
 
-/** Encodings that can be chosen, by the name that a decoder has for each. */
-export const ENCODINGS = { 'utf-8': 'UTF-8', 'windows-1252': 'Windows-1252 (Latin 1)', 'utf-16le': 'UTF-16 LE', 'utf-16be': 'UTF-16 BE' };
-
 /** Delimiters that can be chosen. */
 export const DELIMITERS = { ',': 'Comma ,', ';': 'Semicolon ;', '\t': 'Tab', '|': 'Bar |' };
 
 /** Records looked at. */
 const LOOKED_AT = 200;
-
-/**
- * The encoding of a file by its beginning.
- * @param {Uint8Array} bytes
- * @returns {keyof typeof ENCODINGS}
- */
-export function guessEncoding(bytes) {
-  const [a, b] = bytes;
-  if (a === 0xff && b === 0xfe) return 'utf-16le';
-  if (a === 0xfe && b === 0xff) return 'utf-16be';
-  // Text of our alphabets has a zero in every other byte there.
-  const zeros = [0, 0];
-  const looked = Math.min(bytes.length, 2000);
-  for (let at = 0; at < looked; at += 1) if (bytes[at] === 0) zeros[at % 2] += 1;
-  if (zeros[1] > looked / 4 && zeros[0] < looked / 20) return 'utf-16le';
-  if (zeros[0] > looked / 4 && zeros[1] < looked / 20) return 'utf-16be';
-  try {
-    // The beginning may end within a character.
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
-    return 'utf-8';
-  } catch {
-    return 'windows-1252';
-  }
-}
 
 /**
  * The signs between fields and around them: those by which most lines have the same number of fields.
@@ -51,9 +24,17 @@ export function guessDialect(text, name = '') {
   const separator = /^sep=(.)\r?\n/i.exec(text)?.[1];
   const best = found.filter(({ width }) => width > 1).sort((a, b) => b.share - a.share || b.width - a.width)[0];
   const delimiter = separator ?? best?.delimiter ?? (/\.ts[vd]$|\.tab$/i.test(name) ? '\t' : ',');
+  if (delimiter === '\t' && isBatch(text)) return { delimiter, quote: '', escape: '\\' };
   const quote = guessQuote(text, delimiter);
   const escape = guessEscape(text, delimiter, quote);
   return escape ? { delimiter, quote, escape } : { delimiter, quote };
+}
+
+/** True if a console's `--batch` is likely to have written it: the word NULL, or doubled backslashes, and no other use of those. */
+function isBatch(text) {
+  const pairs = text.match(/\\[^]/g) ?? [];
+  if (!pairs.length || text.includes('\r\n') || /\b[A-Za-z]:\\(?!\\)/.test(text)) return false;
+  return pairs.every((pair) => '\\0nt'.includes(pair[1])) && (pairs.includes('\\\\') || /(?:^|\t)NULL(?:\t|$)/m.test(text));
 }
 
 /** A server that writes \N for NULL writes these behind its escape, ends lines with LF, and nothing else has a backslash. */
@@ -79,7 +60,7 @@ function guessQuote(text, delimiter) {
   return single > fields.length / 10 ? "'" : '"';
 }
 
-/** What the shape of a text says it is; the narrowest one first. @type {[string, RegExp][]} */
+/** Types by the shape of a text; the narrowest one first. @type {[string, RegExp][]} */
 const SHAPES = [
   ['int', /^[+-]?(?:0|[1-9]\d{0,17})$/],
   ['big', /^(?:0|[1-9]\d{0,18}|1[0-8]\d{18})$/],
@@ -95,7 +76,7 @@ const SHAPES = [
 export const shapeOf = (text) => SHAPES.find(([, pattern]) => pattern.test(text))?.[0] ?? 'text';
 
 /**
- * Whether the first record has the names of the columns.
+ * True if the first record has the names of the columns.
  * @param {Record[]} records
  * @param {string[]} known names of the table's columns
  */
@@ -104,17 +85,19 @@ export function guessHeader([first, ...rest], known = []) {
   const names = first.fields.map(plain);
   const met = names.filter((name) => known.some((one) => plain(one) === name)).length;
   if (met > 0 && met >= names.length / 2) return true;
-  const namesAreNames = names.every((name) => name !== '' && shapeOf(name) === 'text') && new Set(names).size === names.length;
-  if (!namesAreNames || !rest.length) return namesAreNames && known.length === 0;
-  // Of texts alone nothing tells names from values but that files mostly have names.
-  const differs = first.fields.some((_, i) => rest.every(({ fields }) => fields[i] !== undefined && shapeOf(fields[i]) !== 'text'));
-  return differs || known.length === 0;
+  const areTexts = names.some(Boolean) && names.every((name) => shapeOf(name) === 'text');
+  const namesAreNames = areTexts && names.every(Boolean) && new Set(names).size === names.length;
+  if (!areTexts || !rest.length) return namesAreNames && known.length === 0;
+  // Of texts alone nothing tells names from values but that files mostly have names, which are all there and differ.
+  const values = (i) => rest.flatMap(({ fields }) => fields[i] || []);
+  const differs = names.some((name, i) => name && values(i).length > 0 && values(i).every((value) => shapeOf(value) !== 'text'));
+  return differs || (namesAreNames && known.length === 0);
 }
 
 /** A name without what people write differently. @param {string} name */
 export const plain = (name) => name.trim().toLowerCase().replace(/[\s_-]+/g, '');
 
-/** What stands for NULL, as the values look. @param {Record[]} records @returns {string} */
+/** Text for NULL, judging by the values. @param {Record[]} records @returns {string} */
 export function guessNull(records) {
   const bare = new Set(records.flatMap(({ fields, quoted }) => fields.filter((_, i) => !quoted?.[i])));
   // In small letters it may as well be a value, of JSON for one.
@@ -135,9 +118,11 @@ export function guessType(values) {
   const shapes = new Set(values.map(shapeOf));
   const only = (...allowed) => [...shapes].every((shape) => allowed.includes(shape));
   if (only('int')) return intType(values);
-  if (only('int', 'big')) return 'BIGINT UNSIGNED';
-  if (only('int', 'big', 'decimal')) return decimalType(values);
-  if (only('int', 'big', 'decimal', 'float')) return 'DOUBLE';
+  if (only('int', 'big')) return values.some((value) => value.startsWith('-')) ? 'DECIMAL(20,0)' : 'BIGINT UNSIGNED';
+  const decimal = only('int', 'big', 'decimal') && decimalType(values);
+  if (decimal) return decimal;
+  // With more digits it would be another number.
+  if (only('int', 'big', 'decimal', 'float') && values.every((value) => digitsOf(value) <= 17)) return 'DOUBLE';
   if (only('date')) return 'DATE';
   if (only('date', 'datetime')) return `DATETIME${fraction(values)}`;
   if (only('time')) return `TIME${fraction(values)}`;
@@ -154,7 +139,10 @@ function intType(values) {
   return isSmall ? 'INT' : 'BIGINT';
 }
 
-/** With room for larger numbers than were seen. */
+/** Digits that matter of a number. @param {string} value */
+const digitsOf = (value) => value.replace(/e.*$/i, '').replace(/^[+-]?[0.]*/, '').replace('.', '').length;
+
+/** With room for larger numbers than were seen; nothing where no server has that many digits. */
 function decimalType(values) {
   let [whole, scale] = [1, 0];
   for (const value of values) {
@@ -163,7 +151,7 @@ function decimalType(values) {
     scale = Math.max(scale, after.length);
   }
   const digits = Math.min(65, Math.max(10, whole + 4 + scale));
-  return scale > 30 || whole + scale > 65 ? 'DOUBLE' : `DECIMAL(${Math.max(digits, whole + scale)},${scale})`;
+  return scale > 30 || whole + scale > 65 ? '' : `DECIMAL(${Math.max(digits, whole + scale)},${scale})`;
 }
 
 function fraction(values) {

@@ -19,9 +19,9 @@ import { Report } from './report.js';
  *   changed: () => void, showData: (db: string, table: string) => void}} Deps `changed`: there is a new table
  */
 
-const DUPLICATES = { error: 'is a bad line', skip: 'is skipped', replace: 'takes its place (REPLACE)', update: 'updates it' };
-const BAD = { stop: 'ends it, and all is rolled back', leave: 'is left out' };
-const BAD_KEPT = { stop: 'ends it', leave: 'is left out' };
+const DUPLICATES = { error: 'bad line', skip: 'skip', replace: 'replace (REPLACE)', update: 'update' };
+const BAD = { stop: 'stop and roll back', leave: 'skip' };
+const BAD_KEPT = { stop: 'stop', leave: 'skip' };
 
 /**
  * Opens the dialog; true where rows were written.
@@ -59,9 +59,9 @@ class ImportForm {
     this.zone = choice({ '': 'the server’s own', [localOffset()]: `${localOffset()} (here, now)`, '+00:00': 'UTC' }, () => {});
     this.zoneField = field('Time zone of TIMESTAMPs', this.zone);
     this.rules = h('fieldset', { class: 'import-part' }, h('legend', { text: 'Rows' }),
-      h('div', { class: 'import-fields' }, field('A row whose key is there already', this.duplicates), field('A bad line', this.bad), this.zoneField));
+      h('div', { class: 'import-fields' }, field('Rows with an existing key', this.duplicates), field('Bad lines', this.bad), this.zoneField));
     this.note = h('p', { class: 'import-note', role: 'note' });
-    this.hint = h('p', { class: 'import-hint dim', text: 'A file of values with a delimiter between them: CSV, TSV and the like. Drop it here, or choose it. Nothing is written before you press Import.' });
+    this.hint = h('p', { class: 'import-hint dim', text: 'A file of delimited values, such as CSV or TSV. Drop it here, or choose it. Nothing is written before you press Import.' });
     this.form = h('fieldset', { class: 'import-form' }, this.file.element, this.hint, this.into.element, this.preview.element, this.preview.told, this.rules, this.note);
     this.buttons = h('div', { class: 'export-buttons' });
     this.element = h('div', { class: 'import' }, this.form, this.report.element, h('div', { class: 'import-foot' }, this.report.running, this.buttons));
@@ -120,25 +120,25 @@ class ImportForm {
     this.zoneField.hidden = !(into.isNew ? /\bTIMESTAMP\b/i.test(into.create.value) : targets.some(({ type }) => /^timestamp/i.test(type)));
     const trouble = this.#trouble(targets);
     const unfilled = into.columns.filter((column) => !column.hasDefault && !targets.some(({ name }) => name === column.name)).map(({ name }) => name);
-    const takesBack = into.transactional ? 'All in one transaction: cancelled or failed, nothing is written.' : `${into.tableName} is a table of ${into.engine || 'an engine'} that cannot roll back: what was written before an end stays, and rows go one by one.`;
+    const takesBack = into.transactional ? 'One transaction: if it fails or is cancelled, nothing is written.' : `The engine of ${into.tableName}${into.engine && ` (${into.engine})`} cannot roll back. Rows are written one by one and stay if the import stops.`;
     const [stop] = this.bad.options;
     stop.textContent = (into.transactional ? BAD : BAD_KEPT).stop;
-    const lacking = unfilled.length && !into.isNew ? ` Nothing fills ${unfilled.join(', ')}, which ${unfilled.length === 1 ? 'has' : 'have'} no default.` : '';
+    const lacking = unfilled.length && !into.isNew ? ` ${unfilled.join(', ')} ${unfilled.length === 1 ? 'has' : 'have'} neither a value nor a default.` : '';
     this.note.className = `import-note ${trouble || lacking || !into.transactional ? 'warn' : ''}`;
     fill(this.note, icon(trouble || lacking || !into.transactional ? 'warn' : 'info'), h('span', { text: trouble || takesBack + lacking }));
     this.#showButtons(isOpen && !trouble);
   }
 
-  /** What is in the way of an import. */
+  /** Reason why the import cannot start. */
   #trouble(targets) {
     const { file, into } = this;
     if (this.#deps.readOnly) return 'Read-only mode: nothing can be written. Start postern with read-write access to import.';
-    if (into.busy) return 'Looking at the table …';
+    if (into.busy) return 'Reading the table …';
     if (into.trouble) return into.trouble;
     if (!file.width) return 'The file is empty.';
     if (!into.db) return 'Choose a database.';
     if (into.isNew) return into.tableName ? '' : 'Give the new table a name.';
-    if (!targets.length) return 'Choose the columns that the fields go to.';
+    if (!targets.length) return 'Choose columns for the fields.';
     return this.preview.twice ? `Two fields go to ${this.preview.twice}.` : '';
   }
 
@@ -183,7 +183,7 @@ class ImportForm {
     this.wrote ||= outcome.kept && outcome.written > 0;
     this.report.ended(outcome, this.#target);
     this.#busy(false);
-    // What was written once is not written again by the same button.
+    // The same button must not write the rows again.
     this.form.disabled = outcome.how === 'done';
     if (outcome.created) this.#deps.changed();
     this.#deps.announce(outcome.how === 'done' ? `${counted(outcome.written, 'row')} imported` : outcome.message || 'The import ended', outcome.how === 'done' ? 'good' : 'bad');
@@ -210,8 +210,8 @@ class ImportForm {
   /** Asks before a running import is left. */
   async mayLeave() {
     if (!this.#import) return true;
-    const text = this.into.transactional ? 'Closing cancels the import; nothing of it is written.' : 'Closing cancels the import; what was written stays.';
-    return confirmDialog({ title: 'Import under way', text, action: 'Cancel the import' });
+    const text = this.into.transactional ? 'Closing cancels the import; nothing is written.' : 'Closing cancels the import; written rows stay.';
+    return confirmDialog({ title: 'Import running', text, action: 'Cancel the import' });
   }
 
   closed() {

@@ -38,7 +38,7 @@ const OF_A_ROW = new Set([1263, 1364, 1366, 1369, 1411, 1525, 1526, 3819, 4025, 
  *   kept: boolean, undone: boolean, created: boolean, ms: number}} Outcome `kept`: what was written stays; `undone`: it was rolled back
  */
 
-/** What ends an import: not one row, but all that would follow. */
+/** An error that ends an import: not one row, but all that would follow. */
 class Broken extends Error {}
 
 /** One import. */
@@ -55,7 +55,7 @@ export class Import {
   #now = { bytes: 0, read: 0, written: 0, duplicates: 0 };
   /** @type {Bad[]} */ #bad = [];
   #created = false;
-  /** Whether the session has entered its database. */
+  /** True if the session has entered its database. */
   #entered = false;
   #transactional = false;
   #inTransaction = false;
@@ -106,13 +106,13 @@ export class Import {
   /** Makes the table where it is new, and the session. */
   async #prepare() {
     const { create, exists, intoOf, reading, duplicates, db, table, zone } = this.#plan;
-    if (create && await exists()) throw new Broken(`${table} is there already; choose it, or give the new table another name`);
+    if (create && await exists()) throw new Broken(`${table} already exists; choose it, or rename the new table`);
     if (create) await this.#must([create]);
     const { targets, keys, transactional } = await intoOf();
     this.#created = create !== '';
     this.#transactional = transactional;
     this.#frame = insertFrame({ db, table, targets, keys, duplicates });
-    // What does not fit is an error, and 0 is a number.
+    // A value that does not fit is an error, and 0 is a number.
     const mode = "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES', 'NO_AUTO_VALUE_ON_ZERO')";
     await this.#must([mode, ...(zone ? [`SET time_zone = '${zone}'`] : []), ...(transactional ? ['START TRANSACTION'] : [])]);
     this.#inTransaction = transactional;
@@ -153,7 +153,7 @@ export class Import {
     }
   }
 
-  /** Whether nothing more is to be read. */
+  /** True if nothing more is to be read. */
   get #isOver() {
     return this.#cancelled || (this.#bad.length > 0 && !this.#plan.leaveOut);
   }
@@ -221,7 +221,7 @@ export class Import {
   }
 
   #guard() {
-    if (this.#bad.length > MAX_BAD) throw new Broken(`More than ${MAX_BAD.toLocaleString('en')} lines are bad; look at the first ones`);
+    if (this.#bad.length > MAX_BAD) throw new Broken(`More than ${MAX_BAD.toLocaleString('en')} lines are bad; check the first ones`);
   }
 
   /** Runs statements that must not fail. */
@@ -309,7 +309,7 @@ function* inParts(text) {
   for (let at = 0; at < text.length; at += step) yield { part: text.slice(at, at + step), share: Math.min(1, (at + step) / text.length) };
 }
 
-/** What the server said of a row, and of which column. @returns {{column: string, reason: string}} */
+/** The server's message about a row, and its column. @returns {{column: string, reason: string}} */
 function reasonOf({ message = '' }) {
   const reason = message.replace(/ at row 1\b/, '');
   const column = /[Cc]olumn [`'](?:[^`']*[`']\.[`'])*([^`']+)[`']/.exec(message) ?? /for key '(?:[^'.]*\.)?([^']+)'/.exec(message) ?? /\(`([^`]+)`\) REFERENCES/.exec(message);

@@ -26,7 +26,7 @@ export class Into {
   /** @type {Column[]} */ columns = [];
   /** Columns of the primary key, or of what else is unique. @type {string[]} */
   keys = [];
-  /** Whether the table is still looked at. */
+  /** True if the table is still looked at. */
   busy = true;
   /** Why it cannot be. */
   trouble = '';
@@ -41,7 +41,7 @@ export class Into {
     this.create = h('textarea', { class: 'field import-create', rows: 6, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Statement that creates the table', on: { input: () => (this.edited = true) } });
     this.edited = false;
     this.nameField = field('Name', this.newName);
-    this.createPart = h('div', {}, h('p', { class: 'dim', text: 'This creates it, with types by the first values. Change it as you like; columns are filled in their order.' }), this.create);
+    this.createPart = h('div', {}, h('p', { class: 'dim', text: 'This creates the table; the first values give the types. Edit it as you like; columns are filled in order.' }), this.create);
     this.element = h('fieldset', { class: 'import-part' }, h('legend', { text: 'Into' }),
       h('div', { class: 'import-fields' }, field('Database', this.database), field('Table', this.table), this.nameField), this.createPart);
   }
@@ -111,7 +111,7 @@ export class Into {
     return this.isNew ? this.newName.value.trim() : this.table.value.slice(1);
   }
 
-  /** Whether what is written can be taken back. A new table has the server's own engine, which is one that can. */
+  /** True if what is written can be taken back. A new table has the server's own engine, which is one that can. */
   get transactional() {
     return this.isNew || TRANSACTIONAL.test(this.#tables.find(({ name }) => name === this.tableName)?.engine ?? '');
   }
@@ -141,21 +141,21 @@ export class Into {
     return values.every((value) => value !== '') && new Set(values).size === values.length ? 0 : -1;
   }
 
-  /** Whether there is something called so now. */
+  /** True if an object of that name exists now. */
   async exists() {
     const tables = await this.#known.tables(this.db, true);
     return tables.some(({ name }) => name.toLowerCase() === this.tableName.toLowerCase());
   }
 
   /**
-   * What the table is, once it is there. @param {string[]} chosen the column of each field; '' for none @param {number} width
+   * Facts about the table, once it exists. @param {string[]} chosen the column of each field; '' for none @param {number} width
    * @returns {Promise<{targets: import('./tuples.js').Target[], keys: string[], transactional: boolean}>}
    */
   async look(chosen, width) {
     if (!this.isNew) return { targets: this.targetsOf(chosen), keys: this.keys, transactional: this.transactional };
     this.#learn(await this.#known.schema(this.db, this.tableName, true));
     const { engine = '' } = (await this.#known.tables(this.db, true)).find(({ name }) => name === this.tableName) ?? {};
-    if (this.columns.length < width) throw new Error(`${this.tableName} was created with ${this.columns.length} columns that can be filled, and the file has ${width}`);
+    if (this.columns.length < width) throw new Error(`${this.tableName} was created with ${this.columns.length} writable columns, but the file has ${width}`);
     return { targets: this.columns.slice(0, width).map((column, at) => ({ ...column, at })), keys: this.keys, transactional: TRANSACTIONAL.test(engine) };
   }
 

@@ -15,7 +15,7 @@ const SHOWN = { records: 6, looked: 500, text: 60 };
 export class Preview {
   #onChange;
   /** @type {HTMLSelectElement[]} */ #selects = [];
-  /** What the choices were made for. */
+  /** Key of the data that the choices were made for. */
   #made = '';
   #body = h('tbody');
   /** Shows the records again. */ #draw = () => {};
@@ -23,7 +23,7 @@ export class Preview {
   /** @param {() => void} onChange */
   constructor(onChange) {
     this.#onChange = () => { this.#draw(); onChange(); };
-    /** What is made of fields that are NULL, empty or do not fit. */
+    /** Note about fields that are NULL, empty or do not fit. */
     this.told = h('p', { class: 'import-hint dim' });
     this.element = h('div', { class: 'import-preview', role: 'region', tabindex: 0, 'aria-label': 'First lines of the file', hidden: true });
   }
@@ -52,8 +52,8 @@ export class Preview {
     fill(this.#body, looked.slice(0, SHOWN.records).map((record, at) => h('tr', {}, h('td', { class: 'import-line dim', text: String(record.line) }), names.map((_, i) => cell(record.fields[i], all[at][i])))));
     const count = (wanted) => all.reduce((sum, row) => sum + row.filter(({ as, bare }, i) => (into.isNew || targets[i]) && wanted(as, bare)).length, 0);
     const [nulls, instead, bad] = [count((as) => as === 'null'), count((as, bare) => as === 'empty' && bare && reading.nullText === ''), count((as) => as === 'bad')];
-    const rule = reading.nullText === null ? 'Nothing is NULL' : reading.nullText === '' ? 'Empty fields are NULL' : `${reading.nullText} out of quotes is NULL, and an empty field an empty text`;
-    const more = [instead && `${counted(instead, 'field')} an empty text, since the column takes no NULL`, bad && `${counted(bad, 'field')} that do${bad === 1 ? 'es' : ''} not fit`].filter(Boolean);
+    const rule = reading.nullText === null ? 'Nothing is NULL' : reading.nullText === '' ? 'Empty fields are NULL' : `Unquoted ${reading.nullText} is NULL; an empty field is empty text, or NULL in a column of numbers or dates`;
+    const more = [instead && `${counted(instead, 'field')} empty text, because the column is NOT NULL`, bad && `${counted(bad, 'field')} that do${bad === 1 ? 'es' : ''} not fit`].filter(Boolean);
     this.told.textContent = `${rule}. In the first ${counted(looked.length, 'line')}: ${[`${counted(nulls, 'field')} NULL`, ...more].join(', ')}.`;
   }
 
@@ -92,7 +92,7 @@ export class Preview {
 }
 
 /**
- * What becomes of a field.
+ * Outcome of a field.
  * @returns {{as: 'value'|'null'|'empty'|'bad', bare: boolean, reason: string}}
  */
 function outcomeOf({ fields, quoted, stray }, i, nullText, write) {

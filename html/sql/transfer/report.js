@@ -13,10 +13,10 @@ const SHOWN = { lines: 200, text: 160 };
 
 /** @typedef {import('./importing.js').Outcome} Outcome */
 
-/** What is told below the form. */
+/** The report below the form. */
 export class Report {
   constructor() {
-    this.bar = h('progress', { class: 'import-bar', max: 1, 'aria-label': 'Part of the file that is written' });
+    this.bar = h('progress', { class: 'import-bar', max: 1, 'aria-label': 'Progress of the import' });
     this.figures = h('p', { class: 'import-figures' });
     this.summary = h('div', { class: 'import-summary', role: 'status' });
     this.list = h('div', { class: 'import-bad', role: 'region', tabindex: 0, 'aria-label': 'Bad lines', hidden: true });
@@ -55,7 +55,7 @@ export class Report {
       h('td', { class: 'number', text: record.line.toLocaleString('en') }), h('td', { text: column }), h('td', { text: reason }),
       h('td', { class: 'mono', text: lineOf(record, { delimiter: ',', quote: '"' }).trim().slice(0, SHOWN.text) })));
     const head = h('tr', {}, ['Line', 'Column', 'Reason', 'Text'].map((text) => h('th', { scope: 'col', text })));
-    const more = bad.length > SHOWN.lines && h('p', { class: 'dim', text: `The first ${SHOWN.lines} of ${bad.length.toLocaleString('en')}; the file has all of them.` });
+    const more = bad.length > SHOWN.lines && h('p', { class: 'dim', text: `The first ${SHOWN.lines} of ${bad.length.toLocaleString('en')}; the saved file has all.` });
     fill(this.list, h('table', {}, h('thead', {}, head), h('tbody', {}, rows)), more);
   }
 }
@@ -63,14 +63,14 @@ export class Report {
 /** @param {Outcome} outcome @returns {string[]} */
 function sentences({ how, message, read, written, duplicates, bad, kept, undone, created, ms }, { db, table, duplicates: choice, isNew }) {
   const place = `${db}.${table}`;
-  const double = duplicates > 0 ? `${counted(duplicates, 'row')} ${{ skip: 'skipped, since the key was there', replace: 'took the place of others', update: 'updated what was there', error: '' }[choice]}` : '';
+  const double = duplicates > 0 ? `${counted(duplicates, 'row')} ${{ skip: 'skipped: the key existed', replace: 'replaced others', update: 'updated existing rows', error: '' }[choice]}` : '';
   const left = created && isNew ? `The new table ${place} stays.` : '';
   if (how === 'done') {
-    const more = [double, bad.length && `${counted(bad.length, 'bad line')} left out`].filter(Boolean).join(' · ');
+    const more = [double, bad.length && `${counted(bad.length, 'bad line')} skipped`].filter(Boolean).join(' · ');
     return [`${counted(written, 'row')} written into ${place} in ${formatMs(ms)}`, `${counted(read, 'line')} read${more ? ` · ${more}` : ''}`];
   }
-  const state = kept ? `${counted(written, 'row')} had been written and stay: the table cannot take them back.` : undone ? 'Nothing was written: all was rolled back.' : 'Nothing was written.';
+  const state = kept ? `${counted(written, 'row')} were written and stay: the table cannot roll back.` : undone ? 'Nothing was written (rolled back).' : 'Nothing was written.';
   if (how === 'cancelled') return ['Cancelled', [state, left].filter(Boolean).join(' ')];
-  if (how === 'bad') return [`${counted(bad.length, 'bad line')} found up to line ${bad[bad.length - 1].record.line.toLocaleString('en')}; others there and behind may be bad too`, [state, left].filter(Boolean).join(' ')];
+  if (how === 'bad') return [`${counted(bad.length, 'bad line')} found up to line ${bad[bad.length - 1].record.line.toLocaleString('en')}; other lines may be bad too`, [state, left].filter(Boolean).join(' ')];
   return [message, [state, left].filter(Boolean).join(' ')];
 }

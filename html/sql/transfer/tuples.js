@@ -3,7 +3,7 @@
  * @module
  */
 
-import { classOf, isNumber, literal, quoteName, quoteText } from '../data/values.js';
+import { choicesOf, classOf, isNumber, literal, quoteName, quoteText } from '../data/values.js';
 import { objectionOf } from './fitting.js';
 
 /**
@@ -17,7 +17,7 @@ import { objectionOf } from './fitting.js';
 
 /** @typedef {(text: string) => string} Writer */
 
-/** What a column does not take as it is. */
+/** Error: a value that a column does not take as it is. */
 export class Misfit extends Error {
   /** @param {string} column @param {string} reason */
   constructor(column, reason) {
@@ -27,7 +27,7 @@ export class Misfit extends Error {
 }
 
 /**
- * What writes a record as the row of an INSERT; throws a Misfit.
+ * Writer of a record as the row of an INSERT; throws a Misfit.
  * @param {Target[]} targets @param {Reading} reading
  * @returns {(record: import('./csv.js').Record) => string}
  */
@@ -44,11 +44,11 @@ export function tupleWriter(targets, reading) {
   };
 }
 
-/** What is wrong with a field that goes on behind its quotes. */
-export const STRAY = 'text behind the closing quote';
+/** Problem of a field that continues behind its quotes. */
+export const STRAY = 'text after the closing quote';
 
 /**
- * What writes a field into its column; throws a Misfit.
+ * Writer of a field into its column; throws a Misfit.
  * @param {Target} target @param {Reading} reading
  * @returns {(text: string, wasQuoted: boolean) => string}
  */
@@ -56,14 +56,14 @@ export function fieldWriter(target, reading) {
   const { name, type, nullable, auto = false } = target;
   const { nullText } = reading;
   const write = writerOf(target, reading);
-  const takesEmpty = ['text', 'binary'].includes(classOf(type));
+  const takesEmpty = ['text', 'binary'].includes(classOf(type)) || (classOf(type) === 'choice' && choicesOf(type).includes(''));
   return (text, wasQuoted) => {
     const isNull = text === nullText && !wasQuoted;
     // Nothing, though in quotes, is no number and no date.
-    if (!isNull && !(text === '' && nullText === '' && !takesEmpty)) return write(text);
+    if (!isNull && !(text === '' && nullText !== null && !takesEmpty)) return write(text);
     if (nullable || auto) return 'NULL';
     // Servers put 0 or an empty text there, where there are several rows.
-    if (text !== '' || !takesEmpty) throw new Misfit(name, text === '' ? 'empty, and the column is NOT NULL' : 'NULL, and the column is NOT NULL');
+    if (text !== '' || !takesEmpty) throw new Misfit(name, text === '' ? 'empty, but the column is NOT NULL' : 'NULL, but the column is NOT NULL');
     return "''";
   };
 }
@@ -119,7 +119,7 @@ function shapeText(text) {
 }
 
 /**
- * What stands before and behind the rows of an INSERT.
+ * Text before and behind the rows of an INSERT.
  * @param {{db: string, table: string, targets: Target[], keys: string[], duplicates: Duplicates}} into `keys`: columns of the key that rows are found by
  */
 export function insertFrame({ db, table, targets, keys, duplicates }) {

@@ -113,7 +113,7 @@ export class Catalogue {
     if (rows) this.#more.set(key, rows);
   }
 
-  /** What the catalogue's own calls do not have is asked as any statement is. */
+  /** Runs a statement for facts that the catalogue's own calls do not have. */
   async #read(db, what) {
     const { rows } = await ask(this.#api, { sql: QUERIES[what](textOf(db)), limit: MAX_MORE });
     return READERS[what](rows);

@@ -4,7 +4,7 @@ import { h } from '../../common/dom.js';
 import { mayLose } from './panels.js';
 
 /**
- * Whether a tab may be closed.
+ * True if a tab may be closed.
  * @param {import('./querytab.js').QueryTab} tab
  * @param {() => Promise<import('./execution.js').RunEnd|void>} commit ends its transaction
  * @param {() => void} keep the tables that it shows
@@ -32,7 +32,7 @@ async function tablesOf(tab) {
 async function mayEnd(tab, commit) {
   const { name, inTransaction } = tab;
   if (!tab.run) return !inTransaction || closeTransaction(tab, commit);
-  const lost = inTransaction ? ' and rolls its open transaction back' : '';
+  const lost = inTransaction ? ' and rolls back its open transaction' : '';
   return confirmDialog({ title: 'Close tab', text: `“${name}” is running. Closing it cancels the statement${lost}.`, action: 'Cancel and close' });
 }
 
@@ -40,7 +40,7 @@ async function mayEnd(tab, commit) {
 async function closeTransaction(tab, commit) {
   const choice = await openDialog({
     title: 'Transaction open',
-    body: h('p', { text: `“${tab.name}” has an open transaction. What was changed in it is lost if the tab is closed without a commit.` }),
+    body: h('p', { text: `“${tab.name}” has an open transaction. Its changes are lost unless you commit them.` }),
     actions: [{ label: 'Cancel', value: '' }, { label: 'Commit and close', value: 'COMMIT', kind: 'primary' }, { label: 'Roll back and close', value: 'ROLLBACK', kind: 'danger' }],
     harmless: true,
   });

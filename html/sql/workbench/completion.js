@@ -17,12 +17,12 @@ export class Completion {
   /** @type {import('../core/complete.js').Context|null} */
   #context = null;
   #active = -1;
-  /** Whether the list was opened by a key, since the last character typed. */
+  /** True if the list was opened by a key, since the last character typed. */
   #asked = false;
-  /** Whether the active item was chosen with the arrow keys. */
+  /** True if the active item was chosen with the arrow keys. */
   #moved = false;
   #turn = 0;
-  /** What finds the entries, once the first list was wanted. @type {typeof import('../core/complete.js')|null} */
+  /** Module that finds the entries, once the first list was wanted. @type {typeof import('../core/complete.js')|null} */
   #core = null;
   #soon;
 
@@ -94,7 +94,7 @@ export class Completion {
     return true;
   }
 
-  /** Whether the active item was chosen: with the arrow keys, or by opening the list where it completes the word or no word is begun. */
+  /** True if the active item was chosen: with the arrow keys, or by opening the list where it completes the word or no word is begun. */
   get #isChosen() {
     return this.#moved || (this.#asked && (this.#context?.prefix === '' || this.#items[this.#active]?.match === 'beginning'));
   }

@@ -25,9 +25,9 @@ export class DataTabs {
   async open(results, db, table, kept) {
     const bench = this.#bench;
     const module = await import('../data/dataview.js').catch(() => null);
-    if (!module) return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    if (!module) return notify('Could not load part of the page. Is postern still running? Try again.', 'bad');
     const id = `data:${db}.${table}`;
-    // What is changed there is not to be lost by opening it once more.
+    // Changes there must survive opening it again.
     if (results.unsavedIn(id)) {
       results.activate(id);
       return hasLostFocus() && results.focus();
@@ -41,7 +41,7 @@ export class DataTabs {
     }, kept);
     results.openTab(id, `${table} data`, view.element, { icon: 'rows', view, mayClose: () => mayLose(view.unsaved), onShow: () => { view.grid?.schedule(); bench.sidebar.mark(db, table); }, onClose: () => view.dispose() });
     await view.opened;
-    // What was pressed in the pane before is out of sight.
+    // The element pressed in the last pane may be out of sight.
     if (hasLostFocus()) results.focus();
     return undefined;
   }
@@ -70,7 +70,7 @@ export class DataTabs {
   }
 }
 
-/** Whether what had the focus is out of sight. */
+/** True if what had the focus is out of sight. */
 function hasLostFocus() {
   const { activeElement } = document;
   return !activeElement || activeElement === document.body || !activeElement.checkVisibility();

@@ -3,7 +3,7 @@
 /** The longest fragment that is read, in characters. */
 const MAX_LINK = 200_000;
 
-/** What a fragment asks to fill in, or null. @param {string} hash @returns {{db: string, sql: string}|null} */
+/** Statement that a fragment asks to fill in, or null. @param {string} hash @returns {{db: string, sql: string}|null} */
 export function readLink(hash) {
   if (hash.length < 2 || hash.length > MAX_LINK) return null;
   const parameters = new URLSearchParams(hash.slice(1));

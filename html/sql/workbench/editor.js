@@ -29,7 +29,7 @@ export class Editor {
   #plain = false;
   /** @type {Mark[]} */
   #marks = [];
-  /** What is looked for, and which of them is the current one. @type {Mark[]} */
+  /** Matches of the search, with the current one. @type {Mark[]} */
   #found = [];
   #frame = 0;
   #tabLeaves = false;
@@ -37,7 +37,7 @@ export class Editor {
   #tabs = 0;
   #replacing = false;
   #index = new StatementIndex();
-  /** What would run: the selection, or the statement at the caret. @type {{start: number, end: number}|null} */
+  /** Text that would run: the selection, or the statement at the caret. @type {{start: number, end: number}|null} */
   #run = null;
   /** @type {ReturnType<typeof debounce>} */
   #findSoon = debounce(() => this.#findRun(), PAUSE_MS);
@@ -176,7 +176,7 @@ export class Editor {
 
   /** Where the character at `offset` is painted, in the window's px, or null where it is not. @param {number} offset */
   rectOf(offset) {
-    // What was typed last may wait for its frame.
+    // The last typed text may wait for its frame.
     if (this.#frame) {
       cancelAnimationFrame(this.#frame);
       this.#frame = 0;

@@ -21,7 +21,7 @@ export class EditorFind {
     const field = (label) => h('input', { class: 'field', 'aria-label': label, placeholder: label, spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off' });
     const choice = (text, label) => h('button', { type: 'button', class: 'button quiet toggle', 'aria-pressed': 'false', 'aria-label': label, title: label, text, on: { click: (event) => this.#toggle(event.currentTarget) } });
     this.input = field('Find in the editor');
-    this.by = field('Replace by');
+    this.by = field('Replace with');
     this.choices = { matchCase: choice('Aa', 'Match case'), word: choice('W', 'Whole words'), regex: choice('.*', 'Regular expression') };
     this.count = h('span', { class: 'find-count dim', role: 'status' });
     const replace = [h('button', { type: 'button', class: 'button', text: 'Replace', on: { click: () => this.replace() } }), h('button', { type: 'button', class: 'button', text: 'Replace all', on: { click: () => this.replaceAll() } })];
@@ -93,7 +93,7 @@ export class EditorFind {
       this.#expression = expressionOf(wanted);
     } catch {
       this.input.setAttribute('aria-invalid', 'true');
-      return this.#show('no regular expression');
+      return this.#show('invalid regex');
     }
     this.#found = findAll(this.#editor.text, this.#expression);
     const { start } = this.#editor.selection;

@@ -1,6 +1,6 @@
 // Keys that change text in the editor: indenting, comments, a selection put in brackets or quotes.
 
-/** What a selection is put between when the first of the two is typed over it. */
+/** Pairs that a selection is put between when the first of the two is typed over it. */
 const PAIRS = { '(': ')', '[': ']', '{': '}', "'": "'", '"': '"', '`': '`' };
 
 /**

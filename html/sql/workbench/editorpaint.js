@@ -103,7 +103,7 @@ export class Painter {
   }
 }
 
-/** What each row was painted from. @type {WeakMap<Element, string>} */
+/** Source of each painted row. @type {WeakMap<Element, string>} */
 const KEYS = new WeakMap();
 
 function within(spans, from, begin, stop) {

@@ -17,7 +17,7 @@ import { SQL_MODE, settingsOf } from './scriptsettings.js';
  */
 
 /**
- * What an Execution needs of the page.
+ * Parts of the page that an Execution needs.
  * @typedef {import('./querytab.js').TabHost & {tabs: QueryTab[], drawState: (tab: QueryTab) => void, drawTabs: () => void, dictionaryChanged: () => void,
  *   parameters: (statements: import('./runner.js').Statement[]) => Promise<import('./runner.js').Statement[]|null>,
  *   replace: (tab: QueryTab, statement: import('./runner.js').Statement) => Promise<void>,
@@ -75,7 +75,7 @@ export class Execution {
    * @returns {Promise<RunEnd|void>} undefined where nothing was sent
    */
   async run(tab, statements, { plan = false, confirmed = false } = {}) {
-    if (tab.run) return notify('This tab is running already. Cancel it first, or use another tab.', 'warn');
+    if (tab.run) return notify('This tab is already running. Cancel it first, or use another tab.', 'warn');
     if (!statements.length) return this.#nothingToRun(tab);
     tab.showMessage(null);
     tab.editor.mark([]);
@@ -97,7 +97,7 @@ export class Execution {
   }
 
   #nothingToRun(tab) {
-    tab.showMessage({ text: 'Nothing to run: write a statement, or double click a table on the left.', kind: 'warn' });
+    tab.showMessage({ text: 'Nothing to run. Write a statement, or double-click a table on the left.', kind: 'warn' });
     tab.editor.area.focus();
   }
 
@@ -134,7 +134,7 @@ export class Execution {
     }
     if (!found.length) return true;
     const [first] = found;
-    const text = found.length === 1 ? `${first.reason} Run it?` : `${found.length} of ${statements.length} statements lose data at one stroke. Run them?`;
+    const text = found.length === 1 ? `${first.reason} Run it?` : `${found.length} of ${statements.length} statements cause data loss. Run them?`;
     const detail = found.slice(0, 20).map(({ sql }) => (sql.length > 600 ? `${sql.slice(0, 600)} …` : sql)).join(';\n');
     return confirmDialog({ title: found.length === 1 ? first.statement : 'Data will be lost', text, detail, action: 'Run' });
   }
@@ -144,7 +144,7 @@ export class Execution {
     tab.showMessage(null);
     if (tab.tellLostSession()) return this.#notRun(tab);
     const module = await import('./filerun.js').catch(() => null);
-    if (!module) return notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    if (!module) return notify('Could not load part of the page. Is postern still running? Try again.', 'bad');
     if (tab.run) return undefined;
     tab.dictionary = true;
     return this.#begin(tab, new module.FileRun(this.#host.api, {
@@ -185,7 +185,7 @@ export class Execution {
 
   /** A bug in the page must not leave the tab running for ever. */
   #broke(error) {
-    notify(`The page failed to show the answer: ${error.message}. Run the statement again.`, 'bad');
+    notify(`Could not show the result: ${error.message}. Run the statement again.`, 'bad');
     console.error(error);
     return { failed: 1, done: 1, cancelled: false, how: '', gaveUp: false, elapsedMs: 0 };
   }

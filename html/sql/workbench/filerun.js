@@ -88,10 +88,10 @@ export class FileRun {
     const { statements, failed, affected, line, unshown } = this.#now;
     const n = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
     const where = this.#share(this.#now.bytes) < 1 ? `, up to line ${line.toLocaleString('en')}` : '';
-    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${this.#left(n)}${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: a file's rows are counted only.` : ''}`;
+    return `${n(statements, 'statement')} ran${where}: ${failed ? `${n(failed, 'statement')} failed` : 'none failed'}, ${n(affected, 'row')} affected.${this.#left(n)}${unshown ? ` ${n(unshown, 'result')} with rows ${unshown === 1 ? 'is' : 'are'} not shown: rows of a file are only counted.` : ''}`;
   }
 
-  /** What was not run; of a file that is longer than what was sent, nobody has counted that. */
+  /** Text about statements that did not run; those beyond the sent part of the file are not counted. */
   #left(n) {
     const { notRun, isLeft } = this.#now;
     if (!notRun && !isLeft) return '';
@@ -122,13 +122,13 @@ export class FileRun {
       Object.assign(this.#now, { notRun: end.not_run ?? 0, isLeft: part && (end.cancelled || (end.failed > 0 && stopOnError)) });
       if (end.message) return `${end.message.replace(/\b(?:in |follows )?line (\d+)/, (text, n) => text.replace(n, String(Number(n) + line - 1)))}.`;
       if (end.stopped === 'exit') return this.#exited(end, part, line);
-      // What follows belongs to a session that is gone.
+      // Later statements belong to a session that is gone.
       if (end.stopped === 'lost' || (end.failed && stopOnError)) return '';
       if (!part || end.cancelled) return '';
       if (end.offset === 0) size *= 2;
       else [at, line, size] = [at + end.offset, line + end.line - 1, PIECE];
       delimiter = end.delimiter;
-      if (size > MAX_PIECE) return `The statement in line ${line} has no end.`;
+      if (size > MAX_PIECE) return `The statement at line ${line} does not end.`;
     }
     return '';
   }
@@ -136,7 +136,7 @@ export class FileRun {
   /** Says that the file has ended itself. */
   #exited(end, part, line) {
     this.#now.isLeft = part;
-    this.#options.results.addNote(this, `Line ${(line + end.line - 1).toLocaleString('en')}: the file ends with the command “exit”.`, 'warn');
+    this.#options.results.addNote(this, `Line ${(line + end.line - 1).toLocaleString('en')}: stopped at the command “exit”.`, 'warn');
     return '';
   }
 
@@ -181,7 +181,7 @@ export class FileRun {
 
   #broke(trouble) {
     const { statements, line } = this.#now;
-    const far = statements ? `${statements.toLocaleString('en')} statements are known to have ended, the last one in line ${line.toLocaleString('en')}; some after it may have run` : 'No statement is known to have ended';
+    const far = statements ? `${statements.toLocaleString('en')} statements finished, the last one at line ${line.toLocaleString('en')}; some after it may have run` : 'It is unknown whether any statement ran';
     this.#lost = this.#undone(line);
     const text = `${trouble} ${far}.${this.#lost}`;
     this.#now.failed += 1;
@@ -189,13 +189,13 @@ export class FileRun {
     this.#options.onError(text);
   }
 
-  /** What a lost connection has undone. */
+  /** Text about the effects of a lost connection. */
   #undone(line) {
     const from = this.#openedIn;
     this.#openedIn = 0;
     this.#options.onTransaction(false);
-    if (!from) return line > 1 ? ' What had run before is kept: no transaction was open.' : '';
-    return ` The transaction that was open from line ${from.toLocaleString('en')} on is rolled back: run the file again from there.`;
+    if (!from) return line > 1 ? ' Earlier changes are kept: no transaction was open.' : '';
+    return ` The transaction opened at line ${from.toLocaleString('en')} was rolled back: run the file again from there.`;
   }
 
   #report() {

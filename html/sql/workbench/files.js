@@ -11,7 +11,7 @@ const MAY_BE_LARGE = 1_000_000;
 /** How much of a larger script is shown, in bytes. */
 const SHOWN = 50_000;
 
-/** Whether a file has values, not statements. @param {File} file */
+/** True if a file has values, not statements. @param {File} file */
 export const hasValues = (file) => /\.(?:csv|tsv|tab)$/i.test(file.name) || /^text\/(?:csv|tab-separated-values)$/.test(file.type);
 
 /** Lets a user choose a file. @returns {Promise<File|null>} */
@@ -62,7 +62,7 @@ export async function readScript(file) {
 function askHow(file) {
   return openDialog({
     title: 'Open a large script',
-    body: h('p', { text: `${file.name} has ${formatBytes(file.size)}. From the file it is run piece by piece, whatever its size; in the editor it can be changed first.` }),
+    body: h('p', { text: `${file.name} has ${formatBytes(file.size)}. Run it from the file (any size works), or open it in the editor to change it first.` }),
     actions: [{ label: 'Cancel', value: '' }, { label: 'Open in the editor', value: 'editor' }, { label: 'Run from the file', value: 'file', kind: 'primary' }],
   });
 }

@@ -55,7 +55,7 @@ export class FillIns {
     if (link.sql) tab.editor.setText(link.sql);
     if (link.db) tab.db = link.db;
     this.#host.tabChanged(tab);
-    if (link.sql) notify('A statement was filled in from a link; nothing was run');
+    if (link.sql) notify('The link filled in a statement; nothing was run');
   }
 
   /** Copies a link that fills in what would be run. */
@@ -63,8 +63,8 @@ export class FillIns {
     const { active } = this.#host;
     const sql = (active.target() ?? { sql: active.editor.text }).sql;
     const done = await copyText(writeLink(active.db, sql));
-    if (done) notify('Link copied; it fills the statement in and does not run it', 'good');
-    else notify('The browser refused the clipboard', 'warn');
+    if (done) notify('Link copied; it fills in the statement and does not run it', 'good');
+    else notify('The browser blocked the clipboard', 'warn');
   }
 
   /** Lets a person choose from the history. */

@@ -1,4 +1,4 @@
-// What outlives the page: tabs and history are saved, and sessions are left so that a reload finds them again.
+// State that outlives the page: tabs and history are saved, and sessions are left so that a reload finds them again.
 import { notify } from '../../common/announce.js';
 import { debounce } from '../../common/dom.js';
 import { MAX_KEPT_TEXT } from './store.js';
@@ -13,7 +13,7 @@ export class Keeping {
   #host;
   #warnedFull = false;
   #saveSoon = debounce(() => this.save(), SAVE_MS);
-  /** Whether the page leaves without the browser's question. */
+  /** True if the page leaves without the browser's question. */
   leavesUnasked = false;
 
   /** @param {KeptHost} host */
@@ -46,7 +46,7 @@ export class Keeping {
     const tabs = this.#host.tabs.map((tab) => tab.stored());
     const saved = workspace.saveTabs({ active: this.#host.tabs.indexOf(active), sidebar: sidebar.db ?? '', tabs });
     const fits = saved && tabs.every(({ text }) => text.length <= MAX_KEPT_TEXT);
-    if (!fits && !this.#warnedFull) notify('The browser cannot keep all of this text across a reload; save it as a file.', 'warn');
+    if (!fits && !this.#warnedFull) notify('This text is too large to survive a reload; save it as a file.', 'warn');
     this.#warnedFull = !fits;
     workspace.saveHistory(fillIns.history);
   }

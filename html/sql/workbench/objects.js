@@ -1,4 +1,4 @@
-// What the objects of the sidebar lead to: panes beside the results, their menus. Most of it is loaded when it is wanted.
+// Panes and menus of the objects in the sidebar. Most of it is loaded on demand.
 import { announce, notify } from '../../common/announce.js';
 import { later } from './querytab.js';
 import { schemaView } from './schema.js';
@@ -6,7 +6,7 @@ import { randomId } from './store.js';
 
 /** @typedef {import('../objects/kinds.js').Named} Named */
 /**
- * What panes and menus need of the page.
+ * Parts of the page that panes and menus need.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, info: ServerInfo, readOnly: boolean,
  *   active: import('./querytab.js').QueryTab, tabs: import('./querytab.js').QueryTab[], layout: import('./layout.js').Layout, sidebar: import('./sidebar.js').Sidebar,
  *   openSchema: (db: string, table: string) => void, openData: (db: string, table: string) => void, runTable: (db: string, table: string) => void, openImport: (place: {db: string, table?: string}) => Promise<boolean>,
@@ -102,7 +102,7 @@ export class Objects {
     return later(import('../objects/objectmenu.js'));
   }
 
-  /** What is below the tables of a database. @param {string} db @param {string} group */
+  /** Objects below the tables of a database. @param {string} db @param {string} group */
   async group(db, group) {
     const module = await import('../objects/groups.js');
     return module.loadGroup(this.#bench.api, db, group);
@@ -134,6 +134,6 @@ export class Objects {
     bench.catalogue.forget();
     if (kind === 'database' && bench.sidebar.db === name) bench.sidebar.showDatabases(true);
     bench.dictionaryChanged();
-    announce(`${sql.split(' ', 2).join(' ')} is done`);
+    announce(`${sql.split(' ', 2).join(' ')} done`);
   }
 }

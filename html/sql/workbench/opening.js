@@ -1,4 +1,4 @@
-// What a tab is filled with from outside: the first rows of a table, a script from a file.
+// Fills tabs from outside: the first rows of a table, a script from a file.
 import { notify } from '../../common/announce.js';
 import { selectAll } from '../core/identifiers.js';
 import { readScript } from './files.js';

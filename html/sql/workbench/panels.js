@@ -28,7 +28,7 @@ export function showHistory(history) {
       draw();
       dialog.append(h('div', { class: 'dialog-foot' }, h('span', { class: 'dim foot-note', text: 'Kept in this browser, for this server and user. Passwords are masked.' }),
         h('button', { type: 'button', class: 'button', text: 'Clear history', on: { click: async () => {
-          if (await confirmDialog({ title: 'Clear history', text: 'Forget all statements kept for this server and user?', action: 'Clear' })) { history.clear(); draw(); }
+          if (await confirmDialog({ title: 'Clear history', text: 'Delete the history of this server and user?', action: 'Clear' })) { history.clear(); draw(); }
         } } })));
     },
   });
@@ -44,7 +44,7 @@ function drawHistory(list, note, found, query, close) {
 
 function meta(entry) {
   const outcome = entry.error ? `failed: ${entry.error.slice(0, 160)}` : entry.rows === null ? '' : `${entry.rows.toLocaleString('en')} ${entry.rows === 1 ? 'row' : 'rows'}`;
-  return [new Date(entry.at).toLocaleString(), entry.db, formatMs(entry.ms), outcome, entry.cut && 'cut to its beginning'].filter(Boolean).join(' · ');
+  return [new Date(entry.at).toLocaleString(), entry.db, formatMs(entry.ms), outcome, entry.cut && 'shortened'].filter(Boolean).join(' · ');
 }
 
 function historyKey(event, search, list, close) {
@@ -74,7 +74,7 @@ export function showSettings(settings, change) {
   return openDialog({
     title: 'Settings',
     body: [
-      check('stopOnError', 'Stop a script at the first error', 'Otherwise the statements after it are sent too.'),
+      check('stopOnError', 'Stop a script at the first error', 'Otherwise later statements run too.'),
       check('confirmDanger', 'Ask before data is lost', 'Before DROP, TRUNCATE, ALTER TABLE that drops columns or partitions, and DELETE or UPDATE without WHERE, in read-write mode.'),
       check('autoComplete', 'Complete while typing', 'Otherwise Ctrl+Space opens the list.'),
     ],
@@ -84,16 +84,16 @@ export function showSettings(settings, change) {
 
 /** Asks whether changes of rows may be lost with their tab; true where there are none. @param {string} unsaved which, in words */
 export function mayLose(unsaved) {
-  return unsaved === '' || confirmDialog({ title: 'Changes not applied', text: `${unsaved}: not applied. They are lost with the tab.`, action: 'Close and lose them' });
+  return unsaved === '' || confirmDialog({ title: 'Changes not applied', text: `${unsaved}: not applied. Closing the tab discards them.`, action: 'Close and discard' });
 }
 
-/** What it means that the server itself takes no writes. @param {string[]} by  the server's variables that say so */
+/** Explains that the server itself takes no writes. @param {string[]} by  the server's variables that say so */
 export function showReplicaAdvice(by) {
   return openDialog({
-    title: 'This server takes no writes',
+    title: 'This server is read-only',
     body: [
-      h('p', { text: `The server has ${by.map((name) => `${name} = ON`).join(' and ')}, as a replica has: statements that write are refused by it, and what it shows may be a little behind its primary server.` }),
-      h('p', { text: 'To write, connect to the primary server. An account with a privilege of its own (READ_ONLY ADMIN, CONNECTION_ADMIN, SUPER) may write here all the same, unless super_read_only or innodb_read_only is on.' }),
+      h('p', { text: `The server has ${by.map((name) => `${name} = ON`).join(' and ')}, like a replica. It rejects statements that write, and its data may lag behind the primary server.` }),
+      h('p', { text: 'To write, connect to the primary server. Accounts with READ_ONLY ADMIN, CONNECTION_ADMIN or SUPER can still write here, unless super_read_only or innodb_read_only is on.' }),
     ],
     actions: [{ label: 'Close', value: undefined, kind: 'primary' }],
   });
@@ -103,10 +103,10 @@ export function showReplicaAdvice(by) {
 export function showAccountAdvice({ user }) {
   const sql = "CREATE USER 'reader'@'%' IDENTIFIED BY '…';\nGRANT SELECT, SHOW VIEW ON `mydb`.* TO 'reader'@'%';";
   return openDialog({
-    title: 'This account could write',
+    title: 'This account can write',
     body: [
-      h('p', { text: `Read-only mode is on: the page, the server and the database session each refuse statements that write. The account “${user}” itself, however, has rights to write.` }),
-      h('p', { text: 'What a view or function does outside of tables, such as setting a global variable, is limited by the account alone. An account that can only read is the safer choice, above all when this page is shared:' }),
+      h('p', { text: `Read-only mode is on: the page, the server and the database session each reject statements that write. However, the account “${user}” has write privileges.` }),
+      h('p', { text: 'Only the account limits what views and functions do outside tables, such as setting a global variable. A read-only account is safer, especially if you share this page:' }),
       h('pre', { class: 'quote', text: sql }),
     ],
     actions: [{ label: 'Close', value: undefined, kind: 'primary' }],

@@ -22,7 +22,7 @@ export async function fillParameters(statements, store) {
   const rows = names.map((name, at) => row(name, at, before[name]));
   const values = await openDialog({
     title: names.length === 1 ? 'Parameter' : 'Parameters',
-    body: [h('p', { class: 'dim', text: 'Texts are put in quotes. A list is written with commas or on lines of its own, for IN. Enter goes on and runs after the last, Shift+Enter breaks a line, Ctrl+Enter runs.' }), h('div', { class: 'parameters' }, rows.map(({ element }) => element), rows.map(({ type }) => type))],
+    body: [h('p', { class: 'dim', text: 'Text is quoted. Separate the items of a list (for IN) with commas or line breaks. Enter moves on, and runs after the last; Shift+Enter adds a line; Ctrl+Enter runs.' }), h('div', { class: 'parameters' }, rows.map(({ element }) => element), rows.map(({ type }) => type))],
     actions: [{ label: 'Cancel', value: undefined }],
     onOpen: (dialog, close) => {
       const done = () => {
@@ -47,7 +47,7 @@ export async function fillParameters(statements, store) {
   });
   if (!values) return null;
   const filled = statements.map((statement) => ({ ...statement, sql: withParameters(statement.sql, values) }));
-  // What stands where a password stands is one, whatever it is called.
+  // A value in the place of a password is one, whatever its name.
   const secret = new Set(filled.flatMap(({ sql }, at) => (withoutSecrets(sql) === sql ? [] : parametersOf(statements[at].sql).map(({ name }) => name))));
   store.write({ ...before, ...Object.fromEntries(Object.entries(values).filter(([name]) => !SECRET.test(name) && !secret.has(name))) });
   return filled;

@@ -4,7 +4,7 @@ import { later } from './querytab.js';
 /** Something that may be a parameter. */
 const PARAMETER = /(?:^|[^:\w]):[A-Za-z_]/;
 
-/** What is kept of queries for one server and user. */
+/** Queries kept for one server and user. */
 export class Queries {
   #workspace;
 

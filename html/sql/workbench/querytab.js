@@ -18,11 +18,11 @@ const TRANSACTION_IDLE_MS = 590_000;
 /** Time between two checks of the clock, in ms: a long timer would stand still while the machine sleeps. */
 const IDLE_LOOK_MS = 5_000;
 
-/** What is lost with a session. */
-const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
+/** State that is lost with a session. */
+const SESSION_GONE = 'its transaction, variables and temporary tables are lost';
 
 /**
- * What a tab needs of the page.
+ * Parts of the page that a tab needs.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, catalogue: import('./catalogue.js').Catalogue, settings: Settings, info: ServerInfo,
  *   active: QueryTab|null, readOnly: boolean, caretMoved: (tab: QueryTab) => void, tabChanged: (tab: QueryTab) => void,
  *   transactionChanged: (tab: QueryTab) => void, endTransaction: (tab: QueryTab, how: string) => void, openFile: (file: File) => void, welcome: () => Node, runFile: (tab: QueryTab) => void, stopOnError: (stops: boolean) => void}} TabHost
@@ -31,7 +31,7 @@ const SESSION_GONE = 'its transaction, variables and temporary tables are gone';
 /** A part of the page that is loaded when it is wanted; null where that fails. @template T @param {Promise<T>} module @returns {Promise<T|null>} */
 export function later(module) {
   return module.catch(() => {
-    notify('A part of the page could not be loaded; is postern still running? Try again.', 'bad');
+    notify('Could not load part of the page. Is postern still running? Try again.', 'bad');
     return null;
   });
 }
@@ -51,9 +51,9 @@ export class QueryTab {
     this.generated = generated;
     this.session = randomId();
     this.sessionUsed = false;
-    /** Whether the session has an open transaction, by the last answer. */
+    /** True if the session has an open transaction, by the last answer. */
     this.inTransaction = false;
-    /** Whether the session was given up since the last statement: the next one must not run silently in a new session. */
+    /** True if the session was given up since the last statement: the next one must not run silently in a new session. */
     this.sessionLost = false;
     /** A script too large for the editor: run from its file, only its beginning shown. */
     /** @type {{name: string, file: File, text: string}|null} */
@@ -63,11 +63,11 @@ export class QueryTab {
     /** @type {import('./runner.js').Progress|null} */
     this.progress = null;
     this.news = false;
-    /** Whether tables were opened in it. */
+    /** True if tables were opened in it. */
     this.browses = false;
     /** How the last run ended, in few words. */
     this.summary = '';
-    /** Whether a statement of the run changed what the sidebar knows. */
+    /** True if a statement of the run changed what the sidebar knows. */
     this.dictionary = false;
     this.lastAnswer = 0;
     /** @type {import('./editorfind.js').EditorFind|null} */
@@ -145,12 +145,12 @@ export class QueryTab {
     return !this.script && this.editor.text.trim() === '';
   }
 
-  /** Whether nothing was ever done in it. */
+  /** True if nothing was ever done in it. */
   get isUntouched() {
     return this.isEmpty && !this.run && !this.sessionUsed && !this.browses;
   }
 
-  /** Whether a generated statement may replace the text; what was typed is never replaced. */
+  /** True if a generated statement may replace the text; what was typed is never replaced. */
   get isReplaceable() {
     return !this.script && !this.run && (this.isEmpty || this.generated);
   }
@@ -163,14 +163,14 @@ export class QueryTab {
     this.app.tabChanged(this);
   }
 
-  /** What Run takes: the selection as a script, else the statement at the cursor. @returns {{start: number, end: number, sql: string}|null} */
+  /** Text that Run takes: the selection as a script, else the statement at the cursor. @returns {{start: number, end: number, sql: string}|null} */
   target() {
     const { text, selection } = this.editor;
     const statement = statementAt(text, selection.start);
     return statement && statement.sql.trim() ? statement : null;
   }
 
-  /** Whether browsing the sidebar may set the tab's database: only while the tab is empty. */
+  /** True if browsing the sidebar may set the tab's database: only while the tab is empty. */
   get followsSidebar() {
     return this.isEmpty && !this.run && !this.inTransaction;
   }
@@ -190,7 +190,7 @@ export class QueryTab {
     const hadFocus = this.transaction.contains(document.activeElement);
     const end = (label) => h('button', { type: 'button', class: 'button', text: label, disabled: this.run !== null, on: { click: () => this.app.endTransaction(this, label.toUpperCase()) } });
     this.transaction.hidden = !this.inTransaction;
-    if (this.inTransaction) fill(this.transaction, icon('transaction'), h('span', {}, h('b', { text: 'Transaction open' }), h('span', { class: 'transaction-hint', text: ': nothing of it is saved before a commit' })), end('Commit'), end('Rollback'));
+    if (this.inTransaction) fill(this.transaction, icon('transaction'), h('span', {}, h('b', { text: 'Transaction open' }), h('span', { class: 'transaction-hint', text: ': nothing is saved until you commit' })), end('Commit'), end('Rollback'));
     if (hadFocus && !(this.inTransaction && this.transaction.contains(document.activeElement))) this.editor.area.focus();
   }
 
@@ -203,7 +203,7 @@ export class QueryTab {
     }
     this.app.api.closeSession(this.session);
     this.renewSession();
-    this.showMessage({ text: 'The transaction was rolled back, since nothing was run in it for 10 minutes. Temporary tables and variables of the session are gone too.', kind: 'warn' });
+    this.showMessage({ text: 'The transaction was rolled back after 10 minutes without a statement. Temporary tables and variables of the session are lost too.', kind: 'warn' });
   }
 
   async #lookForSession() {
@@ -211,7 +211,7 @@ export class QueryTab {
     const left = await this.app.api.resumeSession(session).catch(() => null);
     if (!left || left.open || this.run || this.session !== session || !this.inTransaction) return;
     this.renewSession();
-    this.#warn(`The connection to the database was lost, and ${SESSION_GONE}: nothing of the transaction is saved. What is run next begins a new session.`);
+    this.#warn(`The connection to the database was lost, and ${SESSION_GONE}: nothing of the transaction is saved. The next statement starts a new session.`);
   }
 
   /** Calls the tab like the table it shows, unless a person named it. @param {string} table */
@@ -275,7 +275,7 @@ export class QueryTab {
     const run = h('button', { type: 'button', class: 'button', text: 'Run from the file', on: { click: () => this.app.runFile(this) } });
     const stops = h('input', { type: 'checkbox', on: { change: () => this.app.stopOnError(stops.checked) } });
     stops.checked = this.app.settings.stopOnError;
-    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes what is selected of that, else the whole file, and does not ask before data is lost.` }),
+    fill(this.banner, icon('file'), h('span', { text: `${script.name}, ${formatBytes(script.file.size)}: its beginning is shown. Run executes the selection or else the whole file, without asking before data is lost.` }),
       h('label', { class: 'check' }, stops, 'Stop at the first error'), run, drop);
     this.banner.hidden = false;
   }
@@ -290,7 +290,7 @@ export class QueryTab {
     this.editor.area.focus();
   }
 
-  /** What is kept across reloads. */
+  /** State that is kept across reloads. */
   stored() {
     return { name: this.name, text: this.script ? '' : this.editor.text, db: this.db, generated: this.generated, caret: this.editor.caret, autoName: this.autoName, data: this.results.places() };
   }
@@ -311,7 +311,7 @@ export class QueryTab {
     if (this.session !== session || this.run) return;
     if (open) this.setTransaction(inTransaction && !this.app.readOnly);
     else this.renewSession();
-    if (!open && (lost || inTransaction)) this.#warn(`The session ended while the page was away: ${inTransaction ? 'its transaction was rolled back, and its variables and temporary tables are gone' : SESSION_GONE}. What is run next begins a new session.`);
+    if (!open && (lost || inTransaction)) this.#warn(`The session ended while the page was away: ${inTransaction ? 'its transaction was rolled back, and its variables and temporary tables are lost' : SESSION_GONE}. The next statement starts a new session.`);
   }
 
   /** A new session id: the old session is over. */
@@ -326,14 +326,14 @@ export class QueryTab {
     this.app.api.closeSession(this.session);
     this.renewSession();
     this.sessionLost = !this.app.readOnly;
-    if (this.sessionLost) this.#warn(`You stopped waiting, so the session was closed: ${SESSION_GONE}. The server may go on with the statement.`);
+    if (this.sessionLost) this.#warn(`You stopped waiting, so the session was closed: ${SESSION_GONE}. The server may still run the statement.`);
   }
 
   /** Warns once, instead of running a statement, that its session is gone; returns whether it did. */
   tellLostSession() {
     if (!this.sessionLost) return false;
     this.sessionLost = false;
-    this.#warn(`Nothing was run: the session was closed when you stopped waiting, and ${SESSION_GONE}. What is run next begins a new session.`);
+    this.#warn(`Nothing was run: the session was closed when you stopped waiting, and ${SESSION_GONE}. The next statement starts a new session.`);
     return true;
   }
 

@@ -16,7 +16,7 @@ const TICK_MS = 100;
 /** Time between two drawings of progress at least, in ms. */
 const FRAME_MS = 16;
 /** Said where an answer broke off. */
-const LOST = 'the connection was lost while this statement ran, or before it did; check whether it took effect before you run the script again';
+const LOST = 'the connection was lost before or during this statement; check whether it took effect before you run the script again';
 /** Time after which a cancelled statement can be given up, in ms: a double key press must not do it. */
 const GIVE_UP_AFTER_MS = 3_000;
 /** Pause before a cancel that found nothing or got no answer is sent again, in ms. */
@@ -43,9 +43,9 @@ export class Run {
   #cancelled = false;
   #cancelledAt = 0;
   #gaveUp = false;
-  /** Whether the last answer said that the session's connection was lost. */
+  /** True if the last answer said that the session's connection was lost. */
   #lost = false;
-  /** Whether the session had a transaction open before the last answer, and has one now. */
+  /** True if the session had a transaction open before the last answer, and has one now. */
   #wasOpen = false;
   #isOpen = false;
   #timer = 0;
@@ -88,7 +88,7 @@ export class Run {
       const left = this.statements.length - counts.done;
       if (counts.failed && left > 0 && !this.#cancelled) {
         const why = this.#lost ? 'Stopped when the connection was lost' : 'Stopped at the error';
-        const more = this.#lost ? '' : ' “Go on after errors” in the menu of the editor runs them all the same.';
+        const more = this.#lost ? '' : ' “Continue after errors” in the editor menu runs them anyway.';
         results.addNote(this, `${why}: ${left.toLocaleString('en')} more ${left === 1 ? 'statement was' : 'statements were'} not run.${more}`);
       }
     } finally {
@@ -101,7 +101,7 @@ export class Run {
 
   get #how() {
     if (!this.#cancelled) return '';
-    if (this.#gaveUp) return 'Cancelled, not waited for; the session was closed';
+    if (this.#gaveUp) return 'Cancelled; the session was closed';
     return this.#lost ? 'Cancelled; the connection was closed' : 'Cancelled';
   }
 
@@ -148,7 +148,7 @@ export class Run {
     } finally {
       this.#queryId = null;
     }
-    if (!trouble && !ended.done && !this.#cancelled) trouble = 'the server ran nothing of it; run it again';
+    if (!trouble && !ended.done && !this.#cancelled) trouble = 'the server did not run it; run it again';
     if (trouble && ended.done < count) {
       this.#fail(from + ended.done, statements[ended.done], trouble, null, 0, undefined, 0);
       ended.failed += 1;
@@ -230,13 +230,13 @@ export class Run {
     this.#options.onTransaction(open);
   }
 
-  /** Whether leaving now would interrupt a statement that may write. */
+  /** True if leaving now would interrupt a statement that may write. */
   get mayWrite() {
     return !this.#options.readOnly && this.statements.slice(this.#now.index).some((sql) => readOnlyRefusal(sql) !== null);
   }
 
   #add(index, result, sql, code) {
-    // What came after the cancel was passed over.
+    // Outcomes after the cancel were passed over.
     result.cancelled = this.#cancelled && result.hasColumns && (code !== 200 || result.count > result.rows.length);
     if (result.cancelled) result.count = result.rows.length;
     result.sql = sql;

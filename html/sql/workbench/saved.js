@@ -40,7 +40,7 @@ export function showSaved(store) {
 
 function drawFolders(host, store, search, close, draw) {
   const folders = foldersOf(readSaved(store.read()), search);
-  if (!folders.length) return fill(host, h('p', { class: 'dim', text: search ? `Nothing matches “${search}”.` : 'Queries that you save are listed here: “Save query …” in the menu of the editor.' }));
+  if (!folders.length) return fill(host, h('p', { class: 'dim', text: search ? `Nothing matches “${search}”.` : 'No saved queries yet. Use “Save query …” in the editor menu.' }));
   return fill(host, folders.map(({ folder, queries }) => h('section', { 'aria-label': folder || 'No folder' }, folder && h('h3', { text: folder }),
     h('ul', { class: 'history-list' }, queries.map((query) => entry(query, store, close, draw))))));
 }
@@ -64,7 +64,7 @@ function entry(query, store, close, draw) {
  * @param {SavedQuery|null} [former] that it takes the place of
  */
 export async function saveQuery(store, query, former = null) {
-  if (query.sql.length > MAX_SAVED_SQL) return notify('This is too long to be kept in the browser; save it as a file.', 'warn');
+  if (query.sql.length > MAX_SAVED_SQL) return notify('Too long to save in the browser; save it as a file.', 'warn');
   const field = (value, label, list = '') => {
     const input = h('input', { class: 'field', id: `saved-${label.toLowerCase()}`, maxlength: 120, autocomplete: 'off', list: list || null });
     input.value = value;
@@ -89,14 +89,14 @@ export async function saveQuery(store, query, former = null) {
   const next = { name: name.input.value.trim(), folder: folder.input.value.trim(), sql: query.sql, db: query.db, at: Date.now() };
   const others = all.filter((one) => one !== former && !(former && one.name === former.name && one.folder === former.folder));
   const taken = others.find((one) => one.name === next.name && one.folder === next.folder);
-  if (taken && !await confirmDialog({ title: 'Replace saved query', text: `“${next.name}” is there already. Replace it?`, detail: taken.sql.slice(0, 600), action: 'Replace' })) return false;
-  if (!taken && others.length >= MAX_SAVED) return notify(`At most ${MAX_SAVED} queries are kept; delete one first.`, 'warn');
+  if (taken && !await confirmDialog({ title: 'Replace saved query', text: `“${next.name}” already exists. Replace it?`, detail: taken.sql.slice(0, 600), action: 'Replace' })) return false;
+  if (!taken && others.length >= MAX_SAVED) return notify(`At most ${MAX_SAVED} saved queries; delete one first.`, 'warn');
   return told(store.write(withQuery(others, next)), `“${next.name}” saved`);
 }
 
 function told(done, text) {
   if (done) notify(text, 'good');
-  else notify('The browser has no room for it; export saved queries to a file and delete some.', 'bad');
+  else notify('Browser storage is full; export saved queries to a file and delete some.', 'bad');
   return done;
 }
 
@@ -116,7 +116,7 @@ async function importFile(store) {
   });
   if (!file) return false;
   const others = readSaved(await file.text().then(JSON.parse).catch(() => null)).map((one) => ({ ...one, sql: withoutSecrets(one.sql) }));
-  if (!others.length) return notify(`${file.name} holds no saved queries; choose a file that “Export” wrote.`, 'bad');
+  if (!others.length) return notify(`${file.name} contains no saved queries; choose a file from “Export”.`, 'bad');
   const { list, added } = merged(readSaved(store.read()), others);
-  return told(store.write(list), `${added.toLocaleString('en')} of ${others.length.toLocaleString('en')} queries added; the others are here already`);
+  return told(store.write(list), `${added.toLocaleString('en')} of ${others.length.toLocaleString('en')} queries added; the others already exist`);
 }

@@ -40,7 +40,7 @@ async function load(host, options, fresh) {
   }
 }
 
-/** What the server makes a view of begins like one. */
+/** True if the CREATE statement is that of a view. */
 function isView({ create_statement: sql }) {
   return /^CREATE (?:[\w=]+ |DEFINER=\S+ |SQL SECURITY \w+ )*VIEW /.test(sql ?? '');
 }
@@ -51,13 +51,13 @@ function header(host, options, kind) {
   const data = h('button', { type: 'button', class: 'button', on: { click: options.data } }, icon('rows'), 'Data');
   const filling = kind === 'table' && !options.readOnly && h('button', { type: 'button', class: 'button', title: 'Import a CSV file into this table', on: { click: options.fill } }, icon('upload'), 'Import');
   const dump = h('button', { type: 'button', class: 'button', title: `Dump ${name} as SQL`, on: { click: options.dump } }, icon('download'), 'Dump …');
-  const refresh = iconButton('refresh', 'Load the schema again', () => load(host, options, true));
+  const refresh = iconButton('refresh', 'Reload the schema', () => load(host, options, true));
   const menu = iconButton('dots', `More for ${name}`, (event) => options.menu(event.currentTarget, kind), { 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
   const title = h('h2', {}, h('span', { class: 'dim', text: `${db}.` }), name);
   return h('div', { class: 'schema-head' }, title, data, run, filling, dump, refresh, menu);
 }
 
-/** What the server tells of the table as a whole; a broken view's comment is told above. */
+/** Facts about the whole table; a broken view's comment is shown above. */
 function tableFacts({ table: told, note: said }) {
   if (!told) return null;
   const { kind, engine, collation, bytes, data_bytes: data, index_bytes: index, auto_increment: next, row_format: format, comment } = told;
@@ -117,7 +117,7 @@ function foreignKeys(keys, { db, jump }) {
     const label = `${key.ref_db && key.ref_db !== db ? `${key.ref_db}.` : ''}${key.ref_table} (${names(key.ref_columns)})`;
     const link = h('button', { type: 'button', class: 'link', on: { click: () => jump(key.ref_db ?? db, key.ref_table) } }, label);
     // MariaDB tells the rules only to who may do more than read the table.
-    const rule = (told) => told ?? h('span', { class: 'dim', text: 'see CREATE', title: 'The server does not list it to this account' });
+    const rule = (told) => told ?? h('span', { class: 'dim', text: 'see CREATE', title: 'The server does not show it to this account' });
     return row(key.name, code(names(key.columns)), link, rule(key.on_update), rule(key.on_delete));
   });
   return section('Foreign keys', keys.length, table('Foreign keys', ['Name', 'Columns', 'References', 'On update', 'On delete'], rows));

@@ -21,11 +21,11 @@ export async function settingsOf(api, session) {
   }
 }
 
-/** What is to be told of settings that are others now, with the statement that sets them back; empty where none is. @param {any[]|null} before @param {any[]|null} after */
+/** Text about settings that changed, with the statement that restores them; empty if none did. @param {any[]|null} before @param {any[]|null} after */
 export function changedSettings(before, after) {
   if (!before || !after) return '';
   const changed = NAMES.map((name, i) => ({ name, was: before[i], is: after[i] })).filter(({ was, is }) => String(was) !== String(is));
   if (!changed.length) return '';
   const told = (key) => changed.map((one) => `${one.name} = ${/^\d+$/.test(String(one[key])) ? one[key] : `'${one[key]}'`}`).join(', ');
-  return `The script has left this tab's session with ${told('is')}. To set that back, run: SET SESSION ${told('was').replaceAll(', ', ', SESSION ')};`;
+  return `The script changed this tab's session: ${told('is')}. To restore it, run: SET SESSION ${told('was').replaceAll(', ', ', SESSION ')};`;
 }

@@ -8,7 +8,7 @@
 const LOOKED_AT = 4;
 
 /**
- * What a file's first bytes say of it.
+ * Facts that a file's first bytes tell.
  * @param {Uint8Array} bytes
  * @returns {{packed: boolean, encoding: ''|'utf-16le'|'utf-16be'}}
  */
@@ -19,7 +19,7 @@ export function kindOf([a, b, c]) {
 }
 
 /**
- * Whether a text names a character set for its bytes that is not UTF-8: what it says is then of its file alone.
+ * True if a text names a character set for its bytes that is not UTF-8: what it says is then of its file alone.
  * @param {string} text
  */
 export function namesCharset(text) {
@@ -48,7 +48,7 @@ export async function openSource(file) {
   };
 }
 
-/** The same of a file whose bytes have to be made: they are kept from the last piece's beginning on. */
+/** Source of a file whose bytes have to be made: they are kept from the last piece's beginning on. */
 function streamed(file, packed, encoding) {
   let read = 0;
   const counted = new TransformStream({ transform(chunk, to) { read += chunk.byteLength; to.enqueue(chunk); } });
@@ -79,7 +79,7 @@ class Kept {
   async piece(at, size) {
     while (!this.#isDone && this.#from + this.#length <= at + size) await this.#more();
     const all = new Uint8Array(await new Blob(/** @type {BlobPart[]} */ (this.#chunks)).arrayBuffer()).subarray(at - this.#from);
-    // What lies before is not asked for again.
+    // Earlier bytes are not asked for again.
     [this.#chunks, this.#from, this.#length] = [[all], at, all.length];
     const bytes = all.slice(0, size);
     return { bytes, length: bytes.length, isLast: this.#isDone && all.length <= size };

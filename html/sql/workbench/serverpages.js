@@ -9,7 +9,7 @@ import { randomId } from './store.js';
 const PAGES = { processes: 'Processes', status: 'Status', variables: 'Variables', accounts: 'Accounts and privileges', sizes: 'Sizes' };
 
 /**
- * What the pages need of the workbench.
+ * Parts of the workbench that the pages need.
  * @typedef {{api: ReturnType<typeof import('../api.js').createApi>, info: ServerInfo, readOnly: boolean, layout: import('./layout.js').Layout,
  *   browse: (db: string) => void, openSchema: (db: string, table: string) => void, fillInNew: (db: string, sql: string, name: string, run?: boolean) => void}} Bench
  */
@@ -65,7 +65,7 @@ export class ServerPages {
     this.#shown.show(name);
   }
 
-  /** Whether a key means nothing now: statements that are out of sight are not run. Others lead back to the editor first. @param {string} command */
+  /** True if a key means nothing now: statements that are out of sight are not run. Others lead back to the editor first. @param {string} command */
   blocks(command) {
     if (byId('server').hidden || command === 'keys' || command === 'filter') return false;
     if (command === 'area') this.#nextArea();

@@ -23,7 +23,7 @@ export class Sidebar {
   #tabDb = '';
   #use;
   #groups;
-  /** Whether what was asked for last could not be had because nobody answered. */
+  /** True if the last request failed because nobody answered. */
   #unreached = false;
 
   /**
@@ -68,10 +68,10 @@ export class Sidebar {
   setTabDatabase(db) {
     this.#tabDb = db;
     this.#use.hidden = this.#db === null || this.#db === db;
-    this.#use.title = `The statements of this tab run in ${db || 'no database'}; make them run in ${this.#db}`;
+    this.#use.title = `This tab uses ${db || 'no database'}; switch it to ${this.#db}`;
   }
 
-  /** Whether it waits for a server that did not answer. */
+  /** True if it waits for a server that did not answer. */
   get unreached() {
     return this.#unreached;
   }
@@ -188,7 +188,7 @@ export class Sidebar {
     return queryAll(this.list, '.row-main');
   }
 
-  /** What the arrow keys lead to. */
+  /** Elements that the arrow keys lead to. */
   get #stops() {
     return queryAll(this.body, '.row-main, .group-head').filter((one) => one.checkVisibility());
   }
@@ -223,7 +223,7 @@ export class Sidebar {
   #emptyText(count) {
     if (count > 0 || this.list.hasAttribute('aria-busy')) return '';
     if (this.filter.value) return `Nothing matches “${this.filter.value}”.`;
-    return this.#db === null ? '' : 'No tables here that this account may see.';
+    return this.#db === null ? '' : 'No tables visible to this account.';
   }
 
   #say(text) {
@@ -266,7 +266,7 @@ export class Sidebar {
     else if (main) this.#open(main.dataset.name, event.detail);
   }
 
-  /** What an entry stands for. @param {any} main */
+  /** Object of an entry. @param {any} main */
   #objectOf({ dataset: { name, kind } }) {
     if (kind === 'database') return { kind, db: name, name, system: isSystem(name) };
     return this.#groups.objectOf(kind, name) ?? { kind, db: this.#db, name };
@@ -347,7 +347,7 @@ export class Sidebar {
     return true;
   }
 
-  /** Whether a key meant the entry. */
+  /** True if a key meant the entry. */
   #act(main, event) {
     const { key } = event;
     const isTable = main.dataset.kind === 'table' || main.dataset.kind === 'view';

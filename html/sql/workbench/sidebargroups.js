@@ -55,7 +55,7 @@ export class SidebarGroups {
     if (!this.element.hidden) this.#draw();
   }
 
-  /** What an entry stands for; none where it is not one of a group. @param {string} kind @param {string} name @returns {Entry|undefined} */
+  /** Object of an entry; none if it is not one of a group. @param {string} kind @param {string} name @returns {Entry|undefined} */
   objectOf(kind, name) {
     for (const loaded of this.#known.values()) {
       const found = typeof loaded === 'string' ? undefined : loaded.items.find((item) => item.kind === kind && item.name === name);
@@ -64,7 +64,7 @@ export class SidebarGroups {
     return undefined;
   }
 
-  /** Whether a key meant the head of a group. @param {HTMLElement} head @param {string} key */
+  /** True if a key meant the head of a group. @param {HTMLElement} head @param {string} key */
   key(head, key) {
     const group = head.dataset.group ?? '';
     const turns = (key === 'ArrowRight' && !this.#open.has(group)) || (key === 'ArrowLeft' && this.#open.has(group));
@@ -120,7 +120,7 @@ export class SidebarGroups {
   #entries(label, loaded, found) {
     if (loaded === undefined) return h('p', { class: 'group-note dim', text: 'Loading …' });
     if (typeof loaded === 'string') return h('p', { class: 'group-note bad', role: 'alert', text: loaded });
-    const none = loaded.items.length ? 'Nothing matches.' : `No ${label.toLowerCase()} here${loaded.missing ? ' that this account may see' : ''}.`;
+    const none = loaded.items.length ? 'Nothing matches.' : `No ${label.toLowerCase()}${loaded.missing ? ' visible to this account' : ' here'}.`;
     const rest = found.length > DRAWN ? `${(found.length - DRAWN).toLocaleString('en')} more; filter to find them.` : '';
     const said = [found.length ? '' : none, rest, loaded.missing].filter(Boolean).join(' ');
     return [found.length > 0 && h('ul', { class: 'sidebar-list', 'aria-label': `${label} of ${this.#db}` }, found.slice(0, DRAWN).map((entry) => entryRow(entry))), said && h('p', { class: 'group-note dim', text: said })];

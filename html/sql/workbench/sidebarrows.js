@@ -31,7 +31,7 @@ function iconOf(kind) {
   return kind;
 }
 
-/** What stands beside a name; where there is little room the size is left out. */
+/** Figures beside a name; a narrow sidebar leaves the size out. */
 function figures(entry) {
   const { kind, bytes, hint } = entry;
   if (hint !== undefined || kind !== 'table') return [hint ?? kind];

@@ -1,4 +1,4 @@
-// What the page keeps in the browser's storage: settings for all servers, open tabs and history for each server and user.
+// The browser's storage of the page: settings for all servers, open tabs and history for each server and user.
 // Passwords never get here: literals that hold one are masked before anything is written.
 import { readHistory } from '../core/history.js';
 import { errorWithoutSecrets, withoutSecrets } from '../core/secrets.js';
@@ -115,7 +115,7 @@ export class Workspace {
     return false;
   }
 
-  /** What else is kept for this server and user. @param {string} name */
+  /** Other data kept for this server and user. @param {string} name */
   read(name) {
     return read(`${this.#key}.${name}`);
   }
@@ -147,7 +147,7 @@ export class Workspace {
 
   /** @returns {import('../core/history.js').Entry[]} */
   history() {
-    // What a page of before has kept is masked as it would be now; its errors are of statements with secrets where there is a mask.
+    // Masks texts that an earlier page kept; their errors are of statements with secrets where there is a mask.
     return readHistory(read(`${this.#key}.history`)).map((entry) => {
       const sql = withoutSecrets(entry.sql);
       return { ...entry, sql, error: errorWithoutSecrets(sql.includes('***') ? '' : entry.sql, sql, entry.error) };

@@ -71,7 +71,7 @@ function update(element, tab, isActive) {
   tab.shownDb = tab.db;
   transaction.classList.add('query-tab-transaction');
   transaction.toggleAttribute('hidden', !tab.inTransaction);
-  button.title = `${tab.db ? `In ${tab.db}. ` : ''}${tab.inTransaction ? 'Transaction open. ' : ''}Double click or F2 renames`;
+  button.title = `${tab.db ? `In ${tab.db}. ` : ''}${tab.inTransaction ? 'Transaction open. ' : ''}Rename: double-click or F2`;
   state.textContent = { running: ', running', news: ', has new results', '': '' }[mark] + (tab.inTransaction ? ', transaction open' : '');
   close.setAttribute('aria-label', `Close ${tab.name}`);
 }

@@ -43,11 +43,11 @@ function wireLimit(settings, on) {
 function confirmUnlimited() {
   return confirmDialog({
     title: 'No row limit', action: 'No limit', kind: 'primary',
-    text: 'Every row of a result will be held in this browser tab; millions of rows can exhaust its memory. To save a large result, Export streams all rows to a file instead. The limit is set again when the page is reloaded.',
+    text: 'This browser tab will hold all rows of a result; millions of rows can exhaust its memory. For large results, use Export: it streams all rows to a file. Reloading the page restores the limit.',
   });
 }
 
-/** What the selector offers; redrawn only when that changes, since redrawing closes an open list. */
+/** Options of the selector; redrawn only when that changes, since redrawing closes an open list. */
 let drawn = {};
 
 /** Offers the databases in the tab's selector. @param {string[]} names @param {string} current */
@@ -79,7 +79,7 @@ export function drawRunning(tab) {
 function drawCancel({ cancelling = false, mayGiveUp = false }) {
   const cancel = byId('cancel', HTMLButtonElement);
   const words = cancel.querySelector('span');
-  const label = mayGiveUp ? 'Give up waiting' : 'Cancel';
+  const label = mayGiveUp ? 'Stop waiting' : 'Cancel';
   cancel.disabled = cancelling && !mayGiveUp;
   if (!words || words.textContent === label) return;
   words.textContent = label;

@@ -9,11 +9,11 @@ import { showAccountAdvice, showReplicaAdvice } from './panels.js';
 const HEALTHY_MS = 15_000;
 /** Time to the second check, in ms: the first one also paid for loading the page, its latency misleads. */
 const SECOND_MS = 1_500;
-/** What the strip says while the server or its database is away; what the API tells follows. */
+/** Texts of the strip while the server or its database is away; the API's message follows. */
 const OUTAGES = {
-  offline: 'Server not reachable; retrying. What you typed is kept.',
+  offline: 'Server not reachable; retrying. Your text is kept.',
   database: 'The database does not answer; retrying.',
-  away: 'This database is not reached by this address now; retrying. What you typed is kept.',
+  away: 'This database is not shared now; retrying. Your text is kept.',
 };
 
 /** Fills the strip from the server's info. @param {ServerInfo} info */
@@ -25,7 +25,7 @@ export function showInfo(info) {
   const readOnly = info.readonly === true || info.mode === 'read-only';
   const badge = byId('mode');
   badge.className = `mode ${readOnly ? 'read-only' : 'read-write'}`;
-  badge.title = readOnly ? 'Statements that write are refused. Fixed when postern was started.' : 'Statements that write are executed. Fixed when postern was started.';
+  badge.title = readOnly ? 'Statements that write are rejected. Set when postern was started.' : 'Statements that write are executed. Set when postern was started.';
   fill(badge, icon(readOnly ? 'lock' : 'unlock'), readOnly ? 'Read-Only' : 'Read-Write');
   badge.hidden = false;
   const could = byId('could-write');
@@ -37,13 +37,13 @@ export function showInfo(info) {
 /** The server's own variables that keep it from writing, in its words. @param {ServerInfo} info */
 const readOnlyBy = (info) => ['super_read_only', 'read_only', 'innodb_read_only'].filter((name) => info[name] === true);
 
-/** That the server takes no writes, beside the mode; that may change at any time. @param {ServerInfo} info */
+/** Shows beside the mode that the server takes no writes; that may change at any time. @param {ServerInfo} info */
 function showReplica(info) {
   const by = readOnlyBy(info);
   const badge = byId('replica');
   badge.hidden = !by.length;
-  badge.title = `This server is a read-only replica (${by.join(', ')}): it takes no writes`;
-  badge.setAttribute('aria-label', 'Replica: this server takes no writes. What that means');
+  badge.title = `This server is a read-only replica (${by.join(', ')})`;
+  badge.setAttribute('aria-label', 'Replica: this server is read-only. Show details');
   badge.onclick = () => showReplicaAdvice(by);
 }
 
@@ -104,7 +104,7 @@ export class Health {
     this.#tries = 0;
     this.#databaseDoubtful = false;
     this.#set('connected', `connected ${formatMs(ms)}`);
-    if (back) announce('Connected again', 'good');
+    if (back) announce('Reconnected', 'good');
     this.onInfo(info);
     this.#later(this.#seen ? HEALTHY_MS : SECOND_MS);
     this.#seen = true;

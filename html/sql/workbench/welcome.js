@@ -1,4 +1,4 @@
-// What an empty result area offers.
+// Content of an empty result area.
 import { h, icon } from '../../common/dom.js';
 
 /** Statements of the history that are offered. */
@@ -9,11 +9,11 @@ const OFFERED = 3;
  */
 export function welcome({ history, fillIn, browse, open, keys }) {
   const offer = (name, label, run) => h('button', { type: 'button', class: 'button small', on: { click: run } }, icon(name), h('span', { text: label }));
-  const last = history.slice(0, OFFERED).map((entry) => h('li', {}, h('button', { type: 'button', class: 'welcome-entry', title: 'Fill in, without running it', on: { click: () => fillIn(entry) } },
+  const last = history.slice(0, OFFERED).map((entry) => h('li', {}, h('button', { type: 'button', class: 'welcome-entry', title: 'Fill in without running', on: { click: () => fillIn(entry) } },
     h('code', { text: entry.sql.slice(0, 300).replace(/\s+/g, ' ') }), entry.db && h('span', { class: 'dim', text: entry.db }))));
   return h('div', { class: 'empty welcome' },
     h('p', { text: 'Results appear here.' }),
     h('p', { class: 'dim by-keys', text: 'Run the statement at the cursor with Ctrl+Enter or Cmd+Enter.' }),
     h('div', { class: 'welcome-offers' }, offer('sidebar', 'Browse tables', browse), offer('upload', 'Open a script', open), offer('help', 'Keyboard', keys)),
-    last.length > 0 && [h('p', { class: 'dim', text: 'Run before:' }), h('ul', { 'aria-label': 'Statements run before' }, last)]);
+    last.length > 0 && [h('p', { class: 'dim', text: 'Recent:' }), h('ul', { 'aria-label': 'Recent statements' }, last)]);
 }

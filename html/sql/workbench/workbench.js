@@ -167,7 +167,7 @@ export class Workbench {
     const { run, script } = this.active;
     return [
       { label: 'Run whole script', icon: 'play-all', key: keyText('runAll'), disabled: run !== null, run: c.runAll },
-      this.settings.stopOnError ? { label: 'Go on after errors', icon: 'play-all', run: () => this.stopOnError(false) } : { label: 'Stop at the first error', icon: 'stop', run: () => this.stopOnError(true) },
+      this.settings.stopOnError ? { label: 'Continue after errors', icon: 'play-all', run: () => this.stopOnError(false) } : { label: 'Stop at the first error', icon: 'stop', run: () => this.stopOnError(true) },
       { label: 'History …', icon: 'history', key: keyText('history'), run: c.history },
       { label: 'Saved queries …', icon: 'messages', key: keyText('saved'), run: c.saved },
       { label: 'Save query …', icon: 'plus', disabled: script !== null || this.active.isEmpty, run: c.saveQuery },
@@ -179,7 +179,7 @@ export class Workbench {
       null,
       { label: 'Find and replace …', icon: 'search', key: keyText('replace'), run: c.replace },
       { label: 'Format SQL', icon: 'edit', key: keyText('format'), disabled: script !== null, run: c.format },
-      { label: this.settings.wrap ? 'Let long lines run on' : 'Wrap long lines', icon: 'menu', key: keyText('wrap'), run: c.wrap },
+      { label: this.settings.wrap ? 'Unwrap long lines' : 'Wrap long lines', icon: 'menu', key: keyText('wrap'), run: c.wrap },
       null,
       { label: 'Rename tab …', icon: 'edit', key: keyText('rename'), run: c.rename },
       { label: 'Close tab', icon: 'close', key: keyText('closeTab'), run: c.closeTab },
@@ -190,7 +190,7 @@ export class Workbench {
     ];
   }
 
-  /** What an empty result area offers. */
+  /** Content of an empty result area. */
   welcome() {
     const { filter, open, keys } = this.#commands();
     return welcome({ history: this.fillIns.history, fillIn: (entry) => this.fillIns.fillIn(entry), browse: filter, open, keys });
@@ -199,13 +199,13 @@ export class Workbench {
   #wrap(on) {
     this.#setting('wrap', on);
     for (const tab of this.tabs) tab.editor.wrap(on);
-    announce(on ? 'Long lines are wrapped' : 'Long lines run on');
+    announce(on ? 'Long lines are wrapped' : 'Long lines are not wrapped');
   }
 
-  /** Whether a script ends at its first error. @param {boolean} stops */
+  /** Sets whether a script ends at its first error. @param {boolean} stops */
   stopOnError(stops) {
     this.#setting('stopOnError', stops);
-    notify(stops ? 'Scripts stop at the first error' : 'Scripts go on after errors', 'info');
+    notify(stops ? 'Scripts stop at the first error' : 'Scripts continue after errors', 'info');
   }
 
   #setting(key, value) {
@@ -346,7 +346,7 @@ export class Workbench {
   /** Makes the active tab run in a database. @param {string} db */
   useDatabase(db) {
     this.setDatabase(db);
-    announce(`${this.active.name} runs in ${db} now`);
+    announce(`${this.active.name} now uses ${db}`);
     this.layout.closeDrawer();
     this.active.editor.area.focus();
   }

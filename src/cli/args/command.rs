@@ -24,7 +24,7 @@ const FOREIGN: [(&[&str], &str); 4] = [
     (&["P", "port", "H", "host", "S", "socket"], ""),
 ];
 
-/// What a value is, so that a shell can complete it.
+/// Kind of a value, for completion in a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Text of the user's own, which nothing can complete.
@@ -54,13 +54,13 @@ pub(crate) struct Flag {
     pub(crate) long: &'static str,
     /// Another name, or one letter, for the same; empty where there is none.
     pub(crate) alias: &'static str,
-    /// What stands for the value in the help; empty for a switch.
+    /// Placeholder of the value in the help; empty for a switch.
     pub(crate) value: &'static str,
-    /// What the value is.
+    /// Kind of the value.
     pub(crate) kind: Kind,
-    /// Whether it may be given with several values.
+    /// True if it may be repeated.
     pub(crate) repeatable: bool,
-    /// What it does.
+    /// Help text.
     pub(crate) help: &'static str,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Flag {
 #[derive(Debug)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
-    /// What it says.
+    /// Help text.
     pub(crate) help: &'static str,
 }
 
@@ -79,23 +79,23 @@ pub(crate) struct Command {
     pub(crate) name: &'static str,
     /// Other words that call the same in place of the last one.
     pub(crate) also: &'static [&'static str],
-    /// What may follow beside flags, as the help shows it; empty where nothing may.
+    /// Operands as the help shows them; empty for none.
     pub(crate) operands: &'static str,
     /// How many operands there must and may be.
     pub(crate) operand_count: std::ops::RangeInclusive<usize>,
-    /// What they are, in their order; the last counts for those after it too.
+    /// Kinds of the operands, in order; the last one applies to all further operands.
     pub(crate) operand_kinds: &'static [Kind],
-    /// What it does in a few words, for the list of the command that it belongs to.
+    /// Short description for the list of its group.
     pub(crate) brief: &'static str,
-    /// What it does, in a sentence.
+    /// Description in one sentence.
     pub(crate) about: &'static str,
     /// Its options, but for `--help`.
     pub(crate) flags: &'static [Flag],
     /// Its subcommands.
     pub(crate) commands: &'static [&'static Command],
-    /// What else it reads.
+    /// Environment variables that it reads.
     pub(crate) environment: &'static [Variable],
-    /// What else the help says, in lines of at most 80 characters.
+    /// Notes at the end of the help, in lines of at most 80 characters.
     pub(crate) notes: &'static str,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Parsed {
     matches: Matches,
 }
 
-/// What a subcommand does.
+/// Action of a subcommand.
 pub(crate) type Action = fn(&Parsed) -> Result<(), Failure>;
 
 const HELP: Flag = Flag::switch("help", "show this help")
@@ -112,7 +112,7 @@ const HELP: Flag = Flag::switch("help", "show this help")
     .repeatable();
 
 impl Command {
-    /// What a command is where its entry in the table says nothing.
+    /// Defaults for entries of the table.
     pub(crate) const EMPTY: Self = Self {
         name: "",
         also: &[],
@@ -151,7 +151,7 @@ impl Command {
         })
     }
 
-    /// The same for a command that does `action` without such a word.
+    /// Like [`Self::run_subcommand`], but runs `action` if there is no subcommand.
     pub(crate) fn run_with_subcommands(
         &self,
         arguments: &[String],
@@ -194,7 +194,7 @@ impl Command {
         }
     }
 
-    /// Whether the argument after this one is its value.
+    /// True if the argument after this one is its value.
     fn takes_next(&self, argument: &str) -> bool {
         let of_subcommands = self.commands.iter().flat_map(|command| command.flags);
         let name = argument.trim_start_matches('-');
@@ -282,13 +282,13 @@ impl Command {
         Failure::usage(format!("unknown option '{}'", hyphened(name))).hint(hint)
     }
 
-    /// What an option of other database clients is called here.
+    /// Translates the name of an option of other database clients.
     fn translated(&self, name: &str) -> Option<String> {
         let is_known = |long: &str| self.flags.iter().any(|flag| flag.long == long);
         let (_, own) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
         match *own {
             "" => is_known("db-user").then(|| "give host and port as HOST:PORT; ".to_owned()),
-            own => is_known(own).then(|| format!("it is '--{own}' here; ")),
+            own => is_known(own).then(|| format!("use '--{own}'; ")),
         }
     }
 
@@ -338,12 +338,12 @@ impl Command {
 }
 
 impl Parsed {
-    /// Whether `--help` was given.
+    /// True if `--help` was given.
     pub(crate) fn wants_help(&self) -> bool {
         self.has(&HELP)
     }
 
-    /// Whether the flag was given, by either name.
+    /// True if the flag was given, by either name.
     pub(crate) fn has(&self, flag: &Flag) -> bool {
         self.names(flag).any(|name| self.matches.opt_present(name))
     }
@@ -370,7 +370,7 @@ impl Parsed {
         first.expect("the command's table asks for an operand")
     }
 
-    /// What stands beside the flags.
+    /// Operands.
     pub(crate) fn operands(&self) -> &[String] {
         &self.matches.free
     }
@@ -398,19 +398,19 @@ impl Flag {
         }
     }
 
-    /// The same with another name.
+    /// Adds another name.
     pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
         self.alias = alias;
         self
     }
 
-    /// The same with a value of that kind.
+    /// Sets the kind of the value.
     pub(crate) const fn kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The same, and it may be given several times.
+    /// Makes it repeatable.
     pub(crate) const fn repeatable(mut self) -> Self {
         self.repeatable = true;
         self

@@ -1,4 +1,4 @@
-//! What may follow on a command line that is being typed, by the table.
+//! Completion of a command line, by the table.
 
 use super::command::{Command, Flag, Kind};
 use super::root::ROOT;
@@ -11,14 +11,14 @@ pub(crate) struct Candidate {
     pub(crate) about: &'static str,
 }
 
-/// What may stand in the place of the last word.
+/// Candidates for the last word.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// The words that the table knows.
     pub(crate) candidates: Vec<Candidate>,
-    /// What else it may be, for who can look that up.
+    /// Kind of value, if the shell can look it up.
     pub(crate) kind: Kind,
-    /// What stands before the value in the same word: `--server=`.
+    /// Text before the value in the same word: `--server=`.
     pub(crate) prefix: String,
 }
 
@@ -28,12 +28,12 @@ struct Line<'a> {
     operands: usize,
     /// The flag whose value is the next word.
     flag: Option<&'static Flag>,
-    /// Whether `--` was there.
+    /// True if `--` was there.
     only_operands: bool,
     current: &'a str,
 }
 
-/// What may stand in the place of the last of `words`, which are what follows the program's name.
+/// Returns the candidates for the last of `words`, the arguments of the program.
 pub(crate) fn expected(words: &[String]) -> Expected {
     let (current, before) = match words.split_last() {
         Some((current, before)) => (current.as_str(), before),

@@ -26,7 +26,7 @@ pub(crate) const PROTOCOLS: Kind = Kind::Choice(&[
     "http", "https", "tcp", "ssh", "rdp", "vnc", "telnet", "mysql", "mariadb",
 ]);
 
-/// What commands read from the environment.
+/// Environment variables of the commands.
 #[rustfmt::skip]
 pub(crate) mod environment {
     use super::Variable;

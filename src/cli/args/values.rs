@@ -54,7 +54,7 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(sum)
 }
 
-/// The same; without any unit, seconds.
+/// Like [`duration`]; without a unit, seconds.
 pub(crate) fn time(text: &str) -> Option<Duration> {
     let seconds = whole_number(text, &(0..=u64::MAX));
     seconds.map(Duration::from_secs).or_else(|| duration(text))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::rule::Rule;
 
-/// What the system reads where `TZ` says nothing.
+/// Zone file that the system reads if `TZ` is not set.
 const LOCAL: &str = "/etc/localtime";
 /// Where the zones are by their names.
 const ZONES: &str = "/usr/share/zoneinfo";
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What a block of the file holds how many of.
+/// Numbers of entries in a block of the file.
 struct Counts {
     marks: usize,
     leaps: usize,

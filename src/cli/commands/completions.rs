@@ -28,7 +28,7 @@ fn script(parsed: &Parsed) -> Result<(), Failure> {
         "zsh" => ZSH,
         "fish" => FISH,
         other => {
-            let message = format!("{} is no shell that is known", quoted(other));
+            let message = format!("unknown shell {}", quoted(other));
             return Err(Failure::usage(message).hint("give bash, zsh or fish"));
         }
     })

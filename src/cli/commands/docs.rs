@@ -41,7 +41,7 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
         let lines = lines.map(|(name, title)| format!("  {name:16}{title}\n"));
         let lines: String = lines.collect();
         return print(&format!(
-            "Pages of the manual, each with 'postern docs TOPIC':\n{lines}"
+            "Pages of the manual ('postern docs TOPIC'):\n{lines}"
         ));
     }
     print(&text::of_html(&page(topic)))
@@ -63,7 +63,7 @@ fn unknown(topic: &str) -> Failure {
     let near = nearest(topic, topics());
     let guess = near.map_or(String::new(), |near| format!("did you mean '{near}'? "));
     Failure::operation(format!("there is no page {}", quoted(topic)))
-        .hint(guess + "'postern docs' lists them")
+        .hint(guess + "see 'postern docs'")
 }
 
 /// The names of the pages, but for the list of them.

@@ -47,7 +47,7 @@ fn examine(parsed: &Parsed) -> Result<(), Failure> {
     let wrong = all.iter().filter(|finding| finding.state == State::Wrong);
     match wrong.count() {
         count @ 1.. if parsed.has(&STRICT) => Err(Failure::operation(format!(
-            "{count} of {} are wrong",
+            "{count} of {} checks failed",
             all.len()
         ))),
         _ => Ok(()),

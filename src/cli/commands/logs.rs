@@ -50,7 +50,7 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// What was printed of each application, and how.
+/// Reader that remembers the last printed entry of each application.
 struct Reader {
     home: DataDir,
     manager: Manager,
@@ -154,9 +154,7 @@ fn silence(app: &Value) -> String {
     let name = of("/name");
     let since = match of("/connection/since") {
         since if since.is_empty() => {
-            return format!(
-                "{name}: it is not connected, and visits are remembered from then on\n"
-            );
+            return format!("{name}: not connected; visits are recorded while connected\n");
         }
         since => format!("since it was connected ({since})"),
     };
@@ -169,10 +167,10 @@ fn silence(app: &Value) -> String {
             let last = of("/connection/visitors/last_at");
             let counted = if visits == 1 { "visitor" } else { "visitors" };
             format!(
-                "{name}: {visits} {counted} {since}, the last at {last}; of a port no more is known\n"
+                "{name}: {visits} {counted} {since}, the last at {last}; ports have no details\n"
             )
         }
-        _ => format!("{name}: nobody {since}\n"),
+        _ => format!("{name}: no visitors {since}\n"),
     }
 }
 

@@ -23,7 +23,7 @@ fn write(parsed: &Parsed) -> Result<(), Failure> {
     };
     let failed = |error: std::io::Error| {
         Failure::operation(format!("cannot write to {}: {error}", quoted(dir)))
-            .hint("name a directory that you may write in")
+            .hint("give a writable directory")
     };
     // A slash at its end would follow a link.
     let path = Path::new(dir).components().as_path();
@@ -41,7 +41,7 @@ fn write(parsed: &Parsed) -> Result<(), Failure> {
         write_atomic_for_all(file, page.as_bytes()).map_err(failed)?;
     }
     print(&format!(
-        "{} pages are in {}\n",
+        "wrote {} pages to {}\n",
         pages.len(),
         path.display()
     ))
@@ -72,7 +72,7 @@ fn check_directory(dir: &Path) -> io::Result<()> {
     } else if !owners.contains(&found.uid()) {
         Err(io::Error::other("it belongs to another user"))
     } else if found.mode() & 0o1002 == 0o002 {
-        Err(io::Error::other("all users can replace what is in it"))
+        Err(io::Error::other("all users can replace files in it"))
     } else {
         Ok(())
     }
@@ -95,7 +95,7 @@ fn check_ours(file: &Path) -> io::Result<()> {
     }
     let name = file.file_name().unwrap_or_default();
     let why = format!(
-        "{} in it is not a page of postern's",
+        "{} in it was not written by postern",
         quoted(&name.to_string_lossy())
     );
     Err(io::Error::other(why))

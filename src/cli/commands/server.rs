@@ -67,7 +67,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     print_table(
         ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
         &rows,
-        "No servers are known. 'postern server add URL' adds one.",
+        "No servers yet. 'postern server add URL' adds one.",
     )?;
     servers
         .iter()
@@ -76,7 +76,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What trying again does not mend, and what to do.
+/// Returns an error that retrying does not fix, with its hint.
 fn remark(server: &Value) -> Option<String> {
     let hint = Some(text(server, "/hint")).filter(|hint| !hint.is_empty())?;
     let [url, error, hint] = [text(server, "/url"), text(server, "/error"), hint].map(printable);
@@ -139,15 +139,15 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let is_default = server.get("default").and_then(Value::as_bool) == Some(true);
     print(&match (parsed.has(&JSON), is_default) {
         (true, _) => format!("{server:#}\n"),
-        (_, true) => format!("{url} is known, and what 'postern start' uses\n"),
+        (_, true) => format!("{url} is saved; 'postern start' uses it\n"),
         _ => {
-            format!("{url} is known; 'postern server default {url}' lets 'postern start' use it\n")
+            format!("{url} is saved; 'postern server default {url}' makes it the default\n")
         }
     })?;
     match unreached {
         Some(why) => Err(
-            Failure::operation(format!("{url} is kept, but not reached: {why}"))
-                .hint("check the URL, and that the server runs: 'postern doctor' looks again")
+            Failure::operation(format!("{url} is saved, but unreachable: {why}"))
+                .hint("check the URL and that the server runs, then run 'postern doctor'")
                 .exit_status(UNREACHABLE),
         ),
         None => Ok(()),
@@ -168,9 +168,9 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<String>, Failure> 
         Err(ServerProblem::Refused(why)) => (why, REFUSED),
         Err(ServerProblem::OverLimit(why)) => (why, OVER_LIMIT),
     };
-    let message = format!("{url} does not let this machine in: {}", printable(&why));
+    let message = format!("{url} refuses this machine: {}", printable(&why));
     Err(Failure::operation(message)
-        .hint("nothing was kept; ask its operator for an enrolment token")
+        .hint("nothing was saved; ask its operator for an enrolment token")
         .exit_status(status))
 }
 
@@ -182,7 +182,7 @@ fn make_default(parsed: &Parsed) -> Result<(), Failure> {
     let (server, place) = match typed {
         NONE => (
             kept.find(|server| says(server, "default", true)),
-            "the relay within it".to_owned(),
+            "the built-in relay".to_owned(),
         ),
         _ => {
             let url = ServerUrl::parse(typed, true).map_err(|why| DEFAULT.usage(why))?;
@@ -201,11 +201,12 @@ fn make_default(parsed: &Parsed) -> Result<(), Failure> {
         change_server(&DEFAULT, text(server, "/url"), change)?;
     }
     if typed == NONE && Manager::find(&home)?.is_some() && !has_default(&servers(&home)?) {
-        warn("the running 'postern start' began without a relay within it: start it again");
+        warn("the running 'postern start' has no built-in relay: restart it");
     }
     print(&format!(
-        "'postern start' uses {place} where no --server is given\napplications that were connected through \
-         another server of the list stay there; those on the relay within it move with their next connect\n"
+        "'postern start' uses {place} unless --server is given\n\
+         applications connected through another server of the list stay there; those on the built-in relay move at \
+         their next connect\n"
     ))
 }
 
@@ -213,7 +214,7 @@ fn says(server: &Value, name: &str, what: bool) -> bool {
     server.get(name) == Some(&Value::Bool(what))
 }
 
-/// Whether one of a running manager's servers is that of all: named for them, of the list, or within it.
+/// True if a running manager has a default server: given, from the list, or built in.
 fn has_default(servers: &[Value]) -> bool {
     let is = |server| says(server, "default", true) || says(server, "named", true);
     servers.iter().any(is)
@@ -224,7 +225,7 @@ fn unknown(url: &ServerUrl) -> Failure {
         .hint(format!("add it first: postern server add {url}"))
 }
 
-/// What is to be kept of a server; none stays as it is.
+/// Changes of a saved server; none keeps a value.
 #[derive(Default)]
 struct Change {
     label: Option<String>,
@@ -235,7 +236,7 @@ struct Change {
 /// Makes the change, and answers the server.
 fn change_server(command: &Command, typed: &str, change: Change) -> Result<Value, Failure> {
     let home = data_dir()?;
-    // Whether it may be reached without TLS is for the start to say.
+    // The start decides whether it may be reached without TLS.
     let url = ServerUrl::parse(typed, true).map_err(|why| command.usage(why))?;
     let is_default = change.is_default;
     if let Some(manager) = Manager::find(&home)? {
@@ -278,16 +279,14 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
             let store = ServerStore::new(home);
             if !store.remove(url.origin(), &apps).map_err(of_store)? {
                 let message = format!("{} is not in the list", quoted(typed));
-                return Err(
-                    Failure::operation(message).hint("'postern server list' shows what is there")
-                );
+                return Err(Failure::operation(message).hint("see 'postern server list'"));
             }
         }
     }
-    print(&format!("{url} is forgotten\n"))
+    print(&format!("{url} is removed\n"))
 }
 
-/// The same with a running start and without: the list of known keys is on disk, and nothing else holds it.
+/// Trusts a key, with or without a running start: the list of known keys is on disk only.
 fn trust(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
     let url = ServerUrl::parse(parsed.operand(), true).map_err(|why| TRUST.usage(why))?;
@@ -309,17 +308,17 @@ fn changed_key(home: &DataDir, url: &ServerUrl) -> Result<HostKeyChange, Failure
         .get(url.origin())
         .and_then(|credentials| look_at_host_key(home, url, credentials));
     let none = |why: String| {
-        Failure::operation(why).hint("what is connected through it says when its key changes")
+        Failure::operation(why).hint("applications connected through it report a changed key")
     };
     match look {
         None => Err(none(format!("no host key of {url} is known yet"))),
         Some(Err(why)) => {
-            let message = format!("no host key is offered by {url}: {}", printable(&why));
+            let message = format!("{url} offers no host key: {}", printable(&why));
             Err(Failure::operation(message).exit_status(UNREACHABLE))
         }
-        Some(Ok(change)) if change.known.is_empty() || change.known == change.offered => Err(none(
-            format!("no other host key than the known one is offered by {url}"),
-        )),
+        Some(Ok(change)) if change.known.is_empty() || change.known == change.offered => {
+            Err(none(format!("the host key of {url} has not changed")))
+        }
         Some(Ok(change)) => Ok(change),
     }
 }

@@ -21,7 +21,7 @@ use files::Files;
 /// Prints the unit for options, the enrolment token among them.
 type UserUnit = fn(&[String], &str) -> Result<(String, Option<String>), Failure>;
 
-/// What a unit can run.
+/// Command that a unit can run.
 struct Service {
     word: &'static str,
     unit: &'static str,
@@ -67,7 +67,7 @@ fn named<'a>(
         Some((word, rest)) => match of_word(word) {
             Some(service) => Ok((service, rest)),
             None => Err(command.usage(format!(
-                "{} is no service: give start or relay",
+                "unknown service {}: give start or relay",
                 quoted(word)
             ))),
         },
@@ -92,13 +92,13 @@ fn install(parsed: &Parsed) -> Result<(), Failure> {
         let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
         let path = files.environment_path()?;
         print(&format!(
-            "Wrote {path}, for you alone: {}\n",
+            "Wrote {path}, readable only by you: {}\n",
             names.join(", ")
         ))?;
     }
     let after = |failure: Failure| {
         failure.hint(format!(
-            "once that is mended: systemctl --user daemon-reload && systemctl --user enable --now {}",
+            "once that is fixed: systemctl --user daemon-reload && systemctl --user enable --now {}",
             service.unit
         ))
     };
@@ -118,14 +118,14 @@ fn refuse_running() -> Result<(), Failure> {
     match Manager::find(&data_dir()?)? {
         None => Ok(()),
         Some(manager) => Err(Failure::operation(format!(
-            "'postern start' runs already (process {}): the service could not start beside it",
+            "'postern start' is already running (process {}): the service cannot start",
             manager.pid
         ))
-        .hint("end that one first, with Ctrl-C where it runs")),
+        .hint("stop it first, with Ctrl-C in its terminal")),
     }
 }
 
-/// What the service is to have of this environment: it gets no other. What is on its command line is left out.
+/// Returns the environment variables for the service, except those on its command line.
 fn variables(
     service: &Service,
     token: Option<String>,
@@ -148,13 +148,13 @@ fn variables(
         .find(|(_, value)| value.chars().any(char::is_control))
     {
         Some((name, _)) => Err(Failure::operation(format!(
-            "{name} holds a control character, which a file of variables cannot hold"
+            "{name} contains a control character, which an environment file cannot hold"
         ))),
         None => Ok(found),
     }
 }
 
-/// Whether the service outlives the login, and what makes it.
+/// Tells when the service starts, and how to start it at boot.
 fn lingering() -> &'static str {
     let lingers = Process::new("loginctl")
         .args([
@@ -166,12 +166,8 @@ fn lingering() -> &'static str {
         .stderr(Stdio::null())
         .output();
     match lingers {
-        Ok(said) if said.stdout.starts_with(b"yes") => {
-            "It runs from boot on, also without a login.\n"
-        }
-        _ => {
-            "It runs while you are logged in. So that it runs from boot on: loginctl enable-linger\n"
-        }
+        Ok(said) if said.stdout.starts_with(b"yes") => "It starts at boot, without a login.\n",
+        _ => "It runs while you are logged in. To start it at boot: loginctl enable-linger\n",
     }
 }
 
@@ -214,13 +210,13 @@ fn status(parsed: &Parsed) -> Result<(), Failure> {
     }
     let (state, hint) = if is_installed {
         (
-            "does not run",
-            format!("systemctl --user status {} says why", service.unit),
+            "is not running",
+            format!("see systemctl --user status {}", service.unit),
         )
     } else {
         (
             "is not installed",
-            format!("'postern service install {}' installs it", service.word),
+            format!("run 'postern service install {}'", service.word),
         )
     };
     Err(Failure::operation(format!("{} {state}", service.unit)).hint(hint))
@@ -249,9 +245,12 @@ fn systemctl(arguments: &[&str]) -> Result<(), Failure> {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(Failure::operation(format!("'{what}' failed: {}", printable(said.trim()))))
+            Err(Failure::operation(format!(
+                "'{what}' failed: {}",
+                printable(said.trim())
+            )))
         }
         Err(error) => Err(Failure::operation(format!("cannot run '{what}': {error}"))
-            .hint("this needs systemd; elsewhere let your own supervisor run 'postern start --no-open'")),
+            .hint("without systemd, let another supervisor run 'postern start --no-open'")),
     }
 }

@@ -56,16 +56,16 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         if outcome == Outcome::Over {
             return Ok(());
         }
-        warn("'postern start' has ended; this command carries the share now");
+        warn("'postern start' has ended; this command continues the share");
     }
 }
 
-/// What is to be shared, and through which server where one is named.
+/// Target of the share, and its server if one is given.
 struct Request<'a> {
     command: &'a Command,
     parsed: &'a Parsed,
     fields: Fields,
-    /// The same as `fields`, checked.
+    /// `fields`, checked.
     input: AppInput,
     teller: Teller,
     server: Option<ServerUrl>,
@@ -89,8 +89,8 @@ impl Request<'_> {
             // A closed stderr leaves nowhere to say so.
             let _ = writeln!(
                 std::io::stderr(),
-                "The running 'postern start' keeps the enrolment token of {server}; 'postern server remove {server}' \
-                 forgets it."
+                "The running 'postern start' has saved the enrolment token of {server}; 'postern server remove \
+                 {server}' deletes it."
             );
         }
         if let Some(server) = &self.server {

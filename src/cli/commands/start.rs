@@ -35,7 +35,7 @@ const DEFAULT_PORT: u16 = 8181;
 /// Pause between two looks whether the relay of another command is there.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What serves applications where no server is named.
+/// Relay that serves applications if no server is given.
 #[derive(Default)]
 struct OwnRelay {
     stand_in: StandIn,
@@ -45,7 +45,7 @@ struct OwnRelay {
     beside: Option<Beside>,
 }
 
-/// What the command line says.
+/// Settings from the command line.
 struct Settings {
     port: u16,
     server: Option<ServerUrl>,
@@ -143,11 +143,11 @@ impl Settings {
         unit::of_user(self.port, self.server.as_ref(), parsed, environment_file)
     }
 
-    /// Whether a server is named, or the user has a default. One that is named is known from then on.
+    /// True if a server is given or the user has a default. A given server is saved.
     fn is_connected_elsewhere(&self, known: &ServerStore) -> Result<bool, Failure> {
         if let Some(server) = &self.server {
             if let Err(error) = known.remember(server) {
-                log::debug!("the server is not remembered: {error}");
+                log::debug!("cannot save the server: {error}");
             }
             return Ok(true);
         }
@@ -157,7 +157,7 @@ impl Settings {
         };
         ServerUrl::parse(&default.url, self.insecure).map_err(|why| {
             Failure::operation(format!("the default server: {why}"))
-                .hint("name another with 'postern server default URL', or with --server")
+                .hint("choose another with 'postern server default URL' or --server")
         })?;
         Ok(true)
     }
@@ -173,12 +173,11 @@ impl OwnRelay {
                 ..Self::beside(relay)
             },
             Err(error) => {
-                log::warn!("no relay is embedded: {error}");
+                log::warn!("no built-in relay: {error}");
                 Self::of(
                     None,
                     vec![format!(
-                        "Nothing can be connected yet: {error}. Add a server, or start with --server URL, or set \
-                     {SERVER_VARIABLE}."
+                        "Cannot connect yet: {error}. Add a server, start with --server URL, or set {SERVER_VARIABLE}."
                     )],
                 )
             }
@@ -235,7 +234,7 @@ impl OwnRelay {
             if let Some(embedded) = &self.embedded {
                 let address = embedded.address();
                 log::info!(
-                    "the command that the relay was a part of has ended: it is in this process now, at {address}"
+                    "the command that ran the relay has ended; this process runs it now, at {address}"
                 );
             }
         }
@@ -248,7 +247,7 @@ impl OwnRelay {
 
     fn beside(relay: relay::Whereabouts) -> Self {
         let notice = format!(
-            "No server is named: applications are connected through the relay that runs here already, at {}.",
+            "No server given: applications use the relay that already runs here, at {}.",
             relay.url
         );
         let url = format!("http://{}", relay.address);
@@ -257,15 +256,14 @@ impl OwnRelay {
 
     fn embedded(embedded: Embedded) -> Self {
         let mut notices = vec![format!(
-            "No server is named, so applications are shared on this machine only, at addresses such as {}. Browsers \
-             find these, other programs may not. To share with others, add a server, or start with --server URL.",
+            "No server given: only this machine can open applications, at addresses such as {}. Browsers find these, \
+             other programs may not. To share with others, add a server or start with --server URL.",
             embedded.site_url("name")
         )];
         if let Some(taken) = embedded.port_taken() {
             let holder = port_holder::by_whom(taken);
             let notice = format!(
-                "Port {taken} is in use{holder}, so that applications are shared at another one until postern is \
-                 started again: at addresses such as {}.",
+                "Port {taken} is in use{holder}. Until the next start, addresses use another port, such as {}.",
                 embedded.site_url("name")
             );
             log::warn!("{notice}");
@@ -335,10 +333,8 @@ fn claim(home: &DataDir, opens: bool) -> Result<Instance, Failure> {
                     Failure::operation(format!("already running on {dir} (process {})", first.pid))
                         .hint(format!("its page is at {}", first.url))
                 }
-                None => {
-                    Failure::operation(format!("another 'postern start' is just starting on {dir}"))
-                        .hint("try again, or set POSTERN_HOME to another directory")
-                }
+                None => Failure::operation(format!("another 'postern start' is starting on {dir}"))
+                    .hint("try again, or set POSTERN_HOME to another directory"),
             }
         }
     })
@@ -348,9 +344,9 @@ fn listen(port: u16) -> Result<TcpListener, Failure> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let hint = |kind| match kind {
         io::ErrorKind::AddrInUse => {
-            Some("end that program, or name another port: postern start PORT")
+            Some("stop that program, or use another port: postern start PORT")
         }
-        io::ErrorKind::PermissionDenied => Some("name a port from 1024 on: postern start PORT"),
+        io::ErrorKind::PermissionDenied => Some("use a port from 1024 up: postern start PORT"),
         _ => None,
     };
     serve::listen(address, |kind| hint(kind).map(str::to_owned))

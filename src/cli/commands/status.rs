@@ -48,10 +48,10 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
     match manager {
         Some(_) => Ok(()),
         None => Err(Failure::operation(format!(
-            "no 'postern start' runs on {}",
+            "'postern start' is not running on {}",
             home.dir().display()
         ))
-        .hint("run 'postern start', or 'postern service install' to have it always")),
+        .hint("run 'postern start', or 'postern service install' to run it always")),
     }
 }
 
@@ -127,7 +127,7 @@ fn until(app: &Value) -> String {
     }
 }
 
-/// What is not well with one that is connected, on a line of its own.
+/// Describes a problem of an application, on its own line.
 fn remark(app: &Value) -> Option<String> {
     let name = printable(text(app, "/name"));
     let error = match text(app, "/connection/health/state") {
@@ -136,7 +136,7 @@ fn remark(app: &Value) -> Option<String> {
         _ => match text(app, "/connection/site_name_wanted") {
             "" => return None,
             wanted => format!(
-                "the site name {} is taken, so it has another one",
+                "the site name {} is taken, so it uses another one",
                 quoted(wanted)
             ),
         },

@@ -57,7 +57,7 @@ fn serve_clients(parsed: &Parsed) -> Result<(), Failure> {
     let server = Server::start(settings)
         .map_err(|error| Failure::operation(format!("cannot serve: {error}")))?;
     if open {
-        log::warn!("there are no users: anybody may connect");
+        log::warn!("no users are set: anybody can connect");
     }
     let announcement = format!("{}Listening on {}\n", shown.concat(), server.address());
     let ended = serve::until_signal(&announcement, &stopped, || ());
@@ -75,11 +75,11 @@ fn bind(listen: &str) -> Result<TcpListener, Failure> {
     let address = address.ok_or_else(|| failed(std::io::ErrorKind::AddrNotAvailable.into()))?;
     serve::listen(address, |kind| {
         let is_used = kind == std::io::ErrorKind::AddrInUse;
-        is_used.then(|| "end that program, or name another port with --listen".to_owned())
+        is_used.then(|| "stop that program, or use another port with --listen".to_owned())
     })
 }
 
-/// Who reached it could listen on any port of this machine.
+/// Refuses an open server: anyone could listen on any port of this machine.
 fn refuse_open(parsed: &Parsed, listener: &TcpListener, is_open: bool) -> Result<(), Failure> {
     let address = listener.local_addr();
     let is_private = address.is_ok_and(|address| address.ip().to_canonical().is_loopback());
@@ -87,8 +87,8 @@ fn refuse_open(parsed: &Parsed, listener: &TcpListener, is_open: bool) -> Result
         return Ok(());
     }
     Err(SERVER
-        .usage("without users anybody who reaches it could listen on any port of this machine")
-        .hint("give --auth USER:PASS or --authfile FILE, or --listen 127.0.0.1:8080; --anybody accepts it"))
+        .usage("without users, anybody who can reach it could listen on any port of this machine")
+        .hint("give --auth USER:PASS or --authfile FILE, or --listen 127.0.0.1:8080; --anybody allows it"))
 }
 
 fn listen(parsed: &Parsed) -> Result<String, Failure> {
@@ -96,7 +96,7 @@ fn listen(parsed: &Parsed) -> Result<String, Failure> {
     match parsed.value(&LISTEN) {
         Some(listen) if host.is_none() && port.is_none() => return Ok(listen),
         Some(_) => {
-            let message = "--listen says it all: give it without --host and --port";
+            let message = "--listen includes both: remove --host and --port";
             return Err(SERVER.usage(message));
         }
         None => {}
@@ -121,7 +121,7 @@ fn users(parsed: &Parsed) -> Result<Users, Failure> {
             .read_json(&read(&path).map_err(|error| failed(error.to_string()))?)
             .map_err(failed)?;
         if users.is_empty() {
-            return Err(failed("it names no user".to_owned()));
+            return Err(failed("it contains no user".to_owned()));
         }
     }
     let auth = parsed.value(&SERVER_AUTH).or_else(|| environment("AUTH"));

@@ -26,7 +26,7 @@ const LEVEL_M: [(usize, usize); 20] = [
 ];
 /// The mode indicator of byte mode, 4 bits.
 const BYTE_MODE: usize = 0b0100;
-/// What fills the rest of the data, in turn.
+/// Padding for the rest of the data, in turn.
 const PADDING: [u8; 2] = [0xec, 0x11];
 
 /// The smallest version that holds so many bytes, and all its codewords, blocks interleaved as they are placed.

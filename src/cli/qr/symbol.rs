@@ -223,7 +223,7 @@ impl Symbol {
     }
 }
 
-/// Whether a mask inverts the module at a place.
+/// True if a mask inverts the module at a place.
 fn inverts(mask: usize, x: usize, y: usize) -> bool {
     match mask {
         0 => (x + y).is_multiple_of(2),

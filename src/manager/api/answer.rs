@@ -1,4 +1,4 @@
-//! What a handler of the management API answers with.
+//! Answers of the handlers of the management API.
 
 use serde_json::{Map, Value};
 

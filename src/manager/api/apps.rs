@@ -88,11 +88,11 @@ pub(super) fn replace(core: &Arc<AppState>, request: &Request) -> Answer {
 pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.find(id(request)).map_err(failed)?;
     if !app.invisible {
-        let why = "everybody sees this application, so it has no code";
+        let why = "this application is public, so it has no code";
         return Err(ApiError::conflict(why).with("hint", "make it invisible first"));
     }
     let app = core.apps.renew_code(&app.id).map_err(failed)?;
-    log::info!("application '{}': it has another code", app.name);
+    log::info!("application '{}': new code", app.name);
     core.connections.application_has_changed(&app.id);
     Ok(Response::ok(with_connection(core, &app)))
 }
@@ -101,7 +101,7 @@ pub(super) fn renew_code(core: &Arc<AppState>, request: &Request) -> Answer {
 /// once all the same, and tells it again and again.
 pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     let app = core.apps.sign_out(id(request)).map_err(failed)?;
-    log::info!("application '{}': everybody is signed out", app.name);
+    log::info!("application '{}': all visitors are signed out", app.name);
     let deadline = Instant::now() + FOLLOW_WAIT;
     let is_in_force = core.connections.follow_change(&app, deadline);
     let code = if is_in_force { 200 } else { 202 };
@@ -128,7 +128,7 @@ fn release_name(core: &AppState, id: &str) -> Result<(), ApiError> {
     };
     quick_setup::release_name(&url, &known, id).map_err(|why| {
         let why = format!(
-            "the name of its site is not released, and the application is not removed: {why}"
+            "the site name could not be released, so the application is not removed: {why}"
         );
         ApiError::new(502, why)
     })
@@ -160,7 +160,7 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
     core.retire_unused_main_tunnels();
     log::info!("application '{}': removed", removed.name);
     if let Some(kept) = core.audit.leave(id) {
-        log::info!("its audit files stay: {}", kept.display());
+        log::info!("its audit files are kept: {}", kept.display());
         core.sweep_audit();
     }
     Ok(removed)

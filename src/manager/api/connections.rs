@@ -65,7 +65,7 @@ pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
     })
 }
 
-/// What a log holds after a number, under its name; nothing where there is no connection.
+/// Returns the entries of a log after a number; nothing without a connection.
 fn later<T: Serialize>(
     core: &AppState,
     request: &Request,

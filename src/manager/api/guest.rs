@@ -1,4 +1,4 @@
-//! What a guest's account could be let read, for who picks from a list.
+//! Objects that a guest's account could read, to choose from.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) fn objects(core: &Arc<AppState>, request: &Request) -> Answer {
     let within = within(&mut body)?;
     let app = application(core, body)?;
     if !app.protocol.is_database() {
-        return Err(ApiError::bad_request("the application is no database"));
+        return Err(ApiError::bad_request("the application is not a database"));
     }
     let names = web_client::objects(core, &app, &within);
     let names = names.map_err(|error| ApiError::new(502, error))?;
@@ -37,7 +37,7 @@ fn within(body: &mut Map<String, Value>) -> Result<Vec<String>, ApiError> {
                 within.push(name);
             }
             Some(_) => {
-                let why = format!("'{field}' must be a text of 1 to {NAME_CAP} characters");
+                let why = format!("'{field}' must be a string of 1 to {NAME_CAP} characters");
                 return Err(ApiError::bad_request(why));
             }
         }
@@ -51,7 +51,7 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
     let stored = match id.as_ref().map(Value::as_str) {
         None => None,
         Some(Some(id)) => Some(core.apps.find(id).map_err(failed)?),
-        Some(None) => return Err(ApiError::bad_request("'id' must be a text")),
+        Some(None) => return Err(ApiError::bad_request("'id' must be a string")),
     };
     match stored {
         Some(stored) if body.is_empty() => Ok(stored),
@@ -63,7 +63,7 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
                 Some(stored) => Ok(input.replacing(&stored)),
                 None => input
                     .into_new()
-                    .map_err(|_| ApiError::internal("the system gives no random bytes")),
+                    .map_err(|_| ApiError::internal("cannot get random bytes from the system")),
             }
         }
     }
@@ -72,7 +72,7 @@ fn application(core: &AppState, mut body: Map<String, Value>) -> Result<AppConfi
 /// A look at what is there sends no stored password to whoever listens elsewhere.
 fn elsewhere(stored: &AppConfig) -> ApiError {
     let why = format!(
-        "is kept for {}: give it again to look elsewhere, or save the application first",
+        "is saved for {}: enter it again for another address, or save the application first",
         stored.address()
     );
     wrong(&Invalid::of("db_pass", why))

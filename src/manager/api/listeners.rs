@@ -1,4 +1,4 @@
-//! What listens on this machine and could be shared: the page offers it. Only the user's own sockets, and none of
+//! Services on this machine that could be shared: the page suggests them. Only the user's own sockets, and none of
 //! postern's.
 
 use std::collections::{BTreeMap, HashMap};

@@ -28,49 +28,49 @@ const METRICS: [Metric; 9] = [
     Metric {
         name: "postern_application_connected",
         kind: "gauge",
-        help: "Whether the application is connected.",
+        help: "1 if the application is connected.",
         value: |of| Some(u64::from(of.result.status == ConnectionState::Connected)),
     },
     Metric {
         name: "postern_application_failing",
         kind: "gauge",
-        help: "Whether the application behind the connection does not answer.",
+        help: "1 if the connected application does not answer.",
         value: |of| Some(u64::from(of.result.health.as_ref()?.error.is_some())),
     },
     Metric {
         name: "postern_application_received_bytes_total",
         kind: "counter",
-        help: "Bytes from visitors through the present tunnel.",
+        help: "Bytes from visitors through the current tunnel.",
         value: |of| Some(of.result.bytes_in),
     },
     Metric {
         name: "postern_application_sent_bytes_total",
         kind: "counter",
-        help: "Bytes to visitors through the present tunnel.",
+        help: "Bytes to visitors through the current tunnel.",
         value: |of| Some(of.result.bytes_out),
     },
     Metric {
         name: "postern_application_reconnects_total",
         kind: "counter",
-        help: "How often the present tunnel was made again.",
+        help: "Reconnects of the current tunnel.",
         value: |of| Some(of.result.reconnects),
     },
     Metric {
         name: "postern_application_streams",
         kind: "gauge",
-        help: "Open streams of the present tunnel.",
+        help: "Open streams of the current tunnel.",
         value: |of| Some(of.figures.tunnel.as_ref()?.streams),
     },
     Metric {
         name: "postern_application_streams_total",
         kind: "counter",
-        help: "Streams that the present tunnel has opened.",
+        help: "Streams opened by the current tunnel.",
         value: |of| Some(of.figures.tunnel.as_ref()?.opened),
     },
     Metric {
         name: "postern_application_visitors",
         kind: "gauge",
-        help: "Visitors who are there now.",
+        help: "Current visitors.",
         value: |of| Some(of.result.visitors.as_ref()?.now),
     },
     Metric {
@@ -110,12 +110,12 @@ fn text(core: &AppState) -> String {
     text.family(
         FAILURES,
         "counter",
-        "Attempts to connect an application that failed, by cause.",
+        "Failed attempts to connect an application, by cause.",
     );
     for (cause, count) in core.connections.failures() {
         text.sample(FAILURES, &[("cause", cause)], count);
     }
-    let help = "Times that a file of the per-user directory could not be used.";
+    let help = "Failures to use a file of the per-user directory.";
     text.single(
         "postern_store_errors_total",
         "counter",
@@ -140,7 +140,7 @@ fn of_connections(text: &mut Exposition, connections: &[Connection<'_>]) {
         }
     }
     const LATENCY: &str = "postern_application_latency_seconds";
-    text.family(LATENCY, "gauge", "The last round trip of the tunnel.");
+    text.family(LATENCY, "gauge", "Last round-trip time of the tunnel.");
     for of in connections {
         if let Some(ms) = of.result.latency_ms {
             text.sample(
@@ -156,7 +156,7 @@ fn of_connections(text: &mut Exposition, connections: &[Connection<'_>]) {
 fn answers(text: &mut Exposition, connections: &[Connection<'_>]) {
     const ANSWERS: &str = "postern_application_answers_total";
     const TOOK: &str = "postern_application_answer_duration_seconds";
-    let help = "Requests by the class of their status, of databases statements by their end.";
+    let help = "Requests by status class; for databases, statements by result.";
     text.family(ANSWERS, "counter", help);
     for of in connections {
         for (class, count) in of.figures.answers.iter().flat_map(|(classes, _)| classes) {
@@ -164,7 +164,7 @@ fn answers(text: &mut Exposition, connections: &[Connection<'_>]) {
             text.sample(ANSWERS, &labels, count);
         }
     }
-    text.family(TOOK, "histogram", "How long they took.");
+    text.family(TOOK, "histogram", "Duration of these requests.");
     for of in connections {
         if let Some((_, took)) = &of.figures.answers {
             text.histogram(TOOK, &[("application", of.name), ("id", of.id)], took);
@@ -174,7 +174,7 @@ fn answers(text: &mut Exposition, connections: &[Connection<'_>]) {
 
 fn first_bytes(text: &mut Exposition, connections: &[Connection<'_>]) {
     const TOOK: &str = "postern_application_first_byte_seconds";
-    let help = "From a request to the first byte of its answer.";
+    let help = "Time from a request to the first byte of its answer.";
     text.family(TOOK, "histogram", help);
     for of in connections {
         if let Some(requests) = &of.figures.requests {
@@ -184,7 +184,7 @@ fn first_bytes(text: &mut Exposition, connections: &[Connection<'_>]) {
     }
 }
 
-/// What came to nothing, by cause. Causes that never were are left out: each would be a line an application.
+/// Failures by cause. Causes that never occurred are left out: each would be a line an application.
 fn refusals(text: &mut Exposition, connections: &[Connection<'_>]) {
     const REQUESTS: &str = "postern_application_refusals_total";
     const STREAMS: &str = "postern_application_stream_refusals_total";
@@ -200,12 +200,12 @@ fn refusals(text: &mut Exposition, connections: &[Connection<'_>]) {
     let families: [(&str, &str, Causes<'_>); 2] = [
         (
             REQUESTS,
-            "Requests that were refused here, or not answered to their end, by cause.",
+            "Requests refused here or answered incompletely, by cause.",
             &of_requests,
         ),
         (
             STREAMS,
-            "Streams that came to nothing, by cause: max_streams or room, or nobody at the target.",
+            "Failed streams, by cause: max_streams (or no room), or target (no answer there).",
             &of_tunnel,
         ),
     ];
@@ -234,18 +234,18 @@ fn main_tunnels(core: &AppState, text: &mut Exposition) {
     text.family(
         UP,
         "gauge",
-        "Whether the main tunnel of a server is connected.",
+        "1 if the main tunnel of a server is connected.",
     );
     for (server, of) in &tunnels {
         text.sample(UP, &[("server", server)], u8::from(of.is_up));
     }
     const RECONNECTS: &str = "postern_main_tunnel_reconnects_total";
-    text.family(RECONNECTS, "counter", "How often it was made again.");
+    text.family(RECONNECTS, "counter", "Reconnects of the main tunnel.");
     for (server, of) in &tunnels {
         text.sample(RECONNECTS, &[("server", server)], of.reconnects);
     }
     const LATENCY: &str = "postern_main_tunnel_latency_seconds";
-    text.family(LATENCY, "gauge", "Its last round trip.");
+    text.family(LATENCY, "gauge", "Last round-trip time of the main tunnel.");
     for (server, of) in &tunnels {
         if let Some(ms) = of.latency_ms {
             text.sample(LATENCY, &[("server", server)], ms / 1000.0);

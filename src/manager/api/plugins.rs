@@ -36,7 +36,7 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
             let there = there.find(|plugin| plugin.name == name);
             there
                 .map(Response::ok)
-                .ok_or_else(|| ApiError::internal("it was removed meanwhile"))
+                .ok_or_else(|| ApiError::internal("it has been removed"))
         }
         Err(error) => Err(ApiError::internal(error.to_string())),
     }

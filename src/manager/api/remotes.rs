@@ -46,7 +46,7 @@ pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
             .trust_change(&server, &change.known, &fingerprint);
         trusted.map_err(|error| ApiError::internal(error.to_string()))?;
     }
-    log::warn!("the changed host key {fingerprint} of {server} is trusted from now on");
+    log::warn!("the changed host key {fingerprint} of {server} is now trusted");
     core.connections.host_key_is_trusted(&server);
     for main in main_tunnels() {
         main.retry();
@@ -83,7 +83,7 @@ pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<Valu
 #[serde(deny_unknown_fields)]
 struct ResetRequest {
     server: String,
-    /// Whether connections through it may be ended for this.
+    /// True if connections through it may be ended for this.
     #[serde(default)]
     disconnect: bool,
 }
@@ -92,7 +92,7 @@ struct ResetRequest {
 /// question, and who is asked two at once reads neither.
 pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
     let wanted: ResetRequest = request.json()?;
-    // What may be forgotten was allowed once, whatever is allowed now.
+    // A known server was allowed once, whatever is allowed now.
     let server = ServerUrl::parse(&wanted.server, true).map_err(ApiError::bad_request)?;
     let origin = server.origin();
     let internal = |error: crate::store::Error| ApiError::internal(error.to_string());
@@ -108,7 +108,7 @@ pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
     if !forgotten.map_err(internal)? {
         return Err(unknown(origin));
     }
-    log::warn!("the credentials for {origin} are forgotten; the file as it was is kept aside");
+    log::warn!("the credentials for {origin} are deleted; the old file is kept as a backup");
     Ok(Response::ok(
         json!({"server": origin, "disconnected": ended}),
     ))
@@ -116,7 +116,7 @@ pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
 
 fn unknown(origin: &str) -> ApiError {
     ApiError::not_found(format!(
-        "there are no credentials for {origin}: the next connect begins afresh anyway"
+        "there are no credentials for {origin}: the next connect creates new ones"
     ))
 }
 

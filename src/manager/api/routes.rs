@@ -18,7 +18,7 @@ const MAX_WRITERS: usize = 16;
 /// Bytes of such a thread's stack.
 const STACK: usize = 256 * 1024;
 
-/// What answers a request.
+/// Handler of a request.
 type Handler = fn(&Arc<AppState>, &Request) -> Answer;
 
 /// Method, pattern of the path, and what answers.
@@ -56,7 +56,7 @@ static WRITES: [Call; 12] = [
     (Post, "/api/plugins", plugins::add),
 ];
 
-/// The same, of those that ask databases: one may take long to answer, and keeps no write waiting.
+/// Calls that ask databases: one may take long to answer, and keeps no write waiting.
 static ASKS: [Call; 1] = [(Post, "/api/guest/objects", guest::objects)];
 
 /// Everything the management server answers.
@@ -81,7 +81,7 @@ fn with(router: Router, core: &Arc<AppState>, calls: &[Call], permits: Option<Pe
     })
 }
 
-/// What is no JSON.
+/// Routes without JSON.
 fn pages(core: &Arc<AppState>) -> Router {
     let core = Arc::clone(core);
     Router::new()
@@ -124,7 +124,7 @@ fn respond(request: Request, answer: Answer) {
 fn apart(core: &Arc<AppState>, writers: &Permits, request: Request, answer: Handler) {
     let Some(permit) = writers.take(MAX_WRITERS) else {
         let busy = ApiError::too_many(format!(
-            "{MAX_WRITERS} changes are under way already, the limit; try again"
+            "limit of {MAX_WRITERS} changes at a time reached; try again"
         ));
         return respond(request, Err(busy));
     };
@@ -155,7 +155,7 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
     notices.extend(files_set_aside(&core.home).iter().map(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         format!(
-            "{name}: this file was unreadable and is kept aside in {}",
+            "{name}: this file was unreadable and is kept as {}",
             core.home.dir().display()
         )
     }));

@@ -20,7 +20,7 @@ use crate::manager::server_store::{Error, ServerChange};
 use crate::manager::server_url::ServerUrl;
 use crate::store;
 
-/// What is sent of a server; what is left out is kept, null clears.
+/// Fields of a server in a request; missing ones are kept, null clears.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PutRequest {
@@ -56,7 +56,7 @@ pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
         default: wanted.default,
     };
     core.choice.store.put(&server, change).map_err(refused)?;
-    log::info!("server {}: kept", server.origin());
+    log::info!("server {}: saved", server.origin());
     if matters {
         core.connections.server_has_changed(server.origin());
     }
@@ -67,8 +67,8 @@ pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     let url = request
         .query("url")
-        .ok_or_else(|| ApiError::bad_request("the query names no url"))?;
-    // What may be forgotten was allowed once, whatever is allowed now.
+        .ok_or_else(|| ApiError::bad_request("the query has no url"))?;
+    // A known server was allowed once, whatever is allowed now.
     let server = ServerUrl::parse(url, true).map_err(ApiError::bad_request)?;
     let origin = server.origin();
     let shown = ServersView::of(core)?.to_json(&server);
@@ -76,7 +76,7 @@ pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     if !core.choice.store.remove(origin, &apps).map_err(refused)? {
         return Err(ApiError::not_found(format!("{server} is not in the list")));
     }
-    log::info!("server {origin}: forgotten");
+    log::info!("server {origin}: removed");
     core.retire_unused_main_tunnels();
     Ok(Response::ok(shown))
 }
@@ -91,13 +91,13 @@ fn refused(error: Error) -> ApiError {
     }
 }
 
-/// What trying again does not mend has a word of its own, and something to do.
+/// Returns the status word and the hint for errors that retrying does not fix.
 fn in_a_word<'a>(class: &str, status: &'a str) -> (&'a str, &'static str) {
     match class {
         "revoked" => ("revoked", REVOKED),
         "wrong-password" => (
             "refused",
-            "'postern doctor' asks the server whether it knows this connector",
+            "run 'postern doctor' to check whether the server knows this connector",
         ),
         _ => (status, ""),
     }

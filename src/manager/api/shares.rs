@@ -35,10 +35,7 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
         let _ = apps::end_and_remove(core, id);
         return Err(ApiError::new(503, format!("no thread for it: {error}")));
     }
-    log::info!(
-        "application '{}': added for as long as its command runs",
-        added.name
-    );
+    log::info!("application '{}': added until its command ends", added.name);
     Ok(Response::json(
         201,
         &json!({"code": 201, "data": added.to_json()}),

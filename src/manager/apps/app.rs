@@ -16,9 +16,9 @@ use super::sharing::Sharing;
 pub struct AppConfig {
     /// 16 hexadecimal digits, made here.
     pub id: String,
-    /// What the user calls it.
+    /// Name given by the user.
     pub name: String,
-    /// What it speaks.
+    /// Protocol.
     pub protocol: Protocol,
     /// Its address or host name; an IPv6 address has no brackets.
     pub ip: String,
@@ -33,13 +33,13 @@ pub struct AppConfig {
     /// The tunnel server's port, where it is not what the remote server says.
     #[serde(default)]
     pub tunnel_port: Option<u16>,
-    /// Whether visitors need the authorization code.
+    /// True if visitors need the authorization code.
     #[serde(default)]
     pub invisible: bool,
     /// The wished first label of the site's name.
     #[serde(default)]
     pub site_name: Option<String>,
-    /// What the remote server calls it.
+    /// Name at the remote server.
     #[serde(default)]
     pub display_name: Option<String>,
     /// A user name of the application, for the user's own notes.
@@ -57,10 +57,10 @@ pub struct AppConfig {
     /// The database to begin with.
     #[serde(default)]
     pub db_name: Option<String>,
-    /// Whether the web client refuses every statement that could write.
+    /// True if the web client refuses every statement that could write.
     #[serde(default = "yes")]
     pub db_readonly: bool,
-    /// Whether it is connected when the program starts.
+    /// True if it is connected when the program starts.
     #[serde(default)]
     pub autoconnect: bool,
     /// For whom, for how long and how it is shared.
@@ -72,7 +72,7 @@ pub struct AppConfig {
     /// The end that has come, of those that it was given: it is over until it is given another.
     #[serde(default)]
     pub lapsed: Option<String>,
-    /// What its site is called where its name cannot be; drawn when it was added.
+    /// Site name used if its name is not usable; chosen when it was added.
     #[serde(default)]
     pub site_words: Option<String>,
     /// How often everybody was signed out: another number ends all sign-ins and open streams.
@@ -87,7 +87,7 @@ pub struct AppConfig {
     /// When it was last connected.
     #[serde(default)]
     pub last_connected_at: Option<String>,
-    /// Whether it lasts as long as a command that shares it: it is never stored.
+    /// True if it lasts as long as the command that shares it; it is never stored.
     #[serde(skip)]
     pub temporary: bool,
     /// True if its site must have the wished name: said with a connect, and never stored.
@@ -130,12 +130,12 @@ impl AppConfig {
         shown
     }
 
-    /// Whether a connection that is made from this one differs from one that was made from `other`.
+    /// True if a connection made from this one differs from one made from `other`.
     pub fn differs_in_force(&self, other: &Self) -> bool {
         self.in_force() != other.in_force()
     }
 
-    /// What a connection is made of: the rest is for the user alone, or for another protocol.
+    /// Settings that a connection uses: the rest is for the user, or for another protocol.
     fn in_force(&self) -> Self {
         let called = self.display_name.as_ref().unwrap_or(&self.name).clone();
         let mut kept = Self {
@@ -173,18 +173,18 @@ impl AppConfig {
         terms
     }
 
-    /// Whether what of it holds at once is the same.
+    /// True if the settings that apply at once are the same.
     pub fn has_terms_of(&self, other: &Self) -> bool {
         self.admits_as(other) && self.sharing.expires == other.sharing.expires
     }
 
-    /// Whether the same visitors get in, and those who are in stay.
+    /// True if the same visitors are admitted, and current ones stay.
     pub fn admits_as(&self, other: &Self) -> bool {
         let terms = |app: &Self| (app.sharing.allow.clone(), app.code.clone(), app.signed_out);
         terms(self) == terms(other)
     }
 
-    /// Whether the end that it was given has come.
+    /// True if it has expired.
     pub fn has_lapsed(&self) -> bool {
         self.lapsed.is_some() && self.lapsed == self.sharing.expires
     }

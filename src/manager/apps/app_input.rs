@@ -1,4 +1,4 @@
-//! What a client sends, made into an application: every field is checked, and all wrong ones are named at once.
+//! Input of a client, converted to an application: every field is checked, and all wrong ones are named at once.
 
 use std::time::SystemTime;
 
@@ -19,9 +19,9 @@ pub struct AppInput {
     sharing: SharingInput,
     auth_pass: Secret,
     db_pass: Secret,
-    /// Whether it was given a name.
+    /// True if a name was given.
     is_named: bool,
-    /// Whether it is to go to the default server, whatever it was connected through before.
+    /// True if it moves to the default server, whatever server it used before.
     moves: bool,
 }
 
@@ -46,12 +46,12 @@ impl AppInput {
         })
     }
 
-    /// Whether it was given a name; else it has one by its address, which may be another's too.
+    /// True if a name was given; otherwise the name comes from its address and may not be unique.
     pub(super) fn is_named(&self) -> bool {
         self.is_named
     }
 
-    /// The same, which stays with the server that it was connected through where it names none.
+    /// Keeps the server it was connected through if it names none.
     pub fn staying(self) -> Self {
         Self {
             moves: false,
@@ -74,7 +74,7 @@ impl AppInput {
         })
     }
 
-    /// What tells it from other applications that are shared by one word: the same for the same target and name.
+    /// Identity among shared applications: equal for the same target and name.
     pub fn identity(&self) -> String {
         let app = &self.app;
         let server = app.server.as_deref().unwrap_or_default();
@@ -97,7 +97,7 @@ impl AppInput {
         })
     }
 
-    /// Whether `old`'s database password would go to another address than it was given for.
+    /// True if `old`'s database password would go to another address than it was given for.
     pub fn sends_elsewhere(&self, old: &AppConfig) -> bool {
         let keeps = matches!(self.db_pass, Secret::Keep) && old.db_pass.is_some();
         keeps && self.app.address() != old.address()

@@ -71,7 +71,7 @@ impl AppStore {
         Ok(apps)
     }
 
-    /// The same for who only looks: a file that is unreadable stays where it is, and is an error.
+    /// Reads without changing anything: an unreadable file stays in place and is an error.
     pub fn look(&self) -> Result<Vec<AppConfig>, store::Error> {
         let stored = self.file.as_ref().map(JsonFile::look).transpose()?;
         Ok(stored.flatten().unwrap_or_default().apps)
@@ -112,7 +112,7 @@ impl AppStore {
             let is_named = draft.is_named();
             let old = place(apps, id)?.clone();
             let new = draft.replacing(&old);
-            // What an earlier version let two have stays as it is until it is changed.
+            // Duplicate names of an earlier version stay until they are changed.
             let new = if new.name == old.name {
                 new
             } else {
@@ -245,13 +245,13 @@ fn unknown(id: &str) -> Error {
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => Some(error.hint()),
-            Self::Full => Some("remove one that is not needed"),
+            Self::Full => Some("remove an unused one"),
             Self::NameTaken(_) => Some("choose another name"),
-            Self::Unknown(_) => Some("'postern app list' shows what is there"),
+            Self::Unknown(_) => Some("see 'postern app list'"),
             Self::NoRandom => None,
         }
     }
@@ -261,10 +261,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "there are {MAX_APPS} applications already, the limit"),
-            Self::NameTaken(name) => write!(f, "another application is called '{name}'"),
+            Self::Full => write!(f, "limit of {MAX_APPS} applications reached"),
+            Self::NameTaken(name) => write!(f, "another application is named '{name}'"),
             Self::Unknown(id) => write!(f, "there is no application {id:?}"),
-            Self::NoRandom => write!(f, "the system gives no random bytes"),
+            Self::NoRandom => write!(f, "cannot get random bytes from the system"),
         }
     }
 }
@@ -342,7 +342,7 @@ mod tests {
         let (_dir, store) = store();
         let [first, second] = ["one", "two"].map(|name| store.add(draft(name)).unwrap());
         let taken = store.add(draft("one")).unwrap_err();
-        assert_eq!(taken.to_string(), "another application is called 'one'");
+        assert_eq!(taken.to_string(), "another application is named 'one'");
         let taken = store.replace(&second.id, draft("one"));
         assert!(matches!(taken, Err(Error::NameTaken(_))));
         assert_eq!(store.replace(&first.id, draft("one")).unwrap().name, "one");

@@ -53,7 +53,7 @@ const FIELDS: [&str; 16] = [
     "autoconnect",
 ];
 
-/// What one body holds.
+/// Fields of one body.
 pub(super) struct Fields {
     /// Without its secrets and without how it is shared.
     pub(super) app: AppConfig,
@@ -179,7 +179,10 @@ impl Reader<'_> {
 
     fn invisible(&mut self, protocol: Option<Protocol>, wanted: bool) -> bool {
         if wanted && protocol.is_some_and(|protocol| !protocol.is_visited_by_http()) {
-            self.wrong("invisible", "is for http, https, mysql and mariadb only: other visitors cannot be asked for a code");
+            self.wrong(
+                "invisible",
+                "needs http, https, mysql or mariadb to ask for a code",
+            );
         }
         wanted
     }
@@ -187,13 +190,12 @@ impl Reader<'_> {
     fn site_name(&mut self) -> Option<String> {
         let name = self.text("site_name", TEXT_CAP)?;
         if names::is_reserved(&name) {
-            let why = "is reserved, as are www, admin, mail and others that programs or people \
-                       would believe: choose another";
+            let why = "is reserved, like www, admin, mail and others: choose another";
             self.wrong("site_name", why);
         } else if names::check_form(&name).is_err() {
             self.wrong(
                 "site_name",
-                "must have 2 to 63 of a-z, 0-9 and -, without - at an end and without --",
+                "must be 2 to 63 of a-z, 0-9 and -, without - at either end and without --",
             );
         }
         Some(name)
@@ -207,7 +209,7 @@ fn named(mut app: AppConfig) -> AppConfig {
     app
 }
 
-/// What an application is called that was given no name: by its address, and of several with one address by a number.
+/// Returns the default name of an application: its address, with a number if several share it.
 pub(super) fn default_name(app: &AppConfig, number: usize) -> String {
     let name = format!("{} {}", app.protocol.name(), authority(&app.ip, app.port));
     let suffix = match number {
@@ -218,7 +220,7 @@ pub(super) fn default_name(app: &AppConfig, number: usize) -> String {
     name.chars().take(room).collect::<String>() + &suffix
 }
 
-/// Whether it is called by an address, its own or one that it had.
+/// True if its name is an address, its own or a former one.
 pub(super) fn is_default_name(called: &str) -> bool {
     let Some((protocol, rest)) = called.split_once(' ') else {
         return false;

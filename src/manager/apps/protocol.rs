@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an application speaks.
+/// Protocol of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // the names are the protocols
@@ -58,17 +58,17 @@ impl Protocol {
         }
     }
 
-    /// Whether a plugin's web client stands between the visitor and the application.
+    /// True if a plugin's web client is between visitor and application.
     pub fn is_database(self) -> bool {
         matches!(self, Mysql | Mariadb)
     }
 
-    /// Whether the visitor comes with a browser, who can be asked for a code.
+    /// True if visitors use a browser, so that they can be asked for a code.
     pub fn is_visited_by_http(self) -> bool {
         matches!(self, Http | Https) || self.is_database()
     }
 
-    /// Whether a gateway of ours stands between the tunnel and the application.
+    /// True if a gateway of ours is between tunnel and application.
     pub fn has_gateway(self) -> bool {
         matches!(self, Http | Https)
     }

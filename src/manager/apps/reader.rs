@@ -1,4 +1,4 @@
-//! What one field of a body holds, and what is wrong with it.
+//! Reads one field of a body, and collects errors.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// What becomes of a secret.
+/// Change of a secret.
 pub(super) enum Secret {
     /// It was left out.
     Keep,
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was read, unless something was wrong.
+    /// Returns the result, unless there were errors.
     pub(super) fn outcome<T>(self, read: Option<T>) -> Result<T, Invalid> {
         match read {
             Some(read) if self.problems.0.is_empty() => Ok(read),
@@ -91,14 +91,14 @@ impl<'a> Reader<'a> {
     pub(super) fn text(&mut self, name: &str, cap: usize) -> Option<String> {
         let value = self.value(name)?;
         let Some(text) = value.as_str() else {
-            self.wrong(name, "must be a text");
+            self.wrong(name, "must be a string");
             return None;
         };
         let text = text.trim().to_owned();
         if text.chars().count() > cap {
             self.wrong(name, format!("must have at most {cap} characters"));
         } else if text.chars().any(char::is_control) {
-            self.wrong(name, "must not hold control characters");
+            self.wrong(name, "must not contain control characters");
         } else {
             return Some(text).filter(|text| !text.is_empty());
         }
@@ -139,12 +139,12 @@ impl<'a> Reader<'a> {
             }
             // No protocol sends one, and C programs would cut it off there.
             Some(text) if text.contains('\0') => {
-                self.wrong(name, "must not hold a NUL character");
+                self.wrong(name, "must not contain a NUL character");
                 Secret::Keep
             }
             Some(text) => Secret::Set(Zeroizing::new(text.to_owned())),
             None => {
-                self.wrong(name, "must be a text");
+                self.wrong(name, "must be a string");
                 Secret::Keep
             }
         }

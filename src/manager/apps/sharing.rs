@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 /// Which name the application is asked by.
 pub const VISITORS_HOST: &str = "visitor";
-/// The same: its own.
+/// Host header of the application: its own.
 pub const TARGETS_HOST: &str = "target";
 
 /// How an application is shared.
@@ -24,11 +24,11 @@ pub struct Sharing {
     pub group: Option<String>,
     /// Visitors' streams at once; without it the tunnel's own cap.
     pub max_streams: Option<u32>,
-    /// Whether requests and statements are kept in files.
+    /// True if requests and statements are kept in files.
     pub audit: bool,
-    /// Whether the statement log holds texts.
+    /// True if the statement log holds texts.
     pub record_sql: bool,
-    /// What a guest account of the database may read; empty for none.
+    /// Grants of a guest account of the database; empty for none.
     pub guest: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Sharing {
         }
     }
 
-    /// What a connection is made of, without what applies to a running one at once and what only the user sees.
+    /// Settings that a connection uses, without those that apply at once and those only the user sees.
     pub(super) fn in_force(&self) -> Self {
         Self {
             allow: Vec::new(),
@@ -67,7 +67,7 @@ impl Sharing {
     }
 }
 
-/// What becomes of a setting.
+/// Change of a setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Given<T> {
     /// It was left out.

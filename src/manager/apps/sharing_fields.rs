@@ -70,7 +70,7 @@ impl Reader<'_> {
         if !is_path || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             self.wrong(
                 "path",
-                "must begin with one / and hold no space and nothing but ASCII",
+                "must begin with one / and contain only ASCII without spaces",
             );
         }
         Some(path)
@@ -118,7 +118,7 @@ impl Reader<'_> {
         read: fn(&str) -> Result<String, String>,
     ) -> Option<Vec<String>> {
         let Some(entries) = self.value(name)?.as_array() else {
-            self.wrong(name, "must be a list of texts");
+            self.wrong(name, "must be a list of strings");
             return None;
         };
         if entries.len() > MAX_ENTRIES {
@@ -127,7 +127,7 @@ impl Reader<'_> {
         }
         let entry = |entry: &Value| match entry.as_str() {
             Some(text) => read(text.trim()),
-            None => Err("must be a list of texts".to_owned()),
+            None => Err("must be a list of strings".to_owned()),
         };
         match entries.iter().map(entry).collect() {
             Ok(list) => Some(list),
@@ -144,7 +144,7 @@ fn network(text: &str) -> Result<String, String> {
     match text.parse::<Cidr>() {
         Ok(_) => Ok(text.to_owned()),
         Err(_) => Err(format!(
-            "must hold addresses or networks such as 192.0.2.0/24, not '{shown}'"
+            "must contain addresses or networks such as 192.0.2.0/24, not '{shown}'"
         )),
     }
 }
@@ -152,7 +152,7 @@ fn network(text: &str) -> Result<String, String> {
 fn grant(text: &str) -> Result<String, String> {
     if text.chars().count() > GRANT_CAP || text.chars().any(char::is_control) {
         return Err(format!(
-            "must hold grants of at most {GRANT_CAP} characters, without control characters"
+            "must contain grants of at most {GRANT_CAP} characters, without control characters"
         ));
     }
     let grant = Grant::parse(text).map_err(|wrong| wrong.to_string())?;

@@ -1,4 +1,4 @@
-//! What an application's site is called where its owner did not say: never by its address, which is nobody's business.
+//! Site name of an application without a given one: never by its address, which is nobody's business.
 
 use std::net::IpAddr;
 

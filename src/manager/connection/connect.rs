@@ -41,7 +41,7 @@ const PREDECESSOR_WAIT: Duration = Duration::from_secs(4);
 /// The least time from one sequence to the next, where the server turns the tunnel away: the same as between two
 /// attempts of a tunnel that is refused.
 const SEQUENCE_PAUSE: Duration = Duration::from_secs(10);
-/// The same where the tunnel has found another server at its port, or none: this machine's relay has moved, and nobody
+/// Pause if the tunnel found another server at its port, or none: this machine's relay has moved, and nobody
 /// has turned anything away.
 const MOVED_PAUSE: Duration = Duration::from_secs(1);
 
@@ -83,7 +83,7 @@ pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
         }
         let name = app.name.clone();
         if let Err(refused) = begin(core, app) {
-            log::warn!("application '{name}' is not connected again: {refused}");
+            log::warn!("application '{name}' was not reconnected: {refused}");
         }
     }
 }
@@ -158,7 +158,7 @@ fn fail(
     awaited
 }
 
-/// What its server is the reason of is told once for all its applications, the rest once for each.
+/// Logs a failure: one caused by the server once for all applications, others once for each.
 fn tell(
     core: &AppState,
     record: &ConnectionRecord,
@@ -237,12 +237,12 @@ impl ConnectionWork<'_> {
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
             let (what, pause) = if has_moved(&tunnel) {
-                ("its server may have moved", MOVED_PAUSE)
+                ("the server may have moved", MOVED_PAUSE)
             } else {
-                ("turned away", SEQUENCE_PAUSE)
+                ("rejected", SEQUENCE_PAUSE)
             };
             log::info!(
-                "application '{}': {what}; the server is asked again",
+                "application '{}': {what}; asking the server again",
                 self.app.name
             );
             self.record.turned_away();
@@ -260,7 +260,7 @@ impl ConnectionWork<'_> {
         let through = self.stays_with();
         if let Err(error) = self.core.apps.connected(&self.app.id, through.as_deref()) {
             log::warn!(
-                "application '{}': the time of the connection is not noted: {error}",
+                "application '{}': cannot save the time of the connection: {error}",
                 self.app.name
             );
         }
@@ -292,7 +292,7 @@ impl ConnectionWork<'_> {
         tunnel: &TunnelGroup,
         health: &mut HealthWatch,
     ) -> Result<(), Ended> {
-        // What was changed while it was connected is looked at first.
+        // Changes made while it was connecting come first.
         let (mut pauses, mut owed) = (rounds::pauses(), Some(Instant::now()));
         let mut relays = RelayWatch::new(tunnel);
         loop {

@@ -1,4 +1,4 @@
-//! Who sees to what an application's owner asked for: the server, or this end of the tunnel. Pure.
+//! Decides who enforces the owner's settings: the server, or this end of the tunnel. Pure.
 //!
 //! | asked for | a relay of ours | another server |
 //! |---|---|---|
@@ -14,17 +14,17 @@ use super::error::ConnectError;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Setup;
 
-/// What holds for a connection by the server's answer.
+/// Settings that this end enforces, by the server's answer.
 pub(crate) struct Enforcement {
-    /// What visitors have to show; none where everybody sees the application.
+    /// Code that visitors need; none for a public application.
     pub(crate) code: Option<Zeroizing<String>>,
-    /// Whether this end asks for it.
+    /// True if this end asks for it.
     pub(crate) asks_here: bool,
     /// The link that carries it, for the owner; empty where there is none. A secret.
     pub(crate) auth_url: String,
-    /// Who signed in when this was another number is signed in no more.
+    /// Number of the sign-ins: those made under another number are invalid.
     pub(crate) generation: u64,
-    /// Whether it is a relay of ours that visitors come by, which says truly where from.
+    /// True if visitors come through one of our relays, whose origins can be trusted.
     pub(crate) says_origins: bool,
 }
 
@@ -63,10 +63,10 @@ impl Enforcement {
 }
 
 fn not_enforced() -> ConnectError {
-    let why = "the server does not keep visitors from other networks out, so nobody would";
+    let why = "the server cannot limit visitors to networks";
     ConnectError::new("not-enforced", why)
         .refused(true)
-        .hint("connect it through a postern relay, or let everybody in")
+        .hint("connect it through a postern relay, or allow every network")
 }
 
 /// The code, and the link that carries it.
@@ -102,7 +102,7 @@ mod tests {
         app
     }
 
-    /// What a server has answered that sees to these, where it is one of ours.
+    /// Answer of one of our servers that enforces these.
     fn setup(in_force: Option<&[&str]>, code: &str) -> Setup {
         let mut answer = json!({
             "connector": {"external_ip": "a.example", "api_port": 1, "username": "u", "password": "p"},

@@ -18,12 +18,12 @@ const REFUSALS: [&str; 6] = [
 /// Those of them that a server takes back by letting the connector in again.
 const CREDENTIAL_REFUSALS: [&str; 3] = ["wrong-password", "forbidden", "revoked"];
 
-/// Whether a failure of this kind can only be met again.
+/// True if a failure of this kind would only repeat.
 pub(super) fn is_refusal(class: &str) -> bool {
     REFUSALS.contains(&class)
 }
 
-/// Whether a failure of this kind was a refusal of credentials.
+/// True if a failure of this kind is a refusal of credentials.
 pub(super) fn is_refusal_of_credentials(class: &str) -> bool {
     CREDENTIAL_REFUSALS.contains(&class)
 }
@@ -46,16 +46,16 @@ impl From<ConnectError> for Ended {
 /// Why a step failed.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectError {
-    /// What happened, in the specification's words where it has some.
+    /// Message, in the specification's words if it has any.
     pub(crate) error: String,
     /// Its kind, where no tunnel tells it.
     pub(crate) class: Option<&'static str>,
-    /// Whether it came from waiting for a tunnel, which knows more of it.
+    /// True if it came from waiting for a tunnel, which knows more.
     pub(crate) is_of_tunnel: bool,
-    /// Whether the same call can only be refused again, whatever its kind: some databases lock an account that is tried
+    /// True if the same call would be refused again, whatever its kind: some databases lock an account that is tried
     /// too often.
     pub(crate) is_refusal: bool,
-    /// What to try; empty where the kind says it.
+    /// Hint; empty if the kind implies it.
     pub(crate) hint: &'static str,
 }
 
@@ -73,7 +73,7 @@ impl ConnectError {
         Self::new("local", error)
     }
 
-    /// The same, from waiting for a tunnel.
+    /// Marks it as coming from waiting for a tunnel.
     pub(crate) fn of_tunnel(self) -> Self {
         Self {
             is_of_tunnel: true,
@@ -81,17 +81,17 @@ impl ConnectError {
         }
     }
 
-    /// The same, which is only tried again where something has changed.
+    /// Marks it as retried only after a change.
     pub(crate) fn refused(self, is_refusal: bool) -> Self {
         Self { is_refusal, ..self }
     }
 
-    /// The same with what to try.
+    /// Adds a hint.
     pub(crate) fn hint(self, hint: &'static str) -> Self {
         Self { hint, ..self }
     }
 
-    /// What happened and what to try, for a log.
+    /// Message and hint, for a log.
     pub(crate) fn in_one_line(&self) -> String {
         match self.hint {
             "" => self.error.clone(),

@@ -1,4 +1,4 @@
-//! What is known of an application: whether it answers.
+//! Health of an application: whether it answers.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::store::time::rfc3339;
 
-/// What is known of an application.
+/// Health of an application.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum HealthState {
@@ -19,13 +19,13 @@ pub(crate) enum HealthState {
     Failing,
 }
 
-/// The same for the API.
+/// Health for the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Health {
     pub(crate) state: HealthState,
     /// Why it fails, in words for the user.
     pub(crate) error: Option<String>,
-    /// What to set; none where `error` says it.
+    /// Hint; none if `error` contains it.
     pub(crate) hint: Option<&'static str>,
     /// Since when it is as it is: RFC 3339.
     pub(crate) since: Option<String>,
@@ -34,9 +34,9 @@ pub(crate) struct Health {
 /// Why an application is of no use to visitors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failing {
-    /// What happened.
+    /// Error.
     pub(super) error: String,
-    /// What to set; none where that says it.
+    /// Hint; none if the error contains it.
     pub(super) hint: Option<&'static str>,
 }
 
@@ -46,7 +46,7 @@ impl From<String> for Failing {
     }
 }
 
-/// What came of a question.
+/// Result of a health check.
 pub(super) type Answer = Result<(), Failing>;
 
 impl Health {

@@ -43,7 +43,7 @@ struct ConnectionMap {
     is_closed: bool,
 }
 
-/// What the thread of a connection is started with.
+/// Parameters of a connection's thread.
 pub(super) struct NewConnection {
     pub(super) record: Arc<ConnectionRecord>,
     /// Closed when the application's earlier connection has given back what it held.
@@ -128,7 +128,7 @@ impl Connections {
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
     }
 
-    /// The same beside what is saved of the application now.
+    /// Result compared with the saved settings of the application.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> Option<ConnectResult> {
         let result = self.find(&saved.id)?.result_beside(saved);
         Some(result).filter(|result| result.status != ConnectionState::Disconnected)
@@ -186,7 +186,7 @@ impl Connections {
         let mut map = self.map();
         let is_news = !map.is_closed && map.outages.begin(origin, class, Instant::now());
         let through = is_news.then(|| map.in_words_through(origin));
-        // What reads the log may be slow.
+        // The reader of the log may be slow.
         drop(map);
         if let Some(through) = through {
             log::warn!("{origin}: {why}; {through}");
@@ -194,7 +194,7 @@ impl Connections {
         is_news
     }
 
-    /// What the server with this origin said to an application whose connector it has revoked; none where it did not.
+    /// Refusal from the server with this origin if it revoked the connector.
     pub(crate) fn revocation(&self, origin: &str) -> Option<ConnectResult> {
         let through = self.all();
         let through = through.iter().filter(|active| active.is_through(origin));
@@ -242,7 +242,7 @@ impl Connections {
         let told = away.map(|away| (in_words(away), map.in_words_through(origin)));
         drop(map);
         if let Some((away, through)) = told {
-            log::warn!("{origin}: connected again after {away}; {through}");
+            log::warn!("{origin}: reconnected after {away}; {through}");
         }
         for active in self.all() {
             if active.is_through(origin) {
@@ -258,13 +258,13 @@ impl Connections {
         }
     }
 
-    /// The same; waits until that holds where visitors come in. False where the server has not heard of it.
+    /// Applies a change and waits until it holds for visitors. False if the server has not confirmed it.
     pub(crate) fn follow_change(&self, app: &AppConfig, deadline: Instant) -> bool {
         let active = self.find(&app.id);
         active.is_none_or(|active| active.follows_change(app, deadline))
     }
 
-    /// What is kept of the server with this origin was changed, or which server is the default.
+    /// Called when the saved server with this origin, or the default server, was changed.
     pub(crate) fn server_has_changed(&self, origin: &str) {
         for active in self.all() {
             // One that found no server goes through none.
@@ -289,7 +289,7 @@ impl Connections {
         self.map().failures.clone()
     }
 
-    /// Whether it was connected since the program started.
+    /// True if it was connected since the program started.
     pub(crate) fn was_connected(&self, id: &str) -> bool {
         self.map().were_connected.contains(id)
     }
@@ -345,8 +345,8 @@ impl ConnectionMap {
         let through =
             |active: &&Arc<ConnectionRecord>| active.is_through(origin) && active.has_place();
         match self.active.values().filter(through).count() {
-            1 => "1 application goes through it".to_owned(),
-            count => format!("{count} applications go through it"),
+            1 => "affects 1 application".to_owned(),
+            count => format!("affects {count} applications"),
         }
     }
 
@@ -395,7 +395,7 @@ impl std::fmt::Display for Refused {
             Self::TooMany => {
                 write!(
                     f,
-                    "{MAX_ACTIVE} connections are active already, the limit; disconnect one first"
+                    "limit of {MAX_ACTIVE} connections reached; disconnect one first"
                 )
             }
             Self::Ending => write!(f, "the program is ending"),

@@ -1,4 +1,4 @@
-//! What is told of servers that are away: one line when one goes, one when it is back, however many applications are
+//! Log lines about unreachable servers: one line when one goes, one when it is back, however many applications are
 //! connected through it.
 
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ impl Outages {
 /// All the ways in which a server is not there.
 const AWAY: &str = "away";
 
-/// What a user does about a failure: of those that are nobody's, nothing.
+/// Kind of a failure by what a user can do about it.
 fn kind(class: &'static str) -> &'static str {
     match class {
         "network" | "dns" | "proxy" | "timeout" | "protocol" | "refused" | "port-held" => AWAY,
@@ -48,7 +48,7 @@ fn kind(class: &'static str) -> &'static str {
     }
 }
 
-/// Whether a round's failure is the server's, and so that of all its applications.
+/// True if a failure is the server's, and so concerns all its applications.
 pub(super) fn is_of_server(class: &str) -> bool {
     matches!(
         class,

@@ -21,21 +21,21 @@ use crate::tunnel::ws::Tls;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Bytes of what another protocol says first that are shown: its first line, as a rule.
 const SHOWN: usize = 80;
-/// What every answer in HTTP/1 begins with.
+/// First bytes of every HTTP/1 answer.
 const HTTP: &[u8] = b"HTTP/";
-/// What a TLS server says to who speaks no TLS: an alert (RFC 8446 §5.1).
+/// First bytes of a TLS server's answer to a client without TLS: an alert (RFC 8446 §5.1).
 const TLS: &[u8] = b"\x15\x03";
 
 /// Bytes of an answer's head that are read where it says where to go.
 const HEAD: usize = 8 * 1024;
-/// What is said by what does not serve the name that it is asked by (RFC 9110 section 15.5): Django says 400, Vite 403, a
+/// Statuses of servers that reject the host name (RFC 9110 section 15.5): Django says 400, Vite 403, a
 /// web server with other names 404 or 421.
 const REFUSES_NAME: [u16; 4] = [400, 403, 404, 421];
-/// What to set where an application does not know the name of its site.
+/// Hint for an application that does not know the name of its site.
 const HINT: &str =
-    "set its Host header to 'target' (--host target), or to the name that it knows (--host NAME)";
+    "set its Host header to 'target' (--host target) or to a name it accepts (--host NAME)";
 
-/// Who is asked, and how. Nobody else ever is.
+/// Target of a health check, and how it is asked. Nothing else ever is.
 #[derive(Clone)]
 pub(super) enum Probe {
     /// A database: by its web client's own sign-in.
@@ -55,7 +55,7 @@ pub(super) struct TargetProbe {
     names: Option<Arc<SiteNames>>,
 }
 
-/// What an application in HTTP answered.
+/// Answer of an HTTP application.
 #[derive(Debug, PartialEq, Eq)]
 struct HeadAnswer {
     /// None where that is not of three digits.
@@ -121,7 +121,7 @@ impl TargetProbe {
             .and_then(Naming::asked_tls_name)
             .unwrap_or(&self.host);
         match (self.head(host, tls_name)?, &self.names) {
-            (None, Some(_)) => failing(format!("{own} refuses TLS under the name {tls_name}")),
+            (None, Some(_)) => failing(format!("{own} refuses TLS for the name {tls_name}")),
             (Some(answer), Some(names)) if names.naming.is_visitors() => {
                 self.judge(names, host, &answer)
             }
@@ -129,12 +129,12 @@ impl TargetProbe {
         }
     }
 
-    /// Whether visitors who ask by the site's name are well served with such an answer.
+    /// Checks whether such an answer is right for visitors who use the site's name.
     fn judge(&self, names: &SiteNames, host: &str, answer: &HeadAnswer) -> Answer {
         let own = self.name();
         let link = answer.location.as_ref();
         if link.is_some_and(|link| names.naming.is_trap(link)) || names.has_named_itself() {
-            let error = format!("{own} sends visitors on to its own address, where they are not");
+            let error = format!("{own} redirects visitors to its own, unreachable address");
             return failing(error);
         }
         let Some(status) = answer.status.filter(|status| REFUSES_NAME.contains(status)) else {
@@ -143,7 +143,7 @@ impl TargetProbe {
         let by_own = self.head(&own, &self.host).ok().flatten();
         match by_own.and_then(|answer| answer.status) {
             Some(by_own @ ..400) => failing(format!(
-                "{own} answers {status} to visitors, who ask for {host}, and {by_own} to its own name"
+                "{own} answers {status} for the host name {host}, but {by_own} for its own name"
             )),
             _ => Ok(()),
         }
@@ -200,7 +200,7 @@ impl Write for Timed {
     }
 }
 
-/// The same inside TLS; the certificate is not verified, as it is not for visitors.
+/// Asks inside TLS; the certificate is not verified, as it is not for visitors.
 fn head_by_tls(
     mut timed: Timed,
     (host, tls_name): (&str, &str),
@@ -226,7 +226,7 @@ fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
         Some(rustls::Error::AlertReceived(_)) => Ok(()),
         Some(rustls::Error::InvalidMessage(_)) => Err(format!("{name} does not speak TLS")),
         Some(error) => Err(format!(
-            "{name} cannot be reached by TLS: {}",
+            "{name} cannot be reached over TLS: {}",
             in_words(error)
         )),
         None => Err(refusal(name, error)),
@@ -319,7 +319,7 @@ fn first_words(stream: &mut impl Read) -> (Vec<u8>, io::Result<()>) {
     (said, Ok(()))
 }
 
-/// Whether it cannot be told yet what is spoken: the beginning fits HTTP, or the first line of something else is not
+/// True if the protocol cannot be known yet: the beginning fits HTTP, or the first line of something else is not
 /// complete.
 fn is_needed(said: &[u8]) -> bool {
     match said.get(..HTTP.len()) {
@@ -346,7 +346,7 @@ fn refusal(name: &str, error: &io::Error) -> String {
     };
     match error.kind() {
         _ if target::is_forbidden(error) => {
-            format!("{name} leads to postern itself, which is not shared")
+            format!("{name} is postern itself, which cannot be shared")
         }
         ConnectionRefused => format!("{name} refuses connections"),
         TimedOut | WouldBlock => {
@@ -358,8 +358,8 @@ fn refusal(name: &str, error: &io::Error) -> String {
         ConnectionReset | UnexpectedEof => {
             format!("{name} closed the connection without an answer")
         }
-        HostUnreachable | NetworkUnreachable => format!("there is no way to {name}"),
-        NotFound => format!("{name} is not known to the network: the name has no address"),
+        HostUnreachable | NetworkUnreachable => format!("no route to {name}"),
+        NotFound => format!("cannot find the host of {name} (no DNS entry)"),
         _ => format!("{name} cannot be reached: {}", in_words(error)),
     }
 }
@@ -388,7 +388,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let target = std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();
-            // What asks for no answer is gone by now.
+            // A client that wants no answer has left by now.
             let _ = socket.write_all(said);
             let _ = socket.shutdown(std::net::Shutdown::Write);
             let _ = socket.read(&mut [0; 1024]);

@@ -24,7 +24,7 @@ use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Snapshot;
 use crate::tunnel::group::TunnelGroup;
 
-/// What is counted of a connection.
+/// Counters of a connection.
 pub(crate) struct Figures {
     /// Its tunnel, as it is now.
     pub(crate) tunnel: Option<Snapshot>,
@@ -44,7 +44,7 @@ pub(crate) struct ConnectionRecord {
     statements: Arc<StatementLog>,
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
-    /// Who was here, by the application's gateway.
+    /// Visits, from the application's gateway.
     visits: Arc<Visits>,
 }
 
@@ -63,7 +63,7 @@ impl ConnectionRecord {
         })
     }
 
-    /// Who was here.
+    /// Visits.
     pub(crate) fn visits(&self) -> Arc<Visits> {
         Arc::clone(&self.visits)
     }
@@ -73,7 +73,7 @@ impl ConnectionRecord {
         &self.stopped
     }
 
-    /// Whether the stop signal was given.
+    /// True if the stop signal was given.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.try_recv() != Err(TryRecvError::Empty)
     }
@@ -88,7 +88,7 @@ impl ConnectionRecord {
         &self.change.1
     }
 
-    /// What is noted of visitors is as `app` says from now on, and goes to `files` too where it says so.
+    /// Applies the recording settings of `app` from now on, with `files` if it has an audit log.
     pub(super) fn notes_as(&self, app: &AppConfig, files: &AuditSets) {
         let mut status = self.status();
         let made_from = &mut status.made_from.sharing;
@@ -125,7 +125,7 @@ impl ConnectionRecord {
         status.result(snapshot.as_ref(), visitors)
     }
 
-    /// What it came to, of one whose time is over.
+    /// Result of an expired one.
     pub(super) fn lapsed(&self) -> ConnectResult {
         let mut status = self.status();
         let snapshot = status.look();
@@ -140,7 +140,7 @@ impl ConnectionRecord {
         }
     }
 
-    /// Who is there; of what speaks no HTTP its tunnel knows.
+    /// Current visitors; without HTTP, from its tunnel.
     fn visitors(&self, status: &ConnectionStatus, tunnel: Option<&Snapshot>) -> Option<Visitors> {
         let protocol = status.made_from.protocol;
         if protocol.is_database() {
@@ -154,7 +154,7 @@ impl ConnectionRecord {
             .map(of_tunnel)
     }
 
-    /// What is counted of it.
+    /// Its counters.
     pub(crate) fn figures(&self) -> Figures {
         let mut status = self.status();
         let snapshot = status.look();
@@ -174,7 +174,7 @@ impl ConnectionRecord {
         }
     }
 
-    /// Who is there, of a database's visitors.
+    /// Current visitors of a database.
     fn of_database(&self) -> Visitors {
         let present = self.statements.present();
         Visitors {
@@ -186,7 +186,7 @@ impl ConnectionRecord {
         }
     }
 
-    /// The same beside what is saved of the application now.
+    /// Result compared with the saved settings of the application.
     pub(crate) fn result_beside(&self, saved: &AppConfig) -> ConnectResult {
         let mut result = self.result();
         let status = self.status();
@@ -204,7 +204,7 @@ impl ConnectionRecord {
         status.ends_at.clone_from(&app.sharing.expires);
     }
 
-    /// Whether what holds at once of this is what holds.
+    /// True if the active terms equal those of `app`.
     pub(super) fn has_terms_of(&self, app: &AppConfig) -> bool {
         self.status().made_from.has_terms_of(app)
     }
@@ -228,16 +228,16 @@ impl ConnectionRecord {
         status.pause = owed.map(|(until, reason)| Wait {
             attempt: 0,
             until,
-            reason: format!("a change is not in force at the server yet: {reason}"),
+            reason: format!("the server has not applied a change yet: {reason}"),
         });
     }
 
-    /// Whether it has not.
+    /// True if the server has not applied a change yet.
     pub(super) fn is_owing(&self) -> bool {
         self.status().pause.is_some()
     }
 
-    /// Whether the application answers.
+    /// Checks whether the application answers.
     pub(super) fn health(&self) -> HealthState {
         self.status().health.state
     }
@@ -257,7 +257,7 @@ impl ConnectionRecord {
         self.status().server.clone()
     }
 
-    /// Whether that is it.
+    /// True if it goes through the server with this origin.
     pub(crate) fn is_through(&self, origin: &str) -> bool {
         self.status().server == origin
     }
@@ -297,7 +297,7 @@ impl ConnectionRecord {
         self.status().local_url = local_url;
     }
 
-    /// What its visitors work as.
+    /// Sets the guest account of its visitors.
     pub(crate) fn has_guest(&self, guest: Option<Arc<GuestInForce>>) {
         self.status().guest = guest;
     }
@@ -317,12 +317,12 @@ impl ConnectionRecord {
     pub(super) fn is_now_at(&self, site_url: &str) {
         let mut status = self.status();
         if status.site.site_url != site_url {
-            log::warn!("a port is at {site_url} now, since the relay that it was at is away");
+            log::warn!("a port is at {site_url} now, because its relay is unreachable");
             site_url.clone_into(&mut status.site.site_url);
         }
     }
 
-    /// What it was connected through is noted.
+    /// Called when the server it was connected through is saved.
     pub(super) fn is_noted(&self) {
         self.status().is_being_noted = false;
     }
@@ -391,7 +391,7 @@ impl ConnectionRecord {
         self.status().awaited = None;
     }
 
-    /// Whether it counts as one of the connections at once: also while it waits for the next round.
+    /// True if it counts toward the limit of connections, also while it waits for the next round.
     pub(crate) fn has_place(&self) -> bool {
         let status = self.status();
         status.state().is_active() || status.awaited.is_some()
@@ -439,7 +439,7 @@ impl ConnectionRecord {
         }
     }
 
-    /// Whether only a change can help.
+    /// True if only a change can help.
     fn is_refused(&self) -> bool {
         self.status().awaited == Some(Awaited::Change)
     }
@@ -473,7 +473,7 @@ impl ConnectionRecord {
         }
     }
 
-    /// The same; waits until that holds at the server too. False where it is told once more, or this takes too long.
+    /// Applies a change and waits until the server has too. False if it must be repeated, or takes too long.
     pub(crate) fn follows_change(&self, app: &AppConfig, deadline: Instant) -> bool {
         let mut told = self.told();
         self.application_has_changed();

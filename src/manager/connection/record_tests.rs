@@ -88,7 +88,7 @@ fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
         (shown.error_class, shown.detail.as_str()),
         (Some("own-listener"), "")
     );
-    let refused = ConnectError::new("no-server", "no server is named");
+    let refused = ConnectError::new("no-server", "no server given");
     let (_, awaited) = failed(Step::Serving, refused);
     assert_eq!(awaited, Some(Awaited::Change));
     let denied = ConnectError::new("plugin", "in any words").refused(true);
@@ -132,7 +132,7 @@ fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
     assert!(!active.begins_again(Step::QuickSetup));
 }
 
-/// What a connection was made through is noted a moment after it is there, whatever the clock says of both moments.
+/// The server of a connection is saved a moment after it connects, whatever the clock says of both moments.
 #[test]
 fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     let (active, saved) = (active(), app());

@@ -43,7 +43,7 @@ impl RelayWatch {
         self.look
     }
 
-    /// Whether to ask now.
+    /// Checks whether to ask now.
     fn is_to_ask(&mut self, tunnel: &TunnelGroup) -> bool {
         let now = Instant::now();
         self.look = Some(now + LOOK);
@@ -81,7 +81,7 @@ impl ConnectionWork<'_> {
             Err(Ended::Stopped) => Err(Ended::Stopped),
             Err(Ended::Failed(error)) => {
                 let why = error.in_one_line();
-                log::info!("application '{}': no other relay: {why}", self.app.name);
+                log::info!("application '{}': no second relay: {why}", self.app.name);
                 Ok(Applied::Done)
             }
         }
@@ -99,7 +99,7 @@ impl ConnectionWork<'_> {
                 Ok(_) => {}
                 Err(Ended::Stopped) => return Err(Ended::Stopped),
                 Err(Ended::Failed(error)) => {
-                    log::debug!("{origin} is not found elsewhere: {}", error.in_one_line());
+                    log::debug!("no other address of {origin}: {}", error.in_one_line());
                 }
             }
         }
@@ -122,7 +122,7 @@ impl ConnectionWork<'_> {
         let origin = self.record.server();
         let known = Arc::new(self.core.known.told_by(&origin));
         if let Err(error) = tunnel.hold_at(connector.places(&known)) {
-            log::warn!("application '{}': no other relay: {error}", self.app.name);
+            log::warn!("application '{}': no second relay: {error}", self.app.name);
         }
         if !names_connected(tunnel, &held.setup().app.site_url) {
             self.record.is_now_at(&setup.app.site_url);
@@ -138,7 +138,7 @@ impl ConnectionWork<'_> {
     }
 }
 
-/// Whether the address of a public port is that of a relay to which the tunnel is connected; that of a site is of none.
+/// True if the address of a public port belongs to a relay the tunnel is connected to; never for a site.
 fn names_connected(tunnel: &TunnelGroup, site_url: &str) -> bool {
     let Some(named) = site_url.strip_prefix("tcp://") else {
         return true;

@@ -1,4 +1,4 @@
-//! What the status endpoint answers.
+//! Answer of the status endpoint.
 
 use std::time::Instant;
 
@@ -13,8 +13,8 @@ use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
 
-/// What is said of an application whose time is over, and what to do.
-pub(super) const EXPIRED: &str = "the time that it was shared for is over";
+/// Message for an expired application; its hint is [`EXTEND`].
+pub(super) const EXPIRED: &str = "the share has expired";
 pub(crate) const EXTEND: &str = "extend it, on its card or with 'postern app edit NAME --for 1h'";
 
 /// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
@@ -32,7 +32,7 @@ pub(crate) struct ConnectResult {
     pub(crate) auth_url: String,
     pub(crate) error: String,
     pub(crate) error_class: Option<&'static str>,
-    /// What to try; empty where `error_class` says it.
+    /// Hint; empty if `error_class` implies it.
     pub(crate) hint: &'static str,
     /// The tunnel's own words behind `error`.
     pub(crate) detail: String,
@@ -53,17 +53,17 @@ pub(crate) struct ConnectResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) relays: Vec<RelayAt>,
     pub(crate) since: Option<String>,
-    /// What is in force; none while nothing is exposed.
+    /// Active settings; none while nothing is exposed.
     pub(crate) exposed: Option<Exposed>,
-    /// Whether the saved settings are others than those in force.
+    /// True if the saved settings differ from the active ones.
     pub(crate) pending_changes: bool,
-    /// Whether the application answers; none while it is not connected.
+    /// Health of the application; none while it is not connected.
     pub(crate) health: Option<Health>,
-    /// Who is there; none while nothing is exposed, but of one whose time is over who was.
+    /// Visitors; none while nothing is exposed, except the last ones of an expired application.
     pub(crate) visitors: Option<Visitors>,
 }
 
-/// What a connection exposes and how it is protected: what it was made from, whatever was saved since.
+/// Target and protection of a connection, as it was made, whatever was saved since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Exposed {
     /// The application, `host:port`; of a database the database itself.
@@ -80,7 +80,7 @@ pub(crate) struct Exposed {
     pub(crate) allow: Vec<String>,
     /// When it ends by itself, RFC 3339.
     pub(crate) expires: Option<String>,
-    /// What a guest account of the database may read.
+    /// Grants of a guest account of the database.
     pub(crate) guest: Vec<String>,
     /// How many tables that comes to.
     pub(crate) guest_tables: Option<u64>,
@@ -196,7 +196,7 @@ impl ConnectResult {
     }
 }
 
-/// Who visits by a tunnel that is no gateway's: connections.
+/// Visitors of a tunnel without a gateway: connections.
 pub(super) fn of_tunnel(snapshot: &Snapshot) -> Visitors {
     Visitors {
         counts: Counted::Connections,

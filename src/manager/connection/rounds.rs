@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The rounds of one connection.
 pub(super) struct Rounds {
     pauses: Pauses,
-    /// What the last one failed with, so that an outage is told once.
+    /// Error of the last round, so that an outage is logged once.
     told: String,
 }
 
@@ -44,7 +44,7 @@ impl Rounds {
         self.pauses.next()
     }
 
-    /// Whether this failure was told already.
+    /// Checks whether this failure was already logged.
     pub(super) fn is_told(&mut self, error: &str) -> bool {
         let is_told = self.told == error;
         error.clone_into(&mut self.told);
@@ -57,7 +57,7 @@ pub(super) fn pauses() -> Pauses {
     Pauses::new(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
-/// Whether the application is tried again by itself, as it is stored now.
+/// True if the application is retried automatically, as it is stored now.
 pub(super) fn comes_back(core: &AppState, app: &AppConfig) -> bool {
     let stored = core.apps.find(&app.id);
     let autoconnect = stored.map_or(app.autoconnect, |stored| stored.autoconnect);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender, never, select};
 
@@ -23,9 +23,11 @@ use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
 use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::server_url::ServerUrl;
+use crate::manager::visits::RequestRecord;
 use crate::manager::web_client::WebClient;
-use crate::relay::gateway::RequestStats;
-use crate::tunnel::client::{Settings, Status};
+use crate::relay::gateway::{RefusedVisit, RequestStats};
+use crate::sync::LogLimiter;
+use crate::tunnel::client::{OnTold, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
@@ -39,7 +41,7 @@ const MISSED_AFTER: u32 = 3;
 /// Where the remote server listens for visitors: the site gateway is on its own host.
 const REMOTE_HOST: &str = "127.0.0.1";
 
-/// What a connection holds, in the order it is given back.
+/// Resources of a connection, in the order of release.
 #[derive(Default)]
 pub(super) struct HeldResources {
     tunnel: Option<OpenTunnel>,
@@ -47,12 +49,12 @@ pub(super) struct HeldResources {
     web_client: Option<WebClient>,
     /// Asks visitors of an application with a gateway for the code, where the server does not.
     door: Arc<Door>,
-    /// What the server has answered last.
+    /// Last answer of the server.
     setup: Option<Setup>,
 }
 
 impl HeldResources {
-    /// What the server has answered.
+    /// Answer of the server.
     pub(super) fn setup(&self) -> &Setup {
         let setup = self.setup.as_ref();
         setup.expect("who serves was set up")
@@ -122,7 +124,7 @@ impl Drop for OpenTunnel {
 pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a Arc<AppState>,
     pub(super) record: &'a ConnectionRecord,
-    /// What the connection is made from; what is changed of it while it runs and holds at once is changed here.
+    /// Application the connection is made from; changes that apply at once are made here.
     pub(super) app: AppConfig,
 }
 
@@ -188,7 +190,7 @@ impl ConnectionWork<'_> {
         }
         let begun = remote.begin_call(false, self.record.stopped())?;
         let done = quick_setup::release(url.clone(), begun.credentials, self.app.id.clone());
-        // Whether or not it is taken back, nothing is shared.
+        // Nothing is shared, released or not.
         let _ = awaited(&done, self.record.stopped())?;
         let error = format!("site_name: the name '{wanted}' is already taken");
         Err(ConnectError::new(NAME_TAKEN, error).hint(OTHER_NAME).into())
@@ -207,7 +209,7 @@ impl ConnectionWork<'_> {
         self.call(&url, &remote, (&target.0, target.1))
     }
 
-    /// What is exposed: the application, or the web client of a database.
+    /// Returns the exposed address: the application's, or that of a database's web client.
     fn target(&self, held: &mut HeldResources) -> Result<(String, u16), Ended> {
         if !self.app.protocol.is_database() {
             return Ok((self.app.ip.clone(), self.app.port));
@@ -316,6 +318,7 @@ impl ConnectionWork<'_> {
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);
         let missed = self.watch_failures(&mut settings, origin);
+        settings.on_told = Some(self.tell_refused());
         let others = connector.others(&known);
         let tunnel = self.core.tunnels.start(key.clone(), settings, others);
         let tunnel = tunnel
@@ -350,7 +353,7 @@ impl ConnectionWork<'_> {
             // After a loss the main tunnel's may not be noticed yet.
             let is_its_own = !was_connected && tunnels.is_main_connected(&server);
             if is_its_own && !is_told.swap(true, Ordering::Relaxed) {
-                log::warn!("'{name}': {failure}; it is tried again");
+                log::warn!("'{name}': {failure}; retrying");
             }
         }));
         let (name, server) = (self.app.name.clone(), origin.to_owned());
@@ -361,12 +364,33 @@ impl ConnectionWork<'_> {
         settings.on_connected = Some(Box::new(move || {
             was_missed.store(0, Ordering::Relaxed);
             if was_told.swap(false, Ordering::Relaxed) {
-                log::warn!("'{name}': connected again");
+                log::warn!("'{name}': reconnected");
             }
             tunnels.wake_main(&server);
             connections.server_answers(&server);
         }));
         missed
+    }
+
+    /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
+    fn tell_refused(&self) -> OnTold {
+        let (name, visits) = (self.app.name.clone(), self.record.visits());
+        let log = LogLimiter::default();
+        Arc::new(move |data| {
+            let Some(visit) = RefusedVisit::decode(data) else {
+                return;
+            };
+            log.refused(format_args!("'{name}': {visit}"));
+            let said = (&*visit.method, &*visit.path);
+            let (now, status) = (SystemTime::now(), (visit.status, 0));
+            let source = Some(visit.source);
+            visits.note(RequestRecord::new(
+                said,
+                source,
+                (now, Duration::ZERO),
+                status,
+            ));
+        })
     }
 
     /// Begins to ask whether the application answers. A web client that was just started has signed in.

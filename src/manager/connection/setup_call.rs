@@ -25,7 +25,7 @@ pub(super) struct SetupCalls<'a> {
     pub(super) remote: &'a RemoteServer,
     pub(super) record: &'a ConnectionRecord,
     pub(super) app: &'a AppConfig,
-    /// What is exposed.
+    /// Exposed address.
     pub(super) target: (&'a str, u16),
     /// Gets what was saved of the present call's answer; none before the first.
     pub(super) saved: Option<Receiver<Result<Connector, String>>>,
@@ -56,7 +56,7 @@ impl SetupCalls<'_> {
     pub(super) fn saved(&self) -> Result<Connector, Ended> {
         let saved = self.saved.as_ref().expect("a call was answered");
         let saved = awaited(saved, self.record.stopped())?.ok_or_else(|| {
-            let late = "the answer came after its credentials were forgotten: connect again";
+            let late = "the credentials were deleted before the answer came: connect again";
             ConnectError::local(late)
         })?;
         Ok(saved.map_err(ConnectError::local)?)
@@ -142,7 +142,7 @@ fn seconds_left(end: Expiry) -> u64 {
     left.max(1)
 }
 
-/// What a failed call is classed as: an answer of 401 and a refused tunnel are one thing to the user.
+/// Class of a failed call: an answer of 401 and a refused tunnel are one thing to the user.
 fn class_of(failure: &Failure) -> &'static str {
     match failure {
         Failure::Local(_) => "local",

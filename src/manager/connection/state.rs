@@ -29,7 +29,7 @@ pub(crate) enum ConnectionState {
     Disconnected,
 }
 
-/// What can happen to a connection.
+/// Events of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The user asks for it, and the application exists.
@@ -70,7 +70,7 @@ impl ConnectionState {
             (Failed, RetryDue) => Some(Connecting),
             // The stop signal is closed, the tunnel too, the record removed; the main tunnel stays.
             (Connecting | Connected | Failed, Disconnect) => Some(Disconnected),
-            // What comes late changes nothing.
+            // Late events change nothing.
             (Idle | Connected | Failed | Disconnected, Completed | StepFailed | TunnelBack) => None,
             (Idle | Connecting | Failed | Disconnected, TunnelLost) => None,
             (Idle | Connecting | Connected | Disconnected, RetryDue) => None,
@@ -78,7 +78,7 @@ impl ConnectionState {
         }
     }
 
-    /// Whether it counts among the active connections.
+    /// True if it counts among the active connections.
     pub(crate) fn is_active(self) -> bool {
         matches!(self, Connecting | Connected)
     }

@@ -1,4 +1,4 @@
-//! What is known of one connection, and what of it is shown.
+//! Status of one connection, and the part that is shown.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::tunnel::group::TunnelGroup;
 
 /// All that changes of a connection.
 pub(super) struct ConnectionStatus {
-    /// What it is made from, whatever is saved meanwhile.
+    /// Settings it is made from, whatever is saved meanwhile.
     pub(super) made_from: AppConfig,
     /// When this end ends it: RFC 3339.
     pub(super) ends_at: Option<String>,
@@ -30,9 +30,9 @@ pub(super) struct ConnectionStatus {
     /// The remote server's origin, once it is known.
     pub(super) server: String,
     pub(super) site: Site,
-    /// Whether the site was completed since the round began: something is exposed, also while its tunnel is lost.
+    /// True if the site was completed since the round began: it is exposed, also while its tunnel is lost.
     pub(super) is_exposed: bool,
-    /// Whether it is just being noted what it was connected through: what is saved of that may be older.
+    /// True while the server it was connected through is being saved: the saved one may be older.
     pub(super) is_being_noted: bool,
     pub(super) local_url: String,
     pub(super) failure: ShownFailure,
@@ -43,7 +43,7 @@ pub(super) struct ConnectionStatus {
     /// The tunnel that is awaited or in use.
     pub(super) tunnel: Option<Arc<TunnelGroup>>,
     pub(super) health: Health,
-    /// What the next round waits for, after one that failed.
+    /// Event the next round waits for, after a failed one.
     pub(super) awaited: Option<Awaited>,
     /// Dropped to give the stop signal.
     pub(super) stop: Option<Sender<()>>,
@@ -62,7 +62,7 @@ pub(super) struct ShownFailure {
     pub(super) host_key: Option<HostKey>,
 }
 
-/// What the work has to show when it is complete.
+/// Result of the completed work.
 #[derive(Default)]
 pub(super) struct Site {
     pub(super) site_url: String,
@@ -72,7 +72,7 @@ pub(super) struct Site {
     pub(super) site_name_wanted: Option<String>,
 }
 
-/// What a connection that has failed, and comes back, waits for.
+/// Event that a failed connection waits for before it is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// This moment, or the server's return.
@@ -139,7 +139,7 @@ impl ConnectionStatus {
         own.into_iter().flatten().cloned().chain(guests).min()
     }
 
-    /// What is in force.
+    /// Active settings.
     fn exposed(&self) -> Exposed {
         let guest = self.guest.as_ref();
         Exposed {

@@ -2,7 +2,7 @@
 
 use crate::manager::apps::protocol::Protocol;
 
-/// What the work is doing, as far as a person can wait for it.
+/// Step of the work that a person may wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A database's web client is being started.

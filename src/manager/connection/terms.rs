@@ -1,4 +1,4 @@
-//! What is changed while a connection runs and needs no new one: its end, its code, who may come, signing everybody out,
+//! Changes that apply to a running connection: its end, its code, who may come, signing everybody out,
 //! and what is written of visitors. This end follows at once; the server is told by one more quick-setup call, again and again until it has heard.
 
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::manager::quick_setup::Setup;
 use crate::tunnel::client::Pauses;
 use crate::tunnel::group::TunnelGroup;
 
-/// What came of a change.
+/// Result of a change.
 pub(super) enum Applied {
     /// It holds, or there was none.
     Done,
@@ -33,7 +33,7 @@ impl ConnectionWork<'_> {
         // One that was removed is ended by who removed it.
         if let Ok(saved) = self.core.apps.find(&self.app.id) {
             self.core.end_in_time(&saved);
-            // What is written of visitors is this end's alone.
+            // Records of visitors are this end's alone.
             self.record.notes_as(&saved, &self.core.audit);
             let wanted = self.core.apps.with_code(self.app.with_terms_of(&saved));
             self.follow(held, tunnel, wanted.map_err(local)?)?;
@@ -100,7 +100,7 @@ impl ConnectionWork<'_> {
         let again = Instant::now() + pause;
         let why = error.in_one_line();
         log::warn!(
-            "application '{}': a change is not in force at the server: {why}",
+            "application '{}': the server has not applied a change: {why}",
             self.app.name
         );
         self.record.owes(Some((again, why)));
@@ -108,7 +108,7 @@ impl ConnectionWork<'_> {
     }
 }
 
-/// Whether visitors find the application where they did. Of a public port each relay of a fleet names its own address.
+/// True if visitors find the application at the same address. Each relay of a fleet has its own for public ports.
 pub(super) fn is_same_place(before: &Setup, now: &Setup, is_of_fleet: bool) -> bool {
     let is_port = |setup: &Setup| setup.app.site_url.starts_with("tcp://");
     let is_same_site =

@@ -1,4 +1,4 @@
-//! Whether what is exposed answers: asked before `connected` is said, after a visit that found nobody, and while it
+//! Health checks of the exposed target: before `connected` is said, after a visit that found nobody, and while it
 //! fails. One that answers is left alone.
 //!
 //! ```text
@@ -164,7 +164,7 @@ impl HealthWatch {
     fn heard(&mut self, record: &ConnectionRecord, answer: Option<Answer>) {
         self.answer = None;
         let Some(answer) = answer else {
-            log::warn!("application '{}': a question broke off", self.name);
+            log::warn!("application '{}': health check interrupted", self.name);
             self.due = Some(self.asked + FAILING_PAUSE);
             return;
         };
@@ -178,7 +178,7 @@ impl HealthWatch {
         if record.answered(answer) {
             match error {
                 Some(failing) => log::warn!("application '{}': {}", self.name, failing.error),
-                None if has_failed => log::info!("application '{}': it answers again", self.name),
+                None if has_failed => log::info!("application '{}': answers again", self.name),
                 None => {}
             }
         }

@@ -16,7 +16,7 @@ use crate::sync::Mutex;
 #[derive(Default)]
 pub(crate) struct Door(Mutex<Option<Arc<Desk>>>);
 
-/// What asks for one code.
+/// Sign-in for one code.
 struct Desk {
     state: GatewayState,
     site: Site,
@@ -55,7 +55,7 @@ impl Door {
         *self.0.lock() = None;
     }
 
-    /// Whether somebody has to show a code.
+    /// True if visitors need a code.
     pub(super) fn is_closed(&self) -> bool {
         self.0.lock().is_some()
     }
@@ -82,7 +82,7 @@ impl Desk {
         is_same && of(&self.site) == of(site)
     }
 
-    /// What a server that is not ours says of a visitor's address is not believed: a visitor could have written it, and
+    /// An address from a server that is not ours is not trusted: a visitor could have written it, and
     /// then be counted as somebody else at each wrong code. So all are counted as one; a right code always passes.
     fn turn_away(
         &self,

@@ -81,17 +81,17 @@ impl Naming {
         self.origin.split_once("://").map_or("", |(_, host)| host)
     }
 
-    /// Whether it is asked by the visitors' name for it, which it may not know.
+    /// True if it is asked by the visitors' name for it, which it may not know.
     pub(crate) fn is_visitors(&self) -> bool {
         self.host.is_none() && !self.site.is_empty()
     }
 
-    /// Whether what the application says is written afresh: it does not know the site's name.
+    /// True if the application's answers are rewritten: it does not know the site's name.
     pub(super) fn rewrites(&self) -> bool {
         self.host.is_some() && !self.site.is_empty()
     }
 
-    /// Whether a redirect leads visitors to the application's own address, where they are not, and is not written afresh.
+    /// True if a redirect leads visitors to the application's own address, which they cannot reach, unrewritten.
     /// At a site on loopback all visitors are on this machine.
     pub(crate) fn is_trap(&self, link: &[u8]) -> bool {
         let host = self.site_host().and_then(|host| authority::split(host));
@@ -99,7 +99,7 @@ impl Naming {
         !self.rewrites() && !is_local && self.after_own_origin(link).is_some()
     }
 
-    /// What follows an origin of the application's own in a link.
+    /// Returns the part of a link after an origin of the application.
     pub(super) fn after_own_origin<'l>(&self, link: &'l [u8]) -> Option<&'l [u8]> {
         let (scheme, after) = origin::split_scheme(link)?;
         let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#' | b'\\');

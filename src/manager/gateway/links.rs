@@ -1,4 +1,4 @@
-//! What an application that is asked by another name than the site's says of itself, written afresh for visitors, and what
+//! Rewrites what an application that is asked by another name than the site's says of itself, for visitors, and what
 //! their browsers say of the site, for it. Text in, text out.
 
 use super::host_header::Naming;

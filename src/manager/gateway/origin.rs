@@ -36,7 +36,7 @@ pub(super) fn default_port(scheme: &str) -> Option<u16> {
         .map(|(_, port)| *port)
 }
 
-/// What `Host` says of an address: without the port where that is the scheme's own (RFC 9110 section 7.2).
+/// `Host` header of an address: without the port if it is the scheme's default (RFC 9110 section 7.2).
 pub(super) fn host_of(scheme: &str, host: &str, port: u16) -> String {
     if default_port(scheme) == Some(port) {
         bracketed(host).into_owned()

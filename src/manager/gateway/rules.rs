@@ -16,7 +16,7 @@ pub(super) struct AppRules<'a> {
     pub(super) asks_for_websocket: bool,
     /// When the request came.
     pub(super) began: Instant,
-    /// Whether the visitor has a byte of the answer.
+    /// True if the visitor has received a byte of the answer.
     pub(super) has_begun: Cell<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! What one application's gateway knows.
+//! State of one application's gateway.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -15,7 +15,7 @@ use crate::relay::gateway::Pages;
 use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::Tls;
 
-/// What is said in place of an application. Made when it is first needed: most say everything themselves.
+/// Pages shown instead of an application. Loaded on first use: most applications need none.
 static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
 
 /// One application's gateway.
@@ -27,10 +27,10 @@ pub(crate) struct SiteGateway {
     pub(super) tls: Option<Tls>,
     /// Asks for the code where the server does not.
     pub(super) door: Arc<Door>,
-    /// Whether the server's own word about a visitor's address is believed.
+    /// True if the server's word about a visitor's address is trusted.
     pub(super) is_server_ours: bool,
     pub(super) visits: Arc<Visits>,
-    /// Whether an address may be connected to.
+    /// Decides whether an address may be connected to.
     pub(super) may_dial: Option<MayDial>,
     /// Gets a message, as far as there is room, when nobody was found at the target.
     pub(super) missed: Sender<()>,
@@ -54,7 +54,7 @@ impl SiteNames {
         }
     }
 
-    /// Whether it has sent a visitor to its own address.
+    /// True if it has sent a visitor to its own address.
     pub(crate) fn has_named_itself(&self) -> bool {
         self.is_self_named.load(Ordering::Relaxed)
     }

@@ -65,7 +65,7 @@ impl StreamClient {
         }
     }
 
-    /// Whether nobody waits for an answer any more.
+    /// True if nobody waits for an answer any more.
     pub(super) fn has_left(&self) -> bool {
         poll_within([(&self.socket, PollFlags::empty())], Duration::ZERO)
             .map_or(true, |[ready]| ready.intersects(BROKEN))

@@ -40,10 +40,10 @@ const KEPT_FOR: Duration = Duration::from_secs(30);
 const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
 /// Time that an upgraded connection with one end closed may be silent, and an answer may take whose visitor has left.
 const HALF_CLOSED: Duration = crate::limits::HALF_CLOSED;
-/// What begins a path that is the program's own, and never logged.
+/// Prefix of the program's own paths, which are never logged.
 const OWN_PATHS: &str = "/.postern/";
 
-/// What the application's tunnel hands its streams to.
+/// Handler for the streams of the application's tunnel.
 pub(crate) fn serve(gateway: SiteGateway) -> Serve {
     let gateway = Arc::new(gateway);
     Arc::new(move |socket| StreamConnection::new(&gateway, socket).run())
@@ -138,9 +138,9 @@ impl<'g> StreamConnection<'g> {
         if let Some(served) = door.turn_away(head, host, &mut self.client) {
             return served;
         }
-        // What stands below it is the gateway's own and in no log, so nothing of it may be the application's.
+        // Paths below it are the gateway's own and not logged, so none may reach the application.
         if path(head).starts_with(OWN_PATHS) {
-            let told = message(404, "Nothing is here", "This page does not exist.", "");
+            let told = message(404, "Not found", "This page does not exist.", "");
             let told = told.because(Cause::BadRequest);
             return self.say(head, &told);
         }
@@ -163,7 +163,7 @@ impl<'g> StreamConnection<'g> {
             if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
                 continue;
             }
-            // What an application leaves unread of a body would be the beginning of the next request.
+            // The unread rest of a body would be read as the next request.
             let is_clean = outcome.keeps_upstream() && head.framing == Framing::Length(0);
             if served.after == After::Keep && is_clean {
                 let since = Instant::now();
@@ -227,7 +227,7 @@ impl<'g> StreamConnection<'g> {
     }
 
     fn unreached(&mut self, head: &Head, error: &io::Error) -> Served {
-        log::debug!("an application is not reached: {error}");
+        log::debug!("cannot reach an application: {error}");
         self.gateway.note_missed();
         self.say(head, &target_is_down(REFUSED))
     }
@@ -272,7 +272,7 @@ impl<'g> StreamConnection<'g> {
         }
     }
 
-    /// What came is no request that can be passed on.
+    /// Refuses a request that cannot be passed on.
     fn refuse(self, refusal: Refusal) {
         let page = Response::error(&ApiError::from(refusal));
         let bytes = response_bytes(page, false, true);

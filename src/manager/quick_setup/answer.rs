@@ -1,4 +1,4 @@
-//! What a server answers, checked before anybody sees it.
+//! Answer of a server, checked before use.
 
 use crate::net::authority::{self, is_host};
 use crate::net::percent;
@@ -23,14 +23,14 @@ const MAX_ALTERNATES: usize = 8;
 /// Bytes of a password or a code.
 const MAX_SECRET: usize = 1024;
 
-/// What a server has assigned.
+/// Assignment by a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// The connector's tunnel.
     pub connector: Connector,
     /// The application.
     pub app: App,
-    /// What visitors of an invisible application need.
+    /// Code for visitors of an invisible application.
     pub api_key: ApiKey,
     /// How far inside the network the server was reached; behind a proxy a name counts as public.
     pub server_class: AddressClass,
@@ -73,9 +73,9 @@ pub struct App {
     pub app_id: String,
     /// An `http`, `https` or `tcp` URL; empty where the server gives none.
     pub site_url: String,
-    /// What the application's tunnel is to bind.
+    /// Address that the application's tunnel binds.
     pub resource: Resource,
-    /// What of the call the server sees to, by the names of the fields; none from a server that is no relay of ours.
+    /// Fields of the call that the server enforces; none from a server that is not one of our relays.
     pub in_force: Option<Vec<String>>,
 }
 
@@ -88,7 +88,7 @@ pub struct Resource {
     pub port: u16,
 }
 
-/// What visitors of an invisible application need; all empty where there is nothing.
+/// Code for visitors of an invisible application; all empty without one.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ApiKey {
     /// Where the code is shown: a host, or an `http` or `https` URL.
@@ -105,7 +105,7 @@ impl Setup {
         self.auth_url_with(&self.api_key.code)
     }
 
-    /// The same with this code; `None` where there is none, or the server does not say where it is shown.
+    /// Sign-in link with this code; `None` if the server gives no address for it.
     pub fn auth_url_with(&self, code: &str) -> Option<String> {
         let server = &self.api_key.nhp_server;
         if server.is_empty() || code.is_empty() {
@@ -116,14 +116,14 @@ impl Setup {
         Some(format!("{server}/auth?app_id={app_id}&code={code}"))
     }
 
-    /// The same where this end asks for a code that the server knows nothing of: below the site's own address.
+    /// Sign-in link if this end asks for the code: below the site's own address.
     pub fn own_auth_url(&self, code: &str) -> Option<String> {
         let site = web_base(&self.app.site_url).filter(|_| !self.app.site_url.is_empty())?;
         let (app_id, code) = (percent::encode(self.app_id()), percent::encode(code));
         Some(format!("{site}/.postern/auth?app_id={app_id}&code={code}"))
     }
 
-    /// What the server calls the application where a code is shown.
+    /// Id of the application in sign-in links.
     pub fn app_id(&self) -> &str {
         match self.api_key.app_id.as_str() {
             "" => &self.app.app_id,
@@ -131,12 +131,12 @@ impl Setup {
         }
     }
 
-    /// Whether a relay of ours has answered: it says what it sees to.
+    /// True if one of our relays has answered: it lists what it enforces.
     pub fn is_of_relay(&self) -> bool {
         self.app.in_force.is_some()
     }
 
-    /// Whether the server says that it sees to this field of the call.
+    /// True if the server enforces this field of the call.
     pub fn has_in_force(&self, field: &str) -> bool {
         let in_force = self.app.in_force.as_deref().unwrap_or_default();
         in_force.iter().any(|in_force| in_force == field)
@@ -148,16 +148,18 @@ impl Connector {
     /// is resolved, but for those that stand for this machine.
     pub(super) fn judged_by(mut self, server: AddressClass) -> Result<Self, Refusal> {
         let is_permitted = permits(server, &self.external_ip);
-        self.alternates.iter_mut().for_each(|others| others.retain(|other| {
-            let is_permitted = permits(server, &other.external_ip);
-            if !is_permitted {
-                let ip = &other.external_ip;
-                log::debug!("{ip} is no address for tunnels of a server that is reached at a {server} address");
-            }
-            is_permitted
-        }));
+        self.alternates.iter_mut().for_each(|others| {
+            others.retain(|other| {
+                let is_permitted = permits(server, &other.external_ip);
+                if !is_permitted {
+                    let ip = &other.external_ip;
+                    log::debug!("{ip} is not a valid tunnel address for a {server} server");
+                }
+                is_permitted
+            })
+        });
         let wrong = format!(
-            "{} is no address for tunnels of a server that is reached at a {server} address",
+            "{} is not a valid tunnel address for a server at a {server} address",
             self.external_ip
         );
         if is_permitted {
@@ -444,7 +446,7 @@ fn alternate(offered: &Value) -> Option<Alternate> {
         })
     };
     let read: Result<_, Refusal> = read();
-    read.inspect_err(|error| log::debug!("another relay of the server is left out: {error:?}"))
+    read.inspect_err(|error| log::debug!("another relay of the server is skipped: {error:?}"))
         .ok()
 }
 
@@ -473,7 +475,7 @@ impl RawApiKey {
         check("api_key.code", &self.code, MAX_SECRET)?;
         check("api_key.nhp_server", &self.nhp_server, MAX_URL)?;
         if !self.nhp_server.is_empty() && web_base(&self.nhp_server).is_none() {
-            let wrong = "it is no http or https address";
+            let wrong = "it is not an http or https address";
             return Err(Refusal::Value("api_key.nhp_server", wrong));
         }
         Ok(ApiKey {
@@ -486,7 +488,7 @@ impl RawApiKey {
 
 fn port(name: &'static str, number: i64) -> Result<u16, Refusal> {
     match u16::try_from(number) {
-        Ok(0) | Err(_) => Err(Refusal::Value(name, "it is no port from 1 to 65535")),
+        Ok(0) | Err(_) => Err(Refusal::Value(name, "it is not a port from 1 to 65535")),
         Ok(port) => Ok(port),
     }
 }
@@ -496,7 +498,7 @@ fn check(name: &'static str, text: &str, cap: usize) -> Result<(), Refusal> {
         return Err(Refusal::Value(name, "it is too long"));
     }
     if text.chars().any(char::is_control) {
-        Err(Refusal::Value(name, "it has control characters in it"))
+        Err(Refusal::Value(name, "it contains control characters"))
     } else {
         Ok(())
     }
@@ -521,7 +523,7 @@ fn host(name: &'static str, text: String) -> Result<String, Refusal> {
     };
     match Endpoint::parse(&url) {
         Ok(endpoint) if endpoint.host == bare => Ok(bare.to_owned()),
-        _ => Err(Refusal::Value(name, "it is no host name or address")),
+        _ => Err(Refusal::Value(name, "it is not a host name or address")),
     }
 }
 
@@ -531,7 +533,7 @@ fn site(name: &'static str, url: &str) -> Result<(), Refusal> {
     match url.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tcp") && is_place(rest) => Ok(()),
         Some((scheme, rest)) if is_one_of(scheme, &["http", "https"]) && has_host(rest) => Ok(()),
-        _ => Err(Refusal::Value(name, "it is no http, https or tcp URL")),
+        _ => Err(Refusal::Value(name, "it is not an http, https or tcp URL")),
     }
 }
 
@@ -548,7 +550,7 @@ fn is_one_of(scheme: &str, known: &[&str]) -> bool {
     known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// Whether it is `host:port` and nothing else: people put both into a command.
+/// True if it is `host:port` and nothing else: people put both into a command.
 fn is_place(rest: &str) -> bool {
     let place = rest.strip_suffix('/').unwrap_or(rest);
     authority::split(place).is_some_and(|(host, port)| {
@@ -556,7 +558,7 @@ fn is_place(rest: &str) -> bool {
     })
 }
 
-/// Whether what follows `://` begins with a host, has no credentials and only what RFC 3986 allows.
+/// True if the text after `://` begins with a host, has no credentials and only what RFC 3986 allows.
 fn has_host(rest: &str) -> bool {
     let legal = |b: u8| b.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&b);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

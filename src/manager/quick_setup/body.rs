@@ -1,4 +1,4 @@
-//! What is asked of a server.
+//! Request to a server.
 
 use std::fmt;
 
@@ -16,25 +16,25 @@ pub struct Body<'a> {
     pub ip: &'a str,
     /// Its port.
     pub port: u16,
-    /// Who asks.
+    /// Name of the connector.
     pub connector_name: &'a str,
     /// The connector's password.
     pub password: &'a str,
     /// The application's id, by which a relay knows it again.
     pub client_app_id: &'a str,
-    /// What allows a new connector to enrol.
+    /// Token that allows a new connector to enrol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enroll_token: Option<&'a str>,
-    /// What people call the application; may be empty.
+    /// Display name of the application; may be empty.
     pub display_name: &'a str,
     /// The wanted name of the site; empty leaves it to the server.
     pub site_name: &'a str,
     /// True if no other name will do.
     #[serde(skip_serializing_if = "is_false")]
     pub site_name_required: bool,
-    /// Whether visitors need a code.
+    /// True if visitors need a code.
     pub invisible: bool,
-    /// Whether the application asks visitors for the code itself; a relay then need not ask too.
+    /// True if the application asks visitors for the code itself; a relay then need not ask too.
     #[serde(skip_serializing_if = "is_false")]
     pub checks_code: bool,
     /// The SHA-256, in hexadecimal digits, of the code that was made here.
@@ -60,7 +60,7 @@ pub struct Body<'a> {
     pub version: &'a str,
     /// Always empty: some servers read a field of this spelling.
     pub visable: &'a str,
-    /// Whether the server may take these credentials as new.
+    /// True if the server may take these credentials as new.
     pub reset: bool,
 }
 

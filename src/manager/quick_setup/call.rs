@@ -36,7 +36,7 @@ const MAX_HEAD: usize = 32 * 1024;
 
 const LATE: &str = "it did not answer in time";
 
-/// What came back.
+/// Reply.
 pub(super) struct Reply {
     pub(super) status: u16,
     /// How far inside the network the server was reached; behind a proxy a name counts as public.
@@ -95,10 +95,10 @@ fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Resul
     Ok(reply)
 }
 
-/// What answers at a server's API path.
+/// Answer at a server's API path.
 pub(crate) struct Look {
     pub(crate) status: u16,
-    /// Whether it takes quick-setup calls: those are POST alone (RFC 9110 section 15.5.6).
+    /// True if it accepts quick-setup calls: those are POST only (RFC 9110 section 15.5.6).
     pub(crate) is_there: bool,
     /// The `Date` of the answer.
     pub(crate) clock: Option<SystemTime>,
@@ -249,9 +249,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
             None => lasting(in_words(error)),
         },
         // A computer that has just been started has no network yet.
-        ureq::Error::HostNotFound => passing("the server's name is not known to the network"),
+        ureq::Error::HostNotFound => passing("the server's name has no DNS entry"),
         ureq::Error::Protocol(error) => {
-            lasting(format!("what answers there is no web server ({error})"))
+            lasting(format!("the program there is not a web server ({error})"))
         }
         ureq::Error::BodyExceedsLimit(limit) => {
             lasting(format!("the answer is larger than {limit} bytes"))
@@ -260,7 +260,7 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
     }
 }
 
-/// What TLS has to say, however the library wraps it.
+/// Returns the TLS error, however the library wraps it.
 fn of_tls(error: &ureq::Error) -> Option<&rustls::Error> {
     match error {
         ureq::Error::Rustls(error) => Some(error),
@@ -282,7 +282,7 @@ fn row(kind: io::ErrorKind) -> Option<&'static str> {
         }
         TimedOut | WouldBlock => Some(LATE),
         ConnectionRefused => Some("connection refused"),
-        HostUnreachable | NetworkDown | NetworkUnreachable => Some("there is no way to it"),
+        HostUnreachable | NetworkDown | NetworkUnreachable => Some("no route to the server"),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a server would let this connector in.
+//! Checks whether a server would accept this connector.
 
 use std::time::Duration;
 

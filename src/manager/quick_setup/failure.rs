@@ -15,7 +15,7 @@ pub enum Failure {
     Local(String),
     /// The server does not take the credentials, also after they were loaded anew.
     Unauthorized {
-        /// What it said; may be empty.
+        /// Its message; may be empty.
         said: String,
     },
     /// The server asks for patience, at the last attempt too.
@@ -25,21 +25,21 @@ pub enum Failure {
     },
     /// Nothing answers, or it stops in the middle, at the last attempt too.
     Unreachable {
-        /// What happened at the last attempt.
+        /// Error of the last attempt.
         reason: String,
         /// How often it was tried.
         attempts: u32,
     },
     /// The call cannot succeed: a name without an address, a certificate, no HTTP.
     Call {
-        /// What happened.
+        /// Reason.
         reason: String,
     },
     /// Another status than 200 to 299.
     Status {
         /// The status.
         status: u16,
-        /// What it said; may be empty.
+        /// Its message; may be empty.
         said: String,
     },
     /// An answer that says in itself that it failed.
@@ -51,30 +51,30 @@ pub enum Failure {
     },
     /// An answer that cannot be used.
     Answer {
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
-        /// What came; may be empty.
+        /// Received text; may be empty.
         came: String,
     },
 }
 
-/// What to do about a revocation.
-pub(crate) const REVOKED: &str = "ask who runs the server to let it in again ('postern relay allow'): it then comes back by itself";
-/// The same where the command ends with it, and nothing is left to come back.
-pub(crate) const REVOKED_HERE: &str =
-    "ask who runs the server to let it in again ('postern relay allow'), then run the same again";
+/// Hint for a revocation.
+pub(crate) const REVOKED: &str =
+    "ask the server's operator to allow it again ('postern relay allow'); it then reconnects";
+/// Hint for a revocation that ends the command.
+pub(crate) const REVOKED_HERE: &str = "ask the server's operator to allow it again ('postern relay allow'), then run the command again";
 
 /// Advice about a name that another connector has.
 pub(crate) const OTHER_NAME: &str =
-    "choose another --site-name, or ask who runs the server to transfer it";
+    "choose another --site-name, or ask the server's operator to transfer it";
 
 impl Failure {
-    /// Whether the operator of a relay has turned this connector out.
+    /// True if the operator of a relay has revoked this connector.
     pub(crate) fn is_revocation(&self) -> bool {
         matches!(self, Self::Status { status: 403, said } if said.contains("revoked by"))
     }
 
-    /// Whether a relay gives no more: to this connector, or of its public ports.
+    /// True if a quota of the relay is used up: of this connector, or of its public ports.
     pub(crate) fn is_quota(&self) -> bool {
         const TOLD: [&str; 2] = [
             "quota for one connector",
@@ -92,7 +92,7 @@ impl Failure {
                     said: secrets.message(&said),
                 };
             }
-            Refusal::NotJson => ("it is no JSON object".to_owned(), secrets.excerpt(body)),
+            Refusal::NotJson => ("it is not a JSON object".to_owned(), secrets.excerpt(body)),
             Refusal::Shape(reason) => (reason, String::new()),
             Refusal::Address(reason) => (format!("connector.external_ip: {reason}"), String::new()),
             Refusal::Value(name, reason) => (format!("{name}: {reason}"), String::new()),
@@ -100,35 +100,31 @@ impl Failure {
         Self::Answer { reason, came }
     }
 
-    /// What the user can do about it.
+    /// Hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Stopped => "connect again",
-            Self::Local(_) => "see to that, then connect again",
+            Self::Local(_) => "fix that, then connect again",
             Self::Unauthorized { .. } => {
-                "check the enrolment token, or start afresh: on the page, or with --reset-credentials"
+                "check the enrolment token, or reset the identity on the page or with --reset-credentials"
             }
             Self::TooManyRequests { .. } => "wait some minutes and connect again",
             Self::Unreachable { .. } | Self::Call { .. } => {
-                "check the server's URL, and that it runs and can be reached from here"
+                "check the server's URL, and that it runs and is reachable"
             }
             revoked if revoked.is_revocation() => REVOKED,
-            full if full.is_quota() => {
-                "remove an application that is there and not needed any more, or ask who runs the server"
-            }
+            full if full.is_quota() => "remove an unused application, or ask the server's operator",
             Self::Status { status: 403, said } => hint_of_403(said),
             Self::Status { status: 409, .. } => OTHER_NAME,
             Self::Status { status: 400, said } if said.contains("site_name: 3 to 63") => {
                 "this server is older: it takes site names of 3 to 63 characters"
             }
-            Self::Status { status: 503, .. } => {
-                "connect again in a while, or ask who runs the server"
-            }
+            Self::Status { status: 503, .. } => "try again later, or ask the server's operator",
             Self::Status { .. } | Self::Refused { .. } => {
-                "check the application and the server's URL, or ask who runs the server"
+                "check the application and the server's URL, or ask the server's operator"
             }
             Self::Answer { .. } => {
-                "check that the URL is that of a relay, or of another server for tunnels"
+                "check that the URL is the one of a relay or another tunnel server"
             }
         }
     }
@@ -139,36 +135,38 @@ fn hint_of_403(said: &str) -> &'static str {
     let is = |words: &str| said.contains(words);
     match () {
         () if is("no public ports") => {
-            "share it as http or https if it is a web site, or ask who runs the server for public ports"
+            "share it as http or https if it is a web site, or ask the server's operator for public ports"
         }
         () if is("enrols new ones") => {
-            "give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask who runs it"
+            "give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask its \
+             operator"
         }
         () if is("enrol token") || is("enrolment token") => {
-            "ask who runs the server for a new token, and give it on the page or with 'postern server add URL --enroll-token T'"
+            "ask the server's operator for a new token, and give it on the page or with 'postern server add URL \
+             --enroll-token T'"
         }
         () if is("has the same name but for") => {
-            "start afresh: on the page, or with --reset-credentials"
+            "reset the identity on the page or with --reset-credentials"
         }
-        () => "ask who runs the server",
+        () => "ask the server's operator",
     }
 }
 
-/// What happened; what to try is [`Failure::hint`].
+/// Message; the hint is [`Failure::hint`].
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped => f.write_str("the call to the server was stopped"),
             Self::Local(reason) => f.write_str(reason),
             Self::Unauthorized { said } => {
-                f.write_str("the server does not take this connector's credentials (401")?;
+                f.write_str("the server refuses this connector's credentials (401")?;
                 part(f, " ", said)?;
                 f.write_str(")")
             }
             Self::TooManyRequests { attempts } => {
                 write!(
                     f,
-                    "the server asks for fewer calls (429) after {attempts} attempts"
+                    "the server still limits calls (429) after {attempts} attempts"
                 )
             }
             Self::Unreachable { reason, attempts } => {
@@ -187,7 +185,7 @@ impl fmt::Display for Failure {
                 part(f, ": ", said)
             }
             Self::Answer { reason, came } => {
-                write!(f, "the server's answer cannot be used: {reason}")?;
+                write!(f, "the server's answer is invalid: {reason}")?;
                 part(f, "; it sent: ", came)
             }
         }

@@ -49,7 +49,7 @@ impl<In: Transport> Connector<In> for Noting {
         chained: Option<In>,
     ) -> Result<Option<Self::Out>, Error> {
         if chained.is_some() {
-            // What a proxy has opened.
+            // A connection that a proxy has opened.
             return self.tcp.connect(details, chained);
         }
         let begun = std::time::Instant::now();
@@ -79,7 +79,7 @@ impl<In: Transport> Connector<In> for Noting {
     }
 }
 
-/// The same connection, to no address yet.
+/// Copy of the connection details, without an address.
 fn alone<'a>(details: &ConnectionDetails<'a>, timeout: NextTimeout) -> ConnectionDetails<'a> {
     ConnectionDetails {
         uri: details.uri,

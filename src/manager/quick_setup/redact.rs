@@ -1,4 +1,4 @@
-//! What came, fit to be shown: one line, capped, and without the secrets that we sent.
+//! Received text, fit to be shown: one line, capped, and without the secrets that we sent.
 
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -14,7 +14,7 @@ const MESSAGE: usize = 4096;
 const LOOKED_AT: usize = 4096;
 const MASK: &str = "***";
 /// Bytes of the shortest secret that is masked: connectors' passwords have 43 and tokens of a relay of ours at least 12.
-/// What is shorter may be any word of the message, such as "wrong", and whoever reads that it is masked knows it.
+/// A shorter one may be any word of the message, such as "wrong", and masking it would reveal it.
 const SHORTEST_SECRET: usize = 8;
 
 /// The secrets of one call, which none of its outcome may repeat.
@@ -32,12 +32,12 @@ impl SentSecrets {
         serde_json::from_slice(body).expect("what was sent is JSON of ours")
     }
 
-    /// What a server says to people, whole up to [`MESSAGE`].
+    /// Message of a server to people, whole up to [`MESSAGE`].
     pub(super) fn message(&self, text: &str) -> String {
         line(&self.masked(text), MESSAGE)
     }
 
-    /// What stands in the body of a refusal, for people.
+    /// Message in the body of a refusal.
     pub(super) fn said(&self, body: &[u8]) -> String {
         match answer::message(body) {
             Some(text) => self.message(&text),

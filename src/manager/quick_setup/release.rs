@@ -30,18 +30,18 @@ pub(crate) fn release(
             let _calling: Sender<()> = calling;
             match call(&server, &credentials, &client_app_id) {
                 Ok(reply) => {
-                    log::debug!("application {client_app_id}: given back: {}", reply.status);
+                    log::debug!("application {client_app_id}: released: {}", reply.status);
                 }
                 Err(NoReply::Passing(reason)) => {
-                    log::debug!("application {client_app_id}: not given back: {reason}");
+                    log::debug!("application {client_app_id}: not released: {reason}");
                 }
                 Err(NoReply::Lasting(failure)) => {
-                    log::debug!("application {client_app_id}: not given back: {failure}");
+                    log::debug!("application {client_app_id}: not released: {failure}");
                 }
             }
         });
     if let Err(error) = spawned {
-        log::debug!("no thread to give an application back: {error}");
+        log::debug!("no thread to release an application: {error}");
     }
     done
 }
@@ -81,7 +81,7 @@ pub(crate) fn release_name(
     }
 }
 
-/// What a server thinks of a connector.
+/// Standing of a connector at a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It is let in.

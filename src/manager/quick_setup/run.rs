@@ -34,7 +34,7 @@ static CALLS: LazyLock<Permits> = LazyLock::new(Permits::default);
 pub(super) struct Pace {
     /// All of one call, from the name's resolution to the last byte of the answer.
     pub(super) call: Duration,
-    /// What the pauses are counted in.
+    /// Unit of the pauses.
     pub(super) second: Duration,
 }
 
@@ -55,7 +55,7 @@ pub struct Wait {
     pub reason: String,
 }
 
-/// Whose application is to be set up.
+/// Caller whose application is set up.
 pub trait Caller {
     /// Prepares the next call; the credentials are read anew from where they are stored when `reload` is given.
     fn prepare(&mut self, reload: bool) -> Result<PreparedCall, Failure>;
@@ -65,7 +65,7 @@ pub trait Caller {
 
 /// One call that is to be made.
 pub struct PreparedCall {
-    /// What to send, as [`Body::to_json`](super::Body::to_json) makes it.
+    /// Body to send, as [`Body::to_json`](super::Body::to_json) makes it.
     pub body: Zeroizing<Vec<u8>>,
     /// Called when the server has accepted the credentials, also when nobody waits for it any more: on the thread of
     /// the call, before [`run`] returns. One that is late may come after that of a newer run.
@@ -102,7 +102,7 @@ pub(super) fn run_at(
                 // A message from before the pause does not end it.
                 while retry.try_recv().is_ok() {}
                 let until = Instant::now() + pause;
-                log::debug!("quick-setup attempt {attempt}: {reason}; again in {pause:?}");
+                log::debug!("quick-setup attempt {attempt}: {reason}; retrying in {pause:?}");
                 caller.waiting(Some(Wait {
                     attempt,
                     until,
@@ -118,7 +118,7 @@ pub(super) fn run_at(
     Err(Failure::Stopped)
 }
 
-/// What follows an attempt.
+/// Next action after an attempt.
 enum Next {
     Answer(Result<Box<Setup>, Failure>),
     /// The next attempt at once, with credentials loaded anew.
@@ -138,7 +138,7 @@ fn next(pace: Pace, attempt: u32, outcome: Outcome) -> Next {
         Outcome::TooMany(_) if last => failed(Failure::TooManyRequests { attempts: attempt }),
         Outcome::TooMany(asked) => {
             let pause = asked.unwrap_or_default().max(pace.second * attempt * 3);
-            Next::Pause(pause, "the server asks for fewer calls (429)".to_owned())
+            Next::Pause(pause, "the server limits calls (429)".to_owned())
         }
         Outcome::Busy(_, said) if last => failed(Failure::Status { status: 503, said }),
         Outcome::Busy(asked, said) => {
@@ -154,7 +154,7 @@ fn next(pace: Pace, attempt: u32, outcome: Outcome) -> Next {
     }
 }
 
-/// What an attempt came to, by the rows of the retry table.
+/// Outcome of an attempt, by the rows of the retry table.
 enum Outcome {
     Done(Box<Setup>),
     /// 401, and what was said.
@@ -185,7 +185,7 @@ fn ask(
     select! {
         recv(stop) -> _ => Err(Failure::Stopped),
         recv(answered) -> outcome => {
-            outcome.map_err(|_| Failure::Local("the call to the server broke off".to_owned()))
+            outcome.map_err(|_| Failure::Local("the call to the server was interrupted".to_owned()))
         }
     }
 }

@@ -316,7 +316,7 @@ fn anything_else_fails_at_once_and_shows_what_came() {
         ),
         (
             Act::text(200, "<html>portal</html>"),
-            "no JSON object; it sent: <html>portal</html>",
+            "not a JSON object; it sent: <html>portal</html>",
         ),
         (Act::text(200, secretive), "wrong type"),
         (
@@ -325,9 +325,9 @@ fn anything_else_fails_at_once_and_shows_what_came() {
         ),
         (
             Act::json(200, &hostile),
-            "app.resource.port: it is no port from 1 to 65535",
+            "app.resource.port: it is not a port from 1 to 65535",
         ),
-        (Act::Raw(b"SSH-2.0-x\r\n".to_vec()), "is no web server"),
+        (Act::Raw(b"SSH-2.0-x\r\n".to_vec()), "is not a web server"),
         (Act::Huge(100 * 1024 * 1024), "larger than 1048576 bytes"),
     ] {
         let scene = Scene::new([act.clone()]);
@@ -350,7 +350,7 @@ fn a_name_that_is_not_known_is_tried_again() {
     );
 }
 
-/// What comes with the status cannot move it to another row.
+/// The body of a status cannot move it to another row.
 #[test]
 fn the_body_of_a_429_changes_nothing() {
     let cut = Act::Raw(b"HTTP/1.1 429 X\r\nContent-Length: 9\r\n\r\nslow".to_vec());

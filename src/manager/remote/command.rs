@@ -1,4 +1,4 @@
-//! What an owner is asked, and what it replies.
+//! Commands to an owner, and its replies.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) enum Command {
     RetireMainTunnel,
 }
 
-/// What a call is made with.
+/// Parameters of a call.
 pub(crate) struct BegunCall {
     pub(crate) credentials: Credentials,
     /// Takes its answer; closed where the credentials were forgotten meanwhile. Dropped when there is no answer.

@@ -1,4 +1,4 @@
-//! What a tunnel to a remote server needs.
+//! Connector data for a tunnel to a remote server.
 
 use crate::net::authority::authority;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ fn endpoint(host: &str, port: u16) -> Result<Endpoint, ConnectError> {
     Endpoint::parse(&url).map_err(|error| {
         ConnectError::new(
             "quick-setup",
-            format!("the remote server named a tunnel server that cannot be used: {error}"),
+            format!("the server sent an unusable tunnel address: {error}"),
         )
     })
 }
@@ -128,7 +128,7 @@ fn endpoint(host: &str, port: u16) -> Result<Endpoint, ConnectError> {
 pub(crate) fn class_of(origin: &str, credentials: &Credentials) -> Option<AddressClass> {
     let kept = credentials.server_class.as_deref();
     kept.and_then(AddressClass::named).or_else(|| {
-        // What is kept was allowed once, whatever is allowed now.
+        // A saved URL was allowed once, whatever is allowed now.
         let url = ServerUrl::parse(origin, true).ok()?;
         if url.is_loopback() {
             Some(AddressClass::Loopback)

@@ -1,4 +1,4 @@
-//! Who this connector is to one remote server, in memory and on disk.
+//! Identity of this connector at one remote server, in memory and on disk.
 
 use super::connector::{Connector, OtherRelay};
 use crate::manager::quick_setup::{self, Setup};
@@ -14,11 +14,11 @@ pub(crate) struct ServerCredentials {
     in_memory: Option<Credentials>,
 }
 
-/// What was saved of an answer.
+/// Saved part of an answer.
 pub(crate) struct Accepted {
-    /// What the application's tunnel needs.
+    /// Connector data for the application's tunnel.
     pub(crate) connector: Connector,
-    /// Whether the server knows this connector by another name or password now.
+    /// True if the server now knows this connector by another name or password.
     pub(crate) is_new_identity: bool,
 }
 
@@ -32,7 +32,7 @@ impl ServerCredentials {
         }
     }
 
-    /// What is in memory; from disk where `reload` is given or nothing is there. New ones where there are none.
+    /// Returns the credentials: from memory, else or with `reload` from disk. Creates them if there are none.
     pub(crate) fn get(&mut self, reload: bool) -> Result<Credentials, store::Error> {
         if let Some(known) = &self.in_memory
             && !reload
@@ -67,7 +67,7 @@ impl ServerCredentials {
                 tunnel_port,
                 user: given.username.clone(),
                 password: given.password.clone(),
-                // Who names a port names one server.
+                // A given port means one server.
                 others: given
                     .alternates
                     .as_ref()

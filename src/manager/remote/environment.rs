@@ -1,4 +1,4 @@
-//! What owners share with the rest of the manager.
+//! Environment that owners share with the manager.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::store::CredentialStore;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::registry::Registry;
 
-/// The same for all owners of a process.
+/// Environment of all owners of a process.
 pub(crate) struct Environment {
     pub(crate) credentials: CredentialStore,
     /// Host keys; each remote server has its own part of them.

@@ -47,7 +47,7 @@ impl Mailbox {
         let _ = self.commands.send((Arc::clone(self), command));
     }
 
-    /// Whether the owner has ended.
+    /// True if the owner has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.done.try_recv() != Err(TryRecvError::Empty)
     }

@@ -68,7 +68,7 @@ enum LocalService {
     },
 }
 
-/// What a main tunnel is made with.
+/// Parameters of a main tunnel.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ConnectorInfo {
     pub(super) connector: Connector,
@@ -76,7 +76,7 @@ pub(super) struct ConnectorInfo {
 }
 
 impl ConnectorInfo {
-    /// Whether a tunnel that is made with the other leads to the same: in a fleet all relays do, and nothing that runs ends
+    /// True if a tunnel made with the other leads to the same: in a fleet all relays do, and nothing that runs ends
     /// since another one is named first.
     fn is_as(&self, other: &Self) -> bool {
         let is_of_fleet = self.connector.others.is_some() && other.connector.others.is_some();

@@ -16,8 +16,8 @@ use crate::tunnel::ws::Endpoint;
 
 /// Why an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it would
 /// take the place of the application's own.
-const NO_RELAY_ANY_MORE: &str = "the server answered as a postern relay before and does so no more: ask its operator, \
-    or start afresh with it";
+const NO_RELAY_ANY_MORE: &str = "the server was a postern relay and no longer answers as one: ask its operator, or \
+    reset its identity";
 
 /// The owner of one server's state; [`Owner::run`] is its thread.
 pub(super) struct Owner {
@@ -32,7 +32,7 @@ pub(super) struct Owner {
     /// Quick-setup calls under way, in the order they began.
     calls: Vec<UnansweredCall>,
     main: MainTunnel,
-    /// Who waits for the main tunnel.
+    /// Callers that wait for the main tunnel.
     waiting: Vec<Sender<MainTunnelProgress>>,
     /// Dropped when the server knows this connector by another name or password.
     identity: (Sender<()>, Receiver<()>),
@@ -49,11 +49,11 @@ struct UnansweredCall {
     answer: Receiver<CallAnswer>,
     /// Closed when nobody waits for the answer any more.
     stopped: Receiver<()>,
-    /// Whether the answer of a call that began later was saved.
+    /// True if the answer of a later call was saved.
     is_overtaken: bool,
 }
 
-/// What an owner waits for.
+/// Events of an owner.
 enum OwnerEvent {
     Command(Arc<Mailbox>, Command),
     /// The call at this place is over, with an answer perhaps.
@@ -293,7 +293,7 @@ impl Owner {
                 },
                 api_port,
             }),
-            _ => Err("the connector info is not complete: connect again".into()),
+            _ => Err("the connector data is incomplete: connect again".into()),
         }
     }
 
@@ -336,7 +336,7 @@ impl Owner {
     }
 
     fn retire_main_tunnel(&mut self) {
-        // Who waited and has gone is found out by telling it.
+        // Sending to a waiter shows whether it has gone.
         self.main_tunnel_has_changed();
         if !self.main.is_absent() && self.waiting.is_empty() {
             let origin = &self.origin;
@@ -348,14 +348,14 @@ impl Owner {
     fn end_main_tunnel(&mut self) {
         self.main.retire();
         self.publish();
-        let gone = "the connector info is not complete: connect again";
+        let gone = "the connector data is incomplete: connect again";
         self.tell_waiting(&MainTunnelProgress::Failed(gone.into()));
     }
 
     fn identity_has_changed(&mut self) {
         let before = std::mem::replace(&mut self.identity, crossbeam_channel::bounded(0));
         self.publish();
-        // Who waits for the change finds the new snapshot.
+        // Waiters for the change find the new snapshot.
         drop(before);
     }
 

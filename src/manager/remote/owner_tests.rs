@@ -1,4 +1,4 @@
-//! What an owner guarantees to those who use one server at the same time.
+//! Guarantees of an owner to concurrent users of one server.
 
 use std::time::{Duration, Instant};
 
@@ -206,7 +206,7 @@ fn who_waits_is_told_at_once_when_the_connection_ends_or_nothing_can_be_set_up()
     let Err(Ended::Failed(error)) = wait(&asking) else {
         panic!("there is no connector info");
     };
-    assert!(error.error.contains("not complete"), "{}", error.error);
+    assert!(error.error.contains("incomplete"), "{}", error.error);
     // Nobody listens where this answer leads to.
     assert!(answer(asking.call(&remote), "user"));
     std::thread::scope(|scope| {

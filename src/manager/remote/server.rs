@@ -105,7 +105,7 @@ impl RemoteServer {
         &self.0.origin
     }
 
-    /// What its owner published last.
+    /// Last state published by its owner.
     pub(crate) fn snapshot(&self) -> Arc<ServerSnapshot> {
         self.0.snapshot()
     }

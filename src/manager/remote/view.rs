@@ -1,4 +1,4 @@
-//! What the API sees of a main tunnel.
+//! Main tunnel as the API shows it.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ pub(crate) struct MainTunnelView {
     pub(super) local_port: Option<u16>,
     /// Why it could not be set up.
     pub(super) error: Option<String>,
-    /// What is there of it.
+    /// Its tunnel.
     pub(super) tunnel: Option<Arc<TunnelGroup>>,
 }
 
-/// What is counted of a main tunnel.
+/// Counters of a main tunnel.
 pub(crate) struct MainTunnelFigures {
     pub(crate) is_up: bool,
     /// Connections after the first.
@@ -34,7 +34,7 @@ impl MainTunnelView {
         self.described(origin, snapshot.as_ref())
     }
 
-    /// What is counted of it.
+    /// Its counters.
     pub(crate) fn figures(&self) -> MainTunnelFigures {
         let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
         let snapshot = snapshot.as_ref();

@@ -29,7 +29,7 @@ pub(crate) trait RequestSink: Send + Sync {
 pub(crate) struct Visits {
     log: Mutex<Log>,
     sink: Mutex<Option<Arc<dyn RequestSink>>>,
-    /// What is counted since the connection was made.
+    /// Counters since the connection was made.
     pub(crate) stats: Arc<RequestStats>,
 }
 
@@ -47,7 +47,7 @@ struct Log {
 }
 
 impl Visits {
-    /// What is logged from now on goes to `sink` too, and to none that was there before.
+    /// Sends new entries to `sink` too, instead of an earlier one.
     pub(crate) fn write_to(&self, sink: Option<Arc<dyn RequestSink>>) {
         *self.sink.lock() = sink;
     }
@@ -87,7 +87,7 @@ impl Visits {
         (log.last, later.cloned().collect())
     }
 
-    /// Who is there.
+    /// Current visitors.
     pub(crate) fn visitors(&self) -> Visitors {
         let log = self.log.lock();
         let unknown = log.present.get(&None).copied().unwrap_or(0);

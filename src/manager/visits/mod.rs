@@ -1,4 +1,4 @@
-//! Who was here: the requests that an application's visitors made through its gateway, and who of them is there now.
+//! Visits: the requests of an application's visitors through its gateway, and its current visitors.
 //!
 //! In memory and bounded: what a visitor sends can make an entry no larger than `MAX_SHOWN` allows, and the log no
 //! longer than `MOST`. No query, header, cookie or code is ever a part of it.

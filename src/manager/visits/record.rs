@@ -21,7 +21,7 @@ pub(crate) struct RequestRecord {
     pub(crate) source: Option<IpAddr>,
     /// `METHOD PATH`, without the query; one that is cut ends in `…`, which no path can.
     said: Box<str>,
-    /// What was answered; 0 where the visitor was told nothing.
+    /// Status of the answer; 0 without one.
     pub(crate) status: u16,
     /// How long it took, in whole milliseconds.
     pub(crate) ms: u32,
@@ -95,7 +95,7 @@ impl Serialize for RequestRecord {
     }
 }
 
-/// What can be told apart of who comes.
+/// Unit in which visitors are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Counted {
@@ -106,10 +106,10 @@ pub(crate) enum Counted {
     Connections,
 }
 
-/// Who is there.
+/// Current visitors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Visitors {
-    /// What `now` and `total` count.
+    /// Unit of `now` and `total`.
     pub(crate) counts: Counted,
     /// Those who are there now.
     pub(crate) now: u64,

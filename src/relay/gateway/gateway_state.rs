@@ -1,7 +1,6 @@
 //! State that all visitors' connections of a gateway share.
 
 use std::hash::RandomState;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::access_log::AccessLog;
@@ -9,8 +8,10 @@ use super::auth::SiteAuth;
 use super::config::GatewayConfig;
 use super::pages::Pages;
 use super::permits::Permits;
+use super::refused_visit::RefusedVisit;
 use super::request_stats::RequestStats;
 use super::site::{Site, Sites};
+use super::site_request::SiteRequest;
 use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
 
@@ -58,11 +59,17 @@ impl GatewayState {
         &self.stats
     }
 
-    /// Says that a visitor did not get in: a warning, so that it is also seen where one who shares has a relay of their own.
-    pub(super) fn tell_refused(&self, site: &Site, source: IpAddr, why: &str) {
-        let line = format_args!("'{}': {source} was refused: {why}", site.name);
-        self.refused
-            .warn("postern::refused", "refused visitors", line);
+    /// Tells whoever shares the site that a visitor did not get in; if nobody can be told, the log warns.
+    pub(super) fn tell_refused(&self, site: &Site, request: &SiteRequest<'_>, status: u16) {
+        let visit = RefusedVisit::new(request, status);
+        let line = format!("'{}': {visit}", site.name);
+        if (site.tell)(&visit.encode()) {
+            let others = "refused visitors";
+            self.refused
+                .info("postern::relay", others, format_args!("{line}"));
+        } else {
+            self.refused.refused(format_args!("{line}"));
+        }
     }
 
     /// True if visitors come by `https`.

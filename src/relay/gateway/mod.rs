@@ -37,6 +37,7 @@ mod limits;
 mod pages;
 mod permits;
 mod protocol;
+mod refused_visit;
 mod replies;
 mod request_head;
 mod request_stats;
@@ -57,6 +58,7 @@ pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use service::Gateway;
 pub use signed_cookies::CookieKey;
+pub(crate) use site::Tell;
 pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, through};
 
 pub(super) use signed_cookies::since_1970;
@@ -67,6 +69,7 @@ pub(crate) use forwarded::{FORWARDED_FOR, ForwardDefaults, Origin};
 pub(crate) use gateway_state::GatewayState;
 pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
+pub(crate) use refused_visit::RefusedVisit;
 pub(crate) use replies::{
     REFUSED, answer, message, not_http, refused, target_is_down, too_slow, unanswered,
 };

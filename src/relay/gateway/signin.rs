@@ -100,12 +100,12 @@ impl GatewayState {
             }
             Outcome::WrongCode => {
                 self.stats.refuse(Cause::WrongCode);
-                self.tell_refused(site, from.0, "a wrong code");
+                self.tell_refused(site, request, 401);
                 self.asking_with((request, site), 401, next, WRONG)
             }
             Outcome::TooMany(wait) => {
                 self.stats.refuse(Cause::TooManyCodes);
-                self.tell_refused(site, from.0, "too many wrong codes");
+                self.tell_refused(site, request, 429);
                 self.too_many((request, site), next, wait)
             }
         }

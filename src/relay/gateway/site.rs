@@ -28,6 +28,9 @@ pub trait Sites: Send + Sync + 'static {
 /// Opens a stream to a site's application. May wait, some 30 s at most.
 pub type Open = Box<dyn Fn() -> Result<Box<dyn ByteStream>, Down> + Send + Sync>;
 
+/// Tells whoever shares a site something; false if that is not possible from here.
+pub(crate) type Tell = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
 /// One site.
 pub struct Site {
     /// Its name: the label before the domain.
@@ -56,6 +59,8 @@ pub struct Site {
     pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
     pub open: Open,
+    /// Tells whoever shares it of visitors who were refused.
+    pub(crate) tell: Tell,
     /// Traffic counters; go on when the site is made again.
     pub figures: Arc<Stats>,
     /// On which connections; the same.
@@ -81,6 +86,7 @@ impl Site {
             renamed_at: None,
             is_replaced: Arc::default(),
             open,
+            tell: Box::new(|_| false),
             figures: Arc::default(),
             open_visits: Arc::default(),
             busy: Arc::default(),

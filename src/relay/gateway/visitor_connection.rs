@@ -186,8 +186,7 @@ impl VisitorConnection {
         if site.allow.is_empty() || is_within(source, &site.allow) {
             return None;
         }
-        self.gateway
-            .tell_refused(site, source, "not from an allowed network");
+        self.gateway.tell_refused(site, request, 403);
         Some(not_for_you())
     }
 

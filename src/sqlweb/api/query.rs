@@ -12,7 +12,7 @@ use crate::sqlweb::conn::{MAX_ID, Owner, SessionLeft, stop_in_background};
 use crate::sqlweb::error::StopCause;
 use crate::sqlweb::gate;
 use crate::sqlweb::output::{AnswerTail, JsonAnswer, LazyStream};
-use crate::sqlweb::query::{Job, execute};
+use crate::sqlweb::query::{Job, TextOrigin, execute};
 use crate::sqlweb::service::Service;
 
 /// Reads the request and answers it on a thread of its own.
@@ -63,7 +63,7 @@ pub(super) fn job_of(
         visitor: service.label(request),
         db: fields.optional("db"),
         time_zone: fields.time_zone("time_zone"),
-        is_of_file: false,
+        origin: TextOrigin::Request,
         is_delimited: false,
         query_id: fields.short("query_id", MAX_ID),
         owner: Owner {

@@ -17,10 +17,12 @@ use super::shared_body::{Progress, SharedBody};
 use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
 use crate::net::in_words;
 use crate::sqlweb::conn::Entry;
-use crate::sqlweb::gate::{ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement};
+use crate::sqlweb::gate::{
+    ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement, unended,
+};
 use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
-use crate::sqlweb::query::{Job, dialect_now, enter, execute_as};
+use crate::sqlweb::query::{Job, TextOrigin, dialect_now, enter, execute_as};
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, TextRow};
 use crate::sqlweb::service::Service;
@@ -76,7 +78,10 @@ fn read(service: &Service, request: &Request) -> Result<(Job, ScriptOptions), Ap
     }
     let mut fields = Fields::from_members(members);
     let mut job = query::job_of(service, request, &mut fields, String::new());
-    job.is_of_file = matches!(form, ScriptForm::Sql);
+    job.origin = match form {
+        ScriptForm::Sql => TextOrigin::File,
+        ScriptForm::Lines => TextOrigin::Script,
+    };
     let delimiter = fields.short("delimiter", MAX_DELIMITER);
     let mut word = |name: &str, words: [&str; 2]| {
         let value = fields.optional(name);
@@ -149,6 +154,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         sent_at: Instant::now(),
         number: 0,
         failed: 0,
+        swallowed: 0,
         is_over: false,
         exited_in: None,
         last_failed: (0, String::new()),
@@ -194,6 +200,8 @@ struct ScriptRun<'a> {
     /// Of the statement under way, from 1.
     number: u64,
     failed: u64,
+    /// Statements that the server refused together with the beginning of a block before them.
+    swallowed: usize,
     /// True if the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
     /// The line of the command that ended the script.
@@ -241,7 +249,7 @@ impl ScriptRun<'_> {
         let delimiter = script.delimiter().to_owned();
         let is_counted =
             trouble.is_none() && !self.entry.running.is_stopped() && !self.service.is_shared();
-        let not_run = is_counted.then(|| left(&mut script, options));
+        let not_run = is_counted.then(|| left(&mut script, options) + self.swallowed);
         let mut end = json!({
             "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
             "delimiter": delimiter, "not_run": not_run, "cancelled": self.entry.running.is_stopped(),
@@ -374,7 +382,8 @@ impl ScriptRun<'_> {
                     members.insert("warnings".into(), Value::Array(completed.warnings));
                 }
             }
-            Err(error) => {
+            Err(mut error) => {
+                self.explain_unended(&mut error);
                 self.failed += 1;
                 self.is_over = error.status == CONNECTION_LOST;
                 self.last_failed = (statement.line, error.message.clone());
@@ -386,6 +395,24 @@ impl ScriptRun<'_> {
             }
         }
         self.tell(&told)
+    }
+
+    /// Says what a block without its end has taken with it: a server that cannot read a text runs nothing of it.
+    fn explain_unended(&mut self, error: &mut ApiError) {
+        let is_unread = error
+            .extra
+            .get("error")
+            .is_some_and(|of| of["errno"] == 1064);
+        if !is_unread || self.job.is_delimited {
+            return;
+        }
+        let behind = unended(&self.job.sql, &self.service.info().dialect);
+        if behind > 0 {
+            self.swallowed += behind;
+            error.message += &format!(
+                "; the block that begins here has no END, so {behind} more were sent with it, and none of them ran"
+            );
+        }
     }
 
     /// Tells that too much of a script has failed where strangers may be here.

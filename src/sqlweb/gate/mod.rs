@@ -55,8 +55,8 @@ use super::catch_panic::catch_panic;
 pub(crate) use console::{ConsoleCommand, MAX_DELIMITER};
 pub use dialect::Dialect;
 pub(crate) use script::{Script, ScriptForm, ScriptStatement};
-pub(crate) use split::has_semicolon;
 pub use split::{Statements, split};
+pub(crate) use split::{has_semicolon, unended};
 pub(crate) use sys::known as sys_function;
 pub use verdict::{Calls, Passed, Refusal, StatementKind};
 

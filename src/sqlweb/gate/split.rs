@@ -26,6 +26,21 @@ pub(crate) fn has_semicolon(sql: &str, dialect: &Dialect) -> bool {
     tokens.any(|token| token.kind == TokenKind::Semicolon) && tokens.next().is_some()
 }
 
+/// Statements behind the beginning of a block that the text never ends: semicolons with something behind them. 0 if the
+/// text ends as a statement may.
+pub(crate) fn unended(sql: &(impl AsRef<[u8]> + ?Sized), dialect: &Dialect) -> usize {
+    let mut tokens = Lexer::of_script(sql, dialect);
+    let (mut compound, mut behind, mut ends) = (Compound::default(), 0, 0);
+    while let Some(token) = tokens.next() {
+        match token.kind {
+            TokenKind::Semicolon => ends = 1,
+            _ => behind += std::mem::take(&mut ends),
+        }
+        compound.take(token, &tokens);
+    }
+    if compound.is_open() { behind } else { 0 }
+}
+
 /// The iterator that [`split`] returns.
 #[derive(Clone)]
 pub struct Statements<'a> {
@@ -86,7 +101,9 @@ enum SplitStage {
 enum Block {
     /// A list of statements.
     List,
-    /// `IF` or `CASE`: statements follow `THEN` and `ELSE`.
+    /// `IF` or `CASE` before its `THEN`.
+    Condition,
+    /// Statements that follow `THEN` and `ELSE`.
     Cases,
     /// `WHILE` or `FOR`, before its `DO`.
     Loop,
@@ -182,8 +199,9 @@ fn known(token: Token, lexer: &Lexer<'_>) -> &'static str {
 }
 
 impl Compound {
+    /// True if a semicolon is part of the statement. A condition has none: without `THEN` or `DO` no block has begun.
     fn is_open(&self) -> bool {
-        !self.blocks.is_empty()
+        !matches!(self.blocks[..], [] | [Block::Condition | Block::Loop])
     }
 
     fn take(&mut self, token: Token, lexer: &Lexer<'_>) {
@@ -292,7 +310,7 @@ impl Compound {
 
     fn open(&mut self, word: &str) {
         let block = match word {
-            "IF" | "CASE" => Block::Cases,
+            "IF" | "CASE" => Block::Condition,
             "WHILE" | "FOR" => Block::Loop,
             "REPEAT" => Block::Repeat,
             _ => Block::List,
@@ -371,7 +389,10 @@ impl Compound {
                 }
             }
             _ if starts && OPENERS.contains(&word) => self.open(word),
-            "THEN" | "ELSE" => self.at_statement = self.blocks.last() != Some(&Block::CaseValue),
+            "THEN" | "ELSE" => {
+                self.goes_on(Block::Condition, Block::Cases);
+                self.at_statement = self.blocks.last() != Some(&Block::CaseValue);
+            }
             "DO" | "LOOP" if self.parentheses == 0 => self.goes_on(Block::Loop, Block::List),
             "UNTIL" if starts => self.goes_on(Block::Repeat, Block::Until),
             "FOR" if self.last == "HANDLER" => self.in_handler = true,

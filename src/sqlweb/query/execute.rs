@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::job::{Completed, Job};
+use super::job::{Completed, Job, TextOrigin};
 use super::noted::noted;
 use super::raw;
 use super::row_count::{self, CountingSink};
@@ -177,7 +177,7 @@ pub(crate) fn dialect_now(
 fn returned_to(service: &Service, job: &Job, lease: &mut Lease<'_>) -> Result<Vec<Value>, DbError> {
     let conn = lease.conn();
     let is_due = conn.charset_unsure && !service.options.readonly;
-    if !is_due || job.is_of_file || utf8::reads_last(&job.sql) {
+    if !is_due || job.is_of_file() || utf8::reads_last(&job.sql) {
         return Ok(Vec::new());
     }
     let notes = utf8::return_to(conn)?;
@@ -259,8 +259,8 @@ fn run_on(
             let may_leave = utf8::may_leave(&classified.kind, &job.sql);
             // A file's own character set holds to its end.
             conn.charset_unsure |=
-                job.is_of_file && may_leave || utf8::may_leave_unseen(&classified.kind);
-            if job.is_of_file || !may_leave {
+                job.is_of_file() && may_leave || utf8::may_leave_unseen(&classified.kind);
+            if job.is_of_file() || !may_leave {
                 return warnings;
             }
             warnings.and_then(|warnings| utf8::stay(conn, warnings))
@@ -398,7 +398,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     if service.options.readonly {
         let statements = gate::split(sql, &dialect).count();
         if statements > 1 {
-            return Err(ApiError::bad_request(several(statements)));
+            return Err(ApiError::bad_request(several(job, statements)));
         }
     }
     if service.has_visitors() && lifts_time_limit(sql) {
@@ -508,10 +508,15 @@ fn stays(statement: &str, sql: &str) -> bool {
         }
 }
 
-fn several(statements: usize) -> String {
-    format!(
-        "'sql' contains {statements} statements; send one per request, or all of them as a script"
-    )
+fn several(job: &Job, statements: usize) -> String {
+    match job.origin {
+        TextOrigin::Request => format!(
+            "'sql' contains {statements} statements; send one per request, or all of them as a script"
+        ),
+        TextOrigin::Script | TextOrigin::File => {
+            format!("this was read as one statement and may be {statements}")
+        }
+    }
 }
 
 /// Has the server refuse a second statement in the text, unless a script may have more in it: what our own lexer makes of a
@@ -570,7 +575,7 @@ fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
             // A server may tell of a mode one answer late.
             let statements = count(dialect).max(count(&other));
             if statements > 1 {
-                error.message = format!("{}: {}", several(statements), error.message);
+                error.message = format!("{}: {}", several(job, statements), error.message);
             }
             DbError::Statement(error)
         }

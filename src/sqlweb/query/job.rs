@@ -19,8 +19,8 @@ pub(crate) struct Job {
     pub(crate) db: Option<String>,
     /// The offset that `TIMESTAMP` is read and shown with, such as `+02:00`; the session's own where there is none.
     pub(crate) time_zone: Option<TimeZone>,
-    /// True if the text comes from a file, which may set the character set that it is read in.
-    pub(crate) is_of_file: bool,
+    /// Where the text comes from.
+    pub(crate) origin: TextOrigin,
     /// True if the text may hold several statements, which the server finds, as a script may have them before a delimiter.
     pub(crate) is_delimited: bool,
     /// The id by which it can be cancelled.
@@ -37,7 +37,23 @@ pub(crate) struct Job {
     pub(crate) was_refused: Cell<bool>,
 }
 
+/// Where a text of SQL comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextOrigin {
+    /// A request of its own.
+    Request,
+    /// A script of several statements, taken apart by the page.
+    Script,
+    /// A file, which may set the character set that it is read in.
+    File,
+}
+
 impl Job {
+    /// True if the text may set the character set that it is read in.
+    pub(super) fn is_of_file(&self) -> bool {
+        self.origin == TextOrigin::File
+    }
+
     /// Tells whether a statement failed before it was sent, and not as the first of the job.
     pub(super) fn is_refused_again(&self, error: &ApiError) -> bool {
         let is_unsent = (400..500).contains(&error.status) && !error.extra.contains_key("error");

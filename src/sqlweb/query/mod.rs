@@ -15,7 +15,7 @@ mod utf8;
 pub(super) use budget::{RowBudget, RowPermit};
 pub(super) use dump_job::DumpJob;
 pub(super) use execute::{dialect_now, enter, execute, execute_as};
-pub(super) use job::Job;
+pub(super) use job::{Job, TextOrigin};
 pub(super) use noted::{note, verdict};
 pub(super) use statement::{RunContext, run};
 pub(super) use tickets::{Download, Export, Tickets};

@@ -140,12 +140,13 @@ mod tests {
     use super::*;
     use crate::sqlweb::conn::Owner;
     use crate::sqlweb::output::Format;
+    use crate::sqlweb::query::TextOrigin;
     use crate::sqlweb::visitors::Use;
 
     fn export(sql: usize) -> Download {
         Download::Export(Export {
             job: Job {
-                is_of_file: false,
+                origin: TextOrigin::Request,
                 is_delimited: false,
                 reader: String::new(),
                 uses: None,

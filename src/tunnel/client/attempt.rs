@@ -121,6 +121,12 @@ impl Handler for Client<'_> {
             _ => Ok(()),
         }
     }
+
+    fn told(&mut self, data: &[u8]) {
+        if let Some(on_told) = &self.settings.on_told {
+            on_told(data);
+        }
+    }
 }
 
 impl Client<'_> {

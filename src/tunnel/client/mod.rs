@@ -18,6 +18,7 @@ mod tunnel;
 
 pub(crate) use backoff::Pauses;
 pub use failure::{Class, Failure, HostKeyChange};
+pub(crate) use settings::OnTold;
 pub use settings::{GONE_WITHIN, HostKeyCheck, KEEPALIVE, MAX_RETRY_INTERVAL, OnFailed, Settings};
 pub use state::{Snapshot, Status};
 pub use timing::{READY_WITHIN, Retries, Timeouts};

@@ -67,7 +67,12 @@ pub struct Settings {
     /// Called instead of a log line each time that an attempt or a connection has failed, on the tunnel's own thread: it
     /// must not block. `true` where there was a connection.
     pub on_failed: Option<OnFailed>,
+    /// Called with what the server has told in the data of a ping, on the tunnel's own thread: it must not block.
+    pub(crate) on_told: Option<OnTold>,
 }
+
+/// Gets what a server has told.
+pub(crate) type OnTold = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Gets a failure, and whether there was a connection until then.
 pub type OnFailed = Box<dyn Fn(&Failure, bool) + Send + Sync>;
@@ -95,6 +100,7 @@ impl Settings {
             ssh: ssh::Config::default(),
             on_connected: None,
             on_failed: None,
+            on_told: None,
         }
     }
 }
@@ -122,6 +128,7 @@ impl Settings {
             ssh: self.ssh.clone(),
             on_connected: None,
             on_failed: None,
+            on_told: self.on_told.clone(),
         }
     }
 }

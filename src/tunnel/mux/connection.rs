@@ -21,6 +21,9 @@ use crate::tunnel::ws::WsWriter;
 /// Bytes that one stream moves before others of its holder have their turn, where those are held to a rate, 16 KiB.
 const TURN: usize = 16 * 1024;
 
+/// Requests without an answer from which on nothing more is told. Default 16: the keep-alive needs room.
+const MOST_TOLD: usize = 16;
+
 /// A connection that carries many streams.
 pub(in crate::tunnel) struct Mux {
     session: Mutex<Session>,
@@ -128,6 +131,16 @@ impl Mux {
             .timers_changed
             .wait_timeout_while(self.timers(), wait, is_silent);
         timers.heard() > since && !self.has_ended()
+    }
+
+    /// Tells the peer something in the data of a ping, which programs of others ignore. False if it is not sent.
+    pub(in crate::tunnel) fn tell(&self, data: &[u8]) -> bool {
+        let mut session = self.session();
+        let is_told = session.unanswered() < MOST_TOLD
+            && session.request("ping", data, Instant::now()).is_ok();
+        drop(session);
+        self.flush();
+        is_told
     }
 
     /// Something has come from the peer.

@@ -22,6 +22,9 @@ pub(in crate::tunnel) const FAREWELL: Duration = Duration::from_millis(300);
 pub(in crate::tunnel) trait Handler {
     /// Deals with an event, on the reading thread; an error ends the connection.
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End>;
+
+    /// Takes what the peer has told in a ping ([`Mux::tell`]), on the reading thread.
+    fn told(&mut self, _data: &[u8]) {}
 }
 
 impl Mux {
@@ -128,8 +131,13 @@ impl Mux {
             Event::GlobalRequest {
                 id: Some(id),
                 name: "ping",
-                ..
-            } => self.answer(id, true, b"pong")?,
+                data,
+            } => {
+                self.answer(id, true, b"pong")?;
+                if !data.is_empty() {
+                    handler.told(data);
+                }
+            }
             Event::RequestReply { id, round_trip, .. } if self.timers().answered(id) => {
                 self.timed(round_trip);
                 // The writer thread sleeps until this answer is late; now the next ping counts.

@@ -48,6 +48,11 @@ impl GlobalRequests {
         Ok(id)
     }
 
+    /// Requests of this side that await their answer.
+    pub(super) fn unanswered(&self) -> usize {
+        self.ours.len()
+    }
+
     /// This side answers; the answer waits for those to earlier requests.
     pub(super) fn reply(
         &mut self,

@@ -194,6 +194,11 @@ impl Session {
         self.requests.request(name, data, now, &mut self.out)
     }
 
+    /// Requests that await their answer.
+    pub fn unanswered(&self) -> usize {
+        self.requests.unanswered()
+    }
+
     /// Answers [`Event::GlobalRequest`]. Answers may come in any order; they are sent in the order
     /// of the requests.
     pub fn reply(&mut self, id: RequestId, success: bool, data: &[u8]) -> Result<(), Error> {

@@ -292,7 +292,7 @@ fn a_name_that_is_taken_is_told_beside_the_name_and_nothing_typed_is_lost() {
     page.wait_for("document.activeElement.id === 'field-name'");
     assert_eq!(
         page.text("#field-name-line"),
-        "Another application is called 'x'."
+        "Another application is named 'x'."
     );
     assert_eq!(value(&board, "port"), "3000");
 }

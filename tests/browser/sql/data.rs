@@ -380,7 +380,7 @@ fn rows_inserted_meanwhile_shift_no_page() {
     let known = (1..=3000).map(|n| n * 10).filter(|n| *n != 1000);
     let missing: Vec<u32> = known.filter(|n| !ids.contains(n)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    client.page.click("[aria-label='Load the rows again']");
+    client.page.click("[aria-label='Reload the rows']");
     until_loaded(&client);
     assert_eq!(scrolled(&client, 1)[..4], ["1", "2", "3", "10"]);
 }
@@ -481,7 +481,7 @@ fn filters_of_each_kind_are_asked_of_the_server_and_shown_as_sql() {
     filter(&client, "kind", "=", "a");
     filter(&client, "price", ">", "2");
     assert_eq!(client.column(0), ["4"]);
-    client.page.click("text=Drop all");
+    client.page.click("text=Remove all");
     until_loaded(&client);
     client.page.press("Escape");
     let nth = 4;
@@ -492,7 +492,7 @@ fn filters_of_each_kind_are_asked_of_the_server_and_shown_as_sql() {
     client.page.press("Enter");
     client
         .page
-        .wait_for_text("price holds numbers; “cheap” is none");
+        .wait_for_text("price holds numbers; “cheap” is not one");
     client.page.assert_accessible("a filter");
     client.page.press("Escape");
     client.page.assert_accessible("the data of a table");
@@ -546,7 +546,7 @@ fn rows_are_counted_on_demand() {
     let figures = client.text(".data-figures");
     assert!(figures.ends_with("+ rows"), "{figures}");
     client.page.click("text=Count all");
-    client.page.wait_for_text("5,000 rows in all");
+    client.page.wait_for_text("5,000 rows in total");
 }
 
 const FAMILY: &str = r"CREATE TABLE country (code CHAR(2), region INT, name VARCHAR(40), PRIMARY KEY (code, region));
@@ -879,7 +879,7 @@ fn the_last_row_is_reached_without_those_between_and_find_says_what_it_saw() {
     let before = client.sent();
     page.press("Ctrl+End");
     page.wait_for("eyes.rows().at(-1)?.querySelector('.grid-cell')?.textContent === '100000'");
-    page.wait_for("eyes.first('.data-figures').innerText.startsWith('100,000 rows in all')");
+    page.wait_for("eyes.first('.data-figures').innerText.startsWith('100,000 rows in total')");
     assert!(client.sent() - before < 8, "{}", client.sent() - before);
     page.eval("eyes.grid().scrollTop = eyes.grid().scrollHeight / 2");
     // The row with the active cell stays in the document wherever it is.
@@ -888,7 +888,7 @@ fn the_last_row_is_reached_without_those_between_and_find_says_what_it_saw() {
     );
     client.press_function_key(3, false);
     page.type_text("value 100000");
-    page.wait_for("/^1 of 1 in the [\\d,]+ rows held$/.test(eyes.first('.find-count').innerText)");
+    page.wait_for("/^1 of 1 in [\\d,]+ loaded rows$/.test(eyes.first('.find-count').innerText)");
     page.press("Escape");
     page.eval("eyes.grid().scrollTop = 0");
     page.wait_for("eyes.rows()[0]?.querySelector('.grid-cell')?.textContent === '1'");

@@ -223,7 +223,7 @@ fn null_default_and_values_that_are_chosen_are_set_by_keys_lists_and_the_menu() 
     page.type_text("33");
     page.press("Enter");
     assert_eq!(client.cells()[0][6], "0x21");
-    choose(&client, 1, 9, "Set the empty text");
+    choose(&client, 1, 9, "Set empty text");
     choose(&client, 2, 9, "Set NULL");
     assert_eq!(pending(&client), "3 changes");
     review(&client);
@@ -320,7 +320,7 @@ fn rows_are_added_duplicated_and_deleted_and_stay_in_sight() {
     review(&client);
     apply(&client);
     assert_eq!(client.cells()[0][1], "newer");
-    page.click("[aria-label='Load the rows again']");
+    page.click("[aria-label='Reload the rows']");
     until_loaded(&client);
     assert_eq!(client.column(0), ["1", "2", "4", "5"]);
     assert_eq!(client.column(1), ["one", "two", "newer", "two"]);
@@ -409,12 +409,12 @@ fn a_row_that_changed_meanwhile_is_shown_with_both_values_and_a_choice() {
     assert!(
         client
             .text("dialog")
-            .contains("Keep mine writes name = mine and nothing else")
+            .contains("Keep mine writes only name = mine")
     );
     page.assert_accessible("a row that changed meanwhile");
     page.screenshot("edit-conflict");
     // Left: all stays as it was, the row marked.
-    page.click("dialog text=Leave it for now");
+    page.click("dialog text=Decide later");
     page.wait_for("eyes.first('.data-error')");
     assert_eq!(page.eval("eyes.rows()[0].dataset.edit"), "failed");
     assert_eq!(pending(&client), "2 changes");
@@ -546,14 +546,14 @@ fn changes_survive_sorting_filtering_links_tabs_and_scrolling() {
     page.click("dialog [aria-label=Close]");
     page.eval("document.querySelector('.grid').focus()");
     page.press("Alt+w");
-    page.wait_for_text("They are lost with the tab");
+    page.wait_for_text("Closing the tab discards them");
     page.assert_accessible("the question before a tab is closed");
     page.press("Escape");
     page.wait_for("!document.querySelector('dialog[open]')");
     assert_eq!(pending(&client), "3 changes");
     assert!(edits(&client).is_empty());
     page.click("[title^='Close many data •']");
-    page.click("dialog text=Close and lose them");
+    page.click("dialog text=Close and discard");
     page.wait_for("!eyes.first('.data')");
 }
 
@@ -598,7 +598,7 @@ fn what_cannot_be_edited_says_why_in_one_line() {
     let client = on_data("edit_why", setup, "keyless");
     for (table, why) in [
         ("keyless", "no PRIMARY or UNIQUE NOT NULL key"),
-        ("seen", "A view"),
+        ("seen", "a view"),
         ("floats", "a FLOAT in its key"),
     ] {
         open_data(&client, table);
@@ -699,7 +699,7 @@ fn notices_never_lie_over_what_is_to_be_applied() {
         page.wait_for("eyes.all('.edit-state button').every((button) => button.getBoundingClientRect().right <= innerWidth)");
         page.screenshot(&format!("edit-notices-{width}"));
         page.eval("for (const toast of document.querySelectorAll('.toast')) toast.remove()");
-        page.eval("[...document.querySelectorAll('.edit-state button')].find((one) => one.title.startsWith('Take all')).click()");
+        page.eval("[...document.querySelectorAll('.edit-state button')].find((one) => one.title.startsWith('Discard all')).click()");
         page.wait_for("eyes.first('dialog .danger, dialog .primary')");
         page.eval("eyes.first('dialog .danger').click()");
         page.wait_for("!eyes.first('.edit-bar.pending')");
@@ -780,14 +780,14 @@ fn long_texts_json_and_bytes_are_edited_in_a_panel_and_come_from_files() {
     page.screenshot("edit-json");
     // Esc asks before what was typed is lost.
     page.press("Escape");
-    page.wait_for_text("What you typed here is lost");
+    page.wait_for_text("The text you typed here is lost");
     page.press("Escape");
     page.click("dialog text=Set the value");
     page.wait_for("!document.querySelector('dialog[open]')");
     open(0, 4);
     page.fill(".value-area", "0x0102030405");
     page.click("dialog text=Set the value");
-    page.wait_for("eyes.first('.value-problem')?.innerText.includes('4 bytes at most')");
+    page.wait_for("eyes.first('.value-problem')?.innerText.includes('at most 4 bytes')");
     page.fill(".value-area", "0xDEADBEEF");
     page.click("dialog text=Set the value");
     page.wait_for("!document.querySelector('dialog[open]')");
@@ -854,15 +854,13 @@ fn an_engine_without_rollback_says_so_and_keeps_what_was_not_made() {
     type_into(&client, 2, 1, "30", "Enter");
     review(&client);
     assert!(
-        client.text("dialog").contains("no rollback"),
+        client.text("dialog").contains("cannot roll back"),
         "{}",
         client.text("dialog")
     );
     page.assert_accessible("a review without a transaction");
     page.click("dialog text=Apply");
-    page.wait_for(
-        "eyes.first('.data-error')?.innerText.includes('1 before it were made and stay')",
-    );
+    page.wait_for("eyes.first('.data-error')?.innerText.includes('changes made before it: 1')");
     until_loaded(&client);
     assert_eq!(pending(&client), "2 changes");
     assert_eq!(client.column(1), ["10", "3", "30"]);

@@ -25,8 +25,8 @@ fn a_review_tells_what_foreign_keys_do_to_rows_of_other_tables() {
     let told = page.texts(".review-follows li");
     assert_eq!(told.len(), 3, "{told:?}");
     for part in [
-        "Deletes 2 rows of child too",
-        "Changes parent in 1 row of child too",
+        "Also deletes 2 rows of child",
+        "Also changes parent in 1 row of child",
         "Sets parent to NULL in 1 row of friend",
     ] {
         assert!(told.iter().any(|text| text.contains(part)), "{told:?}");
@@ -52,7 +52,7 @@ fn a_new_row_without_a_value_that_it_must_have_is_not_reviewed() {
     client.settle();
     page.press("Escape");
     assert!(
-        pending(&client).contains("1 to mend"),
+        pending(&client).contains("1 to fix"),
         "{}",
         pending(&client)
     );
@@ -111,10 +111,10 @@ fn a_begin_that_commits_says_so() {
     let client = Client::open("edit_begin", "CREATE TABLE t (id INT PRIMARY KEY)");
     client.run("BEGIN");
     client.run_script("INSERT INTO t VALUES (1); BEGIN; INSERT INTO t VALUES (2)");
-    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('BEGIN committed the transaction that was open')");
+    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('BEGIN committed the open transaction')");
     assert_eq!(server("SELECT id FROM edit_begin.t"), "1");
     client.run("CREATE TABLE u (id INT)");
-    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('CREATE committed the transaction that was open')");
+    client.page.wait_for("eyes.first('.editor-message.warn')?.innerText.includes('CREATE committed the open transaction')");
     client.run("COMMIT");
     client.page.wait_for("!eyes.first('.editor-message.warn')");
 }

@@ -257,7 +257,7 @@ fn a_statement_whose_password_was_left_out_does_not_run() {
     client.wait_until_ready();
     page.wait_for("eyes.first('textarea.editor-area').value.includes(\"'***'\")");
     page.press("Ctrl+Enter");
-    page.wait_for("eyes.first('.editor-message')?.innerText.includes('the password was left out')");
+    page.wait_for("eyes.first('.editor-message')?.innerText.includes('text has no password')");
     let made = "SELECT COUNT(*) FROM mysql.user WHERE User = 'left_out'";
     assert_eq!(Database::shared().value(made), "0");
 }

@@ -69,7 +69,7 @@ fn the_overview_lists_the_keys_and_dialogs_give_the_focus_back() {
         "Two spaces",
         "F3",
         "Select all",
-        "Width of a column",
+        "Resize the column",
         "Delete",
         "Alt",
         "Copy the selection",
@@ -238,5 +238,5 @@ fn a_cancelled_statement_has_not_found_nothing() {
     page.wait_for("!document.querySelector('#cancel').hidden");
     page.expect_error("/api/query");
     client.until_ended(|| page.click("#cancel"));
-    assert!(!client.text(".results").contains("found nothing"));
+    assert!(!client.text(".results").contains("No rows returned"));
 }

@@ -40,7 +40,7 @@ fn a_badge_says_the_mode_in_words_and_colour() {
         client
             .page
             .text("dialog")
-            .contains("This account could write")
+            .contains("This account can write")
     );
 }
 

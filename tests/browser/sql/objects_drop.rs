@@ -43,7 +43,7 @@ fn a_table_is_dropped_only_when_its_name_was_typed() {
     page.wait_for("eyes.first('dialog input')");
     page.fill("dialog input", "notes");
     page.press("Enter");
-    page.wait_for_text("notes is empty now");
+    page.wait_for_text("notes is now empty");
     assert_eq!(
         Database::shared().value("SELECT COUNT(*) FROM objects_drop.notes"),
         "0"
@@ -75,7 +75,7 @@ fn a_drop_that_waits_for_a_lock_ends_with_its_dialog() {
     wait_until(TIMEOUT, "it waits", || {
         server.running("DROP TABLE objects_lock") > 0
     });
-    page.wait_for("eyes.first('.destroy-status')?.innerText.includes('waits while others use it')");
+    page.wait_for("eyes.first('.destroy-status')?.innerText.includes('may wait for other users')");
     page.click("dialog text=Cancel");
     wait_until(TIMEOUT, "it ends", || {
         server.running("DROP TABLE objects_lock") == 0

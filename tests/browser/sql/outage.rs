@@ -109,6 +109,6 @@ fn the_end_of_the_program_is_told() {
     client.run("SELECT 2 AS two");
     let page = &client.page;
     page.wait_for("eyes.first('.outage')?.innerText.includes('not reachable')");
-    assert!(client.text(".outage").contains("What you typed is kept"));
+    assert!(client.text(".outage").contains("Your text is kept"));
     assert_eq!(client.editor(), "SELECT 2 AS two");
 }

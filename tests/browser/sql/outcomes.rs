@@ -18,7 +18,7 @@ fn a_failure_is_told_once_and_the_result_before_it_stays() {
     assert_eq!(page.eval("eyes.first('.error-panel')"), json!(null));
     let status = client.text(".results-status-main");
     assert!(
-        status.starts_with("Failed · shown is the result of the statement before"),
+        status.starts_with("Failed · showing the previous result"),
         "{status}"
     );
     assert_eq!(client.text("#progress-text"), "Failed");

@@ -236,7 +236,7 @@ fn a_result_is_drawn_as_bars_or_lines() {
     page.wait_for("eyes.first('.chart-tip')?.innerText.includes('sales')");
     client.run("SELECT 'no numbers' AS t");
     page.click(".results-tab text=Chart");
-    page.wait_for_text("no column of numbers");
+    page.wait_for_text("no numeric column");
 }
 
 #[test]

@@ -190,13 +190,13 @@ fn giving_a_cancel_up_closes_the_session_and_the_next_statement_is_told() {
     let page = &client.page;
     client.until_ended(|| {
         cancel_in_transaction(&client);
-        page.wait_for("eyes.first('#cancel')?.innerText.includes('Give up') && !eyes.first('#cancel').disabled");
+        page.wait_for("eyes.first('#cancel')?.innerText.includes('Stop waiting') && !eyes.first('#cancel').disabled");
         page.click("#cancel");
     });
     assert!(
         client
             .text(".editor-message")
-            .contains("transaction, variables and temporary tables are gone")
+            .contains("transaction, variables and temporary tables are lost")
     );
     page.wait_for("!eyes.first('.transaction')");
     assert!(
@@ -232,12 +232,12 @@ fn a_cancelled_statement_does_not_show_the_figures_of_the_one_before() {
     client.until_ended(|| page.click("#cancel"));
     let status = client.text(".results-status");
     assert!(
-        status.contains("Cancelled") && status.contains("statement before"),
+        status.contains("Cancelled") && status.contains("previous result"),
         "{status}"
     );
     assert!(!status.contains("1 row"), "{status}");
     page.wait_for("document.querySelector('.results.former')");
     client.run("SELECT 'new' AS b");
-    assert!(!client.text(".results-status").contains("statement before"));
+    assert!(!client.text(".results-status").contains("previous result"));
     page.wait_for("!document.querySelector('.results.former')");
 }

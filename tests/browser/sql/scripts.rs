@@ -133,7 +133,7 @@ fn a_file_whose_connection_is_lost_says_what_was_undone() {
     page.wait_for("eyes.first('.script-banner')");
     client.until_ended(|| page.click(".script-banner text=Run from the file"));
     page.click(".results-tab text=Messages");
-    page.wait_for("eyes.first('.messages').innerText.includes('The transaction that was open from line 2 on is rolled back')");
+    page.wait_for("eyes.first('.messages').innerText.includes('The transaction opened at line 2 was rolled back')");
     assert!(client.text(".editor-message").contains("Line 4,003:"));
     let kept = Database::shared().column("SELECT n FROM scripts_lost.t");
     assert_eq!(kept, ["-1"]);
@@ -145,7 +145,7 @@ fn what_a_console_alone_understands_is_told_before_anything_is_sent() {
     let before = client.sent();
     for (typed, hint) in [
         ("source dump.sql", "Open the file here"),
-        ("?", "command of the console"),
+        ("?", "console command"),
     ] {
         client.write(typed);
         client.page.press("Ctrl+Enter");

@@ -174,7 +174,7 @@ fn who_waits_for_whom_is_told_also_of_a_blocker_that_runs_something() {
     ));
     let row = row_with(&client, "/* the blocker */");
     assert!(row.contains(&format!("blocks {waits}")), "{row}");
-    page.wait_for(&format!("eyes.first('.server-notes').innerText.includes(', which runs a statement, holds up 1 connection') && eyes.first('.server-notes').innerText.includes('{held_by} of ')"));
+    page.wait_for(&format!("eyes.first('.server-notes').innerText.includes(', which runs a statement, blocks 1 connection') && eyes.first('.server-notes').innerText.includes('{held_by} of ')"));
     look(&client, "server-waits");
     Database::shared().exec(&format!("KILL QUERY {held_by}"));
     let mut holder = busy.join().unwrap();

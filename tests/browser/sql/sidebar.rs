@@ -220,5 +220,5 @@ fn a_tab_with_an_open_transaction_does_not_follow() {
 fn an_empty_database_says_so() {
     let client = Client::open("sidebar_empty", "");
     client.show_tables();
-    client.page.wait_for_text("No tables here");
+    client.page.wait_for_text("No tables visible");
 }

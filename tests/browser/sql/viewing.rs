@@ -43,7 +43,7 @@ fn a_chart_says_what_it_needs_and_has_a_line_for_each_value_of_a_column() {
     let client = Client::open("viewing_chart", "");
     let page = &client.page;
     page.click(".results-tab text=Chart");
-    page.wait_for_text("its result is drawn here");
+    page.wait_for_text("to see a chart here");
     client.run(
         "SELECT CAST('2024-01-01' AS DATETIME) + INTERVAL seq DIV 2 HOUR AS t, ELT(1 + seq % 2, 'paid', 'open') AS status, seq AS n FROM seq_1_to_48",
     );
@@ -85,7 +85,7 @@ fn the_viewer_reads_uuids_finds_and_goes_from_row_to_row() {
     page.wait_for(
         "getSelection().toString() === 'needle' && eyes.first('.viewer-body').scrollTop > 500",
     );
-    page.click("[aria-label^='The row below']");
+    page.click("[aria-label^='Next row']");
     page.wait_for("eyes.first('.viewer-facts').innerText.startsWith('row 2') && eyes.first('.viewer-body').innerText.includes('needle 2')");
     page.wait_for("eyes.first('.viewer-found').innerText === '1 of 2'");
     page.click(".viewer-body");

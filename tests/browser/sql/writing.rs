@@ -131,7 +131,7 @@ fn text_in_the_editor_is_found_and_replaced_as_one_step() {
     assert_eq!(client.editor(), text);
     page.click(bar);
     page.press("Ctrl+h");
-    page.fill("[aria-label='Replace by']", "$&number");
+    page.fill("[aria-label='Replace with']", "$&number");
     page.click("text=Replace all");
     page.wait_for("eyes.editor() === 'SELECT $&number, ID FROM t WHERE $&number = 1 -- idle'");
     assert_eq!(client.text(".editor .find-count"), "2 replaced");
@@ -151,7 +151,7 @@ fn text_in_the_editor_is_found_and_replaced_as_one_step() {
     page.press("Ctrl+h");
     page.fill(bar, "A;");
     page.click(".editor-find [aria-label='Match case']");
-    page.fill("[aria-label='Replace by']", "bb;");
+    page.fill("[aria-label='Replace with']", "bb;");
     page.click("text=Replace all");
     page.wait_for("eyes.editor().endsWith('bb;\\n')");
     page.click(bar);

@@ -51,8 +51,8 @@ fn the_doctor_names_what_is_wrong_and_changes_nothing() {
     for line in [
         format!("ok     application: alive: 127.0.0.1:{port} answers\n"),
         format!("WRONG  application: gone: 127.0.0.1:{dead} refuses connections\n"),
-        format!("ok     quick-setup: {} takes calls\n", relay.url()),
-        "ok     sealed files: open; applications: 2,".to_owned(),
+        format!("ok     quick-setup: {} accepts requests\n", relay.url()),
+        "ok     sealed files: readable; applications: 2,".to_owned(),
     ] {
         assert!(said.stdout.contains(&line), "{line}: {}", said.stdout);
     }
@@ -81,7 +81,7 @@ fn the_doctor_names_what_is_wrong_and_changes_nothing() {
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let said = home.run(&["doctor"]);
     assert!(
-        said.stdout.contains("other users can write in it"),
+        said.stdout.contains("other users can write to it"),
         "{said:?}"
     );
 }

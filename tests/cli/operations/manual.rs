@@ -62,17 +62,17 @@ fn a_manual_page_replaces_nothing_but_a_manual_page() {
     std::fs::remove_file(&page).unwrap();
     for target in [&victim, &home.path().join("missing")] {
         symlink(target, &page).unwrap();
-        refused("'postern-relay.1' in it is not a page of postern's");
+        refused("'postern-relay.1' in it was not written by postern");
         std::fs::remove_file(&page).unwrap();
     }
     assert!(!home.path().join("missing").exists());
     // Somebody's file.
     std::fs::write(&page, "mine").unwrap();
-    refused("is not a page");
+    refused("was not written by postern");
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "mine");
     std::fs::remove_file(&page).unwrap();
     set(0o777);
-    refused("all users can replace what is in it");
+    refused("all users can replace files in it");
     for mode in [0o775, 0o1777, 0o755] {
         set(mode);
         assert_eq!(write().code, Some(0), "{mode:o}");

@@ -27,7 +27,7 @@ fn servers_are_kept_with_and_without_a_running_start() {
             second.code == Some(3)
                 && second
                     .stderr
-                    .contains("http://127.0.0.1:2 is kept, but not reached: connection refused"),
+                    .contains("http://127.0.0.1:2 is saved, but unreachable: connection refused"),
             "{second:?}"
         );
         let all = json_of(&run(&["list", "--json"]));
@@ -93,7 +93,7 @@ fn a_server_that_would_not_let_this_machine_in_is_not_added() {
         assert_eq!(code, Some(4), "{said}");
         assert!(
             said.contains("the enrolment token is wrong or was cancelled: ask the relay's operator")
-                && said.contains("nothing was kept"),
+                && said.contains("nothing was saved"),
             "{said}"
         );
         assert!(!known().contains(&url));

@@ -204,6 +204,6 @@ fn a_unit_of_the_users_own_is_left_as_it_is() {
     assert!(
         String::from_utf8(refused.stderr)
             .unwrap()
-            .contains("runs already")
+            .contains("is already running")
     );
 }

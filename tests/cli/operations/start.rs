@@ -36,7 +36,7 @@ fn start_says_where_it_goes_and_its_log_names_applications() {
     let (said, _) = started(&home, &["--server", &url], "Ctrl-C");
     assert!(
         said.contains(&format!(
-            "\nRelay: {url}, asked with the first connect\nApplications: 0\n"
+            "\nRelay: {url}, contacted at the first connect\nApplications: 0\n"
         )),
         "{said}"
     );
@@ -52,7 +52,7 @@ fn start_says_where_it_goes_and_its_log_names_applications() {
     let id = added.stdout.trim();
     let (said, log) = started(&home, &["--server", &url], "'the shop': connected");
     assert!(
-        said.contains("\nApplications: 1, of which 1 are connected now\n"),
+        said.contains("\nApplications: 1, of which 1 are connected\n"),
         "{said}"
     );
     assert!(
@@ -63,10 +63,10 @@ fn start_says_where_it_goes_and_its_log_names_applications() {
     let (said, _) = started(
         &home,
         &["--server", &url],
-        &format!("Relay: {url} is reached\n"),
+        &format!("Relay: {url} is reachable\n"),
     );
     assert!(
-        said.contains(&format!("Relay: {url} is reached\n")),
+        said.contains(&format!("Relay: {url} is reachable\n")),
         "{said}"
     );
     let (_, log) = started(
@@ -85,11 +85,9 @@ fn start_says_where_it_goes_and_its_log_names_applications() {
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(!log.contains("INFO"), "{log}");
     drop(relay);
-    let (said, _) = started(&home, &["--server", &url], "is not reached");
+    let (said, _) = started(&home, &["--server", &url], "is unreachable");
     assert!(
-        said.contains(&format!(
-            "Relay: {url} is not reached, and is tried again: "
-        )),
+        said.contains(&format!("Relay: {url} is unreachable, retrying: ")),
         "{said}"
     );
 }
@@ -99,9 +97,7 @@ fn without_a_server_start_says_that_it_is_for_this_machine_alone() {
     let home = Home::new();
     let (said, _) = started(&home, &[], "Ctrl-C");
     assert!(
-        said.contains(
-            "\nRelay: in this process, for this machine alone\nSites: http://NAME.localhost:"
-        ),
+        said.contains("\nRelay: built in, for this machine only\nSites: http://NAME.localhost:"),
         "{said}"
     );
 }

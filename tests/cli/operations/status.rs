@@ -78,7 +78,7 @@ fn the_log_of_an_application_says_who_was_here() {
     let id = manager.add(&app);
     let nobody = home.run(&["logs", "shop"]);
     assert!(
-        nobody.code == Some(0) && nobody.stdout.starts_with("shop: it is not connected"),
+        nobody.code == Some(0) && nobody.stdout.starts_with("shop: not connected"),
         "{nobody:?}"
     );
     manager.connect(&id);

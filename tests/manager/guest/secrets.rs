@@ -75,7 +75,7 @@ fn a_look_elsewhere_takes_no_stored_password_along() {
     let asked = manager.client().post("/api/guest/objects", &elsewhere);
     assert_eq!(asked.status(), 400, "{}", asked.text());
     let why = asked.json()["fields"]["db_pass"].clone();
-    assert!(why.as_str().unwrap().contains("give it again"), "{why}");
+    assert!(why.as_str().unwrap().contains("enter it again"), "{why}");
     let nobody = rogue.accept().map(drop).unwrap_err();
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
     // Whoever gives one may ask there.

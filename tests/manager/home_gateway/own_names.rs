@@ -30,7 +30,7 @@ fn one_that_refuses_the_sites_name_is_told_apart_and_answers_to_its_own() {
     })["health"]
         .clone();
     let error = format!(
-        "127.0.0.1:{} answers 403 to visitors, who ask for {}, and 200 to its own name",
+        "127.0.0.1:{} answers 403 for the host name {}, but 200 for its own name",
         app.port,
         way.host("vite")
     );
@@ -66,7 +66,7 @@ fn a_share_of_one_that_refuses_the_sites_name_says_what_helps() {
     let home = Home::new();
     let port = app.port.to_string();
     let shared = Sharing::start(&home, &["http", &port]);
-    shared.wait_said("and 200 to its own name; set its Host header to 'target' (--host target)");
+    shared.wait_said("but 200 for its own name; set its Host header to 'target' (--host target)");
 }
 
 /// As a program behind a proxy does that was told its own name alone, Grafana's or Django's, say.
@@ -161,7 +161,7 @@ fn a_redirect_to_the_applications_own_address_is_told() {
     });
     let error = result["health"]["error"].as_str().unwrap();
     assert!(
-        error.ends_with("sends visitors on to its own address, where they are not"),
+        error.ends_with("redirects visitors to its own, unreachable address"),
         "{error}"
     );
 }

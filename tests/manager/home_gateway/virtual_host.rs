@@ -91,7 +91,7 @@ fn an_https_virtual_host_is_picked_by_its_name() {
     let told = way.relay.status()["connectors"][0]["applications"][0]["protocol"].clone();
     assert_eq!(told, "http");
     let (_, result) = way.connected(&app("unnamed", "visitor"));
-    let error = format!("127.0.0.1:{port} refuses TLS under the name unnamed.localhost");
+    let error = format!("127.0.0.1:{port} refuses TLS for the name unnamed.localhost");
     assert_eq!(
         (
             &result["health"]["error"],

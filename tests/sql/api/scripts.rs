@@ -422,15 +422,22 @@ fn nothing_behind_an_odd_text_is_left_out_and_what_did_not_run_is_counted() {
         (&json!(1), &json!(6)),
         "{lines:?}"
     );
-    // No piece of a program that is cut short runs.
+    // No piece of a program that is cut short runs, which is said.
     let text = "CREATE PROCEDURE p() BEGIN IF 1 THEN SELECT 1; DELETE FROM t; END; DELETE FROM t";
-    script(
+    let (_, lines) = script(
         &mut client,
         "db=script_odd&on_error=continue",
         SQL,
         "s",
         text,
     );
+    let [failed, end] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert_eq!((&end["failed"], &end["not_run"]), (&json!(1), &json!(3)));
+    let message = failed["message"].as_str().unwrap();
+    assert!(message.contains("has no END, so 3 more"), "{message}");
+    assert!(!message.contains("as a script"), "{message}");
     assert_eq!(count(db, "SELECT COUNT(*) FROM script_odd.t"), 4);
 }
 

@@ -78,7 +78,7 @@ fn tell(parsed: &Parsed, added: &Value) -> Result<(), Failure> {
     }
 }
 
-/// What cannot be connected is there all the same, and the user is told.
+/// Connects it; if that fails, it stays saved and the user is told.
 fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), Failure> {
     let one = of_app(added);
     let done = connect::connect_each(
@@ -91,7 +91,8 @@ fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), F
         tell(parsed, added)?;
         let (name, kept) = (&one.name, quoted(text(added, "/name")));
         warn(&format!(
-            "kept as {kept}; mend it with 'postern app edit {name} …' or remove it with 'postern app remove {name}'"
+            "saved as {kept}, not connected; fix it with 'postern app edit {name} …' or remove it with 'postern app \
+             remove {name}'"
         ));
         return done;
     }
@@ -196,11 +197,11 @@ pub(super) fn guest_only_reads(
     let has_guest = guest.is_some_and(|grants| !grants.is_empty());
     let writes = fields.get("db_readonly") == Some(&Value::Bool(false));
     let what = match has_guest && writes {
-        true if parsed.has(&READWRITE) => "leave --readwrite out",
-        true if parsed.has(&GUEST) => "give --readonly too",
+        true if parsed.has(&READWRITE) => "remove --readwrite",
+        true if parsed.has(&GUEST) => "add --readonly",
         _ => return Ok(()),
     };
-    Err(command.usage(format!("--guest makes an account that only reads: {what}")))
+    Err(command.usage(format!("--guest creates a read-only account: {what}")))
 }
 
 #[cfg(test)]

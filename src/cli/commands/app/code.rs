@@ -72,7 +72,7 @@ pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
                 app.name
             );
             return Err(Failure::operation(message)
-                .hint("it is told again and again, and does so as soon as it answers")
+                .hint("postern repeats the request until the server answers")
                 .exit_status(UNREACHABLE));
         }
         Ok(())
@@ -97,9 +97,9 @@ fn renewed(manager: &Manager, app: &Selected, before: &Value) -> Result<Value, F
     let deadline = Instant::now() + RENEWAL_TIMEOUT;
     while !link.is_empty() && text(&shown, "/connection/auth_url") == link {
         if Instant::now() >= deadline {
-            let message = format!("the server has not taken the new code of {} yet", app.name);
+            let message = format!("the server does not have the new code of {} yet", app.name);
             return Err(Failure::operation(message)
-                .hint(format!("'postern app code {}' shows when it has", app.name))
+                .hint(format!("check with 'postern app code {}'", app.name))
                 .exit_status(UNREACHABLE));
         }
         std::thread::sleep(POLL);
@@ -116,8 +116,11 @@ fn code_of(link: &str) -> Option<&str> {
 
 fn without_code(app: &Selected, shown: &Value) -> Failure {
     if shown.get("invisible") != Some(&Value::Bool(true)) {
-        let message = format!("{} asks for no code: everybody is let in", app.name);
-        let hint = format!("'postern app edit {} --invisible' changes that", app.name);
+        let message = format!("{} needs no code: it is open to everybody", app.name);
+        let hint = format!(
+            "run 'postern app edit {} --invisible' to require a code",
+            app.name
+        );
         return Failure::operation(message).hint(hint);
     }
     not_connected(app)

@@ -40,7 +40,7 @@ pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
     let manager = manager(&home)?;
     let mut apps = apps(&home, Some(&manager))?;
     if parsed.has(&ALL) {
-        // What nobody connected stays closed.
+        // Applications that nobody connected stay closed.
         apps.retain(|app| !matches!(text(app, "/conn_status"), "idle" | "disconnected"));
     }
     let selected = selected(&RECONNECT, parsed, &apps)?;
@@ -123,7 +123,7 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
     let name = &app.name;
     if result.get("pending_changes") == Some(&Value::Bool(true)) {
         warn(&format!(
-            "saved changes are not in force\nrun 'postern app reconnect {name}'"
+            "saved changes are not active yet\nrun 'postern app reconnect {name}'"
         ));
     }
     let wanted = text(result, "/site_name_wanted");

@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(180);
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time before anything is told of it. Default 700 ms: most are connected by then.
 const QUIET: Duration = Duration::from_millis(700);
-/// The same of a share where no person looks, which tells once what it waits for. Default 1 s.
+/// Delay for a share without a terminal, which says once what it waits for. Default 1 s.
 const QUIET_UNSEEN: Duration = Duration::from_secs(1);
 /// Pause between two looks at the status.
 const POLL: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ pub(in crate::cli::commands) fn wait_connected(
             "connecting" => waiting.look(&result)?,
             "failed" => return Err(failed(&result, name)),
             _ if text(&result, "/error_class") == "expired" => return Err(failed(&result, name)),
-            _ => return Err(Failure::operation("it was disconnected meanwhile")),
+            _ => return Err(Failure::operation("it was disconnected")),
         }
         pause(interrupted, name)?;
     }
@@ -58,11 +58,11 @@ fn pause(interrupted: &Receiver<()>, name: Option<&str>) -> Result<(), Failure> 
         recv(interrupted) -> _ => {
             let failure = match name {
                 Some(name) => {
-                    let message = format!("interrupted; {} goes on connecting", printable(name));
+                    let message = format!("interrupted; {} is still connecting", printable(name));
                     Failure::operation(message)
-                        .hint(format!("'postern app disconnect {name}' ends that"))
+                        .hint(format!("'postern app disconnect {name}' stops it"))
                 }
-                None => Failure::operation("interrupted before it was connected: nothing is shared"),
+                None => Failure::operation("interrupted before connecting: nothing is shared"),
             };
             Err(failure.exit_status(INTERRUPTED))
         }
@@ -86,13 +86,13 @@ impl Default for Patience {
     }
 }
 
-/// What was seen so far of a connection that is being made.
+/// State of a connection that is being made.
 struct Waiting<'a> {
     name: Option<&'a str>,
     since: Instant,
     /// Since when the tunnel of one that was connected is lost.
     lost: Option<Instant>,
-    /// Whether the last look found a refused host key: one that was just trusted is shown for a moment more.
+    /// True if the last look found a refused host key: one that was just trusted is shown for a moment more.
     was_refused: bool,
     told: String,
     patience: Patience,
@@ -125,11 +125,11 @@ impl<'a> Waiting<'a> {
                 .lost
                 .is_some_and(|lost| is_long(lost, RECONNECT_TIMEOUT))
         {
-            let message = format!("it is still connecting: {}", why(result));
+            let message = format!("still connecting: {}", why(result));
             return Err(Failure::operation(message)
                 .hint(match self.name {
-                    Some(_) => "it goes on trying by itself",
-                    None => "nothing is shared any more; run the same again",
+                    Some(_) => "postern keeps trying",
+                    None => "nothing is shared now; run the command again",
                 })
                 .exit_status(UNREACHABLE));
         }
@@ -142,7 +142,7 @@ impl<'a> Waiting<'a> {
         let step = result.get("step").and_then(Value::as_u64);
         let step = step.unwrap_or_default();
         let mut line = match step {
-            SERVING => "the tunnel is lost; connecting again".to_owned(),
+            SERVING => "tunnel lost; reconnecting".to_owned(),
             _ => doing(result),
         };
         if !text(result, "/error").is_empty() {
@@ -162,7 +162,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// What is being done, in words.
+/// Describes the current step.
 fn doing(result: &Value) -> String {
     let server = text(result, "/server");
     let host = printable(server.split_once("://").map_or(server, |(_, host)| host));
@@ -219,11 +219,11 @@ pub(in crate::cli::commands) fn failed(result: &Value, name: Option<&str>) -> Fa
 fn again(result: &Value, name: &str) -> Option<String> {
     let wait = next_try(result)?.div_ceil(1000);
     Some(format!(
-        "it is tried again by itself in {wait} s ('postern app disconnect {name}' ends that)"
+        "next attempt in {wait} s ('postern app disconnect {name}' stops it)"
     ))
 }
 
-/// What a person can try.
+/// Returns a hint.
 fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
     let hint = text(result, "/hint");
     match class {
@@ -234,8 +234,8 @@ fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
         }
         "plugin" => Some(match name {
             Some(name) => format!(
-                "check the database's address, user and password: 'postern app edit {name} --db-user U' changes \
-                 them, with the password in {PASSWORD_VARIABLE}"
+                "check the database's address, user and password; change them with 'postern app edit {name} --db-user \
+                 U' and the password in {PASSWORD_VARIABLE}"
             ),
             None => "check the database's address, user and password in the application".to_owned(),
         }),

@@ -39,10 +39,10 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     };
     let mut changed = changed_fields(parsed, selected.iter().all(is_database))?;
     if changed.is_empty() && !parsed.has(&ADDRESS) && !parsed.has(&ENROLL_TOKEN) {
-        return Err(EDIT.usage("there is nothing to change: name it with a flag"));
+        return Err(EDIT.usage("nothing to change: give a flag"));
     }
     if changed.contains_key("name") && selected.len() > 1 {
-        return Err(EDIT.usage("--name is for one application"));
+        return Err(EDIT.usage("--name needs exactly one application"));
     }
     let server = changed.get("server").and_then(Value::as_str);
     place.enroll(&EDIT, parsed, server)?;

@@ -66,7 +66,7 @@ pub(super) fn status(app: &Value) -> String {
     }
 }
 
-/// Whether it has ended by itself, and is not connected before it is extended.
+/// True if it has ended by itself, and is not connected before it is extended.
 pub(crate) fn is_expired(app: &Value) -> bool {
     let is_exposed = app
         .pointer("/connection/exposed")
@@ -76,7 +76,7 @@ pub(crate) fn is_expired(app: &Value) -> bool {
         || (!is_exposed && end.is_some_and(|end| end <= SystemTime::now()))
 }
 
-/// What to do about that.
+/// Returns the hint for that.
 pub(super) fn extending(name: &str) -> String {
     format!("extend it: 'postern app edit {name} --for 1h'")
 }
@@ -84,7 +84,7 @@ pub(super) fn extending(name: &str) -> String {
 /// A class of failure in words; the whole error is for `--json`.
 fn reason(class: &str, error: &str) -> String {
     let words = match class {
-        "network" | "proxy" => "not reached",
+        "network" | "proxy" => "unreachable",
         "dns" => "name not found",
         "timeout" => "no answer in time",
         "wrong-password" => "wrong password",
@@ -93,14 +93,14 @@ fn reason(class: &str, error: &str) -> String {
         "name-taken" => "site name taken",
         "host-key-changed" => "host key changed",
         "port-held" => "port in use at the server",
-        "tls" => "TLS",
-        "not-a-tunnel-server" => "no tunnel server",
+        "tls" => "TLS error",
+        "not-a-tunnel-server" => "not a tunnel server",
         "limit" => "over a limit",
         "no-server" => "no server",
-        "plugin" if error.contains("Access denied") => "the database refuses the password",
-        "plugin" => "database",
-        "quick-setup" => "the server cannot set it up",
-        "local" => "this machine",
+        "plugin" if error.contains("Access denied") => "database access denied",
+        "plugin" => "database error",
+        "quick-setup" => "server setup failed",
+        "local" => "local error",
         other => return printable(other),
     };
     words.to_owned()
@@ -112,7 +112,7 @@ pub(super) fn saved_address(app: &Value) -> String {
     format!("{}:{port}", bracketed(&host))
 }
 
-/// Who gets in and what visitors may do: what is in force, or what would be.
+/// Describes access and rights of visitors: the active ones, or else the saved ones.
 pub(super) fn access(app: &Value) -> String {
     let exposed = app.pointer("/connection/exposed");
     let exposed = exposed.filter(|exposed| exposed.is_object());
@@ -128,11 +128,11 @@ pub(super) fn access(app: &Value) -> String {
         (None, false) => format!("will be {what}"),
         (None, true) => format!("will be {what} at the next connect"),
         (Some(_), false) => what,
-        (Some(_), true) => format!("{what}; saved changes are not in force"),
+        (Some(_), true) => format!("{what}; saved changes are not active yet"),
     }
 }
 
-/// Who gets in, and what visitors of a database may do: `invisible, read-only`.
+/// Describes access, and the rights of a database's visitors: `invisible, read-only`.
 pub(super) fn mode(settings: &Value) -> String {
     let (who, what) = ways(settings);
     format!("{who}{what}")

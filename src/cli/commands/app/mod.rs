@@ -33,8 +33,8 @@ pub(crate) use listing::{is_expired, row};
 pub(crate) use select::{apps, find, manager, of_store};
 use select::{changes, is_plain_word, selected};
 
-/// What a person is told where there is none.
-pub(crate) const NO_APPS: &str = "No applications are there. 'postern app add http 3000' adds one.";
+/// Text for an empty list.
+pub(crate) const NO_APPS: &str = "No applications yet. 'postern app add http 3000' adds one.";
 
 /// Runs the subcommand that the first argument names.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ fn remove(parsed: &Parsed) -> Result<(), Failure> {
         }
         if let Some(kept) = AuditSets::new(&home).leave(&app.id) {
             let (name, kept) = (quoted(&app.label), kept.display());
-            warn(&format!("the audit files of {name} stay: {kept}"));
+            warn(&format!("the audit files of {name} are kept: {kept}"));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::manager::ServerUrl;
 
 /// A setting that is saved otherwise than it is in force.
 pub(super) struct Pending {
-    /// What the sheet of an application calls it.
+    /// Label on the sheet of an application.
     pub(super) name: &'static str,
     pub(super) in_force: String,
     pub(super) saved: String,
@@ -19,13 +19,13 @@ pub(super) struct Pending {
 /// none of them: those count at once.
 struct Words([(&'static str, String); 5]);
 
-/// What is in force of a connected application, as the API shows it.
+/// Active settings of a connected application, as the API shows them.
 pub(super) fn exposed(app: &Value) -> Option<&Value> {
     let exposed = app.pointer("/connection/exposed")?;
     exposed.is_object().then_some(exposed)
 }
 
-/// Whether it is connected and saved settings wait for the next connection.
+/// True if it is connected and saved settings wait for the next connection.
 pub(super) fn is_pending(app: &Value) -> bool {
     app.pointer("/connection/pending_changes") == Some(&Value::Bool(true))
 }
@@ -97,7 +97,7 @@ pub(super) fn host(settings: &Value) -> String {
     }
 }
 
-/// What a change leaves as it is: what holds still, and what to run.
+/// Warns that saved changes are not active yet: lists the active settings and the command to run.
 pub(super) fn warning(app: &Value, name: &str) -> Option<String> {
     if !is_pending(app) {
         return None;
@@ -114,14 +114,15 @@ pub(super) fn warning(app: &Value, name: &str) -> Option<String> {
     };
     let label = printable(text(app, "/name"));
     Some(format!(
-        "{label} stays as it was until it is reconnected{holds}\nrun 'postern app reconnect {name}'"
+        "{label} keeps its old settings until it reconnects{holds}\n\
+         run 'postern app reconnect {name}'"
     ))
 }
 
 /// A value that a person sees.
 pub(super) fn or_none(value: String) -> String {
     match value.is_empty() {
-        true => "as by default".to_owned(),
+        true => "default".to_owned(),
         false => value,
     }
 }

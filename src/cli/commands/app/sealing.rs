@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::store::random;
 
-/// What the file is for: content of another purpose cannot be opened as this one.
+/// Purpose of the file: content of another purpose cannot be opened as this one.
 const PURPOSE: &[u8] = b"postern applications 1";
 /// How often the passphrase is hashed. Default 600,000: half a second or so for each guess.
 const ITERATIONS: u32 = 600_000;
@@ -60,7 +60,7 @@ pub(super) fn open(passphrase: &str, sealed: &Value) -> Result<Zeroizing<Vec<u8>
     let damaged = "the sealed part of the file is damaged";
     let text = |name: &str| sealed.get(name).and_then(Value::as_str);
     if text("kdf") != Some(KDF) || text("cipher") != Some(CIPHER) {
-        return Err("the file is sealed in a way that this version does not know");
+        return Err("the file uses an encryption format that this version does not know");
     }
     let bytes = |name: &str| STANDARD.decode(text(name)?).ok();
     let iterations = sealed.get("iterations").and_then(Value::as_u64);
@@ -75,7 +75,7 @@ pub(super) fn open(passphrase: &str, sealed: &Value) -> Result<Zeroizing<Vec<u8>
     let mut content = Zeroizing::new(content.to_vec());
     cipher(passphrase, &salt, iterations)
         .decrypt_in_place_detached(&nonce.into(), PURPOSE, &mut content, &(*tag).into())
-        .map_err(|_| "the passphrase is not the one that it was sealed with")?;
+        .map_err(|_| "wrong passphrase")?;
     Ok(content)
 }
 

@@ -18,9 +18,9 @@ use crate::store::DataDir;
 /// An application that the command line means.
 pub(crate) struct Selected {
     pub(crate) id: String,
-    /// What a user can type to mean it.
+    /// Text by which a user can name it.
     pub(crate) name: String,
-    /// What it is called.
+    /// Its name.
     pub(crate) label: String,
 }
 
@@ -88,7 +88,7 @@ impl Changes<'_> {
         let Some(token) = parsed.value(&ENROLL_TOKEN) else {
             return Ok(());
         };
-        let server = server.ok_or_else(|| command.usage("--enroll-token goes with --server"))?;
+        let server = server.ok_or_else(|| command.usage("--enroll-token needs --server"))?;
         if let Some(manager) = self.manager {
             return manager.enroll(server, &token);
         }
@@ -132,10 +132,10 @@ pub(crate) fn manager(home: &DataDir) -> Result<Manager, Failure> {
 
 pub(super) fn no_manager(home: &DataDir) -> Failure {
     Failure::operation(format!(
-        "no 'postern start' runs on {}",
+        "'postern start' is not running on {}",
         home.dir().display()
     ))
-    .hint("run 'postern start' first: it keeps the connections")
+    .hint("run 'postern start' first")
 }
 
 /// The manager, and the one application that is meant.
@@ -149,7 +149,7 @@ pub(super) fn running(parsed: &Parsed) -> Result<(Manager, Selected), Failure> {
 /// Refuses a line that names no application, or names one beside `--all`.
 pub(super) fn names_some(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
     match (parsed.has(&ALL), parsed.operands()) {
-        (true, [_, ..]) => Err(command.usage("--all means every application: name none")),
+        (true, [_, ..]) => Err(command.usage("--all selects every application: name none")),
         (false, []) => {
             let what = format!("'postern {}' needs {}", command.name, command.operands);
             Err(command.usage(what))
@@ -179,7 +179,7 @@ pub(super) fn selected(
     Ok(found)
 }
 
-/// Whether a shell takes it as one word, and no command as a flag.
+/// True if a shell takes it as one word, and no command as a flag.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
@@ -194,7 +194,7 @@ pub(crate) fn find(apps: &[Value], typed: &str) -> Result<Selected, Failure> {
     };
     let app = has_id(by_name.as_deref().unwrap_or(typed)).ok_or_else(|| {
         Failure::operation(format!("there is no application {}", quoted(typed)))
-            .hint("'postern app list' shows what is there")
+            .hint("see 'postern app list'")
     })?;
     let mut found = of_app(app);
     if is_plain_word(typed) {
@@ -211,11 +211,11 @@ pub(super) fn named(apps: &[Value], name: Option<&str>) -> Result<Option<String>
     match found.count() {
         0 => Ok(first),
         more => Err(Failure::operation(format!(
-            "{} applications are called {}",
+            "{} applications are named {}",
             more + 1,
             quoted(name)
         ))
-        .hint("give the ID: 'postern app list' shows it")),
+        .hint("use the ID, see 'postern app list'")),
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
 
 fn sheet(app: &Value) -> String {
     let of = |pointer: &str| printable(text(app, pointer));
-    // What is in force of what is connected.
+    // Active settings of a connected application.
     let holds = exposed(app).unwrap_or(app);
     let server = match exposed(app) {
         Some(_) => of("/connection/server"),
@@ -87,9 +87,9 @@ fn sheet(app: &Value) -> String {
         ),
         ("db user", of("/db_user")),
         ("database", of("/db_name")),
-        ("at start", switch("autoconnect")),
+        ("autoconnect", switch("autoconnect")),
         ("audit", switch("audit")),
-        ("records sql", switch("record_sql")),
+        ("record sql", switch("record_sql")),
     ];
     let lines = rows.iter().filter(|(_, value)| !value.is_empty());
     lines
@@ -108,7 +108,7 @@ fn relays(connection: &Value) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// What is listed; in force, also what that comes to.
+/// Lists the grants; of an active guest also the number of tables.
 fn guest_reads(holds: &Value) -> String {
     let listed = list(holds, "guest");
     let number = |name| holds.get(name).and_then(Value::as_u64);
@@ -118,15 +118,15 @@ fn guest_reads(holds: &Value) -> String {
     }
 }
 
-/// What is saved otherwise than it is in force, a line each.
+/// Lists saved settings that are not active yet, one per line.
 fn after_a_reconnect(app: &Value) -> Vec<String> {
     let differing = differences(app);
     if differing.is_empty() && is_pending(app) {
-        return vec!["after a reconnect: other settings that are saved\n".to_owned()];
+        return vec!["after reconnecting: other saved settings\n".to_owned()];
     }
     let lines = differing
         .into_iter()
-        .map(|one| format!("after a reconnect: {} {}\n", one.name, or_none(one.saved)));
+        .map(|one| format!("after reconnecting: {} {}\n", one.name, or_none(one.saved)));
     lines.collect()
 }
 
@@ -136,6 +136,6 @@ fn until(expires: &str) -> String {
         return String::new();
     };
     let (zone, now) = (Zone::local(), SystemTime::now());
-    let over = if end <= now { " (over)" } else { "" };
+    let over = if end <= now { " (expired)" } else { "" };
     format!("{}{over}", zone.shown(end, now))
 }

@@ -32,7 +32,7 @@ use crate::manager::protocol::Protocol;
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::store::DataDir;
 
-/// What such a file says that it is.
+/// Format name in such a file.
 const FORMAT: &str = "postern applications";
 /// Its version: a newer one is refused.
 const VERSION: u64 = 1;
@@ -112,7 +112,7 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
         let name = app
             .get("name")
             .and_then(Value::as_str)
-            .unwrap_or("one without a name");
+            .unwrap_or("(unnamed)");
         match added(&place, app, secrets.get(number), keeps) {
             Ok(Some(added)) => {
                 if parsed.has(&JSON) {
@@ -127,17 +127,17 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
                     warn(&format!("{}: {what}", quoted(name)));
                 }
             }
-            Ok(None) => warn(&format!("{} is there already: left out", quoted(name))),
+            Ok(None) => warn(&format!("{} already exists: skipped", quoted(name))),
             Err(why) => {
                 wrong += 1;
-                warn(&format!("{}: left out: {why}", quoted(name)));
+                warn(&format!("{}: skipped: {why}", quoted(name)));
             }
         }
     }
     match wrong {
         0 => Ok(()),
         _ => Err(Failure::operation(format!(
-            "{wrong} of {} applications are left out",
+            "{wrong} of {} applications were skipped",
             apps.len()
         ))),
     }
@@ -166,40 +166,40 @@ impl Servers {
     }
 }
 
-/// Whether it connects by itself.
+/// True if it connects by itself.
 fn is_armed(app: &Value) -> bool {
     app.get("autoconnect").and_then(Value::as_bool) == Some(true)
 }
 
-/// What was added would do by itself, and where; `was_armed` where the file says that it connects by itself.
+/// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect.
 fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
     let by_itself = match (is_armed(added), was_armed) {
         (true, _) => "yes",
-        (false, true) => "no (in the file: yes, which --keep-autoconnect keeps)",
+        (false, true) => "no (yes in the file; --keep-autoconnect keeps that)",
         (false, false) => "no",
     };
     let (server, unknown) = match text(added, "/server") {
         "" => (servers.default.as_str(), ""),
         url => match ServerUrl::parse(url, true) {
             Ok(parsed) if servers.list.get(parsed.origin()).is_some() => (url, ""),
-            _ => (url, ", which is not known here"),
+            _ => (url, ", not in your server list"),
         },
     };
     format!(
-        "connects by itself at start: {by_itself}; at {}{unknown}",
+        "autoconnect: {by_itself}; server: {}{unknown}",
         printable(server)
     )
 }
 
-/// What an application that was added does not have as it had it elsewhere.
+/// Lists what an added application lacks.
 fn lacking(added: &Value) -> Vec<String> {
     let is = |name: &str| added.get(name) == Some(&Value::Bool(true));
     let is_database = Protocol::named(text(added, "/protocol")).is_some_and(Protocol::is_database);
     let password = (is_database && !is("has_db_pass")).then(|| {
         let name = of_app(added).name;
-        format!("has no password: 'postern app edit {name}' with {PASSWORD_VARIABLE} gives it")
+        format!("has no password: run 'postern app edit {name}' with {PASSWORD_VARIABLE} set")
     });
-    let code = is("invisible").then(|| "its code is new: links already sent are dead".to_owned());
+    let code = is("invisible").then(|| "it has a new code: old links no longer work".to_owned());
     password.into_iter().chain(code).collect()
 }
 
@@ -211,7 +211,7 @@ fn added(
     secrets: Option<&Value>,
     keeps_autoconnect: bool,
 ) -> Result<Option<Value>, String> {
-    let mut fields: Fields = app.as_object().cloned().ok_or("it is no application")?;
+    let mut fields: Fields = app.as_object().cloned().ok_or("not an application")?;
     if is_armed(app) && !keeps_autoconnect {
         fields.insert("autoconnect".to_owned(), Value::Bool(false));
     }
@@ -247,14 +247,14 @@ fn read(file: &str) -> Result<Value, Failure> {
         return Err(no_such_file("it is larger than 4 MiB"));
     }
     let document: Map<String, Value> = serde_json::from_slice(&bytes)
-        .map_err(|error| no_such_file(&format!("it is no JSON object: {error}")))?;
+        .map_err(|error| no_such_file(&format!("it is not a JSON object: {error}")))?;
     if document.get("format").and_then(Value::as_str) != Some(FORMAT) {
-        return Err(no_such_file("it does not say that it is one"));
+        return Err(no_such_file("its format is different"));
     }
     match document.get("version").and_then(Value::as_u64) {
         Some(VERSION) => Ok(Value::Object(document)),
         Some(version) if version > VERSION => Err(Failure::operation(format!(
-            "the file is of version {version}, and this postern reads version {VERSION}"
+            "the file has version {version}, this postern reads version {VERSION}"
         ))
         .hint("use a newer postern")),
         _ => Err(no_such_file("it has no version")),
@@ -262,18 +262,16 @@ fn read(file: &str) -> Result<Value, Failure> {
 }
 
 fn no_such_file(why: &str) -> Failure {
-    Failure::operation(format!("this is no file of 'postern app export': {why}"))
+    Failure::operation(format!("not a file from 'postern app export': {why}"))
 }
 
-/// What is sealed in the file, as many as there are applications.
+/// Returns the sealed secrets of the file, one per application.
 fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
     let Some(sealed) = document.get("sealed") else {
         return Ok(Vec::new());
     };
     if !std::io::stderr().is_terminal() {
-        warn(
-            "the passwords of the file are left out: there is no terminal to ask for the passphrase on",
-        );
+        warn("passwords in the file are skipped: no terminal to ask for the passphrase");
         return Ok(Vec::new());
     }
     let passphrase = asked("Passphrase of the file: ")?;
@@ -282,13 +280,14 @@ fn secrets(document: &Value, count: usize) -> Result<Vec<Value>, Failure> {
     if secrets.len() == count {
         return Ok(secrets);
     }
-    Err(no_such_file("it has not as many secrets as applications"))
+    Err(no_such_file(
+        "its numbers of secrets and applications differ",
+    ))
 }
 
 fn new_passphrase() -> Result<Zeroizing<String>, Failure> {
     if !std::io::stderr().is_terminal() {
-        return Err(EXPORT
-            .usage("--with-secrets asks for a passphrase, and there is no terminal to ask on"));
+        return Err(EXPORT.usage("--with-secrets needs a terminal to ask for the passphrase"));
     }
     new_secret("Passphrase for the secrets: ")
 }

@@ -21,7 +21,7 @@ pub(in crate::cli::commands) struct KeyChange {
 }
 
 impl KeyChange {
-    /// What a connection, or a main tunnel, reports.
+    /// Reads the change that a connection or a main tunnel reports.
     pub(super) fn of(shown: &Value) -> Option<Self> {
         let part = |name: &str| shown.pointer(name).and_then(Value::as_str);
         Some(Self {
@@ -31,7 +31,7 @@ impl KeyChange {
         })
     }
 
-    /// What happened, both fingerprints, and what to run, as in `app trust shop`.
+    /// Error with both fingerprints and the command to run, as in `app trust shop`.
     pub(super) fn failure(&self, command: &str) -> Failure {
         let [server, known, offered] =
             [&self.server, &self.known, &self.offered].map(|text| printable(text));
@@ -39,12 +39,12 @@ impl KeyChange {
             "the host key of {server} has changed: known {known}, now {offered}; no password was sent"
         ))
         .hint(format!(
-            "compare the new one with what the server's operator says, then run 'postern {command}'"
+            "check the new key with the server's operator, then run 'postern {command}'"
         ))
         .exit_status(REFUSED)
     }
 
-    /// What a look at the server has found.
+    /// Converts the result of a look at the server.
     pub(in crate::cli::commands) fn found(change: &HostKeyChange) -> Self {
         Self {
             server: change.server.clone(),
@@ -80,14 +80,14 @@ pub(super) fn trust(parsed: &Parsed) -> Result<(), Failure> {
     let (manager, app) = running(parsed)?;
     let name = app.name;
     let Some(change) = change_of(&manager, &app.id)? else {
-        let message = format!("no other host key than the known one is offered to {name}");
-        let hint = format!("'postern app connect {name}' says when that happens");
+        let message = format!("the host key of {name} has not changed");
+        let hint = format!("'postern app connect {name}' reports a changed key");
         return Err(Failure::operation(message).hint(hint));
     };
     change.ask(parsed)?;
     change.trust(&manager)?;
     print(&format!(
-        "The new key is trusted. 'postern app connect {name}' waits until it is connected.\n"
+        "The new key is trusted. 'postern app connect {name}' waits for the connection.\n"
     ))
 }
 
@@ -111,21 +111,21 @@ fn is_wanted(parsed: &Parsed, change: &KeyChange) -> Result<bool, Failure> {
     if let Some(named) = parsed.value(&YES) {
         let is_offered = named == change.offered;
         let other = || {
-            Failure::operation(format!("{} is not the key that is offered", quoted(&named)))
-                .hint("compare what is offered with what the server's operator says")
+            Failure::operation(format!("{} is not the offered key", quoted(&named)))
+                .hint("check the offered key with the server's operator")
                 .exit_status(REFUSED)
         };
         return is_offered.then_some(true).ok_or_else(other);
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("there is no terminal to ask on").hint(
-            "compare what is offered with what the server's operator says, then give it as --yes FINGERPRINT",
+        return Err(Failure::usage("no terminal to ask on").hint(
+            "check the offered key with the server's operator, then give it as --yes FINGERPRINT",
         ));
     }
     let unanswered = |error: std::io::Error| Failure::operation(format!("cannot ask: {error}"));
     write!(
         std::io::stderr(),
-        "Compare the offered key with what the server's operator says, not through this connection.\nTrust it? [y/N] "
+        "Check the offered key with the server's operator, not through this connection.\nTrust it? [y/N] "
     )
     .map_err(unanswered)?;
     let mut answer = String::new();

@@ -1,23 +1,23 @@
-//! What `postern app add` and `app import` warn of.
+//! Warnings of `postern app add` and `app import`.
 
 use serde_json::Value;
 
 use crate::cli::manager_client::text;
 use crate::manager::protocol::Protocol;
 
-/// What less protection than usual lets visitors of a database do, of one that was added with flags.
+/// Warns if a database was added with flags that reduce its protection.
 pub(super) fn of(app: &Value) -> Option<String> {
     let (what, given) = less_protection(app)?;
-    Some(format!("once it is connected, {what}: {given} given"))
+    Some(format!("once connected, {what} ({given})"))
 }
 
-/// The same of one that was imported.
+/// Warns if an imported database has reduced protection.
 pub(super) fn of_imported(app: &Value) -> Option<String> {
     let (what, _) = less_protection(app)?;
-    Some(format!("once it is connected, {what}"))
+    Some(format!("once connected, {what}"))
 }
 
-/// What visitors will be able to do, and by which flags.
+/// Describes what visitors can do, and the flags that allow it.
 fn less_protection(app: &Value) -> Option<(&'static str, &'static str)> {
     let protocol = Protocol::named(text(app, "/protocol"))?;
     let is = |name: &str| app.get(name).and_then(Value::as_bool) == Some(true);
@@ -25,16 +25,16 @@ fn less_protection(app: &Value) -> Option<(&'static str, &'static str)> {
         _ if !protocol.is_database() => None,
         (true, true) => None,
         (true, false) => Some((
-            "whoever has its code will be able to change and delete data",
-            "--readwrite is",
+            "anyone with the code can change and delete data",
+            "--readwrite",
         )),
         (false, true) => Some((
-            "whoever knows its address will be able to read the database without a code",
-            "--visible is",
+            "anyone who knows the address can read the database without a code",
+            "--visible",
         )),
         (false, false) => Some((
-            "whoever knows its address will be able to read, change and delete data without a code",
-            "--visible and --readwrite are",
+            "anyone who knows the address can read, change and delete data without a code",
+            "--visible and --readwrite",
         )),
     }
 }

@@ -28,7 +28,7 @@ struct Writer {
     out: String,
     /// The text of the paragraph, item or row so far.
     block: String,
-    /// What stands before its first line: a bullet.
+    /// Mark before its first line: a bullet.
     mark: &'static str,
     is_verbatim: bool,
     /// The rows of the table so far, the last one unfinished.

@@ -1,17 +1,17 @@
-//! What the doctor finds, and how it is told.
+//! Findings of the doctor and their output.
 
 use serde_json::{Value, json};
 
 use crate::cli::failure::printable;
 use crate::net::in_words;
 
-/// What was found of one thing.
+/// Result of one check.
 pub(super) struct Finding {
-    /// What was looked at.
+    /// Name of the check.
     check: &'static str,
     pub(super) state: State,
     text: String,
-    /// What to do.
+    /// Suggested fix.
     hint: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is on this machine: the per-user directory and its files, ports, the clock, the plugin.
+//! Checks of this machine: the per-user directory and its files, ports, the clock, the plugin.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ const PORTS: [(u16, &str); 3] = [
 /// No clock is behind this one.
 const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
 
-/// What the sealed files hold, and why some could not be read.
+/// Content of the sealed files, and errors of unreadable ones.
 pub(super) struct Files {
     pub(super) apps: Vec<AppConfig>,
     pub(super) servers: ServerList,
@@ -51,14 +51,14 @@ fn or_note<T: Default>(looked: Result<T, Error>, errors: &mut Vec<Error>) -> T {
     })
 }
 
-/// Whether it is there, private, and can be written.
+/// Checks that the directory exists, is private and writable.
 pub(super) fn directory(home: &DataDir) -> Vec<Finding> {
     const CHECK: &str = "per-user directory";
     let dir = home.dir().display();
     match fs::metadata(home.dir()) {
         Ok(found) if !found.is_dir() => vec![Finding::wrong(
             CHECK,
-            format!("{dir} is no directory"),
+            format!("{dir} is not a directory"),
             "move it away, or set POSTERN_HOME to another directory",
         )],
         Ok(found) => vec![match shared(&found) {
@@ -70,15 +70,12 @@ pub(super) fn directory(home: &DataDir) -> Vec<Finding> {
             None => writable(home),
         }],
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            vec![Finding::good(
-                CHECK,
-                format!("{dir}, made at its first use"),
-            )]
+            vec![Finding::good(CHECK, format!("{dir}, created on first use"))]
         }
         Err(error) => vec![Finding::wrong(
             CHECK,
             format!("{dir}: {error}"),
-            "set POSTERN_HOME to a directory that you may write in",
+            "set POSTERN_HOME to a writable directory",
         )],
     }
 }
@@ -90,7 +87,7 @@ fn shared(found: &fs::Metadata) -> Option<&'static str> {
     if found.uid() != user.as_raw() && !user.is_root() {
         return Some("it belongs to another user");
     }
-    (found.mode() & 0o022 != 0).then_some("other users can write in it")
+    (found.mode() & 0o022 != 0).then_some("other users can write to it")
 }
 
 #[cfg(not(unix))]
@@ -116,7 +113,7 @@ fn writable(home: &DataDir) -> Finding {
     }
 }
 
-/// Whether each can be opened, and which were set aside because they could not.
+/// Checks that each file can be opened, and lists those that were set aside as unreadable.
 pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
     const CHECK: &str = "sealed files";
     let unreadable = files.errors.iter();
@@ -125,14 +122,14 @@ pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         let (apps, known) = (files.apps.len(), files.credentials.len());
-        let text = format!("open; applications: {apps}, servers with credentials: {known}");
+        let text = format!("readable; applications: {apps}, servers with credentials: {known}");
         findings.push(Finding::good(CHECK, text));
     }
     findings.extend(files_set_aside(home).iter().map(|path| {
         Finding::note(
             CHECK,
-            format!("{} was unreadable, and is kept aside", path.display()),
-            "it comes from another machine, its key is lost, or it is damaged: remove it where it is not needed any more",
+            format!("unreadable file kept: {}", path.display()),
+            "it is damaged, from another machine, or its key is lost; delete it if you do not need it",
         )
     }));
     findings.push(key(home));
@@ -146,15 +143,15 @@ fn key(home: &DataDir) -> Finding {
         Ok(Some(path)) if path.starts_with(home.dir()) => Finding::note(
             CHECK,
             path.display().to_string(),
-            "there is no place apart that lasts: whoever copies the directory copies the key",
+            "no separate place for the key: a copy of the directory includes it",
         ),
         Ok(Some(path)) => Finding::good(CHECK, path.display().to_string()),
-        Ok(None) => Finding::good(CHECK, "made with the first file"),
+        Ok(None) => Finding::good(CHECK, "created with the first file"),
         Err(error) => Finding::wrong(CHECK, error.to_string(), error.hint()),
     }
 }
 
-/// Whether one runs, and where.
+/// Checks whether a manager runs, and where.
 pub(super) fn manager(home: &DataDir) -> Finding {
     const CHECK: &str = "manager";
     match Manager::find(home) {
@@ -162,48 +159,42 @@ pub(super) fn manager(home: &DataDir) -> Finding {
             CHECK,
             format!("{} (process {})", manager.url(), manager.pid),
         ),
-        Ok(None) => Finding::note(CHECK, "it does not run", "'postern start' starts it"),
+        Ok(None) => Finding::note(CHECK, "not running", "run 'postern start'"),
         Err(_) => Finding::wrong(
             CHECK,
             "run/start.json is damaged",
-            "end 'postern start' and start it again",
+            "stop 'postern start' and start it again",
         ),
     }
 }
 
-/// Who has the ports that are taken by default; nobody, or one of ours, is well.
+/// Checks the holders of the default ports; free or ours is fine.
 pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
     let manager = Manager::find(home).ok().flatten();
     let own = manager.map(|manager| format!("(process {})", manager.pid));
     let of_port = |(port, what): &(u16, &str)| match port_holder::of_loopback(*port) {
-        None => Finding::good("port", format!("{port}, for {what}, is free")),
+        None => Finding::good("port", format!("{port} ({what}) is free")),
         Some(holder) if own.as_ref().is_some_and(|own| holder.ends_with(own)) => {
-            Finding::good("port", format!("{port}, for {what}, is the manager's"))
+            Finding::good("port", format!("{port} ({what}) is used by the manager"))
         }
         Some(holder) => {
             let hint = match *port {
-                8181 => "'postern start PORT' takes another one",
-                _ => {
-                    "the relay on this machine takes other ports then, and addresses change with them"
-                }
+                8181 => "use another port: postern start PORT",
+                _ => "the relay on this machine uses other ports, so addresses change",
             };
-            Finding::note(
-                "port",
-                format!("{port}, for {what}, is used by {holder}"),
-                hint,
-            )
+            Finding::note("port", format!("{port} ({what}) is used by {holder}"), hint)
         }
     };
     PORTS.iter().map(of_port).collect()
 }
 
-/// Whether it can be right at all: the server's tells more.
+/// Checks that the clock is plausible; the server's clock tells more.
 pub(super) fn clock() -> Finding {
     let now = SystemTime::now();
     let text = rfc3339(now);
     let least = parse_rfc3339(BUILT_AFTER).unwrap_or(SystemTime::UNIX_EPOCH);
     if now < least {
-        let hint = "set it: certificates and the end of what is shared go by it";
+        let hint = "set the clock: certificates and end times depend on it";
         return Finding::wrong("clock", format!("{text} is in the past"), hint);
     }
     Finding::good("clock", text)
@@ -221,26 +212,26 @@ pub(super) fn clock_of(server: &str, there: SystemTime) -> Option<Finding> {
     (apart > MOST).then(|| {
         let ahead = if now > there { "ahead of" } else { "behind" };
         let text = format!(
-            "this machine's is {} s {ahead} that of {server}",
+            "this machine's clock is {} s {ahead} that of {server}",
             apart.as_secs()
         );
         Finding::wrong(
             "clock",
             text,
-            "set it: certificates and the end of what is shared go by it",
+            "set the clock: certificates and end times depend on it",
         )
     })
 }
 
-/// Whether databases can be shared, and whether one is to be.
+/// Checks whether databases can be shared and are saved.
 pub(super) fn plugin(home: &DataDir, files: &Files) -> Finding {
     const CHECK: &str = "database plugin";
-    const HINT: &str = "'postern plugin add mysql' makes it available";
+    const HINT: &str = "run 'postern plugin add mysql'";
     let is_needed = files.apps.iter().any(|app| app.protocol.is_database());
     match Registry::new(home.clone()).serves("mysql") {
         Ok(true) => Finding::good(CHECK, "mysql is added"),
         Ok(false) if is_needed => {
-            Finding::wrong(CHECK, "mysql is not added, and applications need it", HINT)
+            Finding::wrong(CHECK, "mysql is not added, but applications need it", HINT)
         }
         Ok(false) => Finding::note(CHECK, "mysql is not added", HINT),
         Err(error) => Finding::wrong(CHECK, error.to_string(), error.hint()),

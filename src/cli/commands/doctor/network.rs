@@ -1,4 +1,4 @@
-//! What is elsewhere: servers, their tunnels, and the applications.
+//! Checks of other machines: servers, their tunnels, and the applications.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ pub(super) fn servers(home: &DataDir, files: &Files) -> Vec<ServerUrl> {
         .chain(environment(SERVER_VARIABLE))
         .chain(named)
         .chain(used_now(home));
-    // Whether http may be used is not the question here.
+    // The doctor also checks http servers.
     let all = all.filter_map(|url| ServerUrl::parse(&url, true).ok());
     let by_origin: BTreeMap<String, ServerUrl> =
         all.map(|url| (url.origin().to_owned(), url)).collect();
@@ -62,7 +62,7 @@ pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<F
         Err(error) => Finding::wrong(
             "DNS",
             format!("{}: {error}", server.host()),
-            "check the name, and that this machine has a network",
+            "check the name and this machine's network",
         ),
     }));
     findings.extend(
@@ -88,31 +88,31 @@ fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> F
         Ok(()) if server.origin().starts_with("https") => {
             Finding::good("TLS", format!("{server}: its certificate is trusted"))
         }
-        Ok(()) => Finding::good("connection", format!("{server} is reached, without TLS")),
+        Ok(()) => Finding::good("connection", format!("{server} is reachable, without TLS")),
         Err(ConnectionProblem::Tls(error)) => Finding::wrong(
             "TLS",
             format!("{server}: {error}"),
-            "name the authority's certificate in SSL_CERT_FILE where it is one of your own",
+            "for your own certificate authority, set SSL_CERT_FILE to its certificate",
         ),
         Err(ConnectionProblem::Network(error)) => Finding::wrong(
             "connection",
             format!("{server}: {error}"),
-            "check that the server runs, and that no firewall is between",
+            "check that the server runs and no firewall blocks it",
         ),
     }
 }
 
 fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, String>) -> Finding {
     const CHECK: &str = "quick-setup";
-    const HINT: &str = "check the URL: it is the relay's own, not a site's";
+    const HINT: &str = "check the URL: give the relay's, not a site's";
     match found {
-        Ok(look) if look.is_there => Finding::good(CHECK, format!("{server} takes calls")),
+        Ok(look) if look.is_there => Finding::good(CHECK, format!("{server} accepts requests")),
         Ok(look) => Finding::wrong(CHECK, format!("{server} answers {}", look.status), HINT),
         Err(error) => Finding::wrong(CHECK, format!("{server}: {error}"), HINT),
     }
 }
 
-/// Whether the server lets this connector in; a server that cannot be asked says nothing.
+/// Checks whether the server accepts this connector; none if it cannot be asked.
 fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Finding> {
     const CHECK: &str = "credentials";
     let name = &credentials.connector_name;
@@ -121,14 +121,13 @@ fn standing(server: &ServerUrl, credentials: &Credentials) -> Option<Finding> {
         Standing::Refused => Finding::wrong(
             CHECK,
             format!("{server} refuses {name}"),
-            "it was removed there, or has another password: 'postern start --reset-credentials' starts afresh, with new addresses",
+            "it was removed there, or its password changed: 'postern start --reset-credentials' creates a new \
+             identity, with new addresses",
         ),
         Standing::Revoked => Finding::wrong(
             CHECK,
             format!("{name} is revoked at {server}"),
-            format!(
-                "ask who runs it for 'postern relay allow {name}': it then comes back by itself"
-            ),
+            format!("ask its operator to run 'postern relay allow {name}'; it then reconnects"),
         ),
     })
 }
@@ -138,7 +137,7 @@ fn tunnel(home: &DataDir, server: &ServerUrl, credentials: &Credentials) -> Vec<
         return vec![Finding::note(
             "tunnel port",
             format!("{server} has assigned none yet"),
-            "it does with the first connect",
+            "the first connect assigns one",
         )];
     };
     let address = look.address;
@@ -147,18 +146,17 @@ fn tunnel(home: &DataDir, server: &ServerUrl, credentials: &Credentials) -> Vec<
         Err(error) => Finding::wrong(
             "tunnel port",
             format!("{address}: {error}"),
-            "check that this port is open there; it is another one than the URL's",
+            "check that this port is open there; it differs from the URL's port",
         ),
     };
     let key = match look.host_key {
-        Some(fingerprint) => Finding::good(
-            "host key",
-            format!("{address}: {fingerprint} is the known one"),
-        ),
+        Some(fingerprint) => {
+            Finding::good("host key", format!("{address}: {fingerprint} is known"))
+        }
         None => Finding::note(
             "host key",
             format!("{address}: none is known yet"),
-            "the first one that is seen is kept",
+            "the first key seen is saved",
         ),
     };
     vec![answers, key]
@@ -196,7 +194,7 @@ pub(super) fn applications(files: &Files) -> Vec<Finding> {
         Err(error) => Finding::wrong(
             "application",
             format!("{}: {error}", app.name),
-            "start it, or correct its address: 'postern app list' shows them",
+            "start it, or correct its address (see 'postern app list')",
         ),
     };
     pairs.map(finding).collect()

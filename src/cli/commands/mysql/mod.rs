@@ -112,7 +112,7 @@ impl Plugin for MySql {
     }
 }
 
-/// What a web client for a database of somebody's application is started with.
+/// Options of a web client for an application's database.
 fn options(database: Database) -> Options {
     Options {
         target: Target::Tcp {
@@ -151,7 +151,7 @@ fn tell_silence() -> Sender<()> {
     let (answered, silence) = crossbeam_channel::bounded::<()>(0);
     let tell = move || {
         if silence.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
-            warn("nothing has answered yet; does a MySQL-protocol server listen there?");
+            warn("no answer yet; is a MySQL-protocol server listening there?");
         }
     };
     let _ = std::thread::Builder::new()
@@ -174,7 +174,7 @@ fn connecting(options: &Options) -> String {
     let database = database.map_or(String::new(), |name| format!(", database {name}"));
     let no_tls = matches!(options.target, Target::Unix(_)) && options.tls != TlsMode::default();
     let note = if no_tls {
-        "Note: --tls does not apply to a Unix socket, which never leaves this machine\n"
+        "Note: --tls does not apply to a Unix socket\n"
     } else {
         ""
     };
@@ -184,7 +184,7 @@ fn connecting(options: &Options) -> String {
     )
 }
 
-/// What `--share` asks for.
+/// Settings of `--share`.
 struct Share {
     request: ShareRequest,
     run_dir: PathBuf,

@@ -22,25 +22,25 @@ const LINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer, in bytes; the longest password a server takes is far shorter.
 const LINE_CAP: usize = 4096;
 
-/// What the command line said.
+/// Values from the command line.
 #[derive(Default)]
 pub(crate) struct Given {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Zeroizing<String>>,
     pub(crate) database: Option<String>,
-    /// Whether any flag or part of the URL was about credentials: then only a
+    /// True if a flag or a part of the URL was about credentials: then only a
     /// missing password is asked for, and only on a terminal.
     pub(crate) explicit: bool,
 }
 
-/// Who connects, and to which database.
+/// Account and database of a connection.
 pub(crate) struct Credentials {
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
     pub(crate) database: Option<String>,
 }
 
-/// Who answers questions. `None` is the end of input.
+/// Source of answers. `None` is the end of input.
 pub(crate) trait Answers {
     fn is_terminal(&self) -> bool;
     fn line(&mut self, question: &str) -> io::Result<Option<Zeroizing<String>>>;
@@ -96,9 +96,9 @@ fn unanswered(error: &io::Error) -> Failure {
 pub(crate) struct Stdin {
     input: File,
     is_terminal: bool,
-    /// What was read beyond the last answer.
+    /// Input read beyond the last answer.
     ahead: Zeroizing<Vec<u8>>,
-    /// Whether no more is to be expected.
+    /// True if no more is to be expected.
     ended: bool,
 }
 
@@ -137,7 +137,7 @@ impl Stdin {
         if let Some(deadline) = deadline
             && !is_readable(&self.input, deadline)?
         {
-            log::warn!("no answer on standard input within {LINE_TIMEOUT:?}; taking the defaults");
+            log::warn!("no answer on standard input within {LINE_TIMEOUT:?}; using the defaults");
             self.ended = true;
             return Ok(false);
         }

@@ -1,4 +1,4 @@
-//! What the flags of `postern mysql` say, checked.
+//! Flags of `postern mysql`, checked.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) struct Settings {
     tls: TlsMode,
     query_timeout: Option<Duration>,
     check_other_users: bool,
-    /// What is to be shared; none without `--share`.
+    /// Share settings; none without `--share`.
     pub(super) share: Option<ShareRequest>,
 }
 
@@ -81,7 +81,7 @@ impl Settings {
         })
     }
 
-    /// What is known without asking. A flag goes before the URL, the URL before the environment.
+    /// Returns the values known without asking. A flag goes before the URL, the URL before the environment.
     fn given(&mut self) -> Result<Given, Failure> {
         let user = self.user.take().or(self.address.user.take());
         let password = self.password.take().or(self.address.password.take());
@@ -171,7 +171,7 @@ fn allowed_host(text: &str) -> Result<String, Failure> {
         .and_then(|host| host.strip_suffix(']'))
     {
         Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => {}
-        Some(_) => return Err(refuse("the brackets do not hold an IPv6 address")),
+        Some(_) => return Err(refuse("the brackets do not contain an IPv6 address")),
         None => target::check_host(host).map_err(refuse)?,
     }
     Ok(text.to_ascii_lowercase())

@@ -29,7 +29,7 @@ use crate::store::time::parse_rfc3339;
 /// Where a database on a Unix socket would be: an application has an address.
 const ELSEWHERE: (&str, u16) = ("127.0.0.1", 3306);
 
-/// What is to be shared, checked.
+/// Share settings, checked.
 pub(super) struct ShareRequest {
     server: Option<ServerUrl>,
     enroll_token: Option<String>,
@@ -46,7 +46,7 @@ impl ShareRequest {
     pub(super) fn read(parsed: &Parsed) -> Result<Option<Self>, Failure> {
         if !parsed.has(&SHARE) {
             return match OF_SHARING.iter().find(|flag| parsed.has(flag)) {
-                Some(flag) => Err(COMMAND.usage(format!("--{} goes with --share", flag.long))),
+                Some(flag) => Err(COMMAND.usage(format!("--{} needs --share", flag.long))),
                 None => Ok(None),
             };
         }
@@ -62,9 +62,7 @@ impl ShareRequest {
         fields.insert("invisible".to_owned(), json!(!visible));
         let guest = guest(&mut fields, parsed)?;
         if readwrite && guest.is_some() {
-            return Err(
-                COMMAND.usage("--guest makes an account that only reads: leave --readwrite out")
-            );
+            return Err(COMMAND.usage("--guest creates a read-only account: remove --readwrite"));
         }
         fields::checked(&COMMAND, &fields)?;
         Ok(Some(Self {
@@ -84,9 +82,7 @@ impl ShareRequest {
             log::warn!("visitors can change and delete data: --readwrite is given");
         }
         if self.visible {
-            log::warn!(
-                "whoever knows the site's address gets in without a code: --visible is given"
-            );
+            log::warn!("anyone who knows the address gets in without a code: --visible is given");
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
         return print(&format!("{:#}\n", Value::from(connectors)));
     }
     let rows: Vec<_> = connectors.iter().flat_map(rows).collect();
-    let hint = "No connectors are enrolled. 'postern start --server URL' elsewhere enrols one.";
+    let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
     print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
@@ -88,7 +88,7 @@ fn named(
             quoted(called)
         ))
         .hint(format!(
-            "give the name of one: {}",
+            "use one of the names: {}",
             printable(&several.join(", "))
         ))),
     }
@@ -103,8 +103,8 @@ pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
             print(&format!("{}\n", text(&made, "url")))
         }
         None => Err(
-            Failure::operation(format!("no relay runs on {}", data.dir().display()))
-                .hint("start it: 'postern relay', or 'postern start' without a server"),
+            Failure::operation(format!("no relay is running on {}", data.dir().display()))
+                .hint("run 'postern relay', or 'postern start' without a server"),
         ),
     }
 }
@@ -135,12 +135,12 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     };
     let name = printable(name);
     print(&format!(
-        "revoked {name}: it is out, until 'postern relay allow {name}'; its names and ports stay its own for 30 days.\n{}",
+        "{name} is revoked until 'postern relay allow {name}'; its names and ports stay reserved for 30 days.\n{}",
         *what_it_came_by(&invite, enroll_token.as_ref())
     ))?;
     if !untold.is_empty() {
         eprintln!(
-            "These relays of the fleet were not told, and learn it from the store as soon as they reach it: {}",
+            "These relays of the fleet do not know it yet and will read it from the store: {}",
             untold.join(", ")
         );
     }
@@ -150,31 +150,31 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What becomes of that; with the token in its place, which is a secret.
+/// Describes the effect on the invite, with the new token, which is a secret.
 fn what_it_came_by(invite: &Value, renewed: Option<&Zeroizing<String>>) -> Zeroizing<String> {
     let is_common = invite.get("common").and_then(Value::as_bool) == Some(true);
     let text = match (is_common, renewed) {
-        _ if invite.is_null() => "No enrolment token let it in. Where this relay asks for none, whoever reaches it can enrol \
-            under another name: --enroll-token makes it ask.\n"
+        _ if invite.is_null() => "It enrolled without a token. If this relay requires none, anyone can enrol under \
+            another name; --enroll-token requires one.\n"
             .to_owned(),
         (_, Some(token)) => format!(
-            "The enrolment token that it knows lets nobody in any more, also where it is this relay's --enroll-token. \
-             Connectors that are enrolled need none.\n\
-             Enrolment token: {} (for new ones; shown this once: keep it)\n",
+            "The enrolment token it used is disabled, also as this relay's --enroll-token. Enrolled connectors need \
+             none.\n\
+             Enrolment token: {} (for new connectors; not shown again)\n",
             **token
         ),
-        (true, None) => "The enrolment token that it knows lets nobody in any more, also where it is this relay's \
-            --enroll-token; invites go on.\n"
+        (true, None) => "The enrolment token it used is disabled, also as this relay's --enroll-token; invites still \
+            work.\n"
             .to_owned(),
         (false, None) => format!(
-            "The invite that it came by ({}) lets nobody in any more; others go on.\n",
+            "The invite it used ({}) is disabled; other invites still work.\n",
             invite_name(invite)
         ),
     };
     Zeroizing::new(text)
 }
 
-/// What people call an invite: its label, where it has one.
+/// Returns the id of an invite, with its label if it has one.
 fn invite_name(invite: &Value) -> String {
     match (text(invite, "id"), text(invite, "label")) {
         (id, label) if label == "-" => id,
@@ -184,16 +184,18 @@ fn invite_name(invite: &Value) -> String {
 
 fn not_saved(name: &str) -> Failure {
     Failure::operation(format!(
-        "{name} is revoked, but that is not saved: it lasts until the relay restarts"
+        "{name} is revoked, but only until the relay restarts: it could not be saved"
     ))
-    .hint("the relay's log says why; once that is mended, it is saved with the relay's next change, such as a connector's call")
+    .hint("see the relay's log; once that is fixed, the relay's next change (such as a connector's call) saves it")
 }
 
 /// Accepts what is lost of a damaged state, so that the relay starts again.
 pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
     if find(data)?.is_some() {
-        return Err(Failure::operation("a relay runs on it: its state is read")
-            .hint("'postern relay list' shows who is enrolled and revoked"));
+        return Err(
+            Failure::operation("a relay is running on it, so its state is readable")
+                .hint("'postern relay list' shows who is enrolled and revoked"),
+        );
     }
     let _instance = claim(data)?;
     let recovered = relay::recover(data).map_err(|error| of_state(&error))?;
@@ -207,11 +209,11 @@ pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
         text.push_str(&format!("lost: {}\n", printable(lost)));
     }
     for path in &recovered.aside {
-        text.push_str(&format!("kept aside: {}\n", path.display()));
+        text.push_str(&format!("damaged file: {}\n", path.display()));
     }
     text.push_str(
-        "The relay starts again. Where revocations are lost, so is what forbade an --enroll-token: see 'postern relay \
-         list', revoke again, and give another token. Connectors that are lost enrol again.\n",
+        "The relay can start again. If revocations are lost, a disabled --enroll-token works again: check 'postern \
+         relay list', revoke again, and set another token. Lost connectors enrol again.\n",
     );
     print(&text)
 }
@@ -244,7 +246,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
         "it may enrol again, with an enrolment token"
     };
     let invite = if done.is_invite_good {
-        "; the invite that it came by is not forbidden any more: 'postern relay invites' shows whom it still lets in"
+        "; the invite it used works again (see 'postern relay invites')"
     } else {
         ""
     };
@@ -282,7 +284,7 @@ fn with_member(of: &Value, name: &str, value: Value) -> Value {
     shown
 }
 
-/// The same of a relay that does not run.
+/// Converts a connector of a relay that does not run.
 fn of_stored(connector: &relay::Enrolled) -> Value {
     let status = connector.is_revoked.then_some("revoked");
     let applications = connector.applications.iter();
@@ -294,7 +296,7 @@ fn of_stored(connector: &relay::Enrolled) -> Value {
         "invite": connector.invite, "applications": applications})
 }
 
-/// What has passed through an application since it is counted.
+/// Returns the traffic of an application since counting began.
 fn traffic(of: &Value) -> String {
     let bytes = |name: &str| of.pointer(&format!("/figures/{name}"))?.as_u64();
     match (bytes("bytes_in"), bytes("bytes_out")) {
@@ -303,7 +305,7 @@ fn traffic(of: &Value) -> String {
     }
 }
 
-/// What the operator called it when it was invited, else what it calls its machine.
+/// Returns the label of its invite, or else the name of its machine.
 fn label(connector: &Value) -> Value {
     match connector.pointer("/invite/label").and_then(Value::as_str) {
         None | Some("") => member(connector, "label"),
@@ -311,7 +313,7 @@ fn label(connector: &Value) -> Value {
     }
 }
 
-/// What it has of what it may have.
+/// Describes its quota and the used part.
 fn quota(connector: &Value) -> String {
     let of = |name: &str| connector.pointer(&format!("/quota/{name}"))?.as_u64();
     let count = items(connector, "applications").count();

@@ -21,13 +21,13 @@ const HEADING: [&str; 6] = [
 /// Prints a line a relay.
 pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
     let running = find(data)?.ok_or_else(|| {
-        Failure::operation(format!("no relay runs on {}", data.dir().display()))
-            .hint("start it, or name another one's directory with --data")
+        Failure::operation(format!("no relay is running on {}", data.dir().display()))
+            .hint("start it, or give another relay's directory with --data")
     })?;
     let status = ask(&running, ("GET", "/api/status"), None, SEE_NAMES)?;
     if status.get("relays").is_none_or(Value::is_null) {
-        return Err(Failure::operation("this relay is alone: it is of no fleet")
-            .hint("'postern relay --store' starts one whose state several share"));
+        return Err(Failure::operation("this relay is not part of a fleet")
+            .hint("start relays with --store to share their state"));
     }
     if as_json {
         return print(&format!("{:#}\n", member(&status, "relays")));
@@ -36,7 +36,7 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
     print_table(HEADING, &rows, "")?;
     if text(&status, "store") == "away" {
         eprintln!(
-            "The store is away: what is connected goes on, and nothing new is promised before it is back."
+            "The store is unreachable: existing connections continue, nothing new is accepted until it is back."
         );
     }
     Ok(())

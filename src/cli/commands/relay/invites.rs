@@ -42,7 +42,7 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
             let made = relay::invite(data, terms).map_err(|error| of_state(&error))?;
             let dir = data.dir().display();
             warn(&format!(
-                "no relay runs on {dir} now; the token works once 'postern relay' does"
+                "no relay is running on {dir}; the token works once 'postern relay' runs"
             ));
             (made.0, made.1, "URL".to_owned())
         }
@@ -52,13 +52,13 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
         return print(&Zeroizing::new(format!("{shown:#}\n")));
     }
     let count = match member(&invite, "uses").as_u64() {
-        Some(1) | None => "good once".to_owned(),
-        Some(uses) => format!("good for {uses} connectors"),
+        Some(1) | None => "valid for one connector".to_owned(),
+        Some(uses) => format!("valid for {uses} connectors"),
     };
     let text = Zeroizing::new(format!(
-        "Enrolment token: {} ({count}, until {}; shown this once: keep it)\n\
-         Over there: postern server add {url} --enroll-token TOKEN\n\
-         To take it back: postern relay uninvite {}\n",
+        "Enrolment token: {} ({count}, until {}; not shown again)\n\
+         On that machine: postern server add {url} --enroll-token TOKEN\n\
+         To cancel it: postern relay uninvite {}\n",
         *token,
         text(&invite, "expires"),
         text(&invite, "id"),
@@ -66,7 +66,7 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     print(&text)
 }
 
-/// What the flags say.
+/// Reads the flags.
 fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
     let command: &Command = &INVITE;
     let mut terms = InviteTerms {
@@ -104,7 +104,7 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
     print_table(
         HEADING,
         &rows,
-        "No invites. 'postern relay invite' makes one.",
+        "No invites. 'postern relay invite' creates one.",
     )
 }
 
@@ -127,12 +127,12 @@ fn row(invite: &Value) -> [String; 7] {
     [id, status, used, made, ends, label(invite), by]
 }
 
-/// Whom it is for; of one that nobody has labelled, where it comes from.
+/// Returns its label, or else its origin.
 fn label(invite: &Value) -> String {
     let is = |kind: &str| member(invite, kind).as_bool() == Some(true);
     match text(invite, "label") {
         label if label != "-" => label,
-        _ if is("common") => "(common: --enroll-token, or in its place)".to_owned(),
+        _ if is("common") => "(common: --enroll-token or its replacement)".to_owned(),
         _ if is("first") => "(from the first start)".to_owned(),
         none => none,
     }
@@ -156,6 +156,6 @@ pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
     }
     let id = printable(id);
     print(&format!(
-        "taken back {id}: nobody new comes by it; who came by it stays, until 'postern relay revoke'\n"
+        "cancelled {id}: members who already used it stay until 'postern relay revoke'\n"
     ))
 }

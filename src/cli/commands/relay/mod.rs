@@ -117,7 +117,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
         .transpose()?;
     if settings.shows_figures() {
         log::warn!(
-            "--metrics-listen is not on loopback: whoever reaches it reads the relay's figures"
+            "--metrics-listen is not on loopback: anyone who can reach it can read the metrics"
         );
     }
     if let PublicPorts::At(ip) = settings.ports {
@@ -126,7 +126,7 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     }
     if settings.has_ports_where_connectors_dial() {
         log::warn!(
-            "--port-listen is --external-ip: where sites' names lead to that address too, name another one"
+            "--port-listen equals --external-ip: if site names point there too, use another address"
         );
     }
     if let Some(path) = settings
@@ -172,8 +172,8 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     }
     if lacks_proxy {
         log::warn!(
-            "--trust-proxy is missing: the proxy that ends TLS for --public-url is not believed, so visitors' addresses are \
-             unknown, and all of them share the limits of one"
+            "--trust-proxy is missing: the headers of the proxy for --public-url are ignored, so visitors' addresses \
+             are unknown and all visitors share the limits of one"
         );
     }
     running
@@ -201,10 +201,10 @@ fn drain(running: &mut Running, bound: Duration) {
     if bound.is_zero() {
         return;
     }
-    log::info!("the relay ends: it waits for what runs, {bound:?} at most");
+    log::info!("the relay is stopping: it waits up to {bound:?} for running requests");
     match running.drain(bound) {
-        0 => log::info!("nothing runs any more"),
-        left => log::warn!("requests and connections that still run are cut off: {left}"),
+        0 => log::info!("all requests have finished"),
+        left => log::warn!("requests and connections cut off: {left}"),
     }
 }
 
@@ -214,19 +214,19 @@ fn forbidden_token(since: &str) -> String {
         since => format!(" since {since}"),
     };
     format!(
-        "the enrolment token that was given (--enroll-token or POSTERN_ENROLL_TOKEN) lets nobody in{since}: it was forbidden \
-         by a revocation or taken back; give another one, or leave it away: 'postern relay invite' makes tokens"
+        "the given enrolment token (--enroll-token or POSTERN_ENROLL_TOKEN) is disabled{since}: it was revoked or \
+         cancelled; give another one, or none: 'postern relay invite' creates tokens"
     )
 }
 
-const TLS_HINT: &str = "put a TLS server in front and name it with --public-url https://…";
+const TLS_HINT: &str = "put a TLS server in front and give its URL: --public-url https://…";
 
 fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     serve::listen(address, |kind| {
         Some(if kind == io::ErrorKind::AddrInUse {
-            format!("end that program, or name another port with {flag}")
+            format!("stop that program, or use another port with {flag}")
         } else {
-            format!("name an address of this machine with {flag}")
+            format!("give an address of this machine with {flag}")
         })
     })
 }
@@ -236,7 +236,8 @@ fn announcement(running: &Running) -> String {
     let invite = running.new_invite.as_ref();
     let token = invite.map_or(String::new(), |(token, end)| {
         format!(
-            "Enrolment token: {} (good once, until {end}; shown this once: keep it; 'postern relay invite' makes more)\n",
+            "Enrolment token: {} (valid for one connector, until {end}; not shown again; 'postern relay invite' \
+             creates more)\n",
             **token
         )
     });

@@ -24,8 +24,8 @@ pub(super) fn check(what: &str, name: &str, see: &'static str) -> Result<(), Fai
 }
 
 fn no_state(data: &DataDir) -> Failure {
-    Failure::operation(format!("no relay's state in {}", data.dir().display()))
-        .hint("name the directory of the relay with --data")
+    Failure::operation(format!("no relay state in {}", data.dir().display()))
+        .hint("give the relay's directory with --data")
 }
 
 /// The relay that runs on the directory, which has a relay's state.
@@ -43,7 +43,7 @@ pub(super) fn find(data: &DataDir) -> Result<Option<Whereabouts>, Failure> {
             "run/start.json in {} is damaged",
             data.dir().display()
         ))
-        .hint("end the relay and start it again")
+        .hint("stop the relay and start it again")
     })
 }
 
@@ -71,12 +71,12 @@ pub(super) fn ask(
             "the relay at {} does not answer: {error}",
             running.address
         ))
-        .hint("end it and start it again")
+        .hint("stop it and start it again")
     })?;
     if code == Some(200) {
         return Ok(data);
     }
-    let message = message.unwrap_or_else(|| "the relay gives no answer".to_owned());
+    let message = message.unwrap_or_else(|| "the relay does not answer".to_owned());
     let hint = (code == Some(404)).then_some(see);
     Err(Failure::operation(printable(&message)).hint_if(hint))
 }

@@ -1,4 +1,4 @@
-//! What the flags of `postern relay` say, checked.
+//! Flags of `postern relay`, checked.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -115,7 +115,7 @@ impl Settings {
         })
     }
 
-    /// Whether only this machine reaches the relay, and not by way of a proxy.
+    /// True if only this machine can reach the relay, without a proxy.
     fn is_private(&self) -> bool {
         let of_this_machine = is_of_this_machine(&self.domain);
         is_loopback(self.listen)
@@ -125,23 +125,23 @@ impl Settings {
             && of_this_machine
     }
 
-    /// Whether others reach it, and nothing says that they come by TLS.
+    /// True if others can reach it and nothing says that they use TLS.
     pub(super) fn is_exposed_without_tls(&self) -> bool {
         !is_loopback(self.listen) && self.public_url.is_none()
     }
 
-    /// Whether visitors come by `https`, which the relay does not speak, and the proxy that does is not named.
+    /// True if visitors use `https`, which the relay does not speak, and no proxy is trusted.
     pub(super) fn lacks_trusted_proxy(&self) -> bool {
         let is_secure = self.public_url.as_ref().is_some_and(PublicUrl::is_secure);
         is_secure && self.trust_proxy.is_empty()
     }
 
-    /// Whether others than this machine's programs can ask for the figures.
+    /// True if other machines can read the metrics.
     pub(super) fn shows_figures(&self) -> bool {
         self.metrics_listen.is_some_and(|at| !is_loopback(at))
     }
 
-    /// Whether public ports are at the address that connectors dial, which often is the sites' too.
+    /// True if public ports use the address that connectors dial, which often serves the sites too.
     pub(super) fn has_ports_where_connectors_dial(&self) -> bool {
         matches!(self.ports, PublicPorts::At(ip) if self.external_ip == ip.to_string())
     }
@@ -214,21 +214,20 @@ fn check_reach(
     match public_url {
         Some(url) if !url.goes_with(domain) => Err(COMMAND
             .usage(format!(
-                "sites would be below {domain}, and the relay at {}: these have nothing in common",
+                "sites would be in {domain}, but the relay is at {}: the domains differ",
                 url.host()
             ))
             .hint("give --domain and --public-url the same name, or names in one domain")),
         None if !is_loopback(listen) && is_of_this_machine(domain) => Err(COMMAND
             .usage(format!(
-                "--listen {listen} lets others come, but sites would be NAME.{domain}, which leads each visitor to a \
-                 machine of their own"
+                "--listen {listen} is open to others, but NAME.{domain} points each visitor to their own machine"
             ))
-            .hint("name a domain that leads here with --domain, or listen on 127.0.0.1")),
+            .hint("give a domain that points here with --domain, or listen on 127.0.0.1")),
         _ => Ok(()),
     }
 }
 
-/// Whether names below the domain lead everybody to the machine that they are on (RFC 6761 §6.3).
+/// True if names in the domain point everybody to their own machine (RFC 6761 §6.3).
 fn is_of_this_machine(domain: &str) -> bool {
     domain == DEFAULT_DOMAIN || domain.ends_with(".localhost")
 }
@@ -252,8 +251,8 @@ fn metrics_listen(parsed: &Parsed, others: [SocketAddr; 2]) -> Result<Option<Soc
     })?;
     if at.port() != 0 && others.iter().any(|other| other.port() == at.port()) {
         return Err(COMMAND
-            .usage("--metrics-listen has the port of --listen or --tunnel-listen")
-            .hint("give it one of its own, such as 127.0.0.1:8182"));
+            .usage("--metrics-listen uses the port of --listen or --tunnel-listen")
+            .hint("use another one, such as 127.0.0.1:8182"));
     }
     Ok(Some(at))
 }
@@ -288,7 +287,7 @@ fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Fai
     let ip: Option<IpAddr> = text.parse().ok();
     match ip {
         Some(ip) if ip.is_unspecified() || ip.is_multicast() => {
-            Err(COMMAND.refuse(&EXTERNAL_IP, &text, "nobody can dial it"))
+            Err(COMMAND.refuse(&EXTERNAL_IP, &text, "nobody can connect to it"))
         }
         Some(_) => Ok(text),
         None => {
@@ -321,10 +320,10 @@ fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPor
         .parse()
         .map_err(|_| COMMAND.refuse(&PORT_LISTEN, &text, reason))?;
     if ip.is_unspecified() || ip.is_multicast() {
-        return Err(COMMAND.refuse(&PORT_LISTEN, &text, "give one address alone"));
+        return Err(COMMAND.refuse(&PORT_LISTEN, &text, "give a single address"));
     }
     if ip.to_canonical() == listen.ip().to_canonical() {
-        let reason = "the sites are at this address: name another, or give --shared-host-ports";
+        let reason = "the sites use this address: give another, or --shared-host-ports";
         return Err(COMMAND.refuse(&PORT_LISTEN, &text, reason));
     }
     Ok(PublicPorts::At(ip))

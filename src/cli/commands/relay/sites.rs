@@ -49,7 +49,7 @@ pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
         }
     };
     let ended = if has_ended {
-        " The site that had it was ended; it comes back under another name."
+        " The site that had it was disconnected and returns under another name."
     } else {
         ""
     };

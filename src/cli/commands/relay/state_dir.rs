@@ -17,7 +17,7 @@ pub(super) fn claim(data: &DataDir) -> Result<Instance, Failure> {
                 ),
                 None => format!("another relay uses {dir}"),
             };
-            Failure::operation(held).hint("end it, or name another directory with --data")
+            Failure::operation(held).hint("stop it, or give another directory with --data")
         }
     })
 }

@@ -21,7 +21,7 @@ use crate::store::{DataDir, Instance};
 /// Where other relays link themselves: beside the tunnel server's port.
 const DEFAULT_PEER_PORT: u16 = 62889;
 
-/// What the flags say of a fleet.
+/// Flags about a fleet.
 pub(super) struct FleetSettings {
     store: StoreUrl,
     password: StorePassword,
@@ -47,7 +47,7 @@ impl FleetSettings {
     }
 }
 
-/// The same, where there is one; `others` are addresses that are in use.
+/// Reads the flags, if there is a fleet; `others` are addresses in use.
 pub(super) fn settings(
     parsed: &Parsed,
     others: [SocketAddr; 2],
@@ -55,8 +55,8 @@ pub(super) fn settings(
     let Some(text) = parsed.value(&STORE) else {
         return match parsed.value(&PEER_LISTEN) {
             Some(_) => Err(COMMAND
-                .usage("--peer-listen is for relays that share a state")
-                .hint("name the state's database with --store")),
+                .usage("--peer-listen needs --store")
+                .hint("give the shared database with --store")),
             None => Ok(None),
         };
     };
@@ -89,11 +89,11 @@ fn password() -> Result<StorePassword, Failure> {
         return Err(Failure::usage(format!(
             "{STORE_PASS_VARIABLE} and {STORE_PASS_FILE_VARIABLE} are both set"
         ))
-        .hint("leave one of them away"));
+        .hint("unset one of them"));
     }
     let refuse = |error: io::Error| {
         Failure::operation(format!("{STORE_PASS_FILE_VARIABLE}: {path}: {error}"))
-            .hint("name a file that this user can read, with the password alone in it")
+            .hint("give a readable file that contains only the password")
     };
     let password = StorePassword::File(path.clone().into());
     password.read().map_err(refuse)?;
@@ -103,7 +103,7 @@ fn password() -> Result<StorePassword, Failure> {
 /// Copies a state from a directory or store to an empty one.
 pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
     let [from, to] = parsed.operands() else {
-        return Err(COPY_STORE.usage("give two places: FROM and TO"));
+        return Err(COPY_STORE.usage("give FROM and TO"));
     };
     if from == to {
         return Err(COPY_STORE.usage("FROM and TO are the same"));
@@ -115,7 +115,7 @@ pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
     let [connectors, revoked, invites] = copy(&from, &to).map_err(|error| of_state(&error))?;
     print(&format!(
         "copied: connectors: {connectors}, revoked: {revoked}, invites: {invites}\n\
-         {from} stays as it is. Host keys are not copied: each relay has its own.\n"
+         {from} is unchanged. Host keys are not copied: each relay has its own.\n"
     ))
 }
 

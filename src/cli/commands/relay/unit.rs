@@ -74,7 +74,8 @@ pub(super) fn text(settings: &Settings, parsed: &Parsed) -> String {
     let mut how = vec![
         "Put this in /etc/systemd/system/postern-relay.service, then:",
         "  systemctl daemon-reload && systemctl enable --now postern-relay",
-        "The first start prints an enrolment token, good once: journalctl -u postern-relay. 'postern relay invite' makes more.",
+        "The first start prints an enrolment token for one connector: journalctl -u postern-relay. 'postern relay \
+         invite' creates more.",
         "Its state is in /var/lib/postern-relay; 'postern relay invite', 'list' and 'revoke' work on it as root, with --data.",
     ];
     if parsed.has(&STORE) {
@@ -85,7 +86,7 @@ pub(super) fn text(settings: &Settings, parsed: &Parsed) -> String {
         );
     }
     if parsed.has(&DATA) {
-        how.push("--data is left out: the service's directory is its own.");
+        how.push("--data is ignored: the service has its own directory.");
     }
     Unit {
         description: "postern relay",

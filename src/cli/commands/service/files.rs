@@ -49,7 +49,7 @@ impl Files {
         match self.environment.to_str() {
             Some(path) if !path.chars().any(char::is_control) => Ok(path.to_owned()),
             _ => Err(Failure::operation(
-                "the path of ~/.config cannot stand in a unit",
+                "the path of ~/.config cannot be used in a unit",
             )),
         }
     }
@@ -69,8 +69,9 @@ impl Files {
                         "{} was not written by this command, or was changed since",
                         path.display()
                     );
-                    return Err(Failure::operation(message)
-                        .hint("look at it, and move it away; then try again"));
+                    return Err(
+                        Failure::operation(message).hint("check it, move it away, then try again")
+                    );
                 }
                 Err(error) => return Err(failed("read", path, &error)),
             }

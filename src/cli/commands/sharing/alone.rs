@@ -40,10 +40,13 @@ impl Alone {
             Some(server) => (server, None, None),
             None => own_relay(home, run_dir, before)?,
         };
-        if let Some(taken) = embedded.as_ref().and_then(Embedded::port_taken) {
-            let holder = port_holder::by_whom(taken);
+        if let Some((relay, taken)) = embedded
+            .as_ref()
+            .and_then(|it| Some((it, it.port_taken()?)))
+        {
+            let (holder, used) = (port_holder::by_whom(taken), relay.address().port());
             warn(&format!(
-                "port {taken} is in use{holder}: the address has another one this time"
+                "port {taken} is in use{holder}; using port {used} instead"
             ));
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
@@ -118,9 +121,9 @@ impl Alone {
 fn gone(address: SocketAddr, why: &str) -> Failure {
     let why = printable(why);
     Failure::operation(format!(
-        "the relay at {address} ended with the command that it was part of: {why}"
+        "the relay at {address} ended with the command that ran it: {why}"
     ))
-    .hint("run the same again")
+    .hint("run the command again")
     .exit_status(UNREACHABLE)
 }
 
@@ -152,7 +155,7 @@ fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnR
             let url = format!("http://{}", relay.address);
             Ok((access(&url, relay.token)?, None, beside))
         }
-        Err(error) => Err(cannot(&error.to_string()).hint("name a server with --server URL")),
+        Err(error) => Err(cannot(&error.to_string()).hint("give a server with --server URL")),
     }
 }
 

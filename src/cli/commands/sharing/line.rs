@@ -1,4 +1,4 @@
-//! What the command lines of everything that is shared by one word have in common.
+//! Common parts of the command lines of shares.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::manager::ServerUrl;
 use crate::manager::protocol::Protocol;
 use crate::net::authority::is_loopback;
 
-/// What nobody has named is called by its protocol and port: its site's name is no place for an address of this network.
+/// Names an unnamed application by protocol and port: a site's name is no place for an address of this network.
 pub(in crate::cli::commands) fn name_by_target(fields: &mut Fields, protocol: Protocol) {
     let given = fields.get("port").and_then(Value::as_u64);
     let Some(port) = given.or_else(|| protocol.default_port().map(u64::from)) else {

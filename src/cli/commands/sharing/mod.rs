@@ -1,4 +1,4 @@
-//! What is shared for as long as a command runs, whatever command that is.
+//! Shares that last as long as a command.
 
 pub(super) mod alone;
 pub(super) mod figures;

@@ -102,7 +102,7 @@ impl Session {
                 Err(failure) if failure.is_of_missing() => return over(log, Ending::Removed),
                 // A busy machine, or one without its loopback interface for a moment, does not end the share.
                 Err(failure) if self.is_running() => {
-                    log::info!("trying again: {}", failure.message());
+                    log::info!("retrying: {}", failure.message());
                     continue;
                 }
                 Err(_) => return Ok(Outcome::ManagerEnded),
@@ -132,7 +132,7 @@ impl Session {
         }
     }
 
-    /// What visitors have open when the time is over is cut, and counts when that is done.
+    /// Waits until the open connections of visitors are cut at the end, so that they are counted.
     fn wait_for_cuts(&self, app: &Value) {
         let protocol = Protocol::named(text(app, "/protocol"));
         // Of a database whoever asked within the last minute is there.
@@ -188,13 +188,13 @@ fn ending(app: &Value, is_stopped: bool) -> Option<Ending> {
         _ if is_stopped => Some(Ending::Interrupted),
         _ if is_over(app) => Some(Ending::Expired),
         "idle" | "disconnected" => Some(Ending::Disconnected),
-        // What is tried again by itself says when.
+        // An automatic retry has a time.
         "failed" if next_retry.is_none_or(Value::is_null) => Some(Ending::Failed),
         _ => None,
     }
 }
 
-/// Whether its time is over, by the clock on the wall.
+/// True if its time is over, by the clock on the wall.
 fn is_over(app: &Value) -> bool {
     let end = parse_rfc3339(text(app, "/expires"));
     end.is_some_and(|end| end <= SystemTime::now())
@@ -211,6 +211,6 @@ fn lease(home: &DataDir, identity: &str) -> Result<(String, Lease), Failure> {
             return Ok((id, lease));
         }
     }
-    let message = format!("that is shared {MAX_ALIKE} times already");
+    let message = format!("this target is already shared {MAX_ALIKE} times");
     Err(Failure::operation(message).exit_status(crate::cli::failure::OVER_LIMIT))
 }

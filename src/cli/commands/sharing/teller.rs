@@ -1,4 +1,4 @@
-//! What a share tells: the link on standard output, what happens on standard error; with `--json` all of it on standard
+//! Output of a share: the link on standard output, what happens on standard error; with `--json` all of it on standard
 //! output, an object a line.
 
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ use crate::store::time::{in_words, parse_rfc3339, rfc3339};
 /// Sources that are remembered, so that each is told once. Default 10,000: more are told again.
 const MAX_SOURCES: usize = 10_000;
 
-/// What counts as one who came.
+/// Unit in which visitors are counted.
 const VISITOR: &str = "visitor";
 const CONNECTION: &str = "connection";
 
@@ -38,14 +38,14 @@ pub(in crate::cli::commands) struct Teller {
     pub(super) requires_name: bool,
     /// The name that the command line wishes for.
     wish: Option<String>,
-    /// Whether a server is named.
+    /// True if a server is given.
     has_server: bool,
     zone: Zone,
     /// Since when it is wished for: an end that is given counts from here.
     asked: SystemTime,
 }
 
-/// What was told of one share so far.
+/// Log of one share so far.
 pub(in crate::cli::commands) struct Log<'a> {
     teller: &'a Teller,
     began: Instant,
@@ -132,7 +132,7 @@ impl Teller {
         Ok(log)
     }
 
-    /// What a person wants to know of it.
+    /// Describes the share for a person.
     fn sentences(&self, app: &Value, result: &Value) -> String {
         let shared = match self.local {
             Some(_) => printable(text(app, "/name")),
@@ -143,11 +143,11 @@ impl Teller {
         let until = end_of(app).map_or(String::new(), |end| {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
-        let mut lines = format!("Sharing {shared}{until}. Ctrl-C ends it.\n");
+        let mut lines = format!("Sharing {shared}{until}. Ctrl-C stops it.\n");
         let path = printable(text(result, "/exposed/path"));
         if !path.is_empty() {
             lines.push_str(&format!(
-                "All of the site is shared; the link opens it at {path}.\n"
+                "The whole site is shared; the link opens {path}.\n"
             ));
         }
         let wish = self.wish.as_deref();
@@ -156,13 +156,13 @@ impl Teller {
         }
         if is_local(result) && self.has_server {
             lines.push_str(
-                "This reaches this machine only, as all sites of that server do. To reach others, name a server\n\
-                 with a domain that leads to it ('postern relay --domain').\n",
+                "Only this machine can open this address, because of the server's domain. To share with others,\n\
+                 use a server with a domain that points to it ('postern relay --domain').\n",
             );
         } else if is_local(result) {
             lines.push_str(
-                "This reaches this machine only. To reach others, give --server URL: a machine that\n\
-                 they reach, where you run 'postern relay', is such a server.\n",
+                "Only this machine can open this address. To share with others, run 'postern relay'\n\
+                 on a public server and add --server URL.\n",
             );
         } else {
             lines.push_str(&who(app, result));
@@ -218,7 +218,7 @@ fn shared(app: &Value, result: &Value, link: &str) -> Value {
     })
 }
 
-/// Whether its address is one of this machine.
+/// True if only this machine can open its address.
 fn is_local(result: &Value) -> bool {
     let site = text(result, "/site_url");
     let place = site.split_once("://").map_or(site, |(_, place)| place);
@@ -230,7 +230,7 @@ fn is_local(result: &Value) -> bool {
     is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
 }
 
-/// Who gets in.
+/// Describes who gets in.
 fn who(app: &Value, result: &Value) -> String {
     let is_web = Protocol::named(text(app, "/protocol")).is_some_and(Protocol::is_visited_by_http);
     let allow = app
@@ -245,11 +245,11 @@ fn who(app: &Value, result: &Value) -> String {
     };
     let is_invisible = !text(result, "/auth_url").is_empty();
     let sentence = match (is_web, is_invisible, from.is_empty()) {
-        (_, true, _) => format!("Whoever has the link gets in{from}: it carries the code."),
+        (_, true, _) => format!("Anyone with the link gets in{from}: it contains the code."),
         (true, false, true) => {
-            "Whoever knows the address gets in: --invisible asks for a code.".to_owned()
+            "Anyone who knows the address gets in: --invisible requires a code.".to_owned()
         }
-        (true, false, false) => format!("Whoever knows the address gets in{from}."),
+        (true, false, false) => format!("Anyone who knows the address gets in{from}."),
         (false, false, true) => "Everybody can connect, without a code.".to_owned(),
         (false, false, false) => format!("Everybody can connect{from}, without a code."),
     };
@@ -276,7 +276,7 @@ impl Log<'_> {
             self.look_at_requests(&requests(self.last))?;
             self.requests = counted;
         }
-        // Who has an address is told by that.
+        // Visitors with an address are shown by it.
         let has_address = text(app, "/protocol").starts_with("http");
         let total = counted("total").filter(|total| *total > self.visitors);
         if let Some(total) = total.filter(|_| !has_address || self.unit == CONNECTION) {
@@ -326,7 +326,7 @@ impl Log<'_> {
         let zone = &self.teller.zone;
         let line = match expires {
             Some(end) => format!("now until {}", zone.shown(end, SystemTime::now())),
-            None => "now without an end".to_owned(),
+            None => "now without an end time".to_owned(),
         };
         let fields = json!({"expires": app.get("expires")});
         self.teller.tell("expires", fields, &line)
@@ -342,14 +342,14 @@ impl Log<'_> {
         }
         status.clone_into(&mut self.status);
         match status {
-            "connected" => self.teller.tell("back", json!({}), "it is reached again"),
+            "connected" => self.teller.tell("back", json!({}), "reconnected"),
             "connecting" => {
                 let error = text(connection, "/error");
                 let why = match error {
                     "" => String::new(),
                     error => format!(": {}", printable(error)),
                 };
-                let line = format!("the tunnel is lost; connecting again{why}");
+                let line = format!("tunnel lost; reconnecting{why}");
                 self.teller.tell("lost", json!({"error": error}), &line)
             }
             _ => Ok(()),
@@ -367,7 +367,9 @@ impl Log<'_> {
         }
         error.clone_into(&mut self.failing);
         if error.is_empty() {
-            return self.teller.tell("answers", json!({}), "it answers again");
+            return self
+                .teller
+                .tell("answers", json!({}), "the application answers again");
         }
         let (line, fields) = match text(connection, "/health/hint") {
             "" => (printable(error), json!({"error": error})),
@@ -431,10 +433,10 @@ impl Ending {
     fn words(self) -> &'static str {
         match self {
             Self::Interrupted => "",
-            Self::Expired => "Its time is over. ",
+            Self::Expired => "Time is up. ",
             Self::Disconnected => "It was disconnected. ",
             Self::Removed => "It was removed. ",
-            Self::Failed => "It cannot go on. ",
+            Self::Failed => "Sharing has stopped. ",
         }
     }
 

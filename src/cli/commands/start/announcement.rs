@@ -1,4 +1,4 @@
-//! What `postern start` says at its beginning.
+//! First lines of `postern start`.
 
 use std::time::{Duration, Instant};
 
@@ -22,20 +22,20 @@ pub(super) fn of(running: &Running, sites: Option<&str>, is_quiet: bool) -> Stri
     }
     let relay = match (sites, running.server()) {
         (Some(sites), _) => {
-            format!("Relay: in this process, for this machine alone\nSites: {sites}\n")
+            format!("Relay: built in, for this machine only\nSites: {sites}\n")
         }
         (None, Some((server, Reach::NotAsked))) => {
-            format!("Relay: {server}, asked with the first connect\n")
+            format!("Relay: {server}, contacted at the first connect\n")
         }
         (None, Some((server, _))) => format!("Relay: {server}\n"),
-        (None, None) => "Relay: none; 'postern server add URL --default' names one\n".to_owned(),
+        (None, None) => "Relay: none; 'postern server add URL --default' sets one\n".to_owned(),
     };
     let (all, connected) = running.applications();
     let applications = match connected {
         0 => format!("Applications: {all}\n"),
-        some => format!("Applications: {all}, of which {some} are connected now\n"),
+        some => format!("Applications: {all}, of which {some} are connected\n"),
     };
-    format!("{page}{relay}{applications}Ctrl-C ends it.\n")
+    format!("{page}{relay}{applications}Ctrl-C stops it.\n")
 }
 
 /// Says once whether the server is reached, where it is asked; whether the signal came meanwhile.
@@ -43,10 +43,10 @@ pub(super) fn tell_reach(running: &Running, stopped: &Receiver<()>) -> bool {
     let until = Instant::now() + REACHED_WITHIN;
     while Instant::now() < until {
         let line = match running.server() {
-            Some((server, Reach::Reached)) => format!("Relay: {server} is reached\n"),
+            Some((server, Reach::Reached)) => format!("Relay: {server} is reachable\n"),
             Some((server, Reach::Failing(error))) => {
                 format!(
-                    "Relay: {server} is not reached, and is tried again: {}\n",
+                    "Relay: {server} is unreachable, retrying: {}\n",
                     printable(&error)
                 )
             }

@@ -10,8 +10,8 @@ use crate::manager::ServerUrl;
 const HOW: [&str; 4] = [
     "Put this in ~/.config/systemd/user/postern.service ('postern service install' does it), then:",
     "  systemctl --user daemon-reload && systemctl --user enable --now postern",
-    "So that it runs without a login: loginctl enable-linger",
-    "An enrolment token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
+    "To run it without a login: loginctl enable-linger",
+    "For an enrolment token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
 ];
 
 /// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and belongs in
