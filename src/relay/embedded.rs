@@ -149,7 +149,7 @@ fn start_near(
         enrolment: Enrolment::WithToken,
         enroll_token: None,
         makes_invite: false,
-        // Who was turned out knows no token of it, and no other is good.
+        // A revoked connector knows no token of it, and no other is valid.
         begins_anew: true,
         quota: Quota::default(),
         trust_proxy: Vec::new(),

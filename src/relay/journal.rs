@@ -131,7 +131,7 @@ impl Keep for StateFiles {
         };
         let appended = locked.append(JOURNAL, self.lengths.1, &line);
         if let Err(error) = appended {
-            // What stands in the journal now is not known.
+            // The content of the journal is unknown now.
             self.saved = None;
             return Err(error.into());
         }

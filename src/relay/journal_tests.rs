@@ -188,7 +188,7 @@ fn a_journal_that_is_damaged_or_of_another_state_is_set_aside_and_kept() {
         assert_eq!(to_json(&*found), to_json(&*first));
         assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
         is_read(dir.path(), &first);
-        // The same without the state that it is of.
+        // The journal without its state.
         fs::rename(&aside[0], dir.path().join(JOURNAL)).unwrap();
         fs::remove_file(dir.path().join(STATE)).unwrap();
         assert_eq!(read(dir.path()).1.len(), 1);

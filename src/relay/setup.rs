@@ -145,7 +145,7 @@ impl Service {
         is_vouched_for: bool,
     ) -> Result<Value, ApiError> {
         let (request, admission) = self.let_in(body, source, is_vouched_for)?;
-        // Who has made one himself tells it nobody.
+        // A connector that has made one itself tells nobody.
         let code = match request.code_sha256 {
             Some(_) => Zeroizing::default(),
             None => Zeroizing::new(random::token()),
@@ -313,7 +313,7 @@ impl Service {
                     let before = before.map(|before| before.port);
                     Ok(((api_port, before, assigned), saving))
                 };
-                // What is over is given away with a change that is saved, and with no other: nobody would hear of it.
+                // Expired names are given away with a change that is saved, and with no other: nobody would hear of it.
                 let mut as_it_is = state.clone();
                 if let Ok((outcome, saving)) = assign(&mut as_it_is)
                     && saving != Saving::Must
@@ -478,7 +478,7 @@ fn enrolled(
 ) -> Result<u16, SetupError> {
     let name = &request.connector_name;
     if let Some(connector) = state.connectors.get_mut(name) {
-        // Who was new a moment ago and is known now came twice at once: with one password, or not.
+        // A connector that was new a moment ago and is known now came twice at once: with one password, or not.
         if password.is_some() && !connector.password.is(&request.password) {
             return Err(AuthError::WrongPassword.into());
         }
@@ -486,7 +486,7 @@ fn enrolled(
         connector.caller.clone_from(&request.caller);
         return Ok(connector.api_port);
     }
-    // Who was known a moment ago and is not any more was revoked.
+    // A connector that was known a moment ago and is not any more was revoked.
     let password = password.ok_or(AuthError::Revoked)?;
     if state.is_revoked(name) {
         return Err(AuthError::Revoked.into());

@@ -92,7 +92,7 @@ impl StateStore {
             return Err(Error::Unsure(home.dir().join(JOURNAL)));
         }
         if replayed != Replayed::Whole {
-            // The same of what could be read of this.
+            // Recovers what could be read of this too.
             lost.push(format!("lines of {JOURNAL}"));
             file.write_locked(&locked, &state)?;
             aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);

@@ -41,7 +41,7 @@ fn first_word(sql: &str) -> &str {
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ';'));
         let after = if let Some(comment) = rest.strip_prefix("/*") {
-            // What is in a comment of a server's own is run.
+            // Comments of a server's own are run.
             if comment.starts_with(['!', 'M']) {
                 rest = comment
                     .trim_start_matches(|c: char| c == '!' || c == 'M' || c.is_ascii_digit());

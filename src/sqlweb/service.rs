@@ -210,7 +210,7 @@ impl Service {
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
         let nobody = Owner::default();
-        // What waits for a lock in the database, as the look at a table may, can be stopped like a statement.
+        // A wait for a lock in the database, as in the look at a table, can be stopped like a statement.
         let entry = self.running.enter_unnamed(nobody.clone());
         let _leaving = stopped_when_gone(client, &entry.running, &self.connector);
         let wanted = CheckoutRequest {

@@ -351,7 +351,7 @@ impl WebClient {
         }
         self.service.sessions.close_all();
         if let Some(guest) = guest {
-            // Who comes first: its end, or the end of the time.
+            // Waits for its end, or the end of the time.
             let _ = guest.recv_timeout(GUEST_TIMEOUT);
         }
     }

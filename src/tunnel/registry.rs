@@ -295,7 +295,7 @@ mod tests {
             .iter()
             .filter_map(|port| registry.find(&key(Which::Port(*port))))
             .collect();
-        // Whoever is not in the registry has been stopped.
+        // A tunnel that is not in the registry has been stopped.
         for tunnel in &started {
             let is_held = held.iter().any(|other| Arc::ptr_eq(tunnel, other));
             assert!(is_held || tunnel.snapshot().status == Status::Stopped);

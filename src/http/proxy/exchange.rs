@@ -118,7 +118,7 @@ impl<'e> Exchange<'e> {
 
     /// Runs to the end.
     pub(crate) fn run(&mut self) -> Outcome {
-        // What has come of the body goes together with the head.
+        // Received bytes of the body go together with the head.
         let mut step = if self.transfer.request.body.is_done() || self.client.inbox().is_empty() {
             Ok(true)
         } else {
@@ -241,7 +241,7 @@ impl<'e> Exchange<'e> {
         }
         let inbox = self.client.inbox();
         let used = self.transfer.request.encode(inbox).map_err(|refusal| {
-            // What came of the body cannot be taken back: the upstream ends with it.
+            // Received bytes of the body cannot be taken back: the upstream ends with it.
             if self.transfer.answer.has_begun() {
                 self.transfer.answer.broken_off()
             } else {

@@ -104,7 +104,7 @@ pub(super) fn serve(
     let Some(end) = connection.run(held.handler(), work, waker) else {
         return true;
     };
-    // What it has kept is others' from here on.
+    // Its memory is free for others from here on.
     held.handler = None;
     connection.end(end);
     false
@@ -184,7 +184,7 @@ impl<'a> Connection<'a> {
         }
         let ours = self.socket.local_addr().map_err(|_| End::Silent)?;
         peer::check(self.entry.peer, ours)?;
-        // What was just asked about has our client's address; it is our client only if the
+        // The connection just asked about has our client's address; it is our client only if the
         // connection has stood all the while. One that was reset leaves its port to others,
         // and what it had sent to us.
         if was_reset(self.socket) {

@@ -96,7 +96,7 @@ impl Connection<'_> {
             Ok(progress) => self.parked(progress),
             Err(head) => Parked::Needs(Work::Serve(head)),
         };
-        // What waits is at work, as it says itself.
+        // A waiting one is at work, as it says itself.
         if matches!(next, Parked::Needs(_)) {
             self.entry.leave_idle();
         }

@@ -135,7 +135,7 @@ impl Threads {
                 moved.extend(step.flatten());
             }
             if !moved.is_empty() {
-                // What many have to send leaves with the first.
+                // Bytes of many leave with the first.
                 contained(|| moved.iter_mut().for_each(ParkedConnection::flush));
                 lot.put_back(moved.drain(..));
                 look_at = look_at.min(now + PATIENCE);

@@ -189,7 +189,7 @@ pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
         Asked::Held { .. } => return tell_held(&relay, &opener.all_held()),
         Asked::Revoked { revoked: name } => {
             revoked(&name);
-            // Who does not hear it asks somebody else.
+            // A relay that does not hear it asks another.
             let _ = (&relay).write_all(OK);
             return;
         }

@@ -10,7 +10,7 @@ const CAP: u64 = 64;
 
 /// True if the directory is that of a relay of a fleet, whose state is in the store.
 pub(in crate::relay) fn is_member(home: &DataDir) -> bool {
-    // What cannot be looked at is told of by whoever reads the directory.
+    // Reading the directory reports what cannot be looked at.
     home.dir().join(FILE).try_exists().unwrap_or(false)
 }
 

@@ -209,7 +209,7 @@ mod tests {
         assert!(!there.knows(b"", &one));
         assert!(!SiteAuth::new(None).knows(&cookie, &one));
         assert_eq!(here.enter(&one, None, "c2", FROM), Outcome::WrongCode);
-        // Who is not asked for a code needs no cookie.
+        // Visitors who are not asked for a code need no cookie.
         let open = Site::new("open", "app-open", Box::new(|| Err(Down::Tunnel)));
         assert!(there.knows(b"", &open));
     }

@@ -63,7 +63,7 @@ impl GatewayState {
     pub(crate) fn asking(&self, request: &SiteRequest<'_>, site: &Site) -> Response {
         self.stats.refuse(Cause::CodeAsked);
         let head = request.head;
-        // What a form sent is lost; a page can be asked for once more.
+        // Data of a form is lost; a page can be asked for once more.
         let again = matches!(head.method.as_str(), "GET" | "HEAD");
         let next = same_site(&head.target).filter(|_| again).unwrap_or(HOME);
         self.asking_with((request, site), 401, next, "")

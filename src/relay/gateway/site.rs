@@ -227,7 +227,7 @@ impl PresentVisitor {
         self.number.set(Some(number));
         let visits = &self.site.open_visits;
         visits.0.lock().insert(number, Arc::clone(resetter));
-        // Whoever ended them may not have seen this one.
+        // The thread that ended them may not have seen this one.
         if self.site.is_replaced.load(Ordering::SeqCst) {
             resetter.reset();
         }

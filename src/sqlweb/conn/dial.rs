@@ -276,7 +276,7 @@ impl Connector {
     }
 
     fn refused(&self, error: mysql::Error, address: Option<SocketAddr>) -> DbError {
-        // What the transport reports comes wrapped; what the driver cannot parse does not.
+        // Errors of the transport come wrapped; what the driver cannot parse does not.
         let of_transport = matches!(error, mysql::Error::CodecError(_));
         match plain(error) {
             mysql::Error::MySqlError(error) => DbError::Denied(error),

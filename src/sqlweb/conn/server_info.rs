@@ -119,7 +119,7 @@ pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, 
     };
     for take in taking {
         match rows(conn, &take) {
-            // What the role allows stays unknown.
+            // The role's permissions stay unknown.
             Err(error) if error.leaves_connection_usable() => return Ok((Vec::new(), true)),
             taken => drop(taken?),
         }

@@ -226,7 +226,7 @@ fn tell_password(wire: &mut Wire, number: u8, password: &str, nonce: &[u8]) -> i
     for (byte, mask) in told.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= mask;
     }
-    // What is no key makes the driver's library panic.
+    // An invalid key makes the driver's library panic.
     let sealed = catch_panic(|| Ok::<_, DbError>(mysql_common::crypto::encrypt(&told, key)));
     let sealed = sealed.map_err(|_| io::Error::other("the server's key cannot be used"))?;
     write_packet(wire, number.wrapping_add(1), &sealed)?;

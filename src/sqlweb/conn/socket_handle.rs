@@ -199,7 +199,7 @@ mod tests {
             }
         });
         socket.shut_down();
-        // What had come may be read to its end, which must not matter.
+        // Received bytes may be read to their end, which must not matter.
         while ours.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
         drop((ours, socket));
         let kind = writer.join().unwrap();

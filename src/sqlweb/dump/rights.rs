@@ -25,7 +25,7 @@ const NEEDED: [(&[&str], &str); 4] = [
 pub(super) fn unseen(grants: &[String], db: &str, wanted: [bool; 4]) -> Vec<&'static str> {
     let has = |privileges: &[&str]| {
         let allows = |grant: &&String| allows(grant, db, privileges);
-        // Who may read everything may read the table of routines.
+        // An account that may read everything may read the table of routines.
         let reads_all = |grant: &&String| {
             privileges.contains(&"EXECUTE")
                 && grant.contains(" ON *.* ")

@@ -278,7 +278,7 @@ impl Editor<'_> {
         }
         let row = self.read(table, &planned.before(table))?;
         let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_default();
-        // Who sent none is told none.
+        // A client that sent none is told none.
         let row = row.map(|(row, moments)| match planned.moments.as_slice() {
             [] => (parsed(&row), Value::Null),
             _ => (parsed(&row), parsed(&moments)),

@@ -200,7 +200,7 @@ impl Planned {
         let cell = |(at, value): &(usize, Value)| {
             let name = column_name(table, *at);
             match value {
-                // What is longer than it was shown is different by its length.
+                // A value that is longer than it was shown is different by its length.
                 Value::String(text) if table.column(*at).is_long => {
                     format!("LEFT({name}, {})", text.chars().count() + 1)
                 }

@@ -35,7 +35,7 @@ impl Readable {
             self.tables.insert(key, None);
             return;
         };
-        // What may be read whole stays so.
+        // Tables that may be read whole stay so.
         if let Some(known) = self
             .tables
             .entry(key)

@@ -104,7 +104,7 @@ fn execute_unnoted(
         .sessions
         .check_out(&wanted)
         .map_err(checkout_error)?;
-    // What counts is the server that the statement goes to.
+    // The server that the statement goes to counts.
     let own = lease.conn().info();
     if !Arc::ptr_eq(&own, &info) {
         classified = classify(service, &own, job);
@@ -222,7 +222,7 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
-    // What is made anew has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
+    // A rebuilt text has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
     let is_guarded = |passed: &Passed| service.options.readonly && passed.rebuilt.is_none();
     let is_guarded = classified.passed.as_ref().is_some_and(is_guarded);
     let zone = job.time_zone.as_ref();

@@ -276,7 +276,7 @@ impl TunnelState {
         connection.status = status;
         connection.mux = None;
         connection.since = None;
-        // Who waits need not wait longer; the status tells that it is no success.
+        // Waiting threads need not wait longer; the status tells that it is no success.
         connection.signal = None;
     }
 }

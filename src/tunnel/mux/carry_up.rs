@@ -234,7 +234,7 @@ impl Mux {
             return false;
         };
         if self.has_ended() {
-            // Whoever ended it may not have seen this one.
+            // The thread that ended it may not have seen this one.
             poller.close();
         }
         poller.add(stream, socket)

@@ -40,7 +40,7 @@ impl Mux {
 
     /// Flushes the WebSocket, where a write without waiting may have left something.
     pub(super) fn flush_ws(&self) {
-        // Whoever holds the lock clears the WebSocket first, or leaves it to the writer thread again.
+        // The holder of the lock clears the WebSocket first, or leaves it to the writer thread again.
         if let Some(writer) = self.writer.try_lock() {
             self.write_locked(writer, |_| self.ws.flush().map_err(broken).map(|()| true));
         }

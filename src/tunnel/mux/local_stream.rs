@@ -176,7 +176,7 @@ impl LocalStream {
     /// Fails with `WouldBlock` unless the channel has become writable meanwhile.
     fn check_writable(&mut self) -> io::Result<()> {
         if let Some(waker) = &self.writable {
-            // What it had to tell is in the state as well.
+            // Its message is in the state as well.
             waker.clear();
         } else {
             let waker = self.writable.insert(Arc::new(Waker::new()?));

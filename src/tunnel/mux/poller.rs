@@ -77,7 +77,7 @@ impl Poller {
     }
 
     pub(super) fn remove(&self, token: u64, socket: &Socket) {
-        // What is not waited for any more needs no removal.
+        // Sockets that are not waited for any more need no removal.
         let _ = epoll::delete(&self.epoll, socket);
         self.watching().streams.remove(&token);
     }

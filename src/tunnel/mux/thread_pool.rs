@@ -170,7 +170,7 @@ mod tests {
         wait_idle(&workers, 1);
         workers.close();
         wait_idle(&workers, 0);
-        // What comes after that is still done.
+        // Later work is still done.
         thread_of_next(&workers);
     }
 }

@@ -77,7 +77,7 @@ mod tests {
     fn streams_have_their_turns_in_the_order_in_which_they_came() {
         let start = Instant::now() + SECOND;
         let bucket = TokenBucket::new(NonZeroU64::new(1_000_000).unwrap(), start);
-        // What comes at once after silence.
+        // Burst after silence.
         bucket.take(250_000, start);
         let mut streams = [(start, 0_u32); 5];
         loop {

@@ -149,7 +149,7 @@ impl Ports {
         match &stream {
             Err(OpenError::NotHeld) => count(&self.stats.no_tunnel),
             Err(OpenError::Tunnel) => count(&self.stats.broken_tunnel),
-            // What the other end refuses is counted where its answer is read.
+            // Refusals of the other end are counted where its answer is read.
             Err(OpenError::Refused) | Ok(_) => {}
         }
         stream

@@ -33,7 +33,7 @@ pub(super) struct Channels {
     quantum_unused: bool,
 }
 
-// What this side asks for. What each does for its caller, the methods of the session say.
+// Requests of this side. The methods of the session describe each for its caller.
 impl Channels {
     pub(super) fn new(limits: ChannelLimits) -> Self {
         Self {
@@ -224,7 +224,7 @@ impl Channels {
     }
 }
 
-// What the writer tells.
+// Calls of the writer.
 impl Channels {
     /// It has taken `size` bytes of this channel's bulk data.
     pub(super) fn freed(&mut self, channel: u32, size: usize) {
@@ -258,7 +258,7 @@ impl Channels {
     }
 }
 
-// What the peer sends.
+// Messages of the peer.
 impl Channels {
     /// Messages but data, EOF and CLOSE, which the reader sees first.
     pub(super) fn handle<'a>(

@@ -16,7 +16,7 @@ fn corpus() -> Vec<Vec<u8>> {
         .unwrap()
         .map(|file| file.unwrap().path())
         .collect();
-    // The same order everywhere: the changes below are the same then, too.
+    // Same order everywhere: the changes below are the same then, too.
     paths.sort();
     let read = |path| std::fs::read(path).unwrap();
     paths.into_iter().map(read).collect()

@@ -298,7 +298,7 @@ impl Session {
     }
 }
 
-// What the writer calls.
+// Methods for the writer.
 impl Session {
     /// Takes the next batch, and notes in `woken` who may write again.
     pub(super) fn take(
@@ -327,7 +327,7 @@ impl Session {
     }
 }
 
-// What the reader calls.
+// Methods for the reader.
 impl Session {
     /// The peer has sent NEWKEYS (RFC 4253 §7.3), and so many bytes under the keys before.
     pub(super) fn new_keys(

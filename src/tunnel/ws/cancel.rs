@@ -88,7 +88,7 @@ pub struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let watcher = self.cancel.state().watchers.remove(&self.id);
-        // What the watcher holds may have a destructor of its own: not under the lock.
+        // The watcher may hold something with a destructor of its own: not under the lock.
         drop(watcher);
     }
 }

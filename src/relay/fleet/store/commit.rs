@@ -108,7 +108,7 @@ fn sites(state: &RelayState) -> BTreeMap<String, String> {
     });
     let kept = state.reserved.iter();
     let kept = kept.filter_map(|kept| Some((kept.site.clone()?, kept.connector.clone())));
-    // What is held is the holder's, also where it is noted as kept.
+    // Held names belong to the holder, also if they are noted as kept.
     kept.chain(held).collect()
 }
 

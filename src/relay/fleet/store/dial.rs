@@ -52,7 +52,7 @@ pub(super) fn dial(
         "SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT}, autocommit = 1, \
          sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
     ))?;
-    // What is read to decide is read as the whole cluster has it.
+    // Reads before a decision see the whole cluster's state.
     match conn.query_drop("SET SESSION wsrep_sync_wait = 1") {
         Err(error) if !is_unknown_variable(&error) => return Err(error.into()),
         _ => {}

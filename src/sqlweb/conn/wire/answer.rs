@@ -145,7 +145,7 @@ impl<'c> Answer<'c> {
         match self {
             Self::Direct(result, last) => {
                 *last = result.told().map_or(LastTold::Nothing, LastTold::Here);
-                // What the driver would read next is anybody's guess.
+                // The driver's next read is anybody's guess.
                 if let Some(socket) = result.overrun() {
                     log::debug!("a server sent more than its answer, so its connection is closed");
                     socket.shut_down();
@@ -163,7 +163,7 @@ impl DriverResult<'_> {
         }
         self.columns = self.result.columns().as_ref().to_vec();
         if !self.columns.is_empty() {
-            // What has no columns from here on is the server's word on a comment behind the last semicolon.
+            // An answer without columns from here on is the server's word on a comment behind the last semicolon.
             self.guards = None;
             return Ok(Some(Set::Rows(&self.columns)));
         }

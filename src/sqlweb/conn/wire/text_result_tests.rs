@@ -134,7 +134,7 @@ fn an_answer_reads_the_same_however_it_is_split() {
     for piece in 1..script.bytes.len() {
         assert_eq!(read(&script.bytes, piece), expected);
     }
-    // What no end comes of is an error wherever it stops.
+    // A result without an end is an error wherever it stops.
     for end in 0..script.bytes.len() {
         let told = read(&script.bytes[..end], 1000);
         assert!(
