@@ -161,7 +161,7 @@ impl Fields<'_> {
         let given = match self.body.get(name) {
             None | Some(Value::Null) => "",
             Some(Value::String(text)) => text,
-            Some(_) => return self.refuse(name, "a text"),
+            Some(_) => return self.refuse(name, "a string"),
         };
         match given {
             "" if needed => self.refuse(name, "required"),
