@@ -79,8 +79,8 @@ impl AuthError {
                 "this enrolment token has expired: ask the relay's operator for another one"
             }
             Self::NotGood(NotGood::Forbidden) => {
-                "this enrolment token is disabled because of a cancellation or revocation: ask the relay's operator \
-                 for another one"
+                "this enrolment token is disabled, because it was cancelled or somebody was revoked: ask the relay's \
+                 operator for another one"
             }
             Self::LookAlike => {
                 "another connector has the same name but for upper and lower case or a dot at the end: choose \

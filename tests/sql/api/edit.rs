@@ -133,7 +133,7 @@ fn nothing_is_written_where_one_row_was_changed_meanwhile() {
     let (status, answer) = edit(&postern, "edit_changed", "t", changes(json!({"v": "two"})));
     assert_eq!((status, &answer["error"]["row"]), (409, &Value::Null));
     assert!(
-        answer["message"].as_str().unwrap().contains("gone"),
+        answer["message"].as_str().unwrap().contains("deleted"),
         "{answer}"
     );
     assert_eq!(
