@@ -170,7 +170,10 @@ fn nonsense_in_the_sign_in_ends_it() {
             });
             let message = refusal(start_fake(&fake, &[]));
             assert!(message.contains(&fake.target()), "{packets:?}: {message}");
-            assert!(!message.contains("did not answer"), "{packets:?}: {message}");
+            assert!(
+                !message.contains("did not answer"),
+                "{packets:?}: {message}"
+            );
             assert!(!message.contains("Error {"), "{packets:?}: {message}");
         }
     }
