@@ -34,7 +34,7 @@ pub fn page(request: Request, name: &str) {
     page_with_status(request, name, 200);
 }
 
-/// The same under another status, such as 401 for a sign-in page that follows a wrong code.
+/// Answers with a page under another status, such as 401 for a sign-in page that follows a wrong code.
 pub fn page_with_status(request: Request, name: &str, status: u16) {
     let response = match directory() {
         Some(dir) => {
@@ -133,7 +133,7 @@ fn accepts_gzip(header: &str) -> bool {
     })
 }
 
-/// What the build compressed decompresses.
+/// Decompresses what the build compressed.
 fn inflate(gzip: &[u8]) -> Vec<u8> {
     let mut plain = Vec::new();
     let _ = GzDecoder::new(gzip).read_to_end(&mut plain);
@@ -148,7 +148,7 @@ fn missing(what: &str) -> Response {
     Response::error(&ApiError::not_found(format!("there is nothing at {what}")))
 }
 
-/// What every answer with a page or a part of one carries.
+/// Sets the headers of every answer with a page or a part of one.
 fn secured(response: Response) -> Response {
     response
         .header("Content-Security-Policy", CONTENT_SECURITY_POLICY)

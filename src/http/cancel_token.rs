@@ -46,7 +46,7 @@ impl CancelToken {
         CancelToken::default()
     }
 
-    /// Whether the client has gone (or the server is being stopped).
+    /// True if the client has gone (or the server is being stopped).
     pub fn is_gone(&self) -> bool {
         self.state.gone.load(Ordering::SeqCst)
     }
@@ -130,7 +130,7 @@ impl CallbackSlot {
         if let Some(f) = callback.take()
             && catch_unwind(AssertUnwindSafe(f)).is_err()
         {
-            log::error!("http: a callback for a client that has gone panicked");
+            log::error!("http: the callback for a lost client panicked");
         }
         *self.runner.lock() = None;
     }

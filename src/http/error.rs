@@ -13,7 +13,7 @@ use crate::net::in_words;
 pub struct ApiError {
     /// The HTTP status, also the envelope's `code`.
     pub status: u16,
-    /// What happened, and where it helps, what to try.
+    /// Message: what happened and, if possible, what to try.
     pub message: String,
     /// Further members of the envelope, such as `error: {errno, sqlstate}`.
     pub extra: Map<String, Value>,
@@ -29,7 +29,7 @@ impl ApiError {
         }
     }
 
-    /// The same error with one more member in the envelope.
+    /// Adds one more member to the envelope.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> ApiError {
         self.extra.insert(key.to_owned(), value.into());

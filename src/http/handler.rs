@@ -1,4 +1,4 @@
-//! What answers requests.
+//! Handlers of requests.
 
 use super::Request;
 
@@ -7,7 +7,7 @@ pub trait Handler: Send + Sync + 'static {
     /// Answers `request`, here or later. One that is dropped unanswered becomes a 500.
     fn handle(&self, request: Request);
 
-    /// Whether the body of such a request comes as a stream ([`Request::take_stream`]) and may have any size.
+    /// True if the body of such a request comes as a stream ([`Request::take_stream`]) and may have any size.
     fn streams(&self, _method: &str, _path: &str) -> bool {
         false
     }

@@ -15,14 +15,14 @@ use super::{Handler, HostPolicy, Limits};
 /// Time that workers have to end at the stop, after the connections have ended.
 const WORKERS_STOP: Duration = Duration::from_millis(250);
 
-/// What a server needs.
+/// Settings of a server.
 #[derive(Debug)]
 pub struct ServerConfig {
     /// The public listener.
     pub listener: TcpListener,
     /// The names it is served under.
     pub hosts: HostPolicy,
-    /// Whether loopback connections of other users of this host are refused (Linux).
+    /// True if loopback connections of other users of this host are refused (Linux).
     pub check_other_users: bool,
     /// A directory of ours alone (0700; made when missing) for the Unix socket. Its path
     /// must be short: a socket's address has room for about 100 bytes.

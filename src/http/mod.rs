@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`h1`] is HTTP/1.1 without sockets. [`server`] owns the TCP listener, parses, checks and limits.
-//! What passes is one whole request at a time, written afresh to a private Unix socket, where
+//! Requests are passed one at a time, whole, written afresh to a private Unix socket, where
 //! tiny_http hands it to a worker. [`proxy`] moves both it and its answer, tells a finished answer
 //! from an aborted one, and tells the handler when its client has gone ([`CancelToken`]).
 

@@ -95,7 +95,7 @@ impl Request {
         Ok(request)
     }
 
-    /// The same without its body, which is read while it is answered. tiny_http gives both ways away only together, as to
+    /// Reads a request but not its body, read while it is answered. tiny_http gives both ways away only together, as to
     /// a protocol that HTTP is left for; the interim answer that it then writes goes no further than the server.
     pub(super) fn read_streamed(
         from: tiny_http::Request,
@@ -110,7 +110,7 @@ impl Request {
         Ok(request)
     }
 
-    /// What a head says.
+    /// Reads a head.
     fn of(from: &tiny_http::Request, peer: IpAddr, client: CancelToken) -> io::Result<Request> {
         let target = Target::parse(from.url()).map_err(io::Error::other)?;
         let header = |h: &tiny_http::Header| (h.field.to_string(), h.value.to_string());
@@ -178,7 +178,7 @@ impl Request {
             .map(|(_, value)| value)
     }
 
-    /// What a `{name}` in the route's pattern stands for.
+    /// Returns the value of `{name}` in the route's pattern.
     pub fn param(&self, name: &str) -> Option<&str> {
         first(&self.params, |key| key == name)
     }
@@ -260,7 +260,7 @@ impl Request {
         let heavy = bytes.len() > LIGHT;
         let mut write = move || {
             if let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) {
-                log::debug!("http: an answer was not sent: {error}");
+                log::debug!("http: cannot send an answer: {error}");
             }
         };
         if heavy {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::ApiError;
 
-/// What `Strict-Transport-Security` says (RFC 6797): for a year, this host name alone, on every port.
+/// Value of `Strict-Transport-Security` (RFC 6797): for a year, this host name alone, on every port.
 pub(crate) const HSTS: &str = "max-age=31536000";
 
 /// Status and headers of an answer.
@@ -93,7 +93,7 @@ impl Response {
                 Response::new(status, "application/json", bytes).header("Cache-Control", "no-store")
             }
             Err(error) => Response::error(&ApiError::internal(format!(
-                "cannot encode answer: {error}"
+                "cannot encode the answer: {error}"
             ))),
         }
     }
@@ -135,7 +135,7 @@ impl Response {
         self
     }
 
-    /// The same answer under another status.
+    /// Sets another status.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Response {
         self.head.status = status;

@@ -90,7 +90,7 @@ fn allow(matching: &[(&Route, Params)]) -> String {
 }
 
 fn refuse(request: Request, allow: &str) {
-    let message = format!("{} serves {allow} only", request.path());
+    let message = format!("{} allows only {allow}", request.path());
     let response = Response::error(&ApiError::new(405, message)).header("Allow", allow);
     request.respond(response);
 }

@@ -1,4 +1,4 @@
-//! What non-blocking sockets say.
+//! Results of non-blocking sockets.
 
 use std::io;
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ pub(crate) const READ_CLOSED: PollFlags = PollFlags::empty();
 /// Nothing more will come or go.
 pub(crate) const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
 
-/// Whether an operation would have to wait.
+/// True if an operation would have to wait.
 pub(crate) fn would_block<T>(result: &io::Result<T>) -> bool {
     let kind = result.as_ref().err().map(io::Error::kind);
     matches!(
@@ -24,7 +24,7 @@ pub(crate) fn would_block<T>(result: &io::Result<T>) -> bool {
     )
 }
 
-/// Whether the other end has broken the connection off. What it sent before may still be there to read.
+/// True if the other end has broken the connection off. What it sent before may still be there to read.
 pub(crate) fn was_reset(socket: &TcpStream) -> bool {
     !matches!(socket.take_error(), Ok(None))
 }

@@ -1,8 +1,8 @@
-//! Who counts as one client.
+//! Sources that count as one client.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Who counts as one where connections or attempts are counted by source: an IPv4 address,
+/// Returns the source for counting connections or attempts: an IPv4 address,
 /// or an IPv6 /64, of which one host may use every address.
 pub fn source(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {

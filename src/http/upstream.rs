@@ -62,7 +62,7 @@ struct PendingRequests {
     by_id: Mutex<HashMap<u64, Arc<PendingRequest>>>,
 }
 
-/// What tiny_http cannot carry about a request.
+/// Data of a request that tiny_http cannot carry.
 struct PendingRequest {
     peer: SocketAddr,
     client: CancelToken,
@@ -124,7 +124,7 @@ impl Workers {
         }
         for _ in 0..self.count {
             if self.ended.recv_deadline(until).is_err() {
-                log::warn!("http: a handler is still at work at the stop");
+                log::warn!("http: a handler is still running at shutdown");
                 break;
             }
         }
@@ -173,7 +173,7 @@ impl Workers {
         };
         let handle = || match read(request, peer, client) {
             Ok(request) => handler.handle(request),
-            Err(error) => log::warn!("http: a request could not be read: {error}"),
+            Err(error) => log::warn!("http: cannot read a request: {error}"),
         };
         if catch_unwind(AssertUnwindSafe(handle)).is_err() {
             log::error!("http: a handler panicked");
@@ -220,11 +220,11 @@ impl Workers {
         }
         match TinyServer::open(&self.run_dir) {
             Ok(server) => {
-                log::warn!("http: the listener of the workers was lost and made anew");
+                log::warn!("http: the lost listener of the workers was recreated");
                 *current = Some(Arc::new(server));
             }
             Err(error) => {
-                log::error!("http: no listener of the workers: {error}");
+                log::error!("http: cannot create the listener of the workers: {error}");
                 return false;
             }
         }

@@ -43,7 +43,7 @@ pub(super) enum AllocError {
     Outdated,
 }
 
-/// What came of the search for a public port, by the state as it was then.
+/// Result of the search for a public port, by the state as it was then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FreePort {
     /// The application needs no other than it has.
@@ -88,7 +88,7 @@ pub(super) fn api_port(state: &RelayState) -> Option<u16> {
     NUMBERS.into_iter().find(|number| !taken.contains(number))
 }
 
-/// What the application was assigned before.
+/// Returns the application's previous assignment.
 pub(super) fn before<'a>(state: &'a RelayState, request: &SetupRequest) -> Option<&'a Application> {
     let connector = state.connectors.get(&request.connector_name)?;
     let (key, mut applications) = (request.key(), connector.applications.iter());
@@ -165,7 +165,7 @@ pub(super) fn check_room(
     }
 }
 
-/// Whether it had a name or a public port that it has no more.
+/// True if it had a name or a public port that it has no more.
 fn gave_up(before: &Application, now: &Application) -> bool {
     let name = |of: &Application| of.site.as_ref().map(|site| site.name.clone());
     name(before) != name(now) || (before.site.is_none() && before.port != now.port)
@@ -229,7 +229,7 @@ fn name(
     if request.site_name_required && is_held(&wish) {
         return Err(AllocError::NameTaken(wish));
     }
-    names::free(&wish, is_held).ok_or(AllocError::Exhausted("no name like this is left"))
+    names::free(&wish, is_held).ok_or(AllocError::Exhausted("no similar name is free"))
 }
 
 /// Names that are not an application's to have, by its connector and key.
@@ -328,7 +328,7 @@ fn new_port(
     let taken = taken(state, &request.connector_name);
     if request.is_web() {
         let number = NUMBERS.into_iter().find(|number| !taken.contains(number));
-        return number.ok_or(AllocError::Exhausted("no number is left"));
+        return number.ok_or(AllocError::Exhausted("no number is free"));
     }
     match around.free_port {
         FreePort::Found(port) if around.public.contains(&port) && !taken.contains(&port) => {

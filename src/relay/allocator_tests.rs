@@ -23,7 +23,7 @@ fn state() -> RelayState {
     state
 }
 
-/// What is assigned where somebody else listens on port 20000.
+/// Assigns while somebody else listens on port 20000.
 fn assigned(state: &mut RelayState, changes: Value) -> Result<Application, AllocError> {
     let request = with(changes).unwrap();
     let around = Surroundings {
@@ -235,7 +235,7 @@ fn numbers_differ_over_all_connectors_and_applications_are_bounded() {
     );
 }
 
-/// Whoever takes a name after the other keeps a hundred from everybody else, not all of them.
+/// One connector that takes name after name keeps a hundred from the others, not all of them.
 #[test]
 fn names_that_one_has_and_that_are_kept_for_it_are_a_hundred_together() {
     let mut state = state();

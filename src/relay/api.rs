@@ -1,4 +1,4 @@
-//! What the relay answers under its own names.
+//! Routes that the relay answers under its own names.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -128,12 +128,12 @@ pub(super) fn routes(app: &Arc<AppState>) -> Router {
         .on(Method::Get, "/assets/*", assets::asset)
 }
 
-/// Whether it serves; of a relay of a fleet also whether the store is there.
+/// Answers if the relay serves; for a relay of a fleet also the state of the store.
 fn health(app: &AppState, request: Request) {
     if app.drain.has_begun() {
         return respond(
             request,
-            Err(ApiError::new(503, "draining: this relay ends")),
+            Err(ApiError::new(503, "draining: this relay is stopping")),
         );
     }
     if app
@@ -177,7 +177,7 @@ fn of_connectors(
             .map(|(name, password)| (name, password.as_str()));
         let is_known = of.is_some_and(|(name, password)| app.service.is_known(name, password));
         if !is_known && let Err(wait) = app.service.count_call(source(&request, &app.trust_proxy)) {
-            let message = "too many calls from here: 30 a minute are taken";
+            let message = "too many calls from this address (limit: 30 a minute)";
             return finish(&app, request, call_stats::LIMITED, too_many(message, wait));
         }
         let is_slow = match of {
@@ -185,7 +185,7 @@ fn of_connectors(
             None => request.body().len() > SMALL_CALL,
         };
         if is_slow {
-            let busy = "too many passwords are being compared: try again soon";
+            let busy = "too many password checks at once: try again soon";
             return on_a_thread(&app, (slow.take(SLOW_CALLS), busy), request, answer);
         }
         let Some(_permit) = of_workers.take(CALLS_OF_WORKERS) else {
@@ -254,7 +254,7 @@ fn from_body(request: &Request) -> Option<Credentials> {
 
 fn quick_setup(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     if app.drain.has_begun() {
-        return Err(ApiError::new(503, "this relay ends: try again soon"));
+        return Err(ApiError::new(503, "this relay is stopping: try again soon"));
     }
     let body = request.json::<Value>()?;
     let source = source(request, &app.trust_proxy);
@@ -262,7 +262,7 @@ fn quick_setup(app: &AppState, request: &Request) -> Result<Response, ApiError> 
     Ok(Response::ok(answer))
 }
 
-/// Whether a quick-setup call with this body would be let in.
+/// Checks if a quick-setup call with this body would be accepted.
 fn enrolment(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let body = request.json::<Value>()?;
     let source = source(request, &app.trust_proxy);
@@ -288,17 +288,17 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     ))
 }
 
-/// Whether the web server in front may get a certificate for a name. It alone is answered, by itself: visitors whom it
+/// Tells the web server in front if it may get a certificate for a name. It alone is answered, by itself: visitors whom it
 /// passes on, also where it names none of them, and everybody else, do not learn which sites there are.
 fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let is_visitors = request.header_names().any(forwarded::tells_of_proxy)
         || app.service.urls.is_https_visitors(request.host());
     if is_visitors || !is_within(request.peer(), &app.trust_proxy) {
-        let message = "this is for the web server in front alone, which --trust-proxy names";
+        let message = "only the web server in front (--trust-proxy) may ask this";
         return Err(ApiError::forbidden(message));
     }
     let Some(domain) = request.only_query("domain") else {
-        return Err(ApiError::bad_request("name one host with ?domain=NAME"));
+        return Err(ApiError::bad_request("give one host with ?domain=NAME"));
     };
     if !certificates::is_allowed(&app.service, domain) {
         let message = "no site of this name was connected within 30 days";
@@ -318,7 +318,7 @@ fn basic(request: &Request) -> Option<Credentials> {
         .then(|| (name.to_owned(), password))
 }
 
-/// Who is not the operator learns nothing, also not what there is.
+/// Anyone but the operator learns nothing, not even which paths exist.
 fn operators(
     app: &AppState,
     request: Request,
@@ -328,7 +328,7 @@ fn operators(
         answer(app, &request)
     } else {
         Err(ApiError::unauthorized(
-            "sign in with the token that was printed at the start, at /auth",
+            "sign in at /auth with the token printed at start",
         ))
     };
     respond(request, outcome);
@@ -419,7 +419,7 @@ fn hand_over(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let body = request.json::<Value>()?;
     let site = request.param("name").unwrap_or_default();
     let Some(to) = body.get("connector").and_then(Value::as_str) else {
-        let missing = "connector: give the label or the name of a connector";
+        let missing = "connector: give a connector's label or name";
         return Err(ApiError::bad_request(missing));
     };
     let force = body.get("force").and_then(Value::as_bool) == Some(true);
@@ -452,14 +452,14 @@ fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
     const FIELDS: [&str; 3] = ["label", "uses", "expires_in"];
     if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
         return Err(bad(&format!(
-            "'{}' is no term of an invite: give label, uses and expires_in",
+            "unknown field '{}': use label, uses and expires_in",
             unknown.escape_debug()
         )));
     }
     let mut terms = InviteTerms::default();
     if let Some(label) = fields.get("label") {
         let label = label.as_str();
-        terms.label = label.ok_or_else(|| bad("label: give a text"))?.to_owned();
+        terms.label = label.ok_or_else(|| bad("label: give a string"))?.to_owned();
     }
     if let Some(uses) = fields.get("uses") {
         let uses = uses
@@ -533,7 +533,7 @@ fn too_many(message: &str, wait: Duration) -> Response {
     Response::error(&ApiError::too_many(message)).header("Retry-After", seconds.to_string())
 }
 
-/// Who asks, as the gateway reads it too.
+/// Returns the caller's address, as the gateway reads it too.
 fn source(request: &Request, trusted: &[Cidr]) -> IpAddr {
     let values = request.header_values(forwarded::FORWARDED_FOR);
     forwarded::source(values.map(str::as_bytes), request.peer(), trusted)

@@ -1,4 +1,4 @@
-//! What the relay answers with under its own names, and to whoever collects its figures.
+//! State behind the relay's own names and its metrics.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use crate::http::Request;
 use crate::net::{Cidr, is_within};
 use crate::store::DataDir;
 
-/// What the routes work with.
+/// State that the routes work with.
 pub(super) struct AppState {
     pub(super) service: Arc<Service>,
     pub(super) operator: Operator,
@@ -22,16 +22,16 @@ pub(super) struct AppState {
     pub(super) data: DataDir,
     /// Since when the relay runs.
     pub(super) started: SystemTime,
-    /// What the gateway counts.
+    /// Counters of the gateway.
     pub(super) requests: Arc<RequestStats>,
-    /// Whether it is on its way out.
+    /// Set when the relay is stopping.
     pub(super) drain: Drain,
     /// Quick-setup calls.
     pub(super) calls: CallStats,
 }
 
 impl AppState {
-    /// Whether a request comes by `https`; in doubt it does.
+    /// True if a request comes by `https`; in doubt it does.
     pub(super) fn is_secure(&self, request: &Request) -> bool {
         let is_trusted = is_within(request.peer(), &self.trust_proxy);
         let told = request.header("x-forwarded-proto") == Some("https");

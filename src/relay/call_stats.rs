@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::http::{ApiError, Response};
 
-/// What may come of a call.
+/// Possible outcomes of a call.
 const OUTCOMES: [&str; 10] = [
     "ok", "refused", QUOTA, NO_PORT, FULL, LIMITED, BUSY, STORE_AWAY, "failed", "invalid",
 ];
@@ -31,7 +31,7 @@ pub(super) fn with_reason(error: ApiError, reason: &'static str) -> ApiError {
     error.with(REASON, reason)
 }
 
-/// What came of a call.
+/// Returns the outcome of a call.
 pub(super) fn outcome(answer: &Result<Response, ApiError>) -> &'static str {
     let Err(error) = answer else { return "ok" };
     let reason = error.extra.get(REASON);

@@ -15,7 +15,7 @@ const NOTED_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Time in which what is to be noted gathers, so that many connectors that come at once are one save. Default 1 s.
 const GATHERED_FOR: Duration = Duration::from_secs(1);
 
-/// Whether there may be a certificate for a host name: the domain, a name of the relay, or a site that is connected or
+/// True if there may be a certificate for a host name: the domain, a name of the relay, or a site that is connected or
 /// was within 30 days. In any case of letters; a dot may end it.
 pub(super) fn is_allowed(service: &Service, domain: &str) -> bool {
     let name = domain.strip_suffix('.').unwrap_or(domain);
@@ -39,7 +39,7 @@ fn leads_somewhere(service: &Service, site: &str) -> bool {
         || holder.is_some_and(|(connector, known)| service.is_connected(connector, known.port))
 }
 
-/// Whether a site of this name, whoever has it or had it last, is known to have been connected between two times, RFC 3339.
+/// True if a site of this name, whoever has it or had it last, is known to have been connected between two times, RFC 3339.
 fn was_connected(state: &RelayState, site: &str, since: &str, now: &str) -> bool {
     let turned_out = state.turned_out();
     let of_turned_out = turned_out.flat_map(|(_, connector)| connector.applications.iter());
@@ -97,7 +97,7 @@ fn keep(service: &Service) -> Option<Duration> {
         Ok::<_, Error>(((), Saving::Should))
     });
     if let Err(error) | Ok(((), Err(error))) = kept {
-        log::debug!("when sites were connected is not saved: {error}"); // the store has said it once
+        log::debug!("connection times of sites are not saved: {error}"); // the store has said it once
     }
     Some(GATHERED_FOR)
 }

@@ -30,18 +30,18 @@ pub(super) struct SaveStats {
     pub(super) errors: AtomicU64,
 }
 
-/// Whether a change may be had without the disk.
+/// How urgently a change must be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Saving {
-    /// What the disk does not take has not happened.
+    /// Refused if the disk does not take it.
     Must,
     /// It is made in memory at once, and is on disk with the next change that is.
     Should,
-    /// The same, and it is not worth a write of its own: the time of a call.
+    /// As `Should`, but not worth a write of its own: the time of a call.
     Later,
 }
 
-/// What became of the save that changes share.
+/// Result of the save that changes share.
 enum Outcome {
     Saved,
     Failed(SaveError),
@@ -56,35 +56,35 @@ pub(super) type Follow = Box<dyn Fn(&RelayState, &RelayState) + Send + Sync>;
 
 /// The state in memory, and the way to the disk. Locked in this order: saver, staging, current; the turns alone.
 pub(super) struct Commits {
-    /// What readers see. Locked to take or to replace it, and for nothing else.
+    /// State that readers see. Locked to take or to replace it, and for nothing else.
     current: Mutex<Arc<RelayState>>,
     staging: Mutex<Staging>,
     saver: Mutex<Saver>,
     turns: Turns,
-    /// Whether others change the state too.
+    /// True if others change the state too.
     is_shared: bool,
     follow: OnceLock<Follow>,
 }
 
-/// What is staged; whoever has it locked is the one who makes a change.
+/// Staged changes; the thread that holds the lock makes a change.
 pub(super) struct Staging {
     state: Arc<RelayState>,
-    /// Whether that is more than what is on disk, or is on its way there.
+    /// True if that is more than what is on disk, or is on its way there.
     is_pending: bool,
     /// Those whose save has not begun.
     group: Arc<Group>,
     /// Changes that were made so far.
     made: u64,
-    /// What was changed since the last save without being worth one: from which state, to which.
+    /// Changes since the last save that were not worth one: from which state, to which.
     passed: Option<(Arc<RelayState>, Arc<RelayState>)>,
-    /// Whether the last save failed.
+    /// True if the last save failed.
     is_failing: bool,
 }
 
 struct Saver {
     files: Box<dyn Keep>,
     saves: Arc<SaveStats>,
-    /// What fails is said once, and when it is over.
+    /// True while saving fails: the failure is logged once, and its end.
     is_failing: bool,
 }
 
@@ -138,12 +138,12 @@ impl Commits {
         }
     }
 
-    /// Whether others change the state too.
+    /// True if others change the state too.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    /// What readers see.
+    /// Returns the state that readers see.
     pub(super) fn current(&self) -> Arc<RelayState> {
         Arc::clone(&self.current.lock())
     }
@@ -278,7 +278,7 @@ impl Commits {
         }
     }
 
-    /// What is staged while this runs waits for the next one.
+    /// Saves what is staged; later changes wait for the next save.
     fn save_staged(&self, saver: &mut Saver) -> Result<(), SaveError> {
         let mut staging = self.staging.lock();
         let state = Arc::clone(&staging.state);
@@ -344,8 +344,7 @@ impl Saver {
         match &saved {
             // Of a store that is away it is said where that is found.
             Err(error) if !was_failing && is_of_files => log::error!(
-                "the relay's state is not saved: {error}: connectors that are known are served, \
-                 and nothing new is taken"
+                "the relay's state is not saved: {error}: known connectors are still served, nothing new is accepted"
             ),
             Ok(()) if was_failing => log::info!("the relay's state is saved again"),
             _ => {}

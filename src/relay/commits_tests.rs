@@ -9,7 +9,7 @@ use super::super::store_error::StoreError;
 use super::*;
 use crate::sync::Mutex;
 
-/// What several share.
+/// State that several share.
 #[derive(Default)]
 struct Shared {
     state: Mutex<Arc<RelayState>>,

@@ -1,4 +1,4 @@
-//! Who is let in. Pure.
+//! Admission of connectors. Pure.
 //!
 //! ```text
 //! unknown ── invite good, or none needed ──> enrolled ── revoked ──> turned out, the invite with it
@@ -13,13 +13,13 @@ use super::state::{MAX_CONNECTORS, RelayState};
 /// True if an unknown connector needs an enrolment token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enrolment {
-    /// Whoever reaches the relay may enrol: it is on loopback, for its own user.
+    /// Anyone who reaches the relay may enrol: it is on loopback, for its own user.
     Open,
     /// One is needed.
     WithToken,
 }
 
-/// What lets a call in, which has been proved.
+/// Proved reason to accept a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Admission {
     /// It is known, by its password.
@@ -57,37 +57,37 @@ impl AuthError {
         }
     }
 
-    /// What happened, and what to try.
+    /// Returns the message: what happened, and what to try.
     pub(super) fn message(self) -> &'static str {
         match self {
             Self::WrongPassword => "the password of this connector is wrong",
             Self::Revoked => {
-                "this connector was revoked by the operator of the relay; ask there to be let in again"
+                "this connector was revoked by the relay's operator; ask the operator to allow it again"
             }
             Self::NoToken => {
-                "this relay does not know the connector and enrols new ones with its enrolment token only: \
-                 give it with --enroll-token"
+                "unknown connector: this relay enrols new ones with an enrolment token only; add --enroll-token \
+                 TOKEN"
             }
             Self::WrongToken => {
-                "the enrolment token is wrong, or was taken back: ask the operator of the relay for a new one ('postern relay \
-                 invite')"
+                "the enrolment token is wrong or was cancelled: ask the relay's operator for a new one ('postern \
+                 relay invite')"
             }
             Self::NotGood(NotGood::Used) => {
-                "the enrolment token has let in as many as it may: ask the operator of the relay for another one"
+                "this enrolment token has already been used: ask the relay's operator for another one"
             }
             Self::NotGood(NotGood::Over) => {
-                "the time of the enrolment token is over: ask the operator of the relay for another one"
+                "this enrolment token has expired: ask the relay's operator for another one"
             }
             Self::NotGood(NotGood::Forbidden) => {
-                "the enrolment token lets nobody in any more, since it was taken back or somebody was revoked: ask the operator \
-                 of the relay for another one"
+                "this enrolment token is disabled, because it was cancelled or somebody was revoked: ask the relay's \
+                 operator for another one"
             }
             Self::LookAlike => {
-                "another connector of this relay has the same name but for the case of letters or a dot at its end: \
-                 take a name of your own"
+                "another connector has the same name but for upper and lower case or a dot at the end: choose \
+                 another name"
             }
             Self::Full => {
-                "the relay has as many connectors as it takes (2500): its operator can revoke some"
+                "the relay has reached its limit of 2500 connectors: its operator can revoke some"
             }
         }
     }
@@ -99,7 +99,7 @@ impl From<NotGood> for AuthError {
     }
 }
 
-/// Whether a call is let in at `now` (RFC 3339), and by what. Takes long where a person chose a password or a token, so
+/// Decides if a call is let in at `now` (RFC 3339), and by what. Takes long where a person chose a password or a token, so
 /// nothing is to be locked meanwhile; what it says of an invite is to be asked again when the state is changed.
 pub(super) fn admit(
     state: &RelayState,

@@ -13,7 +13,7 @@ const ELSEWHERE: Duration = Duration::from_secs(15);
 /// Pause between two questions to the other relays whether they have. Default 500 ms.
 const ELSEWHERE_LOOK: Duration = Duration::from_millis(500);
 
-/// Whether a relay is on its way out.
+/// Set when a relay is stopping.
 #[derive(Debug, Default)]
 pub(super) struct Drain(AtomicBool);
 
@@ -23,7 +23,7 @@ impl Drain {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it is.
+    /// True if it is.
     pub(super) fn has_begun(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

@@ -59,9 +59,9 @@ impl fmt::Display for NotEmbedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Beside(Some(relay)) => {
-                write!(f, "a relay runs on this machine already, at {}", relay.url)
+                write!(f, "a relay already runs on this machine, at {}", relay.url)
             }
-            Self::Beside(None) => f.write_str("another relay uses the directory"),
+            Self::Beside(None) => f.write_str("another relay uses this directory"),
             Self::Store(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
         }
@@ -149,7 +149,7 @@ fn start_near(
         enrolment: Enrolment::WithToken,
         enroll_token: None,
         makes_invite: false,
-        // Who was turned out knows no token of it, and no other is good.
+        // A revoked connector knows no token of it, and no other is valid.
         begins_anew: true,
         quota: Quota::default(),
         trust_proxy: Vec::new(),
@@ -226,7 +226,7 @@ fn follow(home: &DataDir, was_at: Option<u16>, now: SocketAddr) {
     };
     let followed = CredentialStore::new(home.clone()).follow(&before, &origin(now));
     if let Err(error) = followed {
-        log::warn!("applications get other names: {error}");
+        log::warn!("applications get new names: {error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What has passed through the applications, in a file beside the state: it goes on after a restart. It is written while
+//! Counters of the applications' traffic, in a file beside the state: they go on after a restart. It is written while
 //! it changes, each [`EVERY`] at most, and at the end.
 
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ const CAP: u64 = 64 * 1024 * 1024;
 /// since 1970.
 type Kept = BTreeMap<String, [u64; 5]>;
 
-/// What has passed through an application since it is counted, which goes on when the relay starts again.
+/// Traffic of an application since counting began; goes on when the relay starts again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Passed {
     /// Requests of a site, or connections of a public port.
     pub(super) requests: u64,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
-    /// Who is there now.
+    /// Current visitors.
     pub(super) visitors: u64,
     /// Seconds since 1970; 0 without one.
     pub(super) last_visit: u64,
@@ -78,7 +78,7 @@ impl Passed {
         self.bytes_in.saturating_add(self.bytes_out)
     }
 
-    /// The same with another's.
+    /// Adds the counters of another.
     pub(super) fn with(self, other: Self) -> Self {
         Self {
             requests: self.requests.saturating_add(other.requests),
@@ -103,12 +103,12 @@ pub(super) struct FigureFile {
 }
 
 impl FigureFile {
-    /// What an earlier process has left in `home`. Of a file that cannot be read all begins anew, which is logged.
+    /// Reads what an earlier process left in `home`. An unreadable file starts the counters from zero, which is logged.
     pub(super) fn open(home: &DataDir) -> Self {
         let file = file(home);
         let kept = home.refuse_foreign(FILE).and_then(|()| file.read());
         let kept = kept.unwrap_or_else(|error| {
-            log::warn!("what has passed is counted anew: {error}");
+            log::warn!("counters start from zero: {error}");
             None
         });
         let kept = kept.unwrap_or_default();
@@ -119,13 +119,13 @@ impl FigureFile {
         }
     }
 
-    /// What is known of an application that comes into use.
+    /// Returns the counters of an application that comes into use.
     pub(super) fn take(&self, app_id: &str) -> Option<Passed> {
         let kept = self.unused.lock().remove(app_id)?;
         Some(Passed::from_kept(kept))
     }
 
-    /// What has passed through one that goes: it may come again.
+    /// Keeps the counters of an application that goes: it may come again.
     pub(super) fn give_back(&self, app_id: &str, passed: Passed) {
         self.unused
             .lock()
@@ -166,7 +166,7 @@ fn file(home: &DataDir) -> JsonFile<Kept> {
     JsonFile::new(home.clone(), FILE, CAP)
 }
 
-/// What has passed through each application, by its id, as a process that may have ended has left it.
+/// Returns the traffic of each application, by its id, as a process that may have ended has left it.
 pub(super) fn peek(home: &DataDir) -> impl Fn(&str) -> Option<Passed> {
     let kept = home.refuse_foreign(FILE).and_then(|()| file(home).look());
     let kept = kept.ok().flatten().unwrap_or_default();

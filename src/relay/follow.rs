@@ -1,4 +1,4 @@
-//! What follows here from what another relay has changed: sites lead elsewhere, tunnels end.
+//! Effects here of changes at another relay: sites lead elsewhere, tunnels end.
 
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState};

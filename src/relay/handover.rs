@@ -180,7 +180,7 @@ impl Service {
             self.end(connector, application);
         }
         match &taken.by {
-            Some(by) => log::info!("the name '{site}' is kept for '{by}' now"),
+            Some(by) => log::info!("the name '{site}' is now reserved for '{by}'"),
             None => log::info!("the name '{site}' is released"),
         }
         Ok(json!({"site": site, "connector": taken.by, "ended": is_in_use(&taken, &overview)}))
@@ -217,8 +217,10 @@ fn refused(why: &NotTaken) -> ApiError {
 impl std::fmt::Display for NotTaken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Unknown => f.write_str("no site has this name, and it is reserved for nobody"),
-            Self::InUse(label) => write!(f, "the name is in use by {label}: only --force takes it"),
+            Self::Unknown => f.write_str("this name is neither in use nor reserved"),
+            Self::InUse(label) => {
+                write!(f, "the name is in use by {label}: add --force to take it")
+            }
             Self::NoConnector => f.write_str("no connector has this label or name"),
             Self::Ambiguous(count) => {
                 write!(
@@ -226,7 +228,7 @@ impl std::fmt::Display for NotTaken {
                     "{count} connectors have this label: give the connector's name"
                 )
             }
-            Self::Already => f.write_str("this connector has the name already"),
+            Self::Already => f.write_str("this connector already has the name"),
         }
     }
 }

@@ -26,10 +26,10 @@ const LONGEST: Duration = crate::limits::INVITE_LONGEST;
 const USUAL_LIFE: Duration = crate::limits::INVITE_LIFE;
 /// Characters of a label.
 const MAX_LABEL: usize = 100;
-/// What the token is known by that an earlier version kept: it had no other.
+/// Id of the token that an earlier version kept: it had no other.
 const EARLIER: &str = "common";
 
-/// What an invite is made with.
+/// Terms of an invite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InviteTerms {
     /// Whom it is for; may be empty.
@@ -52,12 +52,12 @@ impl Default for InviteTerms {
 }
 
 impl InviteTerms {
-    /// What is wrong with them, the field first.
+    /// Returns the fault of the terms, the field first.
     pub fn check(&self) -> Result<(), String> {
         let is_long = self.label.chars().count() > MAX_LABEL;
         if is_long || self.label.chars().any(char::is_control) {
             return Err(format!(
-                "label: give at most {MAX_LABEL} characters, none of them a control character"
+                "label: give at most {MAX_LABEL} characters without control characters"
             ));
         }
         if !(1..=MAX_USES).contains(&self.uses) {
@@ -79,7 +79,7 @@ pub(super) struct Invites(Vec<Invite>);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Invite {
-    /// What the operator names it by.
+    /// Name that the operator uses for it.
     pub(super) id: String,
     #[serde(default)]
     pub(super) label: String,
@@ -150,12 +150,12 @@ impl Invites {
         alike.find(|invite| invite.token.is(token))
     }
 
-    /// Whether a comparison with a token may take long.
+    /// True if a comparison with a token may take long.
     pub(super) fn is_slow(&self) -> bool {
         self.0.iter().any(|invite| invite.token.is_slow())
     }
 
-    /// Whether one of them lets somebody in.
+    /// True if one of them lets somebody in.
     pub(super) fn has_good(&self, now: &str) -> bool {
         self.0.iter().any(|invite| invite.check(now).is_ok())
     }
@@ -165,7 +165,7 @@ impl Invites {
         self.0.len()
     }
 
-    /// Whether there was none ever, or all are forgotten.
+    /// True if there was none ever, or all are forgotten.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -234,7 +234,7 @@ impl Invites {
         true
     }
 
-    /// Whether this is the token that all share, and the only one.
+    /// True if this is the token that all share, and the only one.
     pub(super) fn is_shared(&self, id: &str) -> bool {
         let mut good = self
             .0
@@ -311,7 +311,7 @@ impl Invite {
         }
     }
 
-    /// Whether it lets somebody in now.
+    /// Checks if it can be used now.
     pub(super) fn check(&self, now: &str) -> Result<(), NotGood> {
         if self.forbidden_at.is_some() {
             return Err(NotGood::Forbidden);
@@ -325,7 +325,7 @@ impl Invite {
         }
     }
 
-    /// What the operator sees of it; the token is nowhere.
+    /// Returns the operator's view of it, without the token.
     pub(super) fn to_json(&self, now: &str) -> Value {
         let status = match self.check(now) {
             Ok(()) => "good",

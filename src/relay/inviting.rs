@@ -21,7 +21,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// What the operator sees of it from now on.
+    /// Returns the operator's view of it from now on.
     pub(super) fn shown(&self) -> Value {
         self.invite.to_json(&self.invite.made_at)
     }
@@ -31,11 +31,10 @@ impl Service {
     /// Makes an invite on terms that have been checked.
     pub(super) fn invite(&self, terms: InviteTerms) -> Result<Made, ApiError> {
         let made = self.store.writer().update(|state| {
-            make(state, terms.clone()).map_err(|TooMany| {
-                ApiError::too_many("there are as many invites as are kept: take some back first")
-            })
+            make(state, terms.clone())
+                .map_err(|TooMany| ApiError::too_many("too many invites: cancel some first"))
         })?;
-        log::info!("an invite is made: {}", made.invite.id);
+        log::info!("invite {} created", made.invite.id);
         Ok(made)
     }
 
@@ -48,10 +47,10 @@ impl Service {
     pub(super) fn take_back(&self, id: &str) -> Result<(), ApiError> {
         self.store.writer().update(|state| {
             let is_there = state.invites.take_back(id, &rfc3339(SystemTime::now()));
-            let missing = || ApiError::not_found("there is no invite of this id");
+            let missing = || ApiError::not_found("there is no invite with this ID");
             is_there.then_some(()).ok_or_else(missing)
         })?;
-        log::info!("the invite {id} is taken back");
+        log::info!("invite {id} cancelled");
         Ok(())
     }
 }
@@ -73,7 +72,7 @@ pub(super) fn make_first(state: &mut RelayState) -> Result<Made, TooMany> {
     Ok(made)
 }
 
-/// What the operator sees of the invites of a state.
+/// Returns the operator's view of the invites of a state.
 pub(super) fn shown(state: &RelayState) -> Vec<Value> {
     let now = rfc3339(SystemTime::now());
     let all = state.invites.iter();

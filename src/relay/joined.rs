@@ -50,7 +50,7 @@ impl Joined {
         self.looks.clone()
     }
 
-    /// What sign-ins are signed with, so that each relay knows those of the others.
+    /// Returns the key that signs sign-ins, so that each relay knows those of the others.
     pub(super) fn cookie_key(&self) -> CookieKey {
         CookieKey::derived(&self.secret)
     }

@@ -41,7 +41,7 @@ pub(super) trait Keep: Send {
     /// Writes a state where the next start finds it.
     fn save(&mut self, state: &Arc<RelayState>) -> Result<(), SaveError>;
 
-    /// Whether others change it too: then nothing is promised that is not saved.
+    /// True if others change it too: then nothing is promised that is not saved.
     fn is_shared(&self) -> bool {
         false
     }
@@ -71,7 +71,7 @@ impl std::fmt::Display for SaveError {
         match self {
             Self::Files(error) => error.fmt(f),
             Self::Away(error) => error.fmt(f),
-            Self::Outdated => f.write_str("another relay was faster, again and again"),
+            Self::Outdated => f.write_str("other relays changed it at the same time"),
         }
     }
 }
@@ -80,13 +80,13 @@ impl std::fmt::Display for SaveError {
 pub(super) struct StateFiles {
     home: DataDir,
     file: JsonFile<RelayState>,
-    /// What is on disk, but for what was passed. Nothing is known of it before the first save.
+    /// State on disk, without what was passed. Unknown before the first save.
     saved: Option<Arc<RelayState>>,
     /// Bytes of the file and of the journal.
     lengths: (u64, u64),
     /// [`LARGE`].
     large: u64,
-    /// Whether something was passed.
+    /// True if something was passed.
     is_behind: bool,
 }
 
@@ -131,7 +131,7 @@ impl Keep for StateFiles {
         };
         let appended = locked.append(JOURNAL, self.lengths.1, &line);
         if let Err(error) = appended {
-            // What stands in the journal now is not known.
+            // The content of the journal is unknown now.
             self.saved = None;
             return Err(error.into());
         }
@@ -161,7 +161,7 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).expect("a length has at most 64 bits")
 }
 
-/// What a state has that the one before it had not: one line.
+/// Difference between a state and the one before it: one line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
@@ -231,7 +231,7 @@ pub(super) fn rest(state: &RelayState) -> RelayState {
     rest
 }
 
-/// What a journal has brought.
+/// Result of reading a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replayed {
     /// All of it.
@@ -249,7 +249,7 @@ pub(super) fn replay(state: &mut RelayState, journal: &[u8]) -> Replayed {
     for line in journal.split_inclusive(|byte| *byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
             log::warn!(
-                "the last {} bytes of {JOURNAL} are a line without its end: what was being written is not counted",
+                "skipped the last {} bytes of {JOURNAL}: the line is incomplete",
                 line.len()
             );
             break;

@@ -48,7 +48,7 @@ fn many() -> Arc<RelayState> {
     })
 }
 
-/// What is on disk, as the next start reads it, with what was set aside.
+/// Reads the state on disk as the next start does, with what was set aside.
 fn read(dir: &Path) -> (Arc<RelayState>, Vec<PathBuf>) {
     let mut aside = Vec::new();
     let store = StateStore::open(&DataDir::at(dir), &mut aside).unwrap();
@@ -144,7 +144,7 @@ fn a_line_that_was_not_finished_and_lines_that_are_in_the_state_do_no_harm() {
     is_read(dir.path(), &third);
 }
 
-/// Who was turned out is turned out also after a further start, and whatever stands before that in the journal.
+/// Revoked connectors stay revoked after a further start, and whatever stands before that in the journal.
 #[test]
 fn what_can_be_read_of_a_damaged_journal_counts_and_lasts() {
     for at in 0..=2 {
@@ -188,7 +188,7 @@ fn a_journal_that_is_damaged_or_of_another_state_is_set_aside_and_kept() {
         assert_eq!(to_json(&*found), to_json(&*first));
         assert_eq!(fs::read_to_string(&aside[0]).unwrap(), content);
         is_read(dir.path(), &first);
-        // The same without the state that it is of.
+        // The journal without its state.
         fs::rename(&aside[0], dir.path().join(JOURNAL)).unwrap();
         fs::remove_file(dir.path().join(STATE)).unwrap();
         assert_eq!(read(dir.path()).1.len(), 1);

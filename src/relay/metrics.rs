@@ -30,7 +30,7 @@ enum Amount {
 
 use Amount::{Counter, Counters, Gauge, Gauges, Took};
 
-/// What the listener of the figures answers: `/metrics`, and nothing else.
+/// Routes of the metrics listener: `/metrics`, and nothing else.
 pub(super) fn routes(app: &Arc<AppState>) -> Router {
     let app = Arc::clone(app);
     Router::new().on(Method::Get, "/metrics", move |request: Request| {
@@ -68,7 +68,7 @@ fn add(
     }
 }
 
-/// The same by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
+/// Returns the metrics by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
 pub(super) fn json(app: &AppState, overview: &Overview) -> Value {
     let mut told = Map::new();
     for metric in all(app, overview) {
@@ -108,37 +108,37 @@ fn of_requests(app: &AppState) -> Vec<Metric> {
     vec![
         metric(
             "postern_relay_requests_total",
-            "Requests for sites by the class of their status; none where the visitor was told nothing.",
+            "Requests to sites by status class; none: no response was sent.",
             Counters("class", of.classes()),
         ),
         metric(
             "postern_relay_refusals_total",
-            "Requests for sites that the relay answered itself, or that were not answered to their end, by cause.",
+            "Requests to sites that the relay answered itself or that were cut short, by cause.",
             Counters("cause", of.refusals()),
         ),
         metric(
             "postern_relay_first_byte_seconds",
-            "From a request to the first byte of its application's answer at the visitor.",
+            "Time from a request to the first byte of the response to the visitor.",
             Took(of.first_byte.read()),
         ),
         metric(
             "postern_relay_request_duration_seconds",
-            "From a request for a site to the end of its answer, connections that become WebSockets left out.",
+            "Time from a request to the end of its response, without WebSocket connections.",
             Took(of.whole.read()),
         ),
         metric(
             "postern_relay_connections",
-            "Connections of visitors, callers and the operator that are open.",
+            "Open connections of visitors, callers and the operator.",
             Gauge(read(&of.open)),
         ),
         metric(
             "postern_relay_connections_total",
-            "Connections of visitors, callers and the operator that were taken.",
+            "Accepted connections of visitors, callers and the operator.",
             Counter(read(&of.connections)),
         ),
         metric(
             "postern_relay_early_refusals_total",
-            "Connections and requests that were refused before it was known whom they are for, by cause.",
+            "Connections and requests refused before their destination was known, by cause.",
             Counters("cause", of.early_refusals()),
         ),
     ]
@@ -165,37 +165,37 @@ fn of_tunnels(opener: &Opener) -> Vec<Metric> {
     vec![
         metric(
             "postern_relay_tunnels",
-            "Tunnels: connected, and such as have not logged in.",
+            "Tunnels by state; pending: not logged in yet.",
             Gauges("state", states),
         ),
         metric(
             "postern_relay_tunnel_logins_total",
-            "Tunnels that have logged in.",
+            "Successful tunnel logins.",
             Counter(read(&stats.logins)),
         ),
         metric(
             "postern_relay_tunnel_reconnects_total",
-            "Tunnels that came back for what they had lost with their connection.",
+            "Tunnels that reconnected after a lost connection.",
             Counter(read(&stats.reconnects)),
         ),
         metric(
             "postern_relay_tunnel_refusals_total",
-            "Tunnels that were not let in, by cause.",
+            "Refused tunnels, by cause.",
             Counters("cause", turned_away),
         ),
         metric(
             "postern_relay_streams",
-            "Streams through tunnels that are open.",
+            "Open streams through tunnels.",
             Gauge(read(&traffic.streams)),
         ),
         metric(
             "postern_relay_streams_total",
-            "Streams through tunnels that were opened.",
+            "Streams opened through tunnels.",
             Counter(read(&traffic.opened)),
         ),
         metric(
             "postern_relay_stream_refusals_total",
-            "Streams that came to nothing, by cause; connector_full is a connector's own max_streams or room.",
+            "Failed streams, by cause; connector_full: the connector's own max_streams or memory.",
             Counters("cause", refused),
         ),
         metric(
@@ -210,7 +210,7 @@ fn of_tunnels(opener: &Opener) -> Vec<Metric> {
         ),
         metric(
             "postern_relay_port_connections_total",
-            "Visitors' connections to public ports, those that were turned away among them.",
+            "Visitor connections to public ports, including refused ones.",
             Counter(read(&stats.visitors)),
         ),
     ]
@@ -227,37 +227,37 @@ fn of_connectors(app: &AppState, overview: &Overview) -> Vec<Metric> {
     vec![
         metric(
             "postern_relay_connectors",
-            "Connectors that are enrolled, with a tunnel and without.",
+            "Enrolled connectors, with and without a tunnel.",
             by_state(overview.connectors),
         ),
         metric(
             "postern_relay_sites",
-            "Sites that are known, with a tunnel and without.",
+            "Known sites, with and without a tunnel.",
             by_state(overview.sites),
         ),
         metric(
             "postern_relay_ports",
-            "Public ports that are assigned, with a tunnel and without.",
+            "Assigned public ports, with and without a tunnel.",
             by_state(overview.ports),
         ),
         metric(
             "postern_relay_port_connections",
-            "Visitors' connections to public ports that are open.",
+            "Open visitor connections to public ports.",
             Gauge(app.service.sites.port_visitors()),
         ),
         metric(
             "postern_relay_connectors_revoked",
-            "Connectors that are turned out.",
+            "Revoked connectors.",
             Gauge(wide(app.service.store.snapshot().revoked.len())),
         ),
         metric(
             "postern_relay_quick_setup_calls_total",
-            "Quick-setup calls by what came of them.",
+            "Quick-setup calls by outcome.",
             Counters("outcome", app.calls.by_outcome()),
         ),
         metric(
             "postern_relay_enrolments_total",
-            "Connectors that were let in for the first time.",
+            "Newly enrolled connectors.",
             Counter(read(&app.service.enrolments)),
         ),
     ]
@@ -268,17 +268,17 @@ fn of_state(app: &AppState) -> Vec<Metric> {
     vec![
         metric(
             "postern_relay_state_save_duration_seconds",
-            "How long it took to save the relay's state, also in vain.",
+            "Time to save the relay's state, including failed attempts.",
             Took(saves.took.read()),
         ),
         metric(
             "postern_relay_state_save_errors_total",
-            "Times that the relay's state could not be saved.",
+            "Failed attempts to save the relay's state.",
             Counter(read(&saves.errors)),
         ),
         metric(
             "postern_store_errors_total",
-            "Times that a file of the data directory could not be used.",
+            "Failed uses of files in the data directory.",
             Counter(store::errors()),
         ),
     ]
@@ -293,7 +293,7 @@ fn of_fleet(app: &AppState) -> Vec<Metric> {
     vec![
         metric(
             "postern_relay_peers",
-            "Other relays of the fleet, with a link and without.",
+            "Other relays of the fleet, linked and not linked.",
             Gauges(
                 "state",
                 vec![("linked", wide(linked)), ("away", wide(away))],
@@ -301,12 +301,12 @@ fn of_fleet(app: &AppState) -> Vec<Metric> {
         ),
         metric(
             "postern_relay_hops",
-            "Streams that are served for other relays now.",
+            "Streams currently served for other relays.",
             Gauge(wide(links.served())),
         ),
         metric(
             "postern_relay_shared_store_up",
-            "Whether the store that the fleet shares is there: 1 or 0.",
+            "1 if the fleet's shared store is available, else 0.",
             Gauge(u64::from(looks.is_there())),
         ),
     ]

@@ -66,7 +66,7 @@ pub(crate) fn check_form(name: &str) -> Result<(), &'static str> {
         return Err("2 to 63 of a-z, 0-9 and hyphens");
     }
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        return Err("no hyphen at its ends, and no two together");
+        return Err("no hyphen at either end, no two in a row");
     }
     if is_reserved(name) {
         return Err("this name is reserved");
@@ -92,7 +92,7 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// What of a free text can stand in a name; it may be none all the same.
+/// Returns the part of a free text that can stand in a name; it may be empty.
 pub(crate) fn label(text: &str) -> String {
     let mut name = String::new();
     for character in text.chars().flat_map(char::to_lowercase) {
@@ -119,7 +119,7 @@ pub(super) fn derived(text: &str, fallback: &str) -> String {
     }
 }
 
-/// Whether a site's name tells already what it is called, so that this is no secret: who chose another name for the site
+/// True if a site's name tells already what it is called, so that this is no secret: who chose another name for the site
 /// may have had a reason.
 pub(super) fn is_told_by(name: &str, called: &str) -> bool {
     let label = label(called);

@@ -1,4 +1,4 @@
-//! What is done with a relay's directory while no relay runs on it, or beside one that does.
+//! Work on a relay's directory while no relay runs on it, or beside one that does.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use super::status;
 use crate::store::DataDir;
 use crate::store::time::rfc3339;
 
-/// What became of a connector that was turned out. Shows no secret.
+/// Result of a revocation. Shows no secret.
 pub struct Revoked {
-    /// What let it in and lets nobody in any more, as `id`, `label` and `common` of [`invites`]; null where nothing did.
+    /// Invite that it used, which is disabled now, as `id`, `label` and `common` of [`invites`]; null if there is none.
     pub invite: Value,
     /// Made in the place of the one token that all shared. A secret that is shown this once.
     pub enroll_token: Option<Zeroizing<String>>,
@@ -32,17 +32,17 @@ impl fmt::Debug for Revoked {
     }
 }
 
-/// Whether the directory has a relay's state; nothing is created.
+/// True if the directory has a relay's state; nothing is created.
 pub fn has_state(data: &DataDir) -> bool {
     state_store::exists(data)
 }
 
-/// What came of a damaged state.
+/// Result of recovering a damaged state.
 #[derive(Debug)]
 pub struct Recovered {
     /// Files that were set aside, as they were.
     pub aside: Vec<PathBuf>,
-    /// What could not be read, in a few words each.
+    /// Parts that could not be read, in a few words each.
     pub lost: Vec<String>,
     /// How many of each are there now: connectors, revoked ones, and invites.
     pub kept: [usize; 3],
@@ -148,13 +148,13 @@ pub struct Enrolled {
     pub source: String,
     /// `id` and `label` of the invite that let it in; null where none was needed.
     pub invite: Value,
-    /// Whether it was turned out.
+    /// True if it was turned out.
     pub is_revoked: bool,
     /// Its applications: `url` for the name of each, `target`, `last_visit` and `figures`, as the relay's API describes them.
     pub applications: Vec<Value>,
 }
 
-/// Who is enrolled, and who was turned out, read from the directory whether or not a relay runs on it.
+/// Reads the enrolled and the revoked connectors from the directory, whether or not a relay runs on it.
 pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
     let passed = figures::peek(data);

@@ -26,7 +26,7 @@ pub(super) struct Operator {
     sign_in: SignIn,
     /// The codes of links, and until when each is good; in a fleet of those that were opened here.
     links: Mutex<VecDeque<(Code, Instant)>>,
-    /// What all relays of a fleet sign with.
+    /// Key that all relays of a fleet sign with.
     key: Option<CookieKey>,
 }
 
@@ -55,7 +55,7 @@ impl Operator {
         code
     }
 
-    /// Whether it is the code of a link that nobody has opened; now it is opened.
+    /// True if it is the code of a link that nobody has opened; now it is opened.
     fn opens_link(&self, code: &str, now: Instant) -> bool {
         let mut links = self.links.lock();
         if let Some(key) = &self.key {
@@ -72,7 +72,7 @@ impl Operator {
         found.and_then(|at| links.remove(at)).is_some()
     }
 
-    /// What opens the page, as it is printed at the start: the token, or in a fleet the code of a link.
+    /// Returns the secret that opens the page, as printed at the start: the token, or in a fleet the code of a link.
     pub(super) fn first_code(&self) -> Zeroizing<String> {
         match &self.key {
             Some(_) => self.link(Instant::now()),
@@ -85,12 +85,12 @@ impl Operator {
         &self.token
     }
 
-    /// Whether this is the token.
+    /// True if this is the token.
     pub(super) fn has(&self, token: &str) -> bool {
         Code::new(&self.token).is(token)
     }
 
-    /// Whether a request is the operator's: by its cookie, or by `Authorization: Bearer TOKEN`.
+    /// True if a request is the operator's: by its cookie, or by `Authorization: Bearer TOKEN`.
     pub(super) fn sent(&self, request: &Request, is_secure: bool) -> bool {
         let bearer = request
             .header("authorization")
@@ -121,7 +121,7 @@ impl Operator {
     }
 }
 
-/// What a signed value is good for; that of a site is never one of these.
+/// Purpose of a signed value; that of a site is never one of these.
 fn realm(of: &[u8]) -> [u8; 32] {
     sha256(&[b"postern operator's ", of])
 }

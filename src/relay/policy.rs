@@ -1,4 +1,4 @@
-//! What the tunnel server asks: who may log in, and which ports are whose.
+//! Policy of the tunnel server: who may log in, and which ports are whose.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -53,7 +53,7 @@ impl Rates {
         }
     }
 
-    /// What a connector's tunnels share. Who comes back is not better off: what nobody uses is forgotten only when it
+    /// Bandwidth that a connector's tunnels share. Coming back does not help: an unused one is forgotten only when it
     /// is as a new one.
     fn of(&self, connector: &str, now: Instant) -> Option<Arc<TokenBucket>> {
         let rate = self.bytes_per_second?;

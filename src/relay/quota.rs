@@ -1,4 +1,4 @@
-//! What one connector of a relay may have.
+//! Limits for one connector of a relay.
 
 /// The rules for each connector alike; what is none is not limited by the operator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What callers are told who get nothing: the status, the message, and where the status does not say it, the reason.
+//! Answers to callers who get nothing: the status, the message, and where the status does not say it, the reason.
 
 use super::allocator::AllocError;
 use super::call_stats::{FULL, NO_PORT, QUOTA, STORE_AWAY, with_reason};
@@ -20,7 +20,7 @@ impl From<AuthError> for ApiError {
 impl From<NotAllowed> for ApiError {
     fn from(error: NotAllowed) -> Self {
         match error {
-            NotAllowed::NotRevoked => Self::not_found("no connector of this name was revoked"),
+            NotAllowed::NotRevoked => Self::not_found("no revoked connector has this name"),
             NotAllowed::Full => AuthError::Full.into(),
         }
     }
@@ -33,33 +33,32 @@ impl From<AllocError> for ApiError {
             AllocError::TooMany => (
                 QUOTA,
                 429,
-                "this connector has as many applications as it may (100): give some back first".into(),
+                "this connector has reached its limit of 100 applications: remove some first".into(),
             ),
             AllocError::OverQuota(most) => (
                 QUOTA,
                 403,
                 format!(
-                    "this relay's quota for one connector is {most} applications (--quota-sites), and this one has \
-                     them: remove one, or ask the operator of the relay"
+                    "this relay's quota for one connector is {most} applications (--quota-sites), all in use: remove \
+                     one, or ask the relay's operator"
                 ),
             ),
             AllocError::NoPort => (
                 NO_PORT,
                 403,
-                "no public port of this relay is free: all of its --ports are in use, or kept for those who had them \
-                 not long ago; its operator can give it more"
+                "no public port of this relay is free: all --ports are in use or reserved for recent users; its \
+                 operator can add more"
                     .into(),
             ),
             AllocError::Exhausted(what) => (FULL, 429, format!("the relay is full: {what}")),
             AllocError::ReservedName => {
-                let message = "site_name: this name is reserved, because visitors would take it for the operator's; \
-                    choose another";
+                let message = "site_name: this name is reserved because it looks like the operator's; choose another";
                 return Self::new(400, message);
             }
             AllocError::NameTaken(name) => {
                 return Self::new(409, format!("site_name: the name '{name}' is already taken"));
             }
-            AllocError::Outdated => (FULL, 429, "the relay is full: ask again".into()),
+            AllocError::Outdated => (FULL, 429, "the relay is full: try again".into()),
         };
         with_reason(Self::new(status, message), reason)
     }
@@ -67,12 +66,12 @@ impl From<AllocError> for ApiError {
 
 impl From<state_store::Error> for ApiError {
     fn from(error: state_store::Error) -> Self {
-        log::debug!("refused, as the state is not saved: {error}"); // the store has said it once
+        log::debug!("refused because the state is not saved: {error}"); // the store has said it once
         if let state_store::Error::Shared(_) = error {
-            let message = "the store of this relay is away: what is connected goes on, and nothing new can be had before \
-                it is back; try again soon";
+            let message = "the relay's store is unavailable: existing connections continue, new ones are refused; \
+                try again soon";
             return with_reason(Self::new(503, message), STORE_AWAY);
         }
-        Self::internal("the relay cannot save its state: its log says why")
+        Self::internal("the relay cannot save its state: see its log")
     }
 }

@@ -14,10 +14,10 @@ use crate::http::ApiError;
 use crate::store::random;
 use crate::store::time::rfc3339;
 
-/// What came of a revocation.
+/// Result of a revocation.
 pub(super) struct RevokeOutcome {
     pub(super) turned_out: TurnedOut,
-    /// Whether it outlasts the relay.
+    /// True if it outlasts the relay.
     pub(super) is_saved: bool,
     /// Where other relays of the fleet are that were not told: there it holds when they reach the store.
     pub(super) untold: Vec<String>,
@@ -25,16 +25,16 @@ pub(super) struct RevokeOutcome {
 
 /// A connector that was turned out.
 pub(super) struct TurnedOut {
-    /// What it was.
+    /// The connector as it was.
     connector: Connector,
-    /// Whether what had let it in, and lets nobody in any more, is the token that all share.
+    /// True if what had let it in, and lets nobody in any more, is the token that all share.
     is_common: bool,
     /// Made in the place of the one token that all shared, where nothing else would let anybody in; a secret.
     pub(super) enroll_token: Option<Zeroizing<String>>,
 }
 
 impl TurnedOut {
-    /// What had let it in, and lets nobody in any more: `id`, `label` and `common`; null where nothing had.
+    /// Returns the invite that had let it in and is disabled now: `id`, `label` and `common`; null if there is none.
     pub(super) fn invite(&self) -> Value {
         let invite = self.connector.invite.as_ref();
         invite.map_or(
@@ -44,12 +44,12 @@ impl TurnedOut {
     }
 }
 
-/// What came of undoing a revocation.
+/// Result of undoing a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllowedAgain {
-    /// Whether the connector is back with what it had; else it is to enrol again.
+    /// True if the connector is back with what it had; else it is to enrol again.
     pub is_back: bool,
-    /// Whether the invite that had let it in lets others in again.
+    /// True if the invite that had let it in lets others in again.
     pub is_invite_good: bool,
 }
 
@@ -68,7 +68,7 @@ impl Service {
     pub(super) fn revoke(&self, name: &str) -> Result<RevokeOutcome, ApiError> {
         let mut writer = self.store.writer();
         let (turned_out, saved) = writer.update_saving(|state| {
-            let missing = || ApiError::not_found("there is no connector of this name");
+            let missing = || ApiError::not_found("there is no connector with this name");
             let turned_out = turn_out(state, name, &self.cutoff()).ok_or_else(missing)?;
             Ok::<_, ApiError>((turned_out, Saving::Should))
         })?;
@@ -77,7 +77,7 @@ impl Service {
         match &saved {
             Ok(()) => log::info!("{called} is revoked"),
             Err(error) => log::error!(
-                "{called} is revoked, and that is not saved: it lasts until the relay restarts: {error}"
+                "{called} is revoked, but not saved; that ends when the relay restarts: {error}"
             ),
         }
         drop(writer);
@@ -117,7 +117,7 @@ impl Service {
         if let Ok((Some(connector), _)) = revoked {
             self.put_out(name, &connector);
             let called = connector.called(name);
-            log::info!("{called} is revoked, as another relay says: the store is not reached here");
+            log::info!("{called} was revoked at another relay; the store cannot be reached here");
         }
     }
 

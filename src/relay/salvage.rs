@@ -1,4 +1,4 @@
-//! What can be read of a damaged state: each part by itself, up to where the file is no JSON any more. Pure.
+//! Recovery of a damaged state: each part by itself, up to where the file is no JSON any more. Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ fn parts(bytes: &[u8], lost: &mut Vec<String>) -> Map<String, Value> {
     let whole = whole(bytes.get(..end).unwrap_or(bytes));
     let found = whole.and_then(|whole| serde_json::from_slice(&whole).ok());
     lost.push(format!(
-        "what follows line {}, column {}",
+        "everything after line {}, column {}",
         error.line(),
         error.column()
     ));
@@ -87,7 +87,7 @@ fn keep_what_fits(name: &str, part: &mut Value, lost: &mut Vec<String>) -> bool 
                 let is_kept = fits(name, json!([element]));
                 number += 1;
                 if !is_kept {
-                    lost.push(format!("number {number} of {name}"));
+                    lost.push(format!("item {number} of {name}"));
                 }
                 is_kept
             });
@@ -97,7 +97,7 @@ fn keep_what_fits(name: &str, part: &mut Value, lost: &mut Vec<String>) -> bool 
     fits(name, part.clone())
 }
 
-/// Whether a state may have this there.
+/// True if a state may have this there.
 fn fits(name: &str, part: Value) -> bool {
     let mut document = Map::from_iter([("version".to_owned(), VERSION.into())]);
     document.insert(name.to_owned(), part);

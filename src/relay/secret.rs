@@ -22,7 +22,7 @@ const ROUNDS: NonZeroU32 = NonZeroU32::new(200_000).expect("not 0");
 
 /// A password or token as salt and PBKDF2-HMAC-SHA-256 digest.
 ///
-/// What connectors generate is 256 random bits, for which one round is as good as a million; it
+/// Secrets that connectors generate are 256 random bits, for which one round is as good as a million; it
 /// keeps the hundred logins after a restart cheap. What is shorter gets [`ROUNDS`].
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SecretHash {
@@ -50,7 +50,7 @@ impl SecretHash {
         }
     }
 
-    /// Whether this is the secret; the time tells nothing but the number of rounds.
+    /// True if this is the secret; the time tells nothing but the number of rounds.
     pub(super) fn is(&self, secret: &str) -> bool {
         let decoded = |text: &str| URL_SAFE_NO_PAD.decode(text).ok();
         match (decoded(&self.salt), decoded(&self.hash)) {
@@ -62,7 +62,7 @@ impl SecretHash {
         }
     }
 
-    /// Whether a try costs so much that tries are to be counted.
+    /// True if a try costs so much that tries are to be counted.
     pub(super) fn is_slow(&self) -> bool {
         self.rounds.get() > 1
     }
@@ -74,7 +74,7 @@ fn turn(rounds: NonZeroU32) -> Option<MutexGuard<'static, ()>> {
     (rounds.get() > 1).then(|| SLOW.lock())
 }
 
-/// Whether keeping a secret takes that long.
+/// True if keeping a secret takes that long.
 pub(super) fn is_slow(secret: &str) -> bool {
     secret.len() < GENERATED
 }

@@ -46,11 +46,10 @@ const WORKERS: usize = 8;
 const METRICS_CONNECTIONS: usize = 16;
 /// Bytes of the stack of the thread that stops the gateway. Default 128 KiB.
 const STOP_STACK: usize = 128 * 1024;
-/// What is said to who asks the relay under a name that is not its own.
-const ELSEWHERE: &str =
-    "use the relay's own address, which its --public-url names, or a site's below its --domain";
+/// Advice to callers who use a name that is not the relay's own.
+const ELSEWHERE: &str = "use the relay's own address (--public-url) or a site below its --domain";
 
-/// What a relay is started with.
+/// Settings of a relay.
 pub struct Options {
     /// The data directory, which no other relay uses.
     pub data: DataDir,
@@ -70,20 +69,20 @@ pub struct Options {
     pub run_dir: PathBuf,
     /// Sites are labels before it.
     pub domain: String,
-    /// What visitors use where that differs from where the relay listens.
+    /// URL that visitors use, if it differs from where the relay listens.
     pub public_url: Option<PublicUrl>,
-    /// What connectors dial.
+    /// Address that connectors dial.
     pub external_ip: String,
     /// True if unknown connectors need an enrolment token.
     pub enrolment: Enrolment,
     /// The enrolment token that all share, beside the invites; where there is none, the one from before holds.
     pub enroll_token: Option<Zeroizing<String>>,
-    /// Whether the first start makes an invite, where a token is needed and none is there.
+    /// True if the first start makes an invite, where a token is needed and none is there.
     pub makes_invite: bool,
-    /// Whether it goes on with what can be read where its state is damaged, rather than not at all: where nobody is there
+    /// True if it goes on with what can be read where its state is damaged, rather than not at all: where nobody is there
     /// to see to it.
     pub begins_anew: bool,
-    /// What each connector may have.
+    /// Limits for each connector.
     pub quota: Quota,
     /// Whose `X-Forwarded-*` are believed.
     pub trust_proxy: Vec<Cidr>,
@@ -94,7 +93,7 @@ pub struct Options {
     /// Time that an application may take to begin its answer; the default of
     /// [`gateway::Limits::answer_time`](super::gateway::Limits::answer_time) where none.
     pub answer_time: Option<Duration>,
-    /// Whether connections of this machine's other users are refused on loopback.
+    /// True if connections of this machine's other users are refused on loopback.
     pub check_other_users: bool,
 }
 
@@ -124,18 +123,18 @@ pub struct Running {
 /// Time for the store to know that this relay goes. Default 2 s.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// What a running relay says to other processes of its user, in the data directory.
+/// Facts about a running relay for other processes of its user, in the data directory.
 #[derive(Serialize, Deserialize)]
 pub struct Whereabouts {
     /// Its own address, as `http://localhost:8180/`.
     pub url: String,
     /// Where its API is reached on this machine.
     pub address: SocketAddr,
-    /// What signs its operator in. A secret, in a file that only its user reads.
+    /// Token that signs its operator in. A secret, in a file that only its user reads.
     pub token: Zeroizing<String>,
     /// Its process.
     pub pid: u32,
-    /// Whether it is embedded in a command that has other work, and ends with it.
+    /// True if it is embedded in a command that has other work, and ends with it.
     #[serde(default)]
     pub embedded: bool,
 }
@@ -167,7 +166,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::State(error) => error.fmt(f),
-            Self::System(error) => write!(f, "cannot serve: {error}"),
+            Self::System(error) => write!(f, "cannot start: {error}"),
         }
     }
 }
@@ -299,7 +298,7 @@ fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
     ServerConfig {
         listener,
         hosts: if is_private {
-            HostPolicy::loopback().advising("ask 127.0.0.1 or localhost for the figures")
+            HostPolicy::loopback().advising("use 127.0.0.1 or localhost for the metrics")
         } else {
             HostPolicy::any()
         },
@@ -362,12 +361,12 @@ impl Running {
         &self.service.urls.fingerprint
     }
 
-    /// What signs the operator in on the page, for a while where it is of a fleet; a secret.
+    /// Returns the code that signs the operator in on the page, for a while where it is of a fleet; a secret.
     pub fn operator_code(&self) -> Zeroizing<String> {
         self.app.operator.first_code()
     }
 
-    /// What signs the operator in; a secret.
+    /// Returns the token that signs the operator in; a secret.
     pub fn operator_token(&self) -> &Zeroizing<String> {
         self.app.operator.token()
     }
@@ -461,7 +460,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     (ip, address.port()).into()
 }
 
-/// What came of the invites at the start.
+/// State of the invites at the start.
 #[derive(Default)]
 struct InvitesAtStart {
     /// Made now, and to be shown: its token, and its end.
@@ -540,7 +539,7 @@ fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
             hosts.allow(&name)
         };
         if let Err(error) = allowed {
-            log::warn!("the relay is not served under a name: {error}");
+            log::warn!("invalid host name of the relay: {error}");
         }
     }
     hosts

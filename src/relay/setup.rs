@@ -1,4 +1,4 @@
-//! What the relay does for connectors: quick-setup, with the ports and sites that come of it.
+//! Service for connectors: quick-setup, with the ports and sites that come of it.
 
 use std::fmt;
 use std::net::{IpAddr, TcpListener};
@@ -39,13 +39,13 @@ const PORT_SEARCHES: usize = 5;
 
 /// Time for a look at the store before a connector is turned away. Default 2 s.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
-/// The same before a visitor is told that there is no such site. Default 100 ms: whoever tries names waits for each.
+/// Time for a look before a visitor is told that a site is unknown. Default 100 ms: whoever tries names waits for each.
 const VISITOR_LOOK: Duration = Duration::from_millis(100);
 
 /// Why a relay that others reach gives no public port unless its operator says so.
-const NO_PORTS: &str = "this relay gives no public ports, only web sites: a port on the sites' address would be a \
-    server under every site's name, and get their visitors' cookies; its operator starts it with --port-listen IP, an \
-    address that no site's name leads to, or accepts that with --shared-host-ports";
+const NO_PORTS: &str = "this relay gives no public ports, only web sites. A port on the sites' address would receive \
+    their visitors' cookies. The operator can add --port-listen IP, an address no site name points to, or accept \
+    this with --shared-host-ports";
 
 /// The relay's state and rules.
 pub(super) struct Service {
@@ -54,7 +54,7 @@ pub(super) struct Service {
     pub(super) sites: Arc<SiteTable>,
     /// True if unknown connectors need an enrolment token.
     pub(super) enrolment: Enrolment,
-    /// What each connector may have.
+    /// Limits for each connector.
     pub(super) quota: Quota,
     calls: RateLimiter,
     turned_away: LogLimiter,
@@ -68,7 +68,7 @@ pub(super) struct Service {
     pub(super) enrolments: AtomicU64,
     /// Where the state is shared with other relays: asks what they have changed.
     pub(super) looks: Option<Looks>,
-    /// The same: set once there are links to them.
+    /// Links to other relays; set once they exist.
     pub(super) links: OnceLock<Arc<Links>>,
 }
 
@@ -124,7 +124,7 @@ impl Service {
         looks.is_some_and(|looks| looks.look_now(within))
     }
 
-    /// What was given up before this is anybody's. The clock may have been set forward, and be wrong.
+    /// Returns the time before which released names are free. The clock may have been set forward, and be wrong.
     pub(super) fn cutoff(&self) -> String {
         cutoff(Clocks::now().wall_as_passed(self.since))
     }
@@ -145,7 +145,7 @@ impl Service {
         is_vouched_for: bool,
     ) -> Result<Value, ApiError> {
         let (request, admission) = self.let_in(body, source, is_vouched_for)?;
-        // Who has made one himself tells it nobody.
+        // A connector that has made one itself tells nobody.
         let code = match request.code_sha256 {
             Some(_) => Zeroizing::default(),
             None => Zeroizing::new(random::token()),
@@ -160,7 +160,7 @@ impl Service {
         let url = self.urls.application_url(&assigned);
         let called = self.store.snapshot().called(&request.connector_name);
         let target = &assigned.target;
-        self.tell_answered(format_args!("{source}: {called} has {url} for {target}"));
+        self.tell_answered(format_args!("{source}: {called} got {url} for {target}"));
         Ok(self.answer(&request, api_port, &assigned, &code))
     }
 
@@ -198,13 +198,13 @@ impl Service {
         Ok((request, admission))
     }
 
-    /// Whether this is the password of a connector that is known, found out at no cost.
+    /// True if this is the password of a connector that is known, found out at no cost.
     pub(super) fn is_known(&self, connector: &str, password: &str) -> bool {
         let kept = self.password(connector);
         kept.is_some_and(|kept| !kept.is_slow() && kept.is(password))
     }
 
-    /// Whether a call with this name and password may take a slow comparison.
+    /// True if a call with this name and password may take a slow comparison.
     pub(super) fn is_slow(&self, connector: &str, password: &str) -> bool {
         let state = self.store.snapshot();
         let known = state.connectors.get(connector);
@@ -220,17 +220,17 @@ impl Service {
         self.calls.count(source, Instant::now())
     }
 
-    /// Whoever is not let in can come any number of times, and does not get to fill the disk.
+    /// Logs a refusal, with a limit: refused callers can come any number of times, and must not fill the disk.
     fn tell_turned_away(&self, source: IpAddr, name: &str, error: &ApiError) {
         let called = self.store.snapshot().called(name);
-        let line = format_args!("{source}: {called} is turned away: {error}");
-        let others = "calls were turned away and";
+        let line = format_args!("{source}: {called} was refused: {error}");
+        let others = "refused calls";
         self.turned_away.info(module_path!(), others, line);
     }
 
     /// Neither does one who is, and whose calls nobody counts.
     fn tell_answered(&self, line: fmt::Arguments<'_>) {
-        let others = "calls were answered and";
+        let others = "answered calls";
         self.answered.info(module_path!(), others, line);
     }
 
@@ -313,7 +313,7 @@ impl Service {
                     let before = before.map(|before| before.port);
                     Ok(((api_port, before, assigned), saving))
                 };
-                // What is over is given away with a change that is saved, and with no other: nobody would hear of it.
+                // Expired names are given away with a change that is saved, and with no other: nobody would hear of it.
                 let mut as_it_is = state.clone();
                 if let Ok((outcome, saving)) = assign(&mut as_it_is)
                     && saving != Saving::Must
@@ -400,7 +400,7 @@ impl Service {
         self.forget(connector, &released);
         let url = self.urls.application_url(&released);
         let called = self.store.snapshot().called(connector);
-        self.tell_answered(format_args!("{called} has given back {url}"));
+        self.tell_answered(format_args!("{called} released {url}"));
         Ok(frees_name && released.site.is_some())
     }
 
@@ -415,17 +415,17 @@ impl Service {
     /// Keeps what has passed for the next start.
     pub(super) fn keep_figures(&self) {
         if let Err(error) = self.sites.keep_figures(&self.store.snapshot()) {
-            log::debug!("what has passed is not kept: {error}");
+            log::debug!("counters are not saved: {error}");
         }
     }
 
-    /// Whether the connector's tunnel holds this port now.
+    /// True if the connector's tunnel holds this port now.
     pub(super) fn is_connected(&self, connector: &str, port: u16) -> bool {
         let opener = self.opener.get();
         opener.is_some_and(|opener| opener.is_held(connector, port))
     }
 
-    /// The same, of a connector that another relay may have let in a moment ago.
+    /// Looks once more for a connector that another relay may have let in a moment ago.
     pub(super) fn password_now(&self, connector: &str) -> Option<SecretHash> {
         let kept = self.password(connector);
         if kept.is_none() && self.look_now(LOOK) {
@@ -434,7 +434,7 @@ impl Service {
         kept
     }
 
-    /// What is kept of a connector's password.
+    /// Returns the stored hash of a connector's password.
     pub(super) fn password(&self, connector: &str) -> Option<SecretHash> {
         let state = self.store.snapshot();
         Some(state.connectors.get(connector)?.password.clone())
@@ -478,7 +478,7 @@ fn enrolled(
 ) -> Result<u16, SetupError> {
     let name = &request.connector_name;
     if let Some(connector) = state.connectors.get_mut(name) {
-        // Who was new a moment ago and is known now came twice at once: with one password, or not.
+        // A connector that was new a moment ago and is known now came twice at once: with one password, or not.
         if password.is_some() && !connector.password.is(&request.password) {
             return Err(AuthError::WrongPassword.into());
         }
@@ -486,7 +486,7 @@ fn enrolled(
         connector.caller.clone_from(&request.caller);
         return Ok(connector.api_port);
     }
-    // Who was known a moment ago and is not any more was revoked.
+    // A connector that was known a moment ago and is not any more was revoked.
     let password = password.ok_or(AuthError::Revoked)?;
     if state.is_revoked(name) {
         return Err(AuthError::Revoked.into());
@@ -494,7 +494,7 @@ fn enrolled(
     if state.has_look_alike(name) {
         return Err(AuthError::LookAlike.into());
     }
-    let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is left"))?;
+    let api_port = allocator::api_port(state).ok_or(AllocError::Exhausted("no number is free"))?;
     // Another one may have come by it in between, or a revocation.
     let invite = match admission {
         Admission::Invited(id) => Some(

@@ -1,4 +1,4 @@
-//! What a quick-setup call asks for, field by field. Pure.
+//! Fields of a quick-setup call. Pure.
 
 use std::fmt;
 
@@ -45,7 +45,7 @@ pub(super) struct SetupRequest {
     /// True if no other name will do.
     pub(super) site_name_required: bool,
     pub(super) invisible: bool,
-    /// Whether the connector asks visitors for the code itself, so that the relay need not.
+    /// True if the connector asks visitors for the code itself, so that the relay need not.
     pub(super) checks_code: bool,
     /// The SHA-256 of the code that the connector has made; without it the relay makes one.
     pub(super) code_sha256: Option<[u8; DIGEST]>,
@@ -55,7 +55,7 @@ pub(super) struct SetupRequest {
     pub(super) allow: Vec<Cidr>,
     /// Another number than before ends all sign-ins and open streams.
     pub(super) generation: u64,
-    /// What the connector says of itself; where it calls from is added by who takes the call.
+    /// Description that the connector gives of itself; where it calls from is added by who takes the call.
     pub(super) caller: Caller,
 }
 
@@ -98,23 +98,23 @@ impl SetupRequest {
         }
     }
 
-    /// What the connector knows the application by.
+    /// Returns the key by which the connector knows the application.
     pub(super) fn key(&self) -> String {
         let address = || format!("{}:{}:{}", self.protocol, self.ip, self.port);
         self.client_app_id.clone().unwrap_or_else(address)
     }
 
-    /// Whether it gets a site.
+    /// True if it gets a site.
     pub(super) fn is_web(&self) -> bool {
         WEB.contains(&self.protocol.as_str())
     }
 
-    /// Whether the relay asks visitors for a code.
+    /// True if the relay asks visitors for a code.
     pub(super) fn needs_sign_in(&self) -> bool {
         self.is_web() && self.invisible && !self.checks_code
     }
 
-    /// What of the call the relay sees to, by the names of the fields.
+    /// Returns the names of the fields that the relay enforces.
     pub(super) fn in_force(&self) -> Vec<&'static str> {
         let asked = [
             ("code", self.code_sha256.is_some() && self.needs_sign_in()),
@@ -161,10 +161,10 @@ impl Fields<'_> {
         let given = match self.body.get(name) {
             None | Some(Value::Null) => "",
             Some(Value::String(text)) => text,
-            Some(_) => return self.refuse(name, "a text"),
+            Some(_) => return self.refuse(name, "a string"),
         };
         match given {
-            "" if needed => self.refuse(name, "it is missing"),
+            "" if needed => self.refuse(name, "required"),
             "" => String::new(),
             text => match check(text) {
                 Ok(()) => text.to_owned(),
@@ -195,7 +195,7 @@ impl Fields<'_> {
         let given = self.body.get(name).filter(|given| !given.is_null())?;
         let number = given.as_u64().filter(|number| *number <= LONGEST.as_secs());
         if number.is_none() {
-            self.refuse(name, "a whole number, at most 100 years in seconds");
+            self.refuse(name, "a whole number of seconds, at most 100 years");
         }
         number
     }
@@ -263,18 +263,18 @@ fn host(text: &str) -> Result<(), &'static str> {
     let is_name = text.len() <= MAX_HOST && text.bytes().all(legal);
     check(
         is_name || text.parse::<std::net::Ipv6Addr>().is_ok(),
-        "a host name or an address",
+        "a host name or an IP address",
     )
 }
 
-/// What stands in paths of the API and on command lines: `..` would be no path there, and what begins with a hyphen a
+/// Checks names in paths of the API and on command lines: `..` would be no path there, and what begins with a hyphen a
 /// flag, so that nobody could revoke a connector of such a name.
 fn identifier(text: &str) -> Result<(), &'static str> {
     let legal = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     let is_plain = !text.starts_with(['.', '-']) && text.len() <= MAX_NAME;
     check(
         is_plain && text.bytes().all(legal),
-        "at most 64 of letters, digits, hyphen, dot and underscore, the first no hyphen and no dot",
+        "at most 64 letters, digits, hyphens, dots or underscores, not starting with a hyphen or dot",
     )
 }
 
@@ -295,7 +295,7 @@ fn token(text: &str) -> Result<(), &'static str> {
 fn display(text: &str) -> Result<(), &'static str> {
     check(
         text.chars().count() <= MAX_DISPLAY && !text.chars().any(char::is_control),
-        "at most 100 characters, none of them a control character",
+        "at most 100 characters without control characters",
     )
 }
 
@@ -312,7 +312,7 @@ pub(super) mod tests {
             "invisible": false, "visable": "", "reset": true, "of_another_maker": [1]})
     }
 
-    /// What is read of it once this is changed.
+    /// Reads the call with these changes.
     pub(in crate::relay) fn with(changes: Value) -> Result<SetupRequest, String> {
         let mut call = call();
         let body = call.as_object_mut().unwrap();

@@ -29,9 +29,9 @@ pub(super) struct SiteTable {
     table: RwLock<Table>,
     /// Ends what is over.
     lookout: Lookout,
-    /// What an earlier process has left of what ends by itself.
+    /// End times that an earlier process has left.
     ends: Ends,
-    /// The same of what has passed.
+    /// Counters that an earlier process has left.
     figures: FigureFile,
     /// Leads to tunnels that are at another relay, where there are others.
     elsewhere: Option<Arc<OnceLock<Elsewhere>>>,
@@ -57,7 +57,7 @@ struct Table {
 struct Terms {
     connector: String,
     port: u16,
-    /// What is kept of the code of its site.
+    /// Stored hash of the code of its site.
     code: Option<String>,
     allow: Vec<Cidr>,
     generation: u64,
@@ -66,7 +66,7 @@ struct Terms {
     expiry: Option<Expiry>,
     /// How often all that its visitors had was ended.
     epoch: u64,
-    /// What passes through its public port; none where it is a site.
+    /// Counters of its public port; none for a site.
     visits: Option<Arc<PortStats>>,
     /// Since when that, or what its site has had, is counted, in seconds since 1970.
     since: u64,
@@ -74,7 +74,7 @@ struct Terms {
     has_ended: bool,
 }
 
-/// What visitors have no longer; the site that it was, where it was not a public port.
+/// Site that visitors no longer have, unless it was a public port.
 struct Ended(Option<Arc<Site>>);
 
 fn end_visits(site: Option<&Arc<Site>>) {
@@ -155,7 +155,7 @@ impl SiteTable {
         let now = Clocks::now();
         let over = self.table.write().take_over(now);
         for (connector, port, Ended(site)) in over {
-            log::info!("'{connector}': the time of what it shares at port {port} is over");
+            log::info!("'{connector}': the share at port {port} has expired");
             end_visits(site.as_ref());
             if site.is_some() {
                 opener.cut_streams(&connector, port);
@@ -196,14 +196,14 @@ impl SiteTable {
         self.figures.write(in_use, may_come.map(|of| &*of.app_id))
     }
 
-    /// Whether an application's time is over.
+    /// True if an application's time is over.
     pub(super) fn is_over(&self, application: &Application) -> bool {
         let table = self.table.read();
         let terms = table.terms.get(&application.app_id);
         terms.is_some_and(|terms| terms.is_over(Clocks::now()))
     }
 
-    /// Whether a visitor may come to an application's public port from this address.
+    /// True if a visitor may come to an application's public port from this address.
     pub(super) fn may_visit(&self, app_id: &str, address: IpAddr) -> bool {
         let table = self.table.read();
         table.terms.get(app_id).is_some_and(|terms| {
@@ -212,7 +212,7 @@ impl SiteTable {
         })
     }
 
-    /// What has passed through an application, as its public port or its site counts it.
+    /// Returns the traffic of an application, as its public port or its site counts it.
     pub(super) fn passed(&self, application: &Application) -> Option<Passed> {
         let table = self.table.read();
         let terms = table.terms.get(&application.app_id)?;
@@ -246,7 +246,7 @@ impl SiteTable {
 }
 
 impl Table {
-    /// What was, where what its visitors have open is to end.
+    /// Puts a site in its place; returns the former one if its visitors' connections must end.
     fn put(
         &mut self,
         mut terms: Terms,
@@ -357,12 +357,12 @@ impl Terms {
         }
     }
 
-    /// What has ended does not begin again where the clock is set back: its connector has to ask.
+    /// True if it has ended. It does not begin again if the clock is set back: its connector has to ask.
     fn is_over(&self, now: Clocks) -> bool {
         self.has_ended || self.expiry.is_some_and(|expiry| expiry.is_over(now))
     }
 
-    /// Whether what visitors had by these terms ends where `new` ones take their place.
+    /// True if what visitors had by these terms ends where `new` ones take their place.
     fn ends_with(&self, new: &Self) -> bool {
         let held = |terms: &Self| (terms.code.clone(), terms.allow.clone(), terms.generation);
         held(self) != held(new) || self.is_over(Clocks::now())
@@ -381,7 +381,7 @@ fn of_port(stats: &PortStats) -> [&AtomicU64; 5] {
     ]
 }
 
-/// The same.
+/// Counters of a site.
 fn of_site(stats: &Stats) -> [&AtomicU64; 5] {
     let (requests, visitors) = (&stats.requests, &stats.visitors);
     [
@@ -407,7 +407,7 @@ fn seconds_of(time: &str) -> Option<u64> {
     Some(since.ok()?.as_secs())
 }
 
-/// Whoever shares something, as a number that no other is found for.
+/// Returns a number for each sharer that no other gets.
 fn number(connector: &str) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = sha256(&[connector.as_bytes()]);
     u64::from_be_bytes([a, b, c, d, e, f, g, h])

@@ -1,4 +1,4 @@
-//! What the relay remembers: connectors, their applications, and who was turned out. Pure.
+//! State of the relay: connectors, their applications, and revocations. Pure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -28,7 +28,7 @@ const MAX_NAMES: usize = MAX_APPLICATIONS;
 /// days: browsers keep cookies of the name, and people the address.
 const RESERVED_FOR: Duration = crate::limits::RESERVED_FOR;
 
-/// What was given up before this is anybody's: RFC 3339.
+/// Returns the time before which released names are free: RFC 3339.
 pub(super) fn cutoff(now: SystemTime) -> String {
     let since = now.checked_sub(RESERVED_FOR);
     rfc3339(since.unwrap_or(SystemTime::UNIX_EPOCH))
@@ -42,7 +42,7 @@ pub(super) struct RelayState {
     /// One more with each save.
     #[serde(default)]
     pub(super) number: u64,
-    /// What lets unknown connectors in; the tokens themselves are nowhere.
+    /// Invites for unknown connectors; the tokens themselves are nowhere.
     #[serde(default)]
     pub(super) invites: Invites,
     /// The one enrolment token of an earlier version, and since when it holds. They are read alone.
@@ -55,13 +55,13 @@ pub(super) struct RelayState {
     /// In the order in which they were turned out.
     #[serde(default)]
     pub(super) revoked: Vec<String>,
-    /// What is known of them; of one that an earlier version turned out, nothing.
+    /// Facts about them; nothing for one that an earlier version revoked.
     #[serde(default)]
     pub(super) revocations: BTreeMap<String, Revocation>,
     /// Enrolment tokens that let nobody in any more, from an earlier version; of later ones their invite says it.
     #[serde(default)]
     pub(super) forbidden_tokens: Vec<SecretHash>,
-    /// What connectors gave up not long ago, in that order.
+    /// Names and ports that connectors released not long ago, in that order.
     #[serde(default)]
     pub(super) reserved: Vec<Reservation>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Revocation {
     /// The id of the invite that had let it in.
     #[serde(default)]
     pub(super) invite: Option<String>,
-    /// What it was, for as long as that is kept for it.
+    /// The connector as it was, for as long as that is kept for it.
     #[serde(default)]
     pub(super) connector: Option<Connector>,
 }
@@ -82,9 +82,9 @@ pub(super) struct Revocation {
 /// A connector that is back, or may come back.
 #[derive(Debug)]
 pub(super) struct Allowed {
-    /// What it is again, where that was kept for it; else it is to enrol anew.
+    /// The connector as it is again, if that was kept for it; else it must enrol again.
     pub(super) connector: Option<Connector>,
-    /// Whether the invite that had let it in lets others in again.
+    /// True if the invite that had let it in lets others in again.
     pub(super) is_invite_good: bool,
 }
 
@@ -121,17 +121,17 @@ pub(super) struct Connector {
     pub(super) enrolled_at: String,
     /// The last quick-setup.
     pub(super) called_at: String,
-    /// Who made it.
+    /// Machine that created it.
     #[serde(default)]
     pub(super) caller: Caller,
-    /// What let it in; none where nothing was asked for.
+    /// Invite that it used; none if none was needed.
     #[serde(default)]
     pub(super) invite: Option<InvitedBy>,
     #[serde(default)]
     pub(super) applications: CopyOnWrite<Vec<Application>>,
 }
 
-/// What a connector says of itself, and where it calls from. Each is empty where it is not known.
+/// Description that a connector gives of itself, and where it calls from. Each is empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Caller {
@@ -146,9 +146,9 @@ pub(super) struct Caller {
 /// One application of a connector, and what it was assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Application {
-    /// What the connector knows it by.
+    /// Name of the application for its connector.
     pub(super) key: String,
-    /// What the relay's answers call it.
+    /// ID of the application in the relay's answers.
     pub(super) app_id: String,
     pub(super) display_name: String,
     pub(super) protocol: String,
@@ -174,22 +174,22 @@ pub(super) struct Application {
     pub(super) connected_at: Option<String>,
 }
 
-/// What visitors with a browser see of an application.
+/// Public site of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Site {
     pub(super) name: String,
-    /// What was wished for, so that another wish is known as one.
+    /// Preferred name, so that another one is recognized.
     #[serde(default)]
     pub(super) wish: Option<String>,
     /// When the name was taken from who had it before, RFC 3339: what browsers keep of that is older.
     #[serde(default)]
     pub(super) since: Option<String>,
-    /// Whether the application speaks TLS.
+    /// True if the application speaks TLS.
     pub(super) tls: bool,
     /// Base64 of the SHA-256 of the code, where visitors have to show one.
     #[serde(default)]
     pub(super) code: Option<String>,
-    /// Whether the application asks for a code itself.
+    /// True if the application asks for a code itself.
     #[serde(default)]
     pub(super) checks_code: bool,
 }
@@ -372,7 +372,7 @@ impl RelayState {
             }))
     }
 
-    /// Whether the name of a site that nobody shares is kept for who had it.
+    /// True if the name of a site that nobody shares is kept for who had it.
     pub(super) fn keeps_site(&self, name: &str) -> bool {
         let turned_out = self.turned_out();
         let of_turned_out = turned_out.flat_map(|(_, connector)| &connector.applications);
@@ -381,7 +381,7 @@ impl RelayState {
         names.any(|kept| kept == name) || reserved.any(|kept| kept == name)
     }
 
-    /// Whether people would take a new connector for another one, known or turned out: their names differ in the case of
+    /// True if people would take a new connector for another one, known or turned out: their names differ in the case of
     /// letters, or in dots at their ends.
     pub(super) fn has_look_alike(&self, name: &str) -> bool {
         fn bare(name: &str) -> &str {
@@ -391,7 +391,7 @@ impl RelayState {
         others.any(|other| other != name && bare(other).eq_ignore_ascii_case(bare(name)))
     }
 
-    /// Whether a connector was turned out.
+    /// True if a connector was turned out.
     pub(super) fn is_revoked(&self, name: &str) -> bool {
         self.revoked.iter().any(|revoked| revoked == name)
     }
@@ -428,7 +428,7 @@ impl Reservation {
 }
 
 impl Application {
-    /// Whether `again` differs in nothing but the time of the call.
+    /// True if `again` differs in nothing but the time of the call.
     pub(super) fn is_repeated_by(&self, again: &Application) -> bool {
         let called_at = self.called_at.clone();
         *self
@@ -438,7 +438,7 @@ impl Application {
             }
     }
 
-    /// Whether `again` differs in nothing but the time of the call and the value of the code, so that
+    /// True if `again` differs in nothing but the time of the call and the value of the code, so that
     /// nobody is let in or kept out by what is on disk where only this has changed.
     pub(super) fn is_confirmed_by(&self, again: &Application) -> bool {
         let lasting = |application: &Application| {
@@ -471,7 +471,7 @@ impl Connector {
         self.applications.iter().find(|known| known.port == port)
     }
 
-    /// Whether a tunnel of it may name this port.
+    /// True if a tunnel of it may name this port.
     pub(super) fn has_port(&self, port: u16) -> bool {
         self.api_port == port || self.at_port(port).is_some()
     }

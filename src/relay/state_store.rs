@@ -37,7 +37,7 @@ const KEY_CAP: u64 = 4096;
 const MOST_TRIES: u32 = 300;
 /// Those of them without a pause before.
 const TRIES_AT_ONCE: u32 = 3;
-/// What each pause is longer than the one before, at most, and the longest. Default 2 ms and 20 ms: a store takes some
+/// Increase from each pause to the next, at most, and the longest. Default 2 ms and 20 ms: a store takes some
 /// milliseconds for a change.
 const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
@@ -46,11 +46,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct StateStore {
     pub(super) saves: Arc<SaveStats>,
     commits: Commits,
-    /// What could not be read of it, in a few words each.
+    /// Parts of it that could not be read, in a few words each.
     lost: Vec<String>,
 }
 
-/// Who changes the state; keeps the turn of its last change until what follows from that is done.
+/// Right to change the state; keeps the turn of its last change until what follows from that is done.
 pub(super) struct Writer<'s> {
     commits: &'s Commits,
     turn: Option<Turn<'s>>,
@@ -63,7 +63,7 @@ impl StateStore {
         Self::open_as(home, true, aside)
     }
 
-    /// The same where nobody who was turned out, and no token that was forbidden, is to be forgotten by that: then all
+    /// As `open`, unless that would forget a revocation or a disabled token: then all
     /// stays as it is, and the error says what to do.
     pub(super) fn open_whole(home: &DataDir, aside: &mut Vec<PathBuf>) -> Result<Self, Error> {
         Self::open_as(home, false, aside)
@@ -92,7 +92,7 @@ impl StateStore {
             return Err(Error::Unsure(home.dir().join(JOURNAL)));
         }
         if replayed != Replayed::Whole {
-            // The same of what could be read of this.
+            // Recovers what could be read of this too.
             lost.push(format!("lines of {JOURNAL}"));
             file.write_locked(&locked, &state)?;
             aside.push(locked.set_aside(JOURNAL, store::UNREADABLE)?);
@@ -118,7 +118,7 @@ impl StateStore {
         }
     }
 
-    /// What could not be read of it as it was opened, in a few words each.
+    /// Returns the parts that could not be read as it was opened, in a few words each.
     pub(super) fn lost(&self) -> &[String] {
         &self.lost
     }
@@ -154,7 +154,7 @@ impl StateStore {
     /// Saves what was not worth a write so far. What is changed after that may be lost.
     pub(super) fn end(&self) {
         if let Err(error) = self.commits.end() {
-            log::debug!("the last of the state is not saved: {error}");
+            log::debug!("the last changes are not saved: {error}");
         }
     }
 }
@@ -171,7 +171,7 @@ impl Writer<'_> {
         Ok(outcome)
     }
 
-    /// The same, where `change` says what it needs of the disk. With the outcome of one that is made at once comes
+    /// As `update`, where `change` says what it needs of the disk. With the outcome of one that is made at once comes
     /// whether it was saved.
     pub(super) fn update_saving<T, E: From<Error>>(
         &mut self,
@@ -206,7 +206,7 @@ impl Writer<'_> {
 /// Lets other relays go first, a little longer each time, so that of many that change one state none is always too late.
 fn give_way(tries: u32) -> Result<(), StoreError> {
     if tries >= MOST_TRIES {
-        let why = "other relays change it all the time";
+        let why = "other relays keep changing it";
         return Err(StoreError::Away(why.into()));
     }
     if tries >= TRIES_AT_ONCE {
@@ -273,25 +273,22 @@ pub(super) fn peek(home: &DataDir) -> Result<Option<RelayState>, Error> {
     Ok(state)
 }
 
-/// What a user is told of a file that could not be read and was set aside.
+/// Notice about a file that could not be read and was set aside.
 pub fn set_aside_notice(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let consequence = if name.starts_with(STATE) || name.starts_with(JOURNAL) {
-        ": what was enrolled or assigned last may be lost, who was revoked may come back, and enrolment tokens that were forbidden may be good: see 'postern relay list', and \
-         remove that file when all is right"
+        ". Recent enrolments and assignments may be lost, and revoked connectors or disabled enrolment tokens may be \
+         valid again. Check 'postern relay list', then remove that file"
     } else if KEYS.iter().any(|(_, key)| name.starts_with(key)) {
-        ": another host key is made, and connectors are told so and stop: put a copy from a backup in its place, or tell \
-         their people the new fingerprint"
+        ". A new host key was created, so connectors stop. Restore the old key from a backup, or give members the \
+         new fingerprint"
     } else {
         ""
     };
-    format!(
-        "unreadable, and kept aside: {}{consequence}",
-        path.display()
-    )
+    format!("unreadable file moved to {}{consequence}", path.display())
 }
 
-/// Whether a relay was ever started there: it has made its keys, if nothing else.
+/// True if a relay was ever started there: it has made its keys, if nothing else.
 pub(super) fn exists(home: &DataDir) -> bool {
     let names = KEYS.into_iter().map(|(_, name)| name).chain([STATE]);
     // One that cannot be looked at is told of by whoever reads it.
@@ -356,7 +353,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to try.
+    /// Returns advice.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Store(error) => hint_of(error),
@@ -364,35 +361,35 @@ impl Error {
                 "run the version that wrote it, or name another directory with --data"
             }
             Self::Unreadable(_) => {
-                "put a copy from a backup in its place; or 'postern relay recover', with the same --data, keeps it aside and \
-                 goes on with what can be read: it says what is lost"
+                "restore it from a backup, or run 'postern relay recover' with the same --data, which keeps what can \
+                 be read and lists what is lost"
             }
             Self::Unsure(_) => {
-                "put copies of relay.json and of it from a backup in their places; or 'postern relay recover', \
-                 with the same --data, goes on with what can be read: it says what is lost"
+                "restore it and relay.json from a backup, or run 'postern relay recover' with the same --data, which \
+                 keeps what can be read and lists what is lost"
             }
             Self::Shared(error) => error.hint(),
             Self::OfFleet(_) => {
-                "start the relay with --store, and ask while it runs; or name another directory with --data"
+                "start the relay with --store and ask while it runs, or name another directory with --data"
             }
             Self::NotCopied(_) => {
-                "'postern relay copy-store DIRECTORY STORE' copies it there; or name another directory with --data"
+                "copy it with 'postern relay copy-store DIRECTORY STORE', or name another directory with --data"
             }
             Self::Form(_) => "name another directory with --data",
-            Self::Full => "'postern relay revoke NAME' makes room",
-            Self::Invites => "'postern relay uninvite ID' makes room",
+            Self::Full => "make room with 'postern relay revoke NAME'",
+            Self::Invites => "make room with 'postern relay uninvite ID'",
         }
     }
 }
 
-/// What to try about the data directory, which `--data` names.
+/// Returns advice about the data directory, which `--data` names.
 pub fn hint_of(error: &store::Error) -> &'static str {
     match error {
         store::Error::Io { .. } => {
             "check its owner, permissions and free space, or name another directory with --data"
         }
         store::Error::NotPrivate { .. } => {
-            "mend that, or name a directory that only you can write in with --data"
+            "fix that, or name with --data a directory that only you can write to"
         }
         error => error.hint(),
     }
@@ -402,32 +399,32 @@ impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Newer(version) => write!(f, "{STATE} has the form {version} of a later version"),
+            Self::Newer(version) => write!(f, "{STATE} is from a newer version (format {version})"),
             Self::Unreadable(path) => write!(
                 f,
-                "{} is damaged: it says who is enrolled and who was revoked, so nothing is served, and it is left as it is",
+                "{} is damaged. It lists enrolled and revoked connectors, so the relay does not start. Nothing was changed",
                 path.display()
             ),
             Self::Unsure(path) => write!(
                 f,
-                "{} is damaged, or of another {STATE}: a revocation that it may have said would be forgotten, so nothing \
-                 is served, and all is left as it is",
+                "{} is damaged or belongs to another {STATE}. It may contain a revocation, so the relay does not \
+                 start. Nothing was changed",
                 path.display()
             ),
             Self::Shared(error) => error.fmt(f),
             Self::OfFleet(dir) => write!(
                 f,
-                "{} is of a relay of a fleet: its state is in the store that the fleet shares",
+                "{} belongs to a fleet: its state is in the fleet's store",
                 dir.display()
             ),
             Self::NotCopied(dir) => write!(
                 f,
-                "{} has a relay's state, and the store has none",
+                "{} contains a relay's state, but the store has none",
                 dir.display()
             ),
             Self::Form(text) => f.write_str(text),
-            Self::Full => f.write_str("the relay has as many connectors as it takes (2500)"),
-            Self::Invites => f.write_str("there are as many invites as are kept (1000)"),
+            Self::Full => f.write_str("the relay has reached its limit of 2500 connectors"),
+            Self::Invites => f.write_str("the limit of 1000 invites is reached"),
         }
     }
 }

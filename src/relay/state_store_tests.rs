@@ -183,7 +183,7 @@ fn what_was_made_on_top_of_a_failed_save_is_made_again_without_it() {
     assert_eq!(follow_ups, state.revoked);
 }
 
-/// Whoever is told that something is known is told what is on disk.
+/// Answers about known things are about what is on disk.
 #[test]
 fn what_is_not_worth_a_save_shares_that_of_what_it_was_made_on() {
     let (store, began, end) = at_hand();

@@ -1,4 +1,4 @@
-//! What the relay's state keeps, for whom and how long.
+//! Content of the relay's state, for whom and how long.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the operator sees: connectors, their applications, and what passes.
+//! Status for the operator: connectors, their applications, and traffic.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct RevokedStatus {
     pub(super) invite: Option<InvitedBy>,
 }
 
-/// Who was turned out, in that order.
+/// Lists revoked connectors, in that order.
 pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
     let status = |name: &String| {
         let known = state.revocations.get(name);
@@ -45,7 +45,7 @@ pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
     state.revoked.iter().map(status).collect()
 }
 
-/// Who is there, at one moment.
+/// Connected tunnels at one moment.
 pub(super) struct Overview {
     state: Arc<RelayState>,
     /// The ports that tunnels hold, by connector.
@@ -69,7 +69,7 @@ impl Overview {
         )
     }
 
-    /// The same at all relays of its fleet, where it is of one.
+    /// Takes the overview of all relays of its fleet, if it is in one.
     pub(super) fn of_all(service: &Service) -> Self {
         match service.links.get().map(|links| links.overview()) {
             Some(fleet) => Self::with(service, fleet.held(), Some(fleet)),
@@ -219,7 +219,7 @@ fn sort(rows: &mut [Row<'_>], order: Order) {
     });
 }
 
-/// Whether a connector, or something that it shares, has this in a name or an address.
+/// True if a connector, or something that it shares, has this in a name or an address.
 fn is_found(name: &str, connector: &Connector, search: &str) -> bool {
     let caller = &connector.caller;
     let of_application = |of: &Application| {

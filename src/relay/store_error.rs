@@ -14,7 +14,7 @@ pub enum StoreError {
     Denied(String),
     /// Its tables have a form of a later version, with this number.
     Newer(u32),
-    /// What stands in it is not what a relay wrote.
+    /// Its content was not written by a relay.
     Damaged(String),
     /// It has a state already, which is not to be lost.
     NotEmpty(String),
@@ -25,25 +25,25 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What to try.
+    /// Returns advice.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Away(_) => "see that one of the hosts of --store is up and takes writes",
+            Self::Away(_) => "check that one of the hosts of --store is up and accepts writes",
             Self::Denied(_) => {
-                "check user and database of --store, the password in POSTERN_STORE_PASS or POSTERN_STORE_PASS_FILE, and \
-                 that the account may select, insert, update, delete and create in that database; where it says TLS, name \
-                 the certificate's authority in SSL_CERT_FILE"
+                "check user, database and password (POSTERN_STORE_PASS or POSTERN_STORE_PASS_FILE). The account \
+                 needs SELECT, INSERT, UPDATE, DELETE and CREATE on that database. If TLS fails, name the \
+                 certificate's authority in SSL_CERT_FILE"
             }
-            Self::Newer(_) => "run the version that wrote it, at all relays of the fleet",
+            Self::Newer(_) => "run the version that wrote it on all relays of the fleet",
             Self::Damaged(_) => {
-                "put the tables postern_* back from a backup, or name another database with --store"
+                "restore the tables postern_* from a backup, or name another database with --store"
             }
-            Self::NotEmpty(_) => "name another one, or take that one away first",
+            Self::NotEmpty(_) => "name another one, or remove that one first",
             Self::Absent(_) => {
-                "name a relay's directory, or the store of a fleet that was started once"
+                "name a relay's directory, or the store of a fleet that has run before"
             }
             Self::Twin(_) => {
-                "the directory of one of them is a copy: remove fleet.id from that, and start it again"
+                "one of their directories is a copy: remove fleet.id from it and restart that relay"
             }
         }
     }
@@ -52,15 +52,15 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Away(why) => write!(f, "the store is away: {why}"),
-            Self::Denied(why) => write!(f, "the store refuses: {why}"),
-            Self::Newer(form) => write!(f, "the store has the form {form} of a later version"),
+            Self::Away(why) => write!(f, "the store is unavailable: {why}"),
+            Self::Denied(why) => write!(f, "the store denies access: {why}"),
+            Self::Newer(form) => write!(f, "the store is from a newer version (format {form})"),
             Self::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Self::NotEmpty(what) | Self::Absent(what) => f.write_str(what),
             Self::Twin(at) => {
                 write!(
                     f,
-                    "another relay of the fleet runs with the id of this one, at {at}"
+                    "another running relay of the fleet has the same ID, at {at}"
                 )
             }
         }
@@ -71,6 +71,6 @@ impl std::error::Error for StoreError {}
 
 impl From<Panicked> for StoreError {
     fn from(_: Panicked) -> Self {
-        Self::Away("what was asked of it broke off: this is a fault of the program".into())
+        Self::Away("the query failed: this is a fault of the program".into())
     }
 }

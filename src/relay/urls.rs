@@ -9,7 +9,7 @@ use super::allocator::PUBLIC_PORTS;
 use super::state::{Application, Site};
 use crate::net::authority;
 
-/// What visitors use: the scheme and port of every site's address, and the host where the relay
+/// Parts that visitors use: the scheme and port of every site's address, and the host where the relay
 /// itself is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
@@ -19,7 +19,7 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
-    /// Whether it is one of `https`.
+    /// True if it is one of `https`.
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
@@ -29,7 +29,7 @@ impl PublicUrl {
         &self.host
     }
 
-    /// Whether it can be that of a relay whose sites are below `domain`: the same name, one below the other, or both in
+    /// True if it can be that of a relay whose sites are below `domain`: the same name, one below the other, or both in
     /// one domain.
     pub fn goes_with(&self, domain: &str) -> bool {
         let (host, domain) = (self.host.as_str(), domain.to_ascii_lowercase());
@@ -47,7 +47,7 @@ impl PublicUrl {
     }
 }
 
-/// What is wrong with a text that is no such address.
+/// Fault of a text that is no such address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidUrl(&'static str);
 
@@ -65,7 +65,7 @@ impl FromStr for PublicUrl {
     /// `http://HOST[:PORT]` or `https://HOST[:PORT]`, a slash at the end or none.
     fn from_str(text: &str) -> Result<Self, InvalidUrl> {
         const FORM: InvalidUrl =
-            InvalidUrl("give https://HOST or https://HOST:PORT, or the same with http");
+            InvalidUrl("give https://HOST or https://HOST:PORT (http is possible too)");
         let (scheme, rest) = text.split_once("://").ok_or(FORM)?;
         let is_secure = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,
@@ -76,7 +76,7 @@ impl FromStr for PublicUrl {
         let (host, port) = match rest.split_once(':') {
             Some((host, port)) => (
                 host,
-                authority::port(port).ok_or(InvalidUrl("the port is not in 1 to 65535"))?,
+                authority::port(port).ok_or(InvalidUrl("a port is a number from 1 to 65535"))?,
             ),
             None => (rest, if is_secure { 443 } else { 80 }),
         };
@@ -89,14 +89,14 @@ impl FromStr for PublicUrl {
     }
 }
 
-/// Whether this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
+/// Checks if this can stand behind a site's name: labels of letters, digits and hyphens, at most 180
 /// bytes (RFC 1035 §2.3.4 leaves 253 for all, and a site's name has 63).
 pub fn check_domain(text: &str) -> Result<(), InvalidUrl> {
     let label = |label| authority::is_label(label, "-");
     if text.len() <= 180 && text.split('.').all(label) && text.parse::<IpAddr>().is_err() {
         return Ok(());
     }
-    Err(InvalidUrl("it is no host name"))
+    Err(InvalidUrl("not a valid host name"))
 }
 
 /// Where the ports of applications that are no sites are. Cookies do not know ports: a port on an
@@ -124,7 +124,7 @@ pub(super) struct PublicUrls {
     pub(super) port: u16,
     /// The port that the gateway listens on.
     pub(super) listen_port: u16,
-    /// What connectors dial.
+    /// Address that connectors dial.
     pub(super) external_ip: String,
     /// Where the tunnel server listens.
     pub(super) tunnel: SocketAddr,
@@ -169,7 +169,7 @@ impl PublicUrls {
         self.url_of(&format!("{name}.{}", self.domain))
     }
 
-    /// What the link with a site's code begins with, `/auth` being added to it.
+    /// Returns the beginning of the link with a site's code, with `/auth` added to it.
     pub(super) fn sign_in_url(&self, name: &str) -> String {
         format!("{}.postern", self.site_url(name))
     }
@@ -204,7 +204,7 @@ impl PublicUrls {
         [self.host.clone(), self.external_ip.to_ascii_lowercase()]
     }
 
-    /// Whether a `Host` is what visitors send who come to the relay itself by `https`, which a server in front ends.
+    /// True if a `Host` is what visitors send who come to the relay itself by `https`, which a server in front ends.
     pub(super) fn is_https_visitors(&self, host: &str) -> bool {
         let Some((name, port)) = authority::split(host) else {
             return false;
@@ -215,7 +215,7 @@ impl PublicUrls {
         self.is_secure && is_public_port && is_own
     }
 
-    /// Whether a site of this name would be the relay itself.
+    /// True if a site of this name would be the relay itself.
     pub(super) fn is_own_name(&self, name: &str) -> bool {
         let site = format!("{name}.{}", self.domain);
         self.own_names().contains(&site)

@@ -20,12 +20,12 @@ pub fn push_csv(out: &mut Vec<u8>, kind: Kind, bytes: &[u8], null: &str) {
     out.extend_from_slice(quote);
 }
 
-/// Whether a text stands in quotes; see [`push_csv`].
+/// True if a text stands in quotes; see [`push_csv`].
 pub fn csv_needs_quotes(bytes: &[u8], null: &str) -> bool {
     may_be_null(bytes, null) || words::before(bytes, quoted) < bytes.len()
 }
 
-/// Whether a reader may take a text for NULL: nothing, `null`, or what programs write for it.
+/// True if a reader may take a text for NULL: nothing, `null`, or what programs write for it.
 fn may_be_null(bytes: &[u8], null: &str) -> bool {
     bytes.is_empty()
         || bytes == null.as_bytes()

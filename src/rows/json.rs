@@ -45,7 +45,7 @@ pub fn push_json(out: &mut Vec<u8>, kind: Kind, cell: Option<&[u8]>) {
     }
 }
 
-/// What is not UTF-8 becomes U+FFFD.
+/// Writes text; what is not UTF-8 becomes U+FFFD.
 fn push_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
     // Most cells are short ASCII without anything to escape: one pass, one copy.

@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether cells are bytes and no text.
+    /// True if cells are bytes and no text.
     pub fn is_binary(self) -> bool {
         matches!(self, Kind::Hex | Kind::BitDigits(_))
     }

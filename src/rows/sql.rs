@@ -21,7 +21,7 @@ fn escaped(word: u64) -> u64 {
     words::below(word, 0x20) | words::is(word, b'\'') | words::is(word, b'\\')
 }
 
-/// What a console, an editor or another system would change on its way is written as letters.
+/// Writes as letters what a console, an editor or another system would change on its way.
 fn push_escape(out: &mut Vec<u8>, byte: u8) {
     match byte {
         b'\'' => out.extend_from_slice(b"''"),

@@ -1,4 +1,4 @@
-//! What is looked for eight bytes at a time is found where a search byte by byte finds it.
+//! Search for eight bytes at a time finds what a search byte by byte finds.
 
 use super::*;
 

@@ -6,7 +6,7 @@
 const EACH: u64 = u64::from_ne_bytes([1; 8]);
 const HIGHEST: u64 = EACH * 0x80;
 
-/// What fills the last word up; nobody looks for a digit.
+/// Filler of the last word; nobody looks for a digit.
 const PADDING: u8 = b'0';
 
 /// How many bytes come before the first that `marks` marks.
@@ -59,7 +59,7 @@ pub(crate) fn no_digit(word: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The same, byte by byte.
+    /// Searches byte by byte.
     fn slowly(text: &[u8], is_it: impl Fn(u8) -> bool) -> usize {
         text.iter().position(|b| is_it(*b)).unwrap_or(text.len())
     }

@@ -23,7 +23,7 @@ pub(crate) struct Auth {
 
 impl Realm for u64 {}
 
-/// What the owner's own sign-in is good for.
+/// Number of the owner's own sign-in.
 const OWNER: u64 = 0;
 
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Auth {
         known.map(str::to_owned)
     }
 
-    /// Whether a visitor comes by `https`: the site's name says so, or what stands in front on this machine, as the
+    /// True if a visitor comes by `https`: the site's name says so, or what stands in front on this machine, as the
     /// tunnel with what the gateway wrote. Who lies about it gets the stricter cookie and nothing else.
     pub(crate) fn is_secure(&self, request: &Request) -> bool {
         let told = request.header("x-forwarded-proto") == Some("https");

@@ -1,4 +1,4 @@
-//! What the server has: databases, tables, and the schema of one table.
+//! Catalogue of the server: databases, tables, and the schema of one table.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) fn tables(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
     names(conn, &format!("SHOW TABLES FROM {}", identifier(db)))
 }
 
-/// The same with what the sidebar shows beside each name.
+/// Lists tables with what the sidebar shows beside each name.
 pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
     let listed = rows(
         conn,
@@ -40,7 +40,7 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
 const FRESH_FIGURES: &str =
     "SET NAMES utf8mb4 /*!80000 , SESSION information_schema_stats_expiry = 0 */";
 
-/// What [`table_in_detail`] reads.
+/// Columns that [`table_in_detail`] reads.
 const FACTS: &str = "TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, TABLE_COMMENT, INDEX_LENGTH, TABLE_COLLATION, \
                      AUTO_INCREMENT, ROW_FORMAT, CREATE_OPTIONS";
 
@@ -64,7 +64,7 @@ fn table_in_detail(row: &Row) -> Value {
     })
 }
 
-/// What is known of one table beside its columns: the same, and what a list has no room for. Null where the account may
+/// Reads the facts of one table beside its columns, also those that a list has no room for. Null where the account may
 /// not see it.
 fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
     let listed = rows(
@@ -169,7 +169,7 @@ fn known_columns(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<Row>, DbE
 }
 
 /// Why the schema of a view is not whole.
-const CALLS_WRITER: &str = "the view calls a stored function that would write, and the server runs it for a look at the view, so in read-only mode only what is known without that is shown";
+const CALLS_WRITER: &str = "the view calls a stored function that would write. Describing the view runs it, so read-only mode shows only what is known without that";
 
 /// The statement that makes a view, from its parts; none where the account may not see them.
 pub(crate) fn create_view(
@@ -307,7 +307,7 @@ fn index_part(row: &Row) -> String {
     }
 }
 
-/// Whether the optimizer uses the index: MySQL says whether it does, MariaDB whether it does not.
+/// True if the optimizer uses the index: MySQL says whether it does, MariaDB whether it does not.
 fn is_visible(row: &Row) -> bool {
     let named = |name: &str| {
         let at = row
@@ -377,8 +377,8 @@ pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Value>, DbErro
     if all > shown && (shown > 0 || all > MAX_WARNINGS) {
         let more = if count == u16::MAX { " or more" } else { "" };
         let message = format!(
-            "the statement has {all}{more} warnings; {shown} are listed (a server keeps max_error_count of them, and \
-             {MAX_WARNINGS} are shown)"
+            "the statement has {all}{more} warnings; {shown} are listed (the server keeps max_error_count, this list \
+             shows {MAX_WARNINGS})"
         );
         told.push(json!({"level": "Note", "code": null, "message": message}));
     }

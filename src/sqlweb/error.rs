@@ -1,4 +1,4 @@
-//! What can go wrong between a request and the database, and how each case is told to the client.
+//! Errors between a request and the database, and how each is told to the client.
 
 use std::fmt;
 
@@ -26,11 +26,11 @@ pub(crate) enum DbError {
     Auth(String),
     /// The connection ended under a statement. The statement is not repeated.
     Lost(String),
-    /// The same where more was at stake than the statement's result.
+    /// As `Lost`, if more was at stake than the statement's result.
     LostWith {
-        /// What happened.
+        /// Cause.
         why: String,
-        /// Whether the statement may have taken effect.
+        /// True if the statement may have taken effect.
         effect: bool,
         /// State of the session that went with the connection, where it had any.
         state: Option<Held>,
@@ -50,13 +50,13 @@ pub(crate) enum DbError {
     VisitorBusy,
     /// The large rows that are being sent leave no room for one more. The statement was stopped, or read to its end.
     NoRoom,
-    /// The same of a statement that may have written; it was read to its end.
+    /// As `NoRoom`, for a statement that may have written; it was read to its end.
     Unshown,
     /// The read-only mode refused after the gate had passed the statement; with the server's own error, where it spoke.
     ReadOnly(String, Option<MySqlError>),
     /// The server is another one than it was, or the account may do less. Nothing was sent.
     Changed(String),
-    /// What is at the address may spread a session's statements over servers, so that read-only mode cannot hold there;
+    /// A proxy may spread a session's statements over servers, so that read-only mode cannot hold there;
     /// with what it is. Nothing was sent.
     Shared(&'static str),
     /// More columns than a prepared statement can count, after which the connection is of no use.
@@ -87,23 +87,23 @@ impl StopCause {
     pub(crate) fn sentence(self) -> &'static str {
         match self {
             Self::Cancelled => "the statement was cancelled",
-            Self::ClientLeft => "the statement was stopped because its client left",
+            Self::ClientLeft => "the statement was stopped because its client disconnected",
             Self::TimedOut => {
-                "the statement was stopped: it ran longer than is allowed here, 60 s where it is shared and --query-timeout otherwise"
+                "the statement was stopped: it exceeded the time limit (60 s on shared databases, else --query-timeout)"
             }
-            Self::ShuttingDown => "the statement was stopped because postern is ending",
+            Self::ShuttingDown => "the statement was stopped because postern is stopping",
         }
     }
 
     /// Why the server was told to stop, where it cannot be said that it did.
     fn reason(self) -> &'static str {
         match self {
-            Self::Cancelled => "since it was cancelled",
-            Self::ClientLeft => "since its client left",
+            Self::Cancelled => "it was cancelled",
+            Self::ClientLeft => "its client disconnected",
             Self::TimedOut => {
-                "since it ran longer than is allowed here (--query-timeout, 60 s where it is shared)"
+                "it exceeded the time limit: 60 s on shared databases, else --query-timeout"
             }
-            Self::ShuttingDown => "since postern is ending",
+            Self::ShuttingDown => "postern is stopping",
         }
     }
 }
@@ -137,51 +137,51 @@ impl fmt::Display for DbError {
             ),
             Self::Endless => write!(
                 f,
-                "{LOST}: the server goes on sending after it was told to stop{NOT_REPEATED}"
+                "{LOST}: the server kept sending after it was told to stop{NOT_REPEATED}"
             ),
             Self::GivenUp(cause, told) => {
                 let reason = cause.reason();
                 let how = if *told {
-                    format!("was told to stop, {reason}, but the server did not obey")
+                    format!("did not stop when told to ({reason})")
                 } else {
-                    format!("was to be stopped, {reason}, but its server could not be told to, or refused")
+                    format!("could not be stopped ({reason})")
                 };
                 write!(
                     f,
-                    "the statement {how}, so its connection was closed, with all that the session held on it; the server may go on with the statement"
+                    "the statement {how}, so its connection was closed, with everything the session held; the server may still run the statement"
                 )
             }
             Self::Busy => write!(
                 f,
-                "all database connections for you are in use, of {} in all; close a query tab or wait for a statement to end",
+                "no database connection is free for you ({} in total); close a query tab or wait for a statement to end",
                 MAX_CONNECTIONS
             ),
             Self::VisitorBusy => write!(
                 f,
-                "you use {CONNECTIONS_OF_ONE} database connections, the most for one visitor; close a query tab or wait for a statement to end"
+                "you use {CONNECTIONS_OF_ONE} database connections, the limit for one visitor; close a query tab or wait for a statement to end"
             ),
             Self::ReadOnly(text, _) | Self::Changed(text) => write!(f, "read-only mode: {text}"),
             Self::NoRoom => write!(f, "{}; read them faster, or select fewer at once", no_room()),
             Self::Unshown => write!(
                 f,
-                "{}, so the rest of the result is not shown; the statement came to its end and was not repeated{CHECK_EFFECT}",
+                "{}, so the rest of the result is not shown; the statement finished and was not repeated{CHECK_EFFECT}",
                 no_room()
             ),
             Self::Shared(proxy) => write!(
                 f,
-                "read-only mode: {proxy} is between here and the server and may run the statements of one session on several servers or connections, so that no session can be made read-only; nothing was sent (layer: connection)"
+                "read-only mode: {proxy} between postern and the server may spread one session over several connections, so it cannot be made read-only; nothing was sent (layer: connection)"
             ),
             Self::TooWide => f.write_str(
-                "the result has more than 65,535 columns, the most that read-only mode can take; select fewer",
+                "the result has more than 65,535 columns, the limit in read-only mode; select fewer",
             ),
             Self::Stopped(cause) => f.write_str(cause.sentence()),
-            Self::Client(error) => write!(f, "the client could not be written to: {}", in_words(error)),
+            Self::Client(error) => write!(f, "cannot write to the client: {}", in_words(error)),
         }
     }
 }
 
 impl DbError {
-    /// Whether the server refused the account or its password. By number or SQLSTATE: the text is in the server's
+    /// True if the server refused the account or its password. By number or SQLSTATE: the text is in the server's
     /// language.
     pub(crate) fn is_denied(&self) -> bool {
         match self {
@@ -190,19 +190,19 @@ impl DbError {
         }
     }
 
-    /// Whether the server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
+    /// True if the server has turned a connection away since there are too many: of all (`ER_CON_COUNT_ERROR`), or of the
     /// account.
     pub(crate) fn is_of_limit(&self) -> bool {
         self.is_of_account() || matches!(self, Self::Denied(error) if error.code == 1040)
     }
 
-    /// Whether it has since the account, which it knows, has too many (`ER_TOO_MANY_USER_CONNECTIONS`,
+    /// True if it has since the account, which it knows, has too many (`ER_TOO_MANY_USER_CONNECTIONS`,
     /// `ER_USER_LIMIT_REACHED`).
     pub(crate) fn is_of_account(&self) -> bool {
         matches!(self, Self::Denied(error) if matches!(error.code, 1203 | 1226))
     }
 
-    /// Whether the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT`
+    /// True if the server refused to write since it is a replica, or read-only as a whole. `ER_OPTION_PREVENTS_STATEMENT`
     /// says so of other options too; their names are in no language.
     pub(crate) fn is_of_replica(&self) -> bool {
         self.server_error().is_some_and(|error| match error.code {
@@ -213,7 +213,7 @@ impl DbError {
         })
     }
 
-    /// What to try, where there is something to try.
+    /// Returns advice, if there is any.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let of_galera =
             |error: &MySqlError| error.code == UNKNOWN_COMMAND && error.message.contains("WSREP");
@@ -259,7 +259,7 @@ impl DbError {
         }
     }
 
-    /// Whether the connection it happened on can serve another statement.
+    /// True if the connection it happened on can serve another statement.
     pub(crate) fn leaves_connection_usable(&self) -> bool {
         match self {
             // One that ended the connection is `Lost` when it comes from a person's statement.
@@ -274,7 +274,7 @@ impl DbError {
         }
     }
 
-    /// Whether the connection was given up from this side, so that the server may still be at work on it.
+    /// True if the connection was given up from this side, so that the server may still be at work on it.
     pub(crate) fn leaves_server_at_work(&self) -> bool {
         matches!(self, Self::GivenUp(..) | Self::Endless)
     }
@@ -314,7 +314,7 @@ fn state_of(held: Held) -> String {
 
 fn no_room() -> String {
     format!(
-        "the large rows that are being sent take more than {} MiB together, or more than {} MiB for one reader",
+        "the large rows in transit exceed {} MiB in total, or {} MiB for one reader",
         ROWS_IN_FLIGHT >> 20,
         OF_ONE_READER >> 20
     )
@@ -331,11 +331,11 @@ const OFFLINE_MODE: u16 = 3032;
 
 const REPLICA_HINT: &str = "this server is a read-only replica, or was made read-only: to write, connect to the primary server";
 
-const GALERA_HINT: &str = "this node is not part of its cluster's majority now, or is still joining it: try again in a moment, or connect to another node";
+const GALERA_HINT: &str = "this node is outside its cluster's majority, or still joining it: try again in a moment, or connect to another node";
 
 const OFFLINE_HINT: &str = "this server was taken offline for maintenance (offline_mode): try again later, or connect to another server";
 
-const SHARED_HINT: &str = "connect to the server itself, or to a port of the proxy's that leads each connection to one server (no multiplexing, no splitting of reads from writes)";
+const SHARED_HINT: &str = "connect to the server directly, or to a proxy port without multiplexing and read/write splitting";
 
 const LOST: &str = "the database connection was lost";
 
@@ -346,13 +346,13 @@ const CHECK_EFFECT: &str = ", so check whether it took effect";
 const SESSION_LOST: &str = "the session's database connection has ended since its last statement (it was lost, or idle for 10 minutes)";
 
 const BEGIN_ANEW: &str =
-    "nothing was run: what is run next has a new connection, so begin the transaction anew";
+    "nothing was run: the next statement gets a new connection, so start the transaction again";
 
-/// What is said of a server that the driver cannot follow.
+/// Message about a server that the driver cannot follow.
 pub(crate) const NOT_MYSQL: &str = "the server sent something that is not the MySQL protocol";
 
-/// What is said of a server that asks for a file of this machine (LOCAL INFILE).
-pub(crate) const LOCAL_FILE: &str = "the server asked for a local file, which is never given";
+/// Message about a server that asks for a file of this machine (LOCAL INFILE).
+pub(crate) const LOCAL_FILE: &str = "the server asked for a local file, which postern never sends";
 
 /// The driver panics over packets that no server of sound mind sends.
 impl From<Panicked> for DbError {
@@ -374,7 +374,7 @@ impl From<mysql::Error> for DbError {
     }
 }
 
-/// What is wrong with a packet. The driver's type for it cannot be named here, its text can.
+/// Explains the fault of a packet. The driver's type for it cannot be named here, its text can.
 fn packet_sentence(driver_says: &str) -> String {
     if driver_says.contains("larger than max_allowed_packet") {
         return too_large();
@@ -382,11 +382,11 @@ fn packet_sentence(driver_says: &str) -> String {
     format!("{NOT_MYSQL} ({driver_says})")
 }
 
-/// What is said of a row that is larger than what is taken.
+/// Message about a row that exceeds the limit.
 pub(crate) fn too_large() -> String {
     let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
     format!(
-        "a row is larger than the most that is taken ({} MiB, and {} MiB in read-only and invisible mode); select less of it",
+        "a row exceeds the size limit ({} MiB, {} MiB in read-only and invisible mode); select less of it",
         most >> 20,
         shared >> 20
     )
@@ -430,7 +430,7 @@ pub(crate) fn io_sentence(error: &std::io::Error) -> String {
         ErrorKind::ConnectionRefused => "connection refused".into(),
         ErrorKind::TimedOut => "connection timed out".into(),
         // The read timeout of a socket.
-        ErrorKind::WouldBlock => "the server was silent for too long".into(),
+        ErrorKind::WouldBlock => "the server did not answer in time".into(),
         ErrorKind::NotFound => "no such file or directory".into(),
         ErrorKind::PermissionDenied => "permission denied".into(),
         ErrorKind::HostUnreachable => "no route to host".into(),

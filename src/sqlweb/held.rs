@@ -40,7 +40,7 @@ impl fmt::Display for Held {
             (self.transaction, "an open transaction"),
             (self.temporary_tables, "temporary tables"),
             (self.variables, "variables"),
-            (self.table_locks, "locks of tables"),
+            (self.table_locks, "table locks"),
             (self.named_locks, "named locks"),
             (self.prepared, "prepared statements"),
         ];

@@ -1,8 +1,8 @@
-//! What to try when the web client cannot start.
+//! Advice if the web client cannot start.
 
 use super::error::DbError;
 
-/// What to try after `error`, where there is something to try.
+/// Returns advice after `error`, if there is any.
 pub(super) fn hint(error: &DbError) -> Option<&'static str> {
     match error {
         DbError::Unreachable(_) => {
@@ -33,26 +33,26 @@ fn of_denial(code: u16) -> &'static str {
             "have an administrator run FLUSH HOSTS, or TRUNCATE TABLE performance_schema.host_cache"
         }
         // ER_HOST_NOT_PRIVILEGED
-        1130 => "have an administrator make an account for this machine's address",
+        1130 => "have an administrator create an account for this machine's address",
         code if EXPIRED.contains(&code) => {
             "the password has expired; run 'postern mysql' with this account in a terminal to set a new one"
         }
         // ER_ACCOUNT_HAS_BEEN_LOCKED of both, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK
         3118 | 3955 | 4151 => "have an administrator unlock it: ALTER USER ... ACCOUNT UNLOCK",
         // ER_SECURE_TRANSPORT_REQUIRED
-        3159 => "leave --tls off out: the server takes TLS and Unix sockets alone",
+        3159 => "remove --tls off: the server accepts only TLS and Unix sockets",
         _ => {
-            "check the user name, the password and the database name; some accounts are let in from some addresses, over TLS, or with a certificate of their own alone"
+            "check the user name, the password and the database name; the account may also be limited to certain hosts, to TLS or to a client certificate"
         }
     }
 }
 
 fn of_tls(message: &str) -> &'static str {
     if message.contains("not valid for") {
-        return "the certificate is for another name, or for none, as those that MySQL makes itself are: give the authority's certificate (ca.pem in the server's data directory) as SSL_CERT_FILE with --tls verify-ca";
+        return "the certificate is for another name, or for none (as MySQL's own are): set SSL_CERT_FILE to the authority's certificate (ca.pem in the server's data directory) and use --tls verify-ca";
     }
     if message.contains("UnknownIssuer") || message.contains("SSL_CERT_FILE") {
-        return "give the certificate of the authority that signed the server's as SSL_CERT_FILE=FILE; that of a MySQL server is ca.pem in its data directory";
+        return "set SSL_CERT_FILE to the certificate of the server's authority; for MySQL that is ca.pem in its data directory";
     }
-    "--tls off|prefer|require|verify-ca|verify says how TLS is used"
+    "--tls off|prefer|require|verify-ca|verify sets how TLS is used"
 }

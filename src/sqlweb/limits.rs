@@ -14,7 +14,7 @@ pub(crate) const REQUESTS_OF_ONE: usize = 3 * CONNECTIONS_OF_ONE;
 /// apart, so this bounds what one row may cost.
 pub(crate) const MAX_PACKET: usize = crate::limits::ROW;
 
-/// The same in read-only and invisible mode, where visitors may be many.
+/// Limit in read-only and invisible mode, where visitors may be many.
 pub(crate) const MAX_PACKET_SHARED: usize = crate::limits::ROW_SHARED;
 
 /// Longest statement of a script there, in bytes: what one request may hold. A server takes the 200-fold in memory for
@@ -50,5 +50,5 @@ pub(crate) const MAX_EDIT: usize = crate::limits::CHANGES_SIZE;
 /// From this size on, in bytes, the body of an edit is counted with the large rows, as [`MAX_EDIT`].
 pub(crate) const LARGE_EDIT: usize = 1 << 20;
 
-/// What is counted besides while such an edit is written, in bytes: the rows that it reads have room beside it.
+/// Further bytes counted while such an edit is written: the rows that it reads have room beside it.
 pub(crate) const EDIT_WORK: usize = OF_ONE_READER - 2 * MAX_EDIT;

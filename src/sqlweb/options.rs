@@ -1,4 +1,4 @@
-//! What the web client is started with.
+//! Options of the web client.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -24,9 +24,9 @@ pub struct Options {
     pub new_password: Option<Zeroizing<String>>,
     /// The database that statements run in when a request names none.
     pub database: Option<String>,
-    /// Whether every statement that could write is refused.
+    /// True if every statement that could write is refused.
     pub readonly: bool,
-    /// Whether access needs the authorization code.
+    /// True if access needs the authorization code.
     pub invisible: bool,
     /// The address to listen on; `None` is 127.0.0.1 and the default port, or a free one when that is taken.
     pub listen: Option<SocketAddr>,
@@ -34,13 +34,13 @@ pub struct Options {
     pub allow_hosts: Vec<String>,
     /// How the connection to the database is encrypted.
     pub tls: TlsMode,
-    /// Whether it is for others than its owner: each visitor has a share then.
+    /// True if it is for others than its owner: each visitor has a share then.
     pub is_shared: bool,
     /// Where visitors and their statements are noted.
     pub statements: Option<Arc<StatementLog>>,
     /// How long one statement may run; `None` is without limit.
     pub query_timeout: Option<Duration>,
-    /// Whether connections of the machine's other users are refused.
+    /// True if connections of the machine's other users are refused.
     pub check_other_users: bool,
     /// A directory of ours, mode 0700, for the private socket.
     pub run_dir: PathBuf,
@@ -51,7 +51,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The same for a temporary account, beginning in `database`: read-only, since such an account may write nothing but
+    /// Options for a temporary account, beginning in `database`: read-only, since such an account may write nothing but
     /// its own password, which is everybody's.
     pub(super) fn as_guest(
         &self,

@@ -1,9 +1,9 @@
-//! What a log says of a statement: its first verb, and its text without passwords.
+//! Log text of a statement: its first verb, and its text without passwords.
 
 /// Bytes of a text that are kept.
 const LONGEST: usize = 8 * 1024;
 
-/// What stands in place of what may be a password.
+/// Replacement for a possible password.
 const MASK: &str = "***";
 
 /// Verbs that are named, and what dumps are noted as; anything else a statement begins with may be a word of the visitor's own.
@@ -41,7 +41,7 @@ fn first_word(sql: &str) -> &str {
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ';'));
         let after = if let Some(comment) = rest.strip_prefix("/*") {
-            // What is in a comment of a server's own is run.
+            // Comments of a server's own are run.
             if comment.starts_with(['!', 'M']) {
                 rest = comment
                     .trim_start_matches(|c: char| c == '!' || c == 'M' || c.is_ascii_digit());

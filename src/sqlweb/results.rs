@@ -1,4 +1,4 @@
-//! What the results of a statement are made of, in the text protocol.
+//! Parts of a statement's results, in the text protocol.
 
 use mysql::{Row, Value};
 use rows::Span;
@@ -39,7 +39,7 @@ impl<'a> TextRow<'a> {
     }
 }
 
-/// What the server says of a statement without rows (OK packet).
+/// Server's report on a statement without rows (OK packet).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// Rows changed.
@@ -53,7 +53,7 @@ pub(crate) struct Done {
 /// Longest line of that kind, in bytes: its length is told in one byte.
 const MAX_INFO: usize = 250;
 
-/// What an OK packet ends with, as a line. Servers write its length before it.
+/// Returns the end of an OK packet, as a line. Servers write its length before it.
 pub(crate) fn info_line(rest: &[u8]) -> Option<Box<str>> {
     let (&length, line) = rest.split_first()?;
     let line = if usize::from(length) == line.len() {

@@ -1,4 +1,4 @@
-//! What all requests of one web client share, and the thread that ends what has lasted too long.
+//! State that all requests of one web client share, and the thread that ends what has lasted too long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,7 @@ pub(crate) struct Service {
     statements: Mutex<Option<Arc<StatementLog>>>,
     /// The temporary account that everything is done as.
     guest: Option<Arc<Guest>>,
-    /// Whether a thread asks whether the server takes writes.
+    /// True if a thread asks whether the server takes writes.
     is_asking: AtomicBool,
 }
 
@@ -82,7 +82,7 @@ impl Service {
         }
     }
 
-    /// What is known of the server that a connection came to last.
+    /// Returns the facts of the server that a connection came to last.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         self.connector.info()
     }
@@ -108,7 +108,7 @@ impl Service {
             // Whatever takes a connection without a session has its server asked.
             if let Err(error) = service.with_spare_conn(&client, None, |_| Ok(())) {
                 log::debug!(
-                    "whether the server takes writes is not known: {}",
+                    "unknown whether the server accepts writes: {}",
                     error.message
                 );
             }
@@ -120,7 +120,7 @@ impl Service {
             .spawn(asking);
         if let Err(error) = spawned {
             self.is_asking.store(false, Ordering::SeqCst);
-            log::warn!("no thread to ask whether the server takes writes: {error}");
+            log::warn!("no thread to ask whether the server accepts writes: {error}");
         }
     }
 
@@ -147,7 +147,7 @@ impl Service {
         self.visitors.source(request).label(&self.visitor(request))
     }
 
-    /// Whether strangers may be here, or nobody is to write.
+    /// True if strangers may be here, or nobody is to write.
     pub(crate) fn is_shared(&self) -> bool {
         self.options.readonly || self.has_visitors()
     }
@@ -157,13 +157,13 @@ impl Service {
         self.options.is_shared || self.access.is_some()
     }
 
-    /// Who the sender of a request counts as, where visitors are counted.
+    /// Returns the visitor that the sender of a request counts as, where visitors are counted.
     pub(crate) fn counted(&self, request: &Request) -> String {
         let source = self.visitors.source(request);
         source.counted(&self.visitor(request))
     }
 
-    /// What the sender of a request uses, where that is counted.
+    /// Returns the counters of the sender of a request, if any.
     pub(crate) fn use_of(&self, request: &Request) -> Option<Use> {
         let source = self.visitors.source(request);
         self.visitors.use_of(&source, &self.visitor(request))
@@ -180,13 +180,13 @@ impl Service {
         let of_visitor = uses.map(|uses| uses.requests.take(REQUESTS_OF_ONE));
         if matches!(of_visitor, Some(None)) {
             let busy = ApiError::too_many(format!(
-                "{REQUESTS_OF_ONE} requests of yours are at work already; wait for one to end"
+                "you already have {REQUESTS_OF_ONE} requests running; wait for one to end"
             ));
             return request.respond(Response::error(&busy));
         }
         let Some(permit) = self.threads.take(most) else {
             let busy = ApiError::too_many(format!(
-                "{most} requests are at work already; wait for one to end"
+                "{most} requests are already running; wait for one to end"
             ));
             return request.respond(Response::error(&busy));
         };
@@ -210,7 +210,7 @@ impl Service {
         ask: impl FnOnce(&mut mysql::Conn) -> Result<T, DbError>,
     ) -> Result<T, ApiError> {
         let nobody = Owner::default();
-        // What waits for a lock in the database, as the look at a table may, can be stopped like a statement.
+        // A wait for a lock in the database, as in the look at a table, can be stopped like a statement.
         let entry = self.running.enter_unnamed(nobody.clone());
         let _leaving = stopped_when_gone(client, &entry.running, &self.connector);
         let wanted = CheckoutRequest {
@@ -228,12 +228,12 @@ impl Service {
             }
             ask(&mut conn.driver)
         });
-        let outcome = readonly::explain(outcome, "this look");
+        let outcome = readonly::explain(outcome, "this request");
         lease.give_back(&outcome, &entry.running);
         outcome.map_err(|error| api_error(&error))
     }
 
-    /// Whether the time of the temporary account is over.
+    /// True if the time of the temporary account is over.
     pub(crate) fn is_over(&self) -> bool {
         self.guest.as_ref().is_some_and(|guest| guest.is_over())
     }
@@ -260,7 +260,7 @@ impl Service {
             .stack_size(STACK)
             .spawn(changing);
         if let Err(error) = spawned {
-            log::warn!("no thread to give the guest's account another end: {error}");
+            log::warn!("no thread to change the guest account's end time: {error}");
         }
     }
 
@@ -278,7 +278,7 @@ impl Service {
         match spawned {
             Ok(_) => Some(is_done),
             Err(error) => {
-                log::warn!("no thread to drop the guest's account: {error}");
+                log::warn!("no thread to drop the guest account: {error}");
                 None
             }
         }

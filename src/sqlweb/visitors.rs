@@ -1,4 +1,4 @@
-//! Who a request comes from, as far as that can be believed, and what each visitor of a shared web client may use.
+//! Sources of requests, as far as they can be believed, and the limits of each visitor of a shared web client.
 //!
 //! Visitors come through a tunnel, so that their connections all come from this machine. A relay of ours writes where a
 //! request has come from, whatever the visitor wrote; of others nothing is believed, and their visitors count together.
@@ -25,13 +25,13 @@ pub(crate) struct Visitors {
     /// The port that the web client listens on.
     port: u16,
     hosts: HostPolicy,
-    /// Whether what is said of where a request came from is a relay's of ours.
+    /// True if what is said of where a request came from is a relay's of ours.
     believes: AtomicBool,
     /// None where nothing is shared, so that nothing is counted.
     uses: Option<Mutex<HashMap<String, Use>>>,
 }
 
-/// Who sent a request.
+/// Sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Somebody at this machine, by its own name.
@@ -40,7 +40,7 @@ pub(crate) enum Source {
     Visitor(Option<IpAddr>),
 }
 
-/// What one visitor uses at once.
+/// Limits of one visitor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Use {
     /// Set for somebody at this machine.
@@ -66,12 +66,12 @@ impl Visitors {
         }
     }
 
-    /// Whether requests under other names than this machine's come from a relay of ours.
+    /// Sets whether requests under other names than this machine's come from a relay of ours.
     pub(crate) fn believe(&self, is_ours: bool) {
         self.believes.store(is_ours, Ordering::SeqCst);
     }
 
-    /// Who sent a request.
+    /// Returns the sender of a request.
     pub(crate) fn source(&self, request: &Request) -> Source {
         if !request.peer().is_loopback() {
             return Source::Visitor(Some(request.peer()));
@@ -89,7 +89,7 @@ impl Visitors {
         Source::Visitor(believes.then(told).flatten())
     }
 
-    /// What the sender of a request uses, who has signed in with `cookie` or with none; none where nothing is counted.
+    /// Returns the counters of a sender who has signed in with `cookie` or with none; none where nothing is counted.
     pub(crate) fn use_of(&self, source: &Source, cookie: &str) -> Option<Use> {
         let key = source.counted(cookie);
         let mut uses = self.uses.as_ref()?.lock();
@@ -122,7 +122,7 @@ impl Use {
 }
 
 impl Source {
-    /// Who counts as one visitor: an address or the network that one host may use all of, or else a sign-in.
+    /// Returns the key of one visitor: an address or the network that one host may use all of, or else a sign-in.
     pub(crate) fn counted(&self, cookie: &str) -> String {
         match self {
             Self::Here => "here".to_owned(),

@@ -60,20 +60,20 @@ pub struct WebClient {
 pub enum StartError {
     /// The database: unreachable, or it refused the account.
     Database {
-        /// What happened.
+        /// Message.
         message: String,
-        /// What to try.
+        /// Advice.
         hint: Option<&'static str>,
-        /// Whether the account was refused.
+        /// True if the account was refused.
         is_denied: bool,
         /// True if the account must have another password first.
         is_expired: bool,
     },
     /// The temporary account cannot be had.
     Guest {
-        /// What happened.
+        /// Message.
         message: String,
-        /// What to try.
+        /// Advice.
         hint: String,
     },
     /// The address to listen on cannot be had.
@@ -96,7 +96,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl StartError {
-    /// What to try, where there is something to try.
+    /// Returns advice, if there is any.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Database { hint, .. } => *hint,
@@ -117,7 +117,7 @@ impl StartError {
         )
     }
 
-    /// Whether the database refused the account or its password.
+    /// True if the database refused the account or its password.
     pub fn is_denied(&self) -> bool {
         matches!(
             self,
@@ -160,7 +160,7 @@ pub fn start(options: Options) -> Result<WebClient, StartError> {
     start_with(options, &|address| TcpListener::bind(address))
 }
 
-/// The same, listening by `bind`.
+/// Starts the web client, listening by `bind`.
 pub(crate) fn start_with(options: Options, bind: Binding<'_>) -> Result<WebClient, StartError> {
     let options = Arc::new(renewed(options)?);
     let connector = Arc::new(Connector::new(options.clone()));
@@ -203,7 +203,7 @@ pub(crate) fn sweep(options: Options) {
 
 type Account = (Arc<Options>, Arc<Connector>, Option<Arc<Guest>>);
 
-/// What everything is done with: a temporary account where one is asked for. Sweeps what earlier ones have left.
+/// Returns the options for all work, with a temporary account if one is asked for. Sweeps what earlier ones have left.
 fn as_guest(options: Arc<Options>, connector: Arc<Connector>) -> Result<Account, StartError> {
     let Some(home) = &options.home else {
         return match options.guest {
@@ -294,7 +294,7 @@ impl WebClient {
                 signed_in => signed_in,
             };
             match signed_in {
-                _ if service.is_over() => Err("the time of the guest's account is over".into()),
+                _ if service.is_over() => Err("the guest account has expired".into()),
                 // It was let in, and has all the connections that it may have: this client's.
                 Err(error) if error.is_of_account() && connector.is_in_use() => Ok(()),
                 signed_in => signed_in.map(drop).map_err(|error| error.to_string()),
@@ -312,7 +312,7 @@ impl WebClient {
         self.service.note_in(statements);
     }
 
-    /// Whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
+    /// Sets whether what comes under other names than this machine's own comes from a relay of ours, which says truly where
     /// from.
     pub fn believe_origins(&self, is_ours: bool) {
         self.service.visitors.believe(is_ours);
@@ -351,7 +351,7 @@ impl WebClient {
         }
         self.service.sessions.close_all();
         if let Some(guest) = guest {
-            // Who comes first: its end, or the end of the time.
+            // Waits for its end, or the end of the time.
             let _ = guest.recv_timeout(GUEST_TIMEOUT);
         }
     }

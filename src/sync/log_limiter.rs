@@ -28,7 +28,7 @@ impl LogLimiter {
 
     /// Warns of a visitor who did not get in, or counts it.
     pub(crate) fn refused(&self, line: fmt::Arguments<'_>) {
-        self.write((Level::Warn, REFUSED), "visitors were refused and", line);
+        self.write((Level::Warn, REFUSED), "refused visitors", line);
     }
 
     fn write(&self, (level, target): (Level, &str), others: &str, line: fmt::Arguments<'_>) {

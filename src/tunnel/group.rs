@@ -14,7 +14,7 @@ use crate::sync::Mutex;
 /// Time for which one of two relays is awaited before another one takes its place. Default 60 s: a restart is over by
 /// then, and what comes back has its tunnels at once.
 const AWAITED: Duration = Duration::from_secs(60);
-/// The same where none is connected, and visitors find nobody. Default 5 s.
+/// Patience if none is connected, and visitors find nobody. Default 5 s.
 const AWAITED_ALONE: Duration = Duration::from_secs(5);
 
 /// The longest pause before a relay of a fleet is tried again. Default 5 s: half of that of a tunnel alone.
@@ -41,15 +41,15 @@ struct Tunnels {
     is_stopping: bool,
 }
 
-/// What the owner of a fleet's tunnels sees of them; their threads keep it up.
+/// View of a fleet's tunnels for their owner; their threads keep it up.
 struct FleetView {
     joint: Weak<Joint>,
     ended: Receiver<()>,
-    /// What a tunnel to another relay is made of.
+    /// Settings of a tunnel to another relay.
     pattern: Settings,
 }
 
-/// What two tunnels' threads share.
+/// State that two tunnels' threads share.
 struct Joint {
     state: Mutex<JointState>,
     on_connected: Option<Box<dyn Fn() + Send + Sync>>,
@@ -77,7 +77,7 @@ struct Part {
     number: u64,
     /// Since when it is not connected; none while it is.
     away: Option<Instant>,
-    /// Whether it was said that this one is not reached.
+    /// True if it was said that this one is not reached.
     is_told: bool,
     stopper: Option<Stopper>,
     has_ended: bool,
@@ -179,12 +179,12 @@ impl TunnelGroup {
         ]
     }
 
-    /// Whether there may be other relays to hold it at.
+    /// True if there may be other relays to hold it at.
     pub fn is_of_fleet(&self) -> bool {
         self.fleet.is_some()
     }
 
-    /// Whether one of its relays has been away for so long that another one is to take its place.
+    /// True if one of its relays has been away for so long that another one is to take its place.
     pub fn wants_relay(&self) -> bool {
         let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
         joint.is_some_and(|joint| joint.state.lock().to_replace(Instant::now()).is_some())
@@ -210,7 +210,7 @@ impl TunnelGroup {
             drop(state);
             let wanted = wanted.filter(|_| !self.tunnels.lock().is_stopping);
             if let Some(is_second) = wanted {
-                log::info!("tunnels are held at the relay {server} too, as another one is away");
+                log::info!("also connected to relay {server} because another one is away");
                 let settings = fleet.pattern.beside(place.endpoint, place.host_key);
                 self.replace(is_second, Side::start(&joint, settings, (is_second, now))?);
                 taken += 1;
@@ -363,7 +363,7 @@ impl JointState {
         found.map(|(is_second, _)| is_second)
     }
 
-    /// Whether one of them is there, or tries.
+    /// True if one of them is there, or tries.
     fn is_at(&self, server: &str) -> bool {
         let mut parts = [&self.first, &self.second].into_iter();
         parts.any(|part| part.server == server && !part.has_ended)
@@ -385,7 +385,7 @@ impl JointState {
         let (part, _) = self.parts(is_second);
         part.away = None;
         if std::mem::take(&mut part.is_told) {
-            log::info!("the relay {} is reached again", part.server);
+            log::info!("reconnected to relay {}", part.server);
         }
         let is_first = self.signal.take().is_some();
         if is_first {
@@ -413,7 +413,7 @@ impl JointState {
         let (part, _) = self.parts(is_second);
         if !std::mem::replace(&mut part.is_told, true) {
             log::warn!(
-                "the relay {} is not reached, the other one goes on: {failure}",
+                "cannot reach relay {}, the other one still works: {failure}",
                 part.server
             );
         }

@@ -38,7 +38,7 @@ fn endpoint(address: SocketAddr) -> Endpoint {
     format!("ws://{address}").parse().unwrap()
 }
 
-/// What two servers hold, with how often the owner was told that it is connected, and that it is not.
+/// State of two servers, with how often the owner was told that it is connected, and that it is not.
 struct Held {
     group: TunnelGroup,
     connected: Arc<AtomicUsize>,

@@ -16,15 +16,15 @@ const CAP: u64 = 1024 * 1024;
 
 /// The pinned keys of a per-user directory; nothing is kept in memory, as others write it too.
 ///
-/// Whoever is told where to connect by somebody else keeps pins apart by who told ([`KnownServers::told_by`]), so that
+/// Pins are kept apart by who named the server ([`KnownServers::told_by`]), so that
 /// none of them decides which key another one's server must have.
 pub struct KnownServers {
     file: JsonFile<Pins>,
-    /// What stands before a server's address; empty where the user named it.
+    /// Prefix of a server's address; empty if the user named it.
     told_by: String,
 }
 
-/// What is known of a key.
+/// Knowledge of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Known {
     /// It is the pinned one.
@@ -62,7 +62,7 @@ impl KnownServers {
     /// The keys that are pinned in this directory.
     pub fn new(home: DataDir) -> Self {
         let file = JsonFile::new(home, FILE, CAP)
-            .with_consequence(": the host keys of servers are pinned anew when they are next seen");
+            .with_consequence(": host keys of servers are pinned again at the next contact");
         Self {
             file,
             told_by: String::new(),
@@ -80,11 +80,11 @@ impl KnownServers {
     /// How the user can trust a key in place of the pinned one.
     pub(super) fn advice(&self) -> &'static str {
         if self.told_by.is_empty() {
-            "compare the new one with what its operator says and give it with --fingerprint, or take the known one \
-             out of known_servers.json"
+            "compare the new one with the operator's and give it with --fingerprint, or remove the known one from \
+             known_servers.json"
         } else {
-            "compare the new one with what its operator says and accept it on the page of 'postern start' or with \
-             'postern app trust'"
+            "compare the new one with the operator's and accept it on the page of 'postern start' or with 'postern \
+             app trust'"
         }
     }
 
@@ -182,7 +182,7 @@ fn pin(fingerprint: String, kind: &str) -> Pin {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot keep host keys: {}", self.0)
+        write!(f, "cannot save host keys: {}", self.0)
     }
 }
 

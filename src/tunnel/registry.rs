@@ -89,7 +89,7 @@ impl Registry {
         }
     }
 
-    /// Whether the main tunnel of a server is connected.
+    /// True if the main tunnel of a server is connected.
     pub fn is_main_connected(&self, server: &str) -> bool {
         let main = self.main(server);
         main.is_some_and(|main| main.snapshot().status == Status::Connected)
@@ -295,7 +295,7 @@ mod tests {
             .iter()
             .filter_map(|port| registry.find(&key(Which::Port(*port))))
             .collect();
-        // Whoever is not in the registry has been stopped.
+        // A tunnel that is not in the registry has been stopped.
         for tunnel in &started {
             let is_held = held.iter().any(|other| Arc::ptr_eq(tunnel, other));
             assert!(is_held || tunnel.snapshot().status == Status::Stopped);

@@ -1,4 +1,4 @@
-//! What a tunnel forwards: a remote, in chisel's text form and in its configuration's JSON.
+//! Remotes of a tunnel, in chisel's text form and in its configuration's JSON.
 //!
 //! Only reverse TCP remotes are spoken. *Local* is the side of the server, which listens there;
 //! *remote* is what the client connects to.
@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a client calls itself in its configuration.
+/// Version that a client gives in its configuration.
 const VERSION: &str = "0.0.0-src";
 /// Remotes in one configuration. Default 128: more than the 100 applications of one client.
 pub const MAX_REMOTES: usize = 128;
@@ -24,7 +24,7 @@ const ANY: &str = "0.0.0.0";
 /// The client itself: where a remote leads that names no host.
 const HERE: &str = "127.0.0.1";
 const HINT: &str =
-    "give R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT, as in R:8080:localhost:80";
+    "give R:[LOCAL_HOST:]LOCAL_PORT:REMOTE_HOST:REMOTE_PORT, e.g. R:8080:localhost:80";
 
 /// One reverse TCP remote.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ pub struct Remote {
     pub local_host: String,
     /// The port that the server listens on.
     pub local_port: u16,
-    /// What the client connects to; an IPv6 address has no brackets here.
+    /// Host that the client connects to; an IPv6 address has no brackets here.
     pub remote_host: String,
     /// The port that the client connects to.
     pub remote_port: u16,
@@ -62,13 +62,13 @@ impl fmt::Display for RemoteError {
             Self::Unsupported(text, kind) => {
                 write!(
                     f,
-                    "remote '{text}' is not supported: {kind}; only reverse TCP is: {HINT}"
+                    "remote '{text}' is not supported: {kind}; only reverse TCP works: {HINT}"
                 )
             }
             Self::Json(reason) => write!(f, "malformed configuration: {reason}"),
             Self::TooMany(count) => write!(
                 f,
-                "{count} remotes in one configuration, {MAX_REMOTES} are allowed"
+                "{count} remotes in one configuration, the limit is {MAX_REMOTES}"
             ),
         }
     }
@@ -146,12 +146,12 @@ fn from_the_back(parts: &[&str]) -> Result<Remote, Problem> {
     for part in parts.iter().rev() {
         let part = without_protocol(part)?;
         match port(part) {
-            Some(_) if ports.len() == 2 => return Err(Problem::Malformed("three ports")),
+            Some(_) if ports.len() == 2 => return Err(Problem::Malformed("it has three ports")),
             Some(port) => ports.push(port),
             None if ports.is_empty() => {
-                return Err(Problem::Malformed("it does not end in a port"));
+                return Err(Problem::Malformed("it must end with a port"));
             }
-            None if hosts.len() == 2 => return Err(Problem::Malformed("three hosts")),
+            None if hosts.len() == 2 => return Err(Problem::Malformed("it has three hosts")),
             None => hosts.push(host(part).map_err(Problem::Malformed)?),
         }
     }
@@ -206,19 +206,19 @@ fn host(part: &str) -> Result<String, &'static str> {
     {
         inner
             .parse::<Ipv6Addr>()
-            .map_err(|_| "the brackets hold no IPv6 address")?;
+            .map_err(|_| "no IPv6 address in the brackets")?;
         return Ok(inner.to_owned());
     }
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     match part {
         _ if part.len() > MAX_HOST => Err("a host name is too long"),
-        _ if part.bytes().all(|b| b.is_ascii_digit()) => Err("a port is not in 1 to 65535"),
+        _ if part.bytes().all(|b| b.is_ascii_digit()) => Err("a port is a number from 1 to 65535"),
         _ if part.bytes().all(legal) => Ok(part.to_owned()),
-        _ => Err("a host name has a character that none has"),
+        _ => Err("a host name has an invalid character"),
     }
 }
 
-/// What was given, fit for a message; the mark at its end says that there was more.
+/// Returns the given text, fit for a message; the mark at its end says that there was more.
 fn shown(text: &str) -> String {
     let short: String = text.chars().take(TEXT_CAP).collect();
     let mark = if short.len() < text.len() {
@@ -282,7 +282,7 @@ fn check_shape(config: &Value) -> Result<(), RemoteError> {
     let remotes = config.get("Remotes").and_then(Value::as_array);
     let all_objects = |remotes: &Vec<Value>| remotes.iter().all(Value::is_object);
     if !config.is_object() || !remotes.is_none_or(all_objects) {
-        let reason = "a list in place of an object";
+        let reason = "a list instead of an object";
         return Err(RemoteError::Json(reason.to_owned()));
     }
     Ok(())
@@ -326,7 +326,7 @@ impl TryFrom<&Wire> for Remote {
         if let Some(kind) = unsupported {
             return Err(RemoteError::Unsupported(text(), kind));
         }
-        let read_port = |text: &str| port(text).ok_or("a port is not in 1 to 65535");
+        let read_port = |text: &str| port(text).ok_or("a port is a number from 1 to 65535");
         Ok(Self {
             local_host: wire_host(&wire.local_host, ANY).map_err(malformed)?,
             local_port: read_port(&wire.local_port).map_err(malformed)?,

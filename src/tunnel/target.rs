@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Addresses of one name that are tried. Default 4: `localhost` has two.
 const MAX_ADDRESSES: usize = 4;
 
-/// Whether an address may be connected to. Asked at each connect, as a name may lead elsewhere each time.
+/// True if an address may be connected to. Asked at each connect, as a name may lead elsewhere each time.
 pub(crate) type MayDial = Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>;
 
 /// Serves what a stream would have been connected to: given one end of a pair of sockets in this process, whose other
@@ -89,7 +89,7 @@ fn forbidden() -> io::Error {
     )
 }
 
-/// Whether that is the refusal of an address that may not be dialled; the system's own refusals have a number.
+/// True if that is the refusal of an address that may not be dialled; the system's own refusals have a number.
 pub(crate) fn is_forbidden(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
@@ -169,7 +169,7 @@ impl Begun {
             if unwanted() {
                 return Err(io::Error::new(
                     io::ErrorKind::Interrupted,
-                    "nobody wants it any more",
+                    "no longer needed",
                 ));
             }
             if Instant::now() >= deadline {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 
-    /// What a name leads to is looked at each time, and again at the dial.
+    /// Targets of a name are checked each time, and again at the dial.
     #[test]
     fn an_address_that_may_not_be_dialled_is_left_out() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -224,7 +224,11 @@ fn while_the_store_is_away_what_is_known_is_served_and_nothing_new_is_promised()
         let tunnel = fleet.relay(at).tunnel("c", PASSWORD, &[&remote]);
         assert!(tunnel.wait(TIMEOUT), "known connectors come");
     }
-    let named = fleet.relay(0).stderr().matches("the store is away").count();
+    let named = fleet
+        .relay(0)
+        .stderr()
+        .matches("the store is unavailable")
+        .count();
     assert!(named >= 1);
     fleet.single().restart();
     for at in [0, 1] {
@@ -241,7 +245,13 @@ fn while_the_store_is_away_what_is_known_is_served_and_nothing_new_is_promised()
     );
     // In one line each, however often it was asked.
     for relay in [fleet.relay(0), fleet.relay(1)] {
-        assert_eq!(relay.stderr().matches("the store is back").count(), 1);
+        assert_eq!(
+            relay
+                .stderr()
+                .matches("the store is available again")
+                .count(),
+            1
+        );
     }
 }
 
@@ -273,7 +283,7 @@ fn a_state_is_copied_to_a_store_and_back_and_lost_nowhere() {
     assert!(text.contains("connectors: 1"), "{text}");
     for place in [&to, &fleet.url()] {
         let (code, text) = copy(data, place);
-        let is_there = text.contains("a relay's state in") && text.contains("already");
+        let is_there = text.contains("already a relay state in");
         assert!(code == Some(1) && is_there, "{text}");
     }
     let elsewhere = Home::new();
@@ -306,7 +316,7 @@ fn what_is_wrong_with_a_store_is_said_at_the_start() {
     };
     let said = failed(&fleet.members[0], "wrong");
     assert!(
-        said.contains("the store refuses") && said.contains("POSTERN_STORE_PASS"),
+        said.contains("the store denies access") && said.contains("POSTERN_STORE_PASS"),
         "{said}"
     );
     assert!(!said.contains("wrong"), "{said}");
@@ -314,13 +324,13 @@ fn what_is_wrong_with_a_store_is_said_at_the_start() {
         .database()
         .exec("UPDATE fleet.postern_fleet SET form = 99");
     let said = failed(&fleet.members[0], STORE_PASSWORD);
-    assert!(said.contains("the form 99 of a later version"), "{said}");
+    assert!(said.contains("a newer version (format 99)"), "{said}");
     fleet
         .database()
         .exec("UPDATE fleet.postern_fleet SET form = 1");
     fleet.single().crash();
     let said = failed(&fleet.members[0], STORE_PASSWORD);
-    assert!(said.contains("the store is away"), "{said}");
+    assert!(said.contains("the store is unavailable"), "{said}");
     // Without the store the directory is of no use: nothing is begun anew there.
     let (data, home) = (fleet.members[0].data(), Home::new());
     for args in [
@@ -336,7 +346,7 @@ fn what_is_wrong_with_a_store_is_said_at_the_start() {
         let said = home.run(args);
         assert_eq!(said.code, Some(1));
         assert!(
-            said.stderr.contains("a relay of a fleet"),
+            said.stderr.contains("belongs to a fleet"),
             "{}",
             said.stderr
         );
@@ -430,7 +440,7 @@ fn a_relay_that_may_not_write_or_is_there_twice_does_not_start() {
     };
     let failed = begin(&std::sync::Arc::new(Home::new()), &reading).map(drop);
     let said = failed.unwrap_err().stderr;
-    assert!(said.contains("the store refuses"), "{said}");
+    assert!(said.contains("the store denies access"), "{said}");
     // A copy of a directory, while its relay runs.
     let copy = std::sync::Arc::new(Home::new());
     let data = copy.path().join("relay");
@@ -441,7 +451,7 @@ fn a_relay_that_may_not_write_or_is_there_twice_does_not_start() {
     let said = begin(&copy, &url).map(drop).unwrap_err().stderr;
     let peers = fleet.relay(0).said("Other relays: ");
     assert!(
-        said.contains("with the id of this one") && said.contains(peers.trim()),
+        said.contains("has the same ID") && said.contains(peers.trim()),
         "{said}"
     );
     assert!(said.contains("remove fleet.id"), "{said}");
@@ -610,7 +620,7 @@ fn names_and_ports_of_nobody_are_found_and_free_again() {
             .contains("//till.localhost")
     );
     one.assign(&call("d", "second"));
-    assert!(other.stderr().contains("of nobody"));
+    assert!(other.stderr().contains("had no owner"));
 }
 
 /// The driver panics over what it does not expect: that ends no thread of ours.

@@ -187,8 +187,7 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let manager = far.manager();
     manager.add(&json!({"protocol": "http", "name": "printer", "port": target.port()}));
     let said = format!(
-        "this relay does not know the connector and enrols new ones with its enrolment token only: give it with \
-         --enroll-token{}",
+        "unknown connector: this relay enrols new ones with an enrolment token only; add --enroll-token TOKEN{}",
         ", which its operator has".repeat(40)
     );
     far.quick

@@ -184,7 +184,7 @@ fn a_changed_host_key_is_logged_once_and_tried_until_the_known_one_is_back() {
         let log = manager.stderr();
         let of_key = log
             .lines()
-            .filter(|line| line.contains("host key is not the known one"));
+            .filter(|line| line.contains("host key does not match"));
         of_key.filter(|line| line.contains(level)).count()
     };
     wait_until(ROUNDS, "the attempts after the first", || {

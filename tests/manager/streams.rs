@@ -57,7 +57,7 @@ fn visitors_who_stay_take_neither_the_page_nor_anothers_place() {
         .map(|_| TcpStream::connect(("127.0.0.1", crowded_port)).unwrap())
         .collect();
     wait_until(TIMEOUT, "the refusal", || {
-        manager.stderr().contains("no further one is accepted")
+        manager.stderr().contains("no more are accepted")
     });
     let taken = patient.taken.load(Ordering::SeqCst);
     assert!(taken > 0 && taken < FILES / 2, "{taken}");

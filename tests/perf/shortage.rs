@@ -226,9 +226,7 @@ fn a_client_short_of_descriptors_survives() {
     let (_server, address) = Limited::server(Limit::None);
     let client = Limited::client(Limit::Descriptors(40), address, port, target.port());
     // It knows how many streams it may have, and refuses more before it is short.
-    survives(&client, port, |said| {
-        said.contains("no further one is accepted")
-    });
+    survives(&client, port, |said| said.contains("no more are accepted"));
     assert!(!client.said().contains("Too many open files"));
 }
 

@@ -221,14 +221,8 @@ fn neither_a_tenant_nor_a_stranger_fills_the_log() {
     let log = relay.stderr();
     let said = |text: &str| log.matches(text).count();
     for (line, more) in [
-        (
-            "'one' has http",
-            "more calls were answered and are not shown",
-        ),
-        (
-            "login refused",
-            "more clients were turned away and are not shown",
-        ),
+        ("'one' got http", "more answered calls are not shown"),
+        ("login refused", "more refused clients are not shown"),
     ] {
         let count = said(line);
         // A window may have ended meanwhile.

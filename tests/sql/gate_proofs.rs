@@ -97,7 +97,7 @@ fn a_replaced_function_of_sys_is_refused() {
         db.exec(&format!("DROP FUNCTION IF EXISTS sys.{name}"));
         db.exec(&format!("CREATE FUNCTION sys.{name}{rest}"));
     };
-    let reason = "none that is known to be harmless";
+    let reason = "not known to be harmless";
     replace(
         "format_bytes",
         "(bytes TEXT) RETURNS TEXT NO SQL RETURN GET_LOCK('replaced', 0)",
@@ -166,12 +166,7 @@ fn a_view_in_place_of_the_table_of_sys_is_refused() {
         "CREATE TABLE app.config AS SELECT * FROM sys.sys_config; DROP TABLE sys.sys_config; \
          CREATE VIEW sys.sys_config AS SELECT * FROM app.config",
     );
-    is_refused(
-        &mut client,
-        Some("app"),
-        sql,
-        "none that is known to be harmless",
-    );
+    is_refused(&mut client, Some("app"), sql, "not known to be harmless");
 }
 
 #[test]
@@ -187,7 +182,7 @@ fn a_function_of_sys_whose_text_is_hidden_is_refused() {
     let (status, body) = ask(&mut client, Some("app"), sql);
     // MariaDB shows the text to whoever may run it.
     if status != 200 {
-        is_refused(&mut client, Some("app"), sql, "may not read it");
+        is_refused(&mut client, Some("app"), sql, "not visible to this account");
     } else {
         assert_eq!(body["data"]["count"], 1, "{body}");
     }
@@ -248,7 +243,7 @@ mod on_mariadb {
             &mut client,
             None,
             "SELECT sys.version_major()",
-            "none that is known",
+            "not known to be harmless",
         );
         assert_eq!(db.value("SELECT IS_FREE_LOCK('default')"), "1");
     }
@@ -290,7 +285,7 @@ mod on_mysql {
             &mut client,
             Some("app"),
             "SELECT MD5('a')",
-            "somebody has made",
+            "somebody created",
         );
         passes(&mut client, Some("app"), "SELECT SHA1('a') AS a");
         passes(&mut client, Some("mysql"), "SELECT MD5('a') AS a");
@@ -299,7 +294,7 @@ mod on_mysql {
             &mut client,
             Some("app"),
             "SELECT MD5('a')",
-            "somebody has made",
+            "somebody created",
         );
         is_refused(
             &mut client,
@@ -332,7 +327,7 @@ mod on_mysql {
                 &mut client,
                 database,
                 &format!("{explain} ABS(1)"),
-                "somebody has made",
+                "somebody created",
             );
         }
         passes(
@@ -344,7 +339,7 @@ mod on_mysql {
             &mut client,
             Some("o'th\\er"),
             "EXPLAIN SELECT ABS(1)",
-            "somebody has made",
+            "somebody created",
         );
     }
 }

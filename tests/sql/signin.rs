@@ -170,7 +170,7 @@ fn a_server_that_never_speaks_is_given_up() {
     let started = Instant::now();
     let Finished { code, stderr, .. } = one_off(&fake.target(), &[]);
     assert_eq!(code, Some(1), "{stderr}");
-    let expected = "the server was silent for 15 s during the sign-in";
+    let expected = "the server did not answer for 15 s during sign-in";
     assert!(stderr.contains(expected), "{stderr}");
     let early = "no answer yet; is a MySQL-protocol server listening there?";
     assert_eq!(stderr.matches(early).count(), 1, "{stderr}");
@@ -365,7 +365,7 @@ fn a_server_without_tls_is_refused_where_tls_is_asked_for() {
     for mode in ["require", "verify"] {
         let target = plain_db().target();
         let message = refusal(start(&target, USER, PASSWORD, &["--tls", mode]));
-        let expected = format!("plugin error: {target} does not offer TLS, which --tls asks for");
+        let expected = format!("plugin error: {target} does not offer TLS, which --tls requires");
         assert_eq!(message, expected);
     }
     let postern = let_in(start(
@@ -425,7 +425,7 @@ fn what_came_before_tls_does_not_count_as_the_servers_answer() {
         ..Script::default()
     });
     let message = refusal(start_fake(&fake, &[]));
-    assert!(message.contains("before TLS had begun"), "{message}");
+    assert!(message.contains("before TLS began"), "{message}");
 }
 
 mod on_mariadb {

@@ -78,7 +78,7 @@ fn servers_that_are_no_tunnels_are_told_apart() {
         answered(endless)
             .unwrap_err()
             .to_string()
-            .contains("without end")
+            .contains("too many interim answers")
     );
 }
 

@@ -80,7 +80,7 @@ fn a_proxy_that_refuses_is_named() {
     for (answer, text) in [
         (
             "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
-            "wants other credentials",
+            "needs valid credentials",
         ),
         (
             "HTTP/1.1 403 Forbidden\r\n\r\n",
@@ -93,7 +93,7 @@ fn a_proxy_that_refuses_is_named() {
         ("NO HTTP\r\n\r\n", "does not answer like an HTTP proxy"),
         (
             "HTTP/1.1 201 Strange\r\n\r\nmore",
-            "more follows its answer",
+            "unexpected data after its answer",
         ),
         ("", "broke during proxy CONNECT"),
     ] {
@@ -167,7 +167,7 @@ fn an_authority_that_cannot_be_read_is_named() {
     let error = dialled(true, tls_server(&CERTIFICATES.good), &empty)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("holds no certificate"), "{error}");
+    assert!(error.contains("contains no PEM certificate"), "{error}");
 }
 
 #[test]

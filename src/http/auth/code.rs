@@ -26,7 +26,7 @@ impl Code {
         &self.0
     }
 
-    /// Whether `given` is the code. Digests are compared in constant time: neither the place of a difference nor the
+    /// True if `given` is the code. Digests are compared in constant time: neither the place of a difference nor the
     /// length shows in it.
     pub(crate) fn is(&self, given: &str) -> bool {
         // An HMAC is what ring compares in constant time; its key does not matter.

@@ -14,7 +14,7 @@ const MAX_SOURCES: usize = 10_000;
 /// Time between two searches for sources that may be forgotten, which look at all of them. Default 1 s.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// What becomes of a new source where [`MAX_SOURCES`] are remembered.
+/// Treatment of a new source when [`MAX_SOURCES`] are remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenFull {
     /// The source that has been silent for longest is forgotten: a flood from many addresses keeps no other out.
@@ -69,7 +69,7 @@ impl RateLimiter {
         }
     }
 
-    /// Whether a call would be one too many; counts nothing.
+    /// True if a call would be one too many; counts nothing.
     pub(crate) fn is_exhausted(&self, source: IpAddr, now: Instant) -> bool {
         let calls = self.calls.lock();
         let times = calls.by_source.get(&http::source(source));

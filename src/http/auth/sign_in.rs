@@ -1,4 +1,4 @@
-//! Who is signed in: cookies that were given for a right code.
+//! Sign-ins: cookies that were given for a right code.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -30,7 +30,7 @@ pub(crate) enum Lifetime {
     FromLastUse,
 }
 
-/// What became of a code.
+/// Result of a code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It was right; the value is for `Set-Cookie`.
@@ -41,7 +41,7 @@ pub(crate) enum Outcome {
     TooMany(Duration),
 }
 
-/// What a cookie is good for.
+/// Scope of a cookie.
 pub(crate) trait Realm: PartialEq + Copy {
     /// Whose it is: who has many shares the places of one.
     fn owner(&self) -> u64 {
@@ -66,7 +66,7 @@ type Key = [u8; 32];
 
 struct Session<R> {
     realm: R,
-    /// Who signed in.
+    /// Address that signed in.
     source: IpAddr,
     entered: Instant,
     /// The last request with it.
@@ -91,7 +91,7 @@ impl<R: Realm> SignIn<R> {
         if is_secure { prefixed } else { plain }
     }
 
-    /// Whether a cookie of this value was given for the realm, and is good yet.
+    /// True if a cookie of this value was given for the realm, and is good yet.
     pub(crate) fn knows(&self, value: &[u8], realm: R, now: Instant) -> bool {
         let key = sha256(&[value]);
         let mut sessions = self.sessions.lock();
@@ -119,7 +119,7 @@ impl<R: Realm> SignIn<R> {
         })
     }
 
-    /// The same, with a cookie of a value that somebody else makes, and how long that is good.
+    /// Signs in with a cookie of a value that somebody else makes, and how long that is good.
     pub(crate) fn enter_with(
         &self,
         is_right: bool,

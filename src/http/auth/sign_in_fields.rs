@@ -7,7 +7,7 @@ use crate::http::{Method, Request};
 /// Bytes of a path that a sign-in leads on to. Default 2048; a longer one is not kept.
 const MAX_NEXT: usize = 2048;
 
-/// What a query or a form says. Who enters a code may paste the whole link that carries it, which is read as well.
+/// Fields of a query or a form. The code may be entered as the whole link that carries it, which is read as well.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SignInFields {
     /// The code, where there is one.

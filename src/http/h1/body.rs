@@ -47,7 +47,7 @@ enum BodyState {
     Done,
 }
 
-/// What one step made of its input.
+/// Result of one step over its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// Bytes of the input that belong to the body and its framing.
@@ -68,12 +68,12 @@ impl Body {
         Body { state }
     }
 
-    /// Whether the body has ended.
+    /// True if the body has ended.
     pub fn is_done(&self) -> bool {
         self.state == BodyState::Done
     }
 
-    /// Whether the end of the connection here is the end of the body.
+    /// True if the end of the connection here is the end of the body.
     pub fn may_end_here(&self) -> bool {
         matches!(self.state, BodyState::Done | BodyState::UntilClose)
     }

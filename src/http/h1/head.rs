@@ -58,7 +58,7 @@ impl HeadScan {
         }
     }
 
-    /// Whether anything of a head has been seen.
+    /// True if anything of a head has been seen.
     pub fn has_begun(&self) -> bool {
         self.seen > 0
     }
@@ -142,7 +142,7 @@ impl Headers {
             .map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
-    /// Whether a comma-separated list such as `Connection` holds `token`.
+    /// True if a comma-separated list such as `Connection` holds `token`.
     pub fn lists(&self, name: &str, token: &str) -> bool {
         self.all(name)
             .flat_map(|value| value.split(|&b| b == b','))
@@ -179,9 +179,9 @@ pub struct Head {
     pub headers: Headers,
     /// How the body is delimited.
     pub framing: Framing,
-    /// Whether the client waits for `100 Continue` before it sends the body.
+    /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// Whether the connection may be used again after this request.
+    /// True if the connection may be used again after this request.
     pub keep_alive: bool,
 }
 
@@ -243,7 +243,7 @@ fn refusal(error: Error) -> Refusal {
 /// with the Host header. `CONNECT` and `*` have no use here.
 fn target(method: &str, raw: &str) -> Result<(String, Option<String>), Refusal> {
     if matches!(method, "CONNECT" | "TRACE") {
-        return Err(Refusal::new(405, "this method is not served here"));
+        return Err(Refusal::new(405, "this method is not supported"));
     }
     if !raw.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
         return Err(Refusal::malformed("malformed request target"));
@@ -255,7 +255,7 @@ fn target(method: &str, raw: &str) -> Result<(String, Option<String>), Refusal> 
         .split_once("://")
         .ok_or(Refusal::malformed("malformed request target"))?;
     if !scheme.eq_ignore_ascii_case("http") {
-        return Err(Refusal::malformed("only http targets are served"));
+        return Err(Refusal::malformed("only http targets are supported"));
     }
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -307,7 +307,7 @@ fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {
         }
         _ => Err(Refusal::new(
             417,
-            "only 'Expect: 100-continue' is understood",
+            "only 'Expect: 100-continue' is supported",
         )),
     }
 }
@@ -335,7 +335,7 @@ impl AnswerHead {
         let config = httparse::ParserConfig::default();
         match config.parse_response_with_uninit_headers(&mut answer, bytes, &mut lines) {
             Ok(Status::Complete(length)) if length == bytes.len() => {}
-            _ => return Err(Refusal::new(502, "malformed answer of the upstream")),
+            _ => return Err(Refusal::new(502, "malformed answer from the upstream")),
         }
         let headers = Headers::collect(answer.headers, MAX_HEADERS)?;
         let status = answer.code.expect("a complete answer has one");
@@ -351,7 +351,7 @@ impl AnswerHead {
 
 /// RFC 9112 section 6.3.
 fn answer_framing(status: u16, to_head: bool, headers: &Headers) -> Result<Framing, Refusal> {
-    let broken = |_| Refusal::new(502, "ambiguous framing of the answer");
+    let broken = |_| Refusal::new(502, "ambiguous framing in the answer");
     let coding = headers.only("transfer-encoding").map_err(broken)?;
     let length = headers.only("content-length").map_err(broken)?;
     if to_head || matches!(status, 100..=199 | 204 | 304) {
@@ -396,7 +396,7 @@ mod tests {
         }
     }
 
-    /// What the rest of the program relies on in a head that passed.
+    /// Checks the properties of a head that the rest of the program relies on.
     fn assert_sound(head: &Head) {
         assert!(head.target.starts_with('/') && head.target.bytes().all(|b| b.is_ascii_graphic()));
         assert!(!head.method.is_empty() && head.method.bytes().all(|b| b.is_ascii_graphic()));

@@ -16,7 +16,7 @@ pub const HOP_BY_HOP: [&str; 9] = [
     "content-length",
 ];
 
-/// Whether a line of this name belongs to one connection, or frames the message.
+/// True if a line of this name belongs to one connection, or frames the message.
 pub fn is_hop_by_hop(name: &str) -> bool {
     HOP_BY_HOP.iter().any(|hop| hop.eq_ignore_ascii_case(name))
 }

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Refusal {
     /// The HTTP status of the answer.
     pub status: u16,
-    /// What happened, and where it helps, what to try.
+    /// Message: what happened and, if possible, what to try.
     pub message: Cow<'static, str>,
 }
 

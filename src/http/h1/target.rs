@@ -27,7 +27,7 @@ impl Target {
 }
 
 fn decode_path(raw: &str) -> Result<String, Refusal> {
-    let odd = || Refusal::malformed("odd path");
+    let odd = || Refusal::malformed("invalid path");
     let rest = raw.strip_prefix('/').ok_or_else(odd)?;
     let slashes = raw.matches('/').count();
     let path = decode(raw, false)?;

@@ -28,7 +28,7 @@ pub(crate) struct Histogram {
     micros: AtomicU64,
 }
 
-/// What a histogram had counted at one moment.
+/// Counts of a histogram at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Durations {
     /// How many there were in each bucket, and in none before.
@@ -48,7 +48,7 @@ impl Histogram {
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// What is counted now.
+    /// Returns the current counts.
     pub(crate) fn read(&self) -> Durations {
         Durations {
             counts: self

@@ -9,7 +9,7 @@ use super::exposition::Exposition;
 
 /// Adds the version, and them; the process began to serve at `since`.
 pub(crate) fn add_process(text: &mut Exposition, since: SystemTime) {
-    text.family("postern_build_info", "gauge", "The version, at value 1.");
+    text.family("postern_build_info", "gauge", "Version; always 1.");
     let version = env!("CARGO_PKG_VERSION");
     text.sample("postern_build_info", &[("version", version)], 1);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -33,12 +33,12 @@ pub(crate) fn add_process(text: &mut Exposition, since: SystemTime) {
         ("process_open_fds", "Open files and sockets.", open_files()),
         (
             "process_max_fds",
-            "Files and sockets that may be open.",
+            "Maximum number of open files and sockets.",
             getrlimit(Resource::Nofile).current,
         ),
         (
             "process_start_time_seconds",
-            "When it began, in seconds since 1970.",
+            "Start time in seconds since 1970.",
             since
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .ok()
@@ -55,7 +55,7 @@ pub(crate) fn add_process(text: &mut Exposition, since: SystemTime) {
         text.single(
             "process_cpu_seconds_total",
             "counter",
-            "Processor time used.",
+            "CPU time used.",
             used.as_secs_f64(),
         );
     }

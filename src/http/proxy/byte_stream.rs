@@ -1,4 +1,4 @@
-//! What leads to an upstream: bytes both ways, and nothing that waits.
+//! Connection to an upstream: bytes both ways, and nothing that waits.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -17,7 +17,7 @@ pub trait ByteStream: Read + Write + Send {
     /// Nothing more will be written.
     fn end_write(&mut self);
 
-    /// Whether a write that would have waited may go on, though nothing wakes for it: a read has made room.
+    /// True if a write that would have waited may go on, though nothing wakes for it: a read has made room.
     fn may_write(&self) -> bool {
         false
     }
@@ -29,12 +29,12 @@ pub trait ByteStream: Read + Write + Send {
         false
     }
 
-    /// Whether a further request may use it once an answer is over.
+    /// True if a further request may use it once an answer is over.
     fn may_be_kept(&self) -> bool {
         true
     }
 
-    /// What to poll for before reading, or writing, is tried again.
+    /// Returns what to poll for before reading, or writing, is tried again.
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2];
 }
 

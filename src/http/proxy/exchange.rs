@@ -41,12 +41,12 @@ pub(crate) struct Transfer {
     answer: ResponseBody,
     /// When the client was found to send nothing more.
     gone: Option<Instant>,
-    /// Whether the answer began before the upstream had the whole request: then it may leave some
+    /// True if the answer began before the upstream had the whole request: then it may leave some
     /// of it unread.
     is_early: bool,
 }
 
-/// What came of a step without waiting.
+/// Result of a step without waiting.
 pub(crate) enum Step {
     /// It is over.
     Ended(Outcome),
@@ -56,14 +56,14 @@ pub(crate) enum Step {
     Busy,
 }
 
-/// Whether a direction has stopped because it would have to wait.
+/// State of a direction: whether it has stopped because it would have to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Blocked,
     More,
 }
 
-/// Who did not move in time.
+/// Side that did not move in time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Late {
     Client,
@@ -92,7 +92,7 @@ impl Transfer {
         self.answer.sent
     }
 
-    /// What came from the upstream after its answer to an upgrade.
+    /// Returns the bytes from the upstream after its answer to an upgrade.
     pub(crate) fn rest(&self) -> Vec<u8> {
         self.answer.unseen().to_vec()
     }
@@ -118,7 +118,7 @@ impl<'e> Exchange<'e> {
 
     /// Runs to the end.
     pub(crate) fn run(&mut self) -> Outcome {
-        // What has come of the body goes together with the head.
+        // Received bytes of the body go together with the head.
         let mut step = if self.transfer.request.body.is_done() || self.client.inbox().is_empty() {
             Ok(true)
         } else {
@@ -241,7 +241,7 @@ impl<'e> Exchange<'e> {
         }
         let inbox = self.client.inbox();
         let used = self.transfer.request.encode(inbox).map_err(|refusal| {
-            // What came of the body cannot be taken back: the upstream ends with it.
+            // Received bytes of the body cannot be taken back: the upstream ends with it.
             if self.transfer.answer.has_begun() {
                 self.transfer.answer.broken_off()
             } else {
@@ -296,7 +296,7 @@ impl<'e> Exchange<'e> {
                 Ok(false)
             }
             Err(error) => {
-                log::debug!("http: an upstream broke: {error}");
+                log::debug!("http: an upstream failed: {error}");
                 Err(self.transfer.answer.broke(error))
             }
         }
@@ -333,14 +333,14 @@ impl<'e> Exchange<'e> {
         self.check_time(is_ready)
     }
 
-    /// Whether a piece of the body is awaited from the client.
+    /// True if a piece of the body is awaited from the client.
     fn wants_body(&self) -> bool {
         !self.transfer.request.body.is_done()
             && self.transfer.request.pending().is_empty()
             && !self.transfer.request.is_deaf
     }
 
-    /// Whether the upstream is to take a piece of the request.
+    /// True if the upstream is to take a piece of the request.
     fn wants_room(&self) -> bool {
         !self.transfer.request.pending().is_empty() && !self.transfer.request.is_deaf
     }

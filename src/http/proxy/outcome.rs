@@ -9,16 +9,16 @@ use crate::http::h1::Refusal;
 pub(crate) enum Outcome {
     /// The whole answer has been sent.
     Done {
-        /// Whether the client's connection may be used again.
+        /// True if the client's connection may be used again.
         keeps_client: bool,
-        /// Whether the upstream may.
+        /// True if the upstream may.
         keeps_upstream: bool,
     },
     /// From here on bytes go both ways.
     Upgraded,
     /// Not a byte came, and the upstream was closed, or broke.
     Unanswered(Option<io::Error>),
-    /// What came is no answer; the client is still to be told.
+    /// The bytes are no answer; the client is still to be told.
     NotHttp(&'static str),
     /// The upstream took too long; the client is still to be told.
     TooSlow {
@@ -29,7 +29,7 @@ pub(crate) enum Outcome {
     Refused(Refusal),
     /// The answer broke off after a part of it had been sent.
     BrokenOff {
-        /// Whether the client can tell that from its framing.
+        /// True if the client can tell that from its framing.
         shows: bool,
     },
     /// The client has gone, or takes nothing.
@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the upstream may be used again.
+    /// True if the upstream may be used again.
     pub(crate) fn keeps_upstream(&self) -> bool {
         matches!(self, Self::Done { keeps_upstream, .. } if *keeps_upstream)
     }

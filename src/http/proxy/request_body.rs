@@ -9,7 +9,7 @@ use crate::http::h1::body::{Body, Framing};
 pub(crate) struct RequestBody {
     pub(super) body: Body,
     is_chunked: bool,
-    /// What the upstream has not wholly taken.
+    /// Bytes that the upstream has not wholly taken.
     pending: Vec<u8>,
     /// Bytes of it that the upstream has.
     taken: usize,
@@ -31,14 +31,14 @@ impl RequestBody {
         }
     }
 
-    /// What the upstream is to take next.
+    /// Returns the bytes that the upstream is to take next.
     pub(super) fn pending(&self) -> &[u8] {
         self.pending
             .get(self.taken..)
             .expect("no more is taken than is pending")
     }
 
-    /// Whether the upstream has got all of it.
+    /// True if the upstream has got all of it.
     pub(super) fn is_whole(&self) -> bool {
         self.pending.is_empty() && self.body.is_done()
     }

@@ -26,15 +26,15 @@ thread_local! {
 pub(super) struct ResponseBody {
     pub(super) head: ResponseHead,
     buffer: Vec<u8>,
-    /// What of the buffer has not been looked at.
+    /// Part of the buffer that has not been looked at.
     fresh: Range<usize>,
-    /// What the client has not taken: first of these bytes,
+    /// Bytes that the client has not taken: first of these bytes,
     before: Vec<u8>,
     /// which it has so many of,
     before_sent: usize,
     /// then of the buffer.
     body: Range<usize>,
-    /// Whether anything came from the upstream.
+    /// True if anything came from the upstream.
     received: bool,
     pub(super) sent: usize,
     pub(super) moved: Instant,
@@ -55,7 +55,7 @@ impl ResponseBody {
         }
     }
 
-    /// What has been read and not been looked at.
+    /// Returns the bytes that have been read and not been looked at.
     pub(super) fn unseen(&self) -> &[u8] {
         self.buffer
             .get(self.fresh.clone())
@@ -66,7 +66,7 @@ impl ResponseBody {
         self.before_sent < self.before.len() || !self.body.is_empty()
     }
 
-    /// Whether nothing else can be said any more: the client has a part of the answer, or of an
+    /// True if nothing else can be said any more: the client has a part of the answer, or of an
     /// interim one.
     pub(super) fn has_begun(&self) -> bool {
         self.head.has_head() || (self.has_piece() && self.before_sent > 0)
@@ -118,7 +118,7 @@ impl ResponseBody {
         Ok(())
     }
 
-    /// What to send next of what has been read.
+    /// Decides what to send next of what has been read.
     fn step(&mut self, rules: &dyn Rules, last: bool) -> Result<Piece, NotHttp> {
         let input = self
             .buffer

@@ -21,31 +21,31 @@ const MAX_INTERIM: usize = 16;
 /// How an answer of HTTP/1 begins (RFC 9112 section 4).
 const HTTP: &[u8] = b"HTTP/";
 
-/// What is no answer as HTTP has it.
+/// Fault of an answer that is not HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotHttp(pub(super) &'static str);
 
 /// Passes one answer on.
 pub(super) struct ResponseHead {
-    /// Whether the client asked by HEAD.
+    /// True if the client asked by HEAD.
     to_head: bool,
-    /// Whether it speaks HTTP/1.0.
+    /// True if it speaks HTTP/1.0.
     is_old_client: bool,
     interim: usize,
     part: AnswerPart,
     /// The status, once it is known.
     pub(super) status: Option<u16>,
-    /// Whether the client's connection may be used again after the answer.
+    /// True if the client's connection may be used again after the answer.
     pub(super) keeps_client: bool,
-    /// Whether the upstream may.
+    /// True if the upstream may.
     pub(super) keeps_upstream: bool,
 }
 
-/// What of the answer comes next.
+/// Next part of the answer.
 enum AnswerPart {
     Head(HeadScan),
     Body(Body, BodyMode),
-    /// What follows is no HTTP.
+    /// No more HTTP follows.
     Upgraded,
 }
 
@@ -61,7 +61,7 @@ enum BodyMode {
     Chunked(bool),
 }
 
-/// What one step made of its input.
+/// Result of one step over its input.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Bytes of the input that are done with.
@@ -86,22 +86,22 @@ impl ResponseHead {
         }
     }
 
-    /// Whether the final head has been passed on.
+    /// True if the final head has been passed on.
     pub(super) fn has_head(&self) -> bool {
         !matches!(self.part, AnswerPart::Head(_))
     }
 
-    /// Whether all has been passed on.
+    /// True if all has been passed on.
     pub(super) fn is_done(&self) -> bool {
         matches!(&self.part, AnswerPart::Body(body, _) if body.is_done())
     }
 
-    /// Whether what follows is no HTTP any more.
+    /// True if what follows is no HTTP any more.
     pub(super) fn is_upgraded(&self) -> bool {
         matches!(self.part, AnswerPart::Upgraded)
     }
 
-    /// Whether a client can tell from its framing that this answer is not whole.
+    /// True if a client can tell from its framing that this answer is not whole.
     pub(super) fn shows_its_end(&self) -> bool {
         match &self.part {
             AnswerPart::Body(body, _) if body.is_done() => true,
@@ -133,7 +133,7 @@ impl ResponseHead {
         }
     }
 
-    /// What is to be sent when the upstream's bytes end here; an error when they must not.
+    /// Returns what to send when the upstream's bytes end here; an error when they must not.
     pub(super) fn end(&mut self) -> Result<Vec<u8>, NotHttp> {
         self.keeps_upstream = false;
         match &mut self.part {
@@ -232,7 +232,7 @@ impl ResponseHead {
         out
     }
 
-    /// Whether HTTP has no place for a body (RFC 9110 section 6.4.1, and 15.3.6 of 205). Some applications send
+    /// True if HTTP has no place for a body (RFC 9110 section 6.4.1, and 15.3.6 of 205). Some applications send
     /// one all the same, sooner or later: it would be read as the answer to the next request.
     fn is_bodiless(&self, answer: &AnswerHead) -> bool {
         self.to_head || matches!(answer.status, 204 | 205 | 304)
@@ -281,7 +281,7 @@ fn status_and_lines(rules: &dyn Rules, answer: &AnswerHead) -> Vec<u8> {
     out
 }
 
-/// Whether `input`, as far as it has come, is how an answer begins. One empty line before it is skipped.
+/// True if `input`, as far as it has come, is how an answer begins. One empty line before it is skipped.
 fn begins_http(input: &[u8]) -> bool {
     let line = input.strip_prefix(b"\r\n").unwrap_or(input);
     let begin = line.get(..HTTP.len()).unwrap_or(line);
@@ -359,7 +359,7 @@ mod tests {
         Head::parse(head.as_bytes(), 100).unwrap()
     }
 
-    /// What the visitor gets of an answer that arrives in pieces of `split` bytes, chunks' own
+    /// Passes an answer that arrives in pieces of `split` bytes, chunks' own
     /// borders aside, and whether it is whole.
     fn pass(request: &Head, input: &[u8], split: usize) -> (Vec<u8>, Result<bool, NotHttp>) {
         let mut answer = ResponseHead::new(request);

@@ -1,4 +1,4 @@
-//! What an exchange is told about its two sides.
+//! Rules of an exchange for its two sides.
 
 use std::io;
 use std::net::TcpStream;
@@ -11,13 +11,13 @@ pub trait Client {
     /// The connection; non-blocking.
     fn socket(&self) -> &TcpStream;
 
-    /// What has arrived and is not yet used. What belongs to the request is to be taken out.
+    /// Returns the bytes that have arrived and are not yet used. What belongs to the request is to be taken out.
     fn inbox(&mut self) -> &mut Vec<u8>;
 
     /// Reads up to `most` bytes more into the inbox; 0 at the end.
     fn receive(&mut self, most: usize) -> io::Result<usize>;
 
-    /// Whether this is the last request that is served.
+    /// True if this is the last request that is served.
     fn is_stopping(&self) -> bool;
 
     /// The request is whole and at work: the connection is not given up for another.
@@ -27,23 +27,23 @@ pub trait Client {
     fn mark_stalled(&self);
 }
 
-/// What differs between an answer of a worker of ours and one of an application.
+/// Differences between an answer of a worker of ours and one of an application.
 pub(crate) trait Rules {
     /// Writes the header lines of an answer, interim ones included: those that pass and those that
     /// are written afresh. The status line, the framing and `Connection` are written around them.
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>);
 
-    /// Whether the upstream was asked for a WebSocket.
+    /// True if the upstream was asked for a WebSocket.
     fn asks_for_websocket(&self) -> bool {
         false
     }
 
-    /// Whether interim answers (RFC 9110 section 15.2) go to the client.
+    /// True if interim answers (RFC 9110 section 15.2) go to the client.
     fn passes_interim(&self) -> bool {
         true
     }
 
-    /// What an upstream seems to speak whose answer begins with `input`, and not as HTTP does.
+    /// Names the protocol of an upstream whose answer begins with `input`, and not as HTTP does.
     fn name_protocol(&self, _input: &[u8]) -> &'static str {
         "it is not HTTP"
     }
@@ -57,7 +57,7 @@ pub(crate) trait Rules {
         true
     }
 
-    /// Whether a client that does not take its answer is given up when there is no room for others.
+    /// True if a client that does not take its answer is given up when there is no room for others.
     fn gives_way(&self) -> bool {
         false
     }

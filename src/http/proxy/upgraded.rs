@@ -19,7 +19,7 @@ const BUFFER: usize = 32 * 1024;
 pub(crate) struct UpgradedTimeouts {
     /// For anything to move.
     pub(crate) silence: Duration,
-    /// The same once one end is closed.
+    /// Time without bytes once one end is closed.
     pub(crate) half_closed: Duration,
     /// For a client that takes nothing.
     pub(crate) client_stall: Duration,
@@ -38,7 +38,7 @@ pub(crate) struct Upgraded<'a> {
 /// One direction.
 struct Direction {
     buffer: Vec<u8>,
-    /// What has been read and not been taken.
+    /// Bytes that have been read and not been taken.
     waiting: Range<usize>,
     has_ended: bool,
     /// The end has been passed on.
@@ -141,7 +141,7 @@ impl Direction {
         !self.waiting.is_empty()
     }
 
-    /// Whether the end is to be passed on now.
+    /// True if the end is to be passed on now.
     fn may_end(&self) -> bool {
         self.has_ended && !self.has_waiting() && !self.is_over
     }

@@ -9,7 +9,7 @@ use crate::http::h1::head::Head;
 
 /// The upstream of a server.
 pub(in crate::http) trait Backend: Send + Sync {
-    /// Whether the body of such a request goes on as it comes, however long it is.
+    /// True if the body of such a request goes on as it comes, however long it is.
     fn streams(&self, method: &str, path: &str) -> bool;
 
     /// Connects, for one checked request; `None` is a body that is written behind the head, framed as the client frames it.
@@ -34,6 +34,6 @@ pub(in crate::http) struct Opened {
 
 /// Says whether a request has reached its handler; dropping it ends the request's entry.
 pub(in crate::http) trait PendingResponse {
-    /// Whether a handler has taken the request.
+    /// True if a handler has taken the request.
     fn is_taken(&self) -> bool;
 }

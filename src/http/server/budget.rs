@@ -1,4 +1,4 @@
-//! What all connections of a server share of memory and open files.
+//! Memory and open files that all connections of a server share.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -76,7 +76,7 @@ impl Exchanges {
         self.permits.take(self.max).map(ExchangeSlot)
     }
 
-    /// The same for a gateway's site.
+    /// Enters an exchange of a gateway's site.
     pub(super) fn enter_site(&self) -> Option<ExchangeSlot> {
         self.permits.take(self.for_sites()).map(ExchangeSlot)
     }

@@ -24,7 +24,7 @@ impl Client for Connection<'_> {
     }
 
     fn receive(&mut self, most: usize) -> io::Result<usize> {
-        // What has come is copied: it is mostly little, and room for the most costs more to get and to give back.
+        // The received bytes are copied: they are mostly few, and room for the most costs more to get and to give back.
         if most <= PIECE {
             let mut room = [0; PIECE];
             let room = room.get_mut(..most).expect("it is long enough");

@@ -29,7 +29,7 @@ use crate::net::reset_when_closed;
 pub(super) const PIECE: usize = 4 * 1024;
 /// Time for an error answer to be taken by the kernel: it is small.
 const REFUSAL_WRITE: Duration = Duration::from_secs(1);
-/// What is served, for 405 (RFC 9110 section 15.5.6).
+/// Methods for 405 (RFC 9110 section 15.5.6).
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Why a connection ends.
@@ -50,10 +50,10 @@ impl From<Refusal> for End {
     }
 }
 
-/// What a connection keeps from one thread to the next.
+/// State that a connection keeps from one thread to the next.
 pub(super) struct Held {
     handler: Option<Box<dyn ConnectionHandler>>,
-    /// What has arrived and is not yet used.
+    /// Bytes that have arrived and are not yet used.
     pub(super) inbox: Vec<u8>,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn serve(
     let Some(end) = connection.run(held.handler(), work, waker) else {
         return true;
     };
-    // What it has kept is others' from here on.
+    // Its memory is free for others from here on.
     held.handler = None;
     connection.end(end);
     false
@@ -124,7 +124,7 @@ pub(super) struct Connection<'a> {
     pub(super) state: &'a ServerState,
     pub(super) entry: &'a Arc<ConnectionEntry>,
     pub(super) socket: &'a TcpStream,
-    /// What has arrived and is not yet used.
+    /// Bytes that have arrived and are not yet used.
     pub(super) inbox: Vec<u8>,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Connection<'a> {
         }
         let ours = self.socket.local_addr().map_err(|_| End::Silent)?;
         peer::check(self.entry.peer, ours)?;
-        // What was just asked about has our client's address; it is our client only if the
+        // The connection just asked about has our client's address; it is our client only if the
         // connection has stood all the while. One that was reset leaves its port to others,
         // and what it had sent to us.
         if was_reset(self.socket) {

@@ -19,13 +19,13 @@ pub trait Gateway: Send + Sync + 'static {
     /// A visitor has connected. What is kept for one visitor's connection lives in the answer.
     fn visit(&self, peer: SocketAddr) -> Box<dyn ConnectionHandler>;
 
-    /// Whether connections from here are those of many visitors, and not to be counted by source.
+    /// True if connections from here are those of many visitors, and not to be counted by source.
     fn is_proxy(&self, peer: IpAddr) -> bool;
 
     /// A connection, or a request before it was known whom it is for, was refused with this status.
     fn refused(&self, _status: u16) {}
 
-    /// Whether visitors are to come by `https` alone, which every answer then says.
+    /// True if visitors are to come by `https` alone, which every answer then says.
     fn is_https(&self) -> bool;
 }
 
@@ -36,13 +36,13 @@ pub trait Gateway: Send + Sync + 'static {
 /// [`go_on`](Self::go_on), and leaves what is not soon over to a new thread, which calls
 /// [`unpark`](Self::unpark) first.
 pub trait ConnectionHandler: Send {
-    /// Whether this request is for a site. If not, it is the server's own.
+    /// True if this request is for a site. If not, it is the server's own.
     fn claims(&mut self, head: &Head) -> bool;
 
     /// Serves a request that was claimed. Its body, if any, has not been read.
     fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After;
 
-    /// Whether its next request can perhaps be served without a thread; it is parked then, and wakes
+    /// True if its next request can perhaps be served without a thread; it is parked then, and wakes
     /// `waker` when its upstream has something to tell.
     fn park(&mut self, _waker: &Waker) -> bool {
         false
@@ -113,7 +113,7 @@ impl From<&Outcome> for After {
     }
 }
 
-/// What can be ended from elsewhere.
+/// Resource that can be ended from elsewhere.
 pub trait Reset: Send + Sync {
     /// Ends it at once: what the other side has not taken is thrown away.
     fn reset(&self);

@@ -27,7 +27,7 @@ const PROBE_AFTER: Duration = Duration::from_secs(30);
 /// Time between such questions; after nine without an answer the client has gone.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 
-/// What a server needs.
+/// Settings of a listener.
 pub(in crate::http) struct ListenerConfig {
     pub(in crate::http) listener: TcpListener,
     pub(in crate::http) hosts: HostPolicy,

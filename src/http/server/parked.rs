@@ -10,13 +10,13 @@ use crate::http::h1::head::{Head, HeadScan};
 use crate::http::proxy::Client;
 use crate::http::socket::would_block;
 
-/// What a parked connection waits for after a step.
+/// Next event that a parked connection waits for after a step.
 pub(super) enum Parked {
-    /// What it has waited for.
+    /// Event as before.
     Unchanged,
     /// Its next request.
     Idle,
-    /// What its upstream says.
+    /// Its upstream.
     Waits,
     /// A thread.
     Needs(Work),
@@ -96,7 +96,7 @@ impl Connection<'_> {
             Ok(progress) => self.parked(progress),
             Err(head) => Parked::Needs(Work::Serve(head)),
         };
-        // What waits is at work, as it says itself.
+        // A waiting one is at work, as it says itself.
         if matches!(next, Parked::Needs(_)) {
             self.entry.leave_idle();
         }

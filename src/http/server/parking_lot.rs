@@ -18,13 +18,13 @@ use crate::sync::{CountedMap, Mutex, MutexGuard};
 /// Sockets that are looked after before what they have to send is sent. Default 64: a batch of small
 /// packets.
 const TURN: usize = 64;
-/// What the waker is known by; connections count from 1.
+/// Token of the waker; connections count from 1.
 const WAKER_TOKEN: u64 = 0;
 
 /// A parked connection.
 pub(super) struct ParkedConnection {
     pub(super) one: Admitted,
-    /// Whether its upstream is waited for, and not its next request.
+    /// True if its upstream is waited for, and not its next request.
     pub(super) waits: bool,
     pub(super) since: Instant,
 }
@@ -41,7 +41,7 @@ pub(super) struct ParkingLot {
 #[derive(Default)]
 struct Ready {
     ids: Vec<u64>,
-    /// Whoever waits does not know of them: it is to be woken.
+    /// True if the waiting thread does not know of them: it must be woken.
     is_waited_for: bool,
 }
 
@@ -90,7 +90,7 @@ impl ParkingLot {
         Ok(lot)
     }
 
-    /// What a connection's upstream wakes when it has something to tell.
+    /// Waker for a connection's upstream when it has something to tell.
     pub(super) fn waker(self: &Arc<Self>, id: u64) -> task::Waker {
         let lot = Arc::clone(self);
         task::Waker::from(Arc::new(Upstream { lot, id }))
@@ -139,7 +139,7 @@ impl ParkingLot {
         match epoll::wait(&self.epoll, spare_capacity(events), Some(&limit)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => {
-                log::error!("http: kept connections cannot be waited for: {error}");
+                log::error!("http: cannot wait for kept connections: {error}");
                 self.lot().is_closed = true;
             }
         }
@@ -173,7 +173,7 @@ impl ParkingLot {
         parked.one
     }
 
-    /// Who has waited for its upstream for longer than `patience`, or for its next request for longer
+    /// Connections that have waited for their upstream for longer than `patience`, or for their next request for longer
     /// than `idle`; and when the next one has.
     pub(super) fn late(
         &self,
@@ -192,7 +192,7 @@ impl ParkingLot {
         (late, next)
     }
 
-    /// Whoever waits is woken, and nobody is taken any more.
+    /// Wakes the waiting thread; no connection is accepted any more.
     pub(super) fn close(&self) {
         self.lot().is_closed = true;
         self.waker.wake();

@@ -22,11 +22,11 @@ pub fn check(client: SocketAddr, ours: SocketAddr) -> Result<(), Refusal> {
         Ok(Some(Owner::User(uid))) if uid == me || uid == 0 => Ok(()),
         Ok(Some(Owner::User(_))) => Err(Refusal::new(
             403,
-            "another user of this host: start with --allow-other-users to let them in",
+            "you are another user of this machine: start with --allow-other-users to allow this",
         )),
-        Ok(_) => Err(unknown("the connection's owner is not known")),
+        Ok(_) => Err(unknown("the user of this connection is unknown")),
         Err(_) => Err(unknown(
-            "the kernel does not tell whose connection this is, and /proc/net/tcp cannot be read",
+            "the kernel does not show the user of this connection, and /proc/net/tcp cannot be read",
         )),
     }
 }

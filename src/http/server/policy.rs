@@ -1,4 +1,4 @@
-//! Who may ask: Host, Origin and Sec-Fetch. Pure; the peer's user is [`super::peer`]'s matter.
+//! Access checks: Host, Origin and Sec-Fetch. Pure; the peer's user is [`super::peer`]'s matter.
 //!
 //! These checks keep web pages of other sites out, also by DNS rebinding: such a page may
 //! make the browser send almost anything, but not with our name in `Host` and our origin
@@ -20,7 +20,7 @@ const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 #[derive(Debug, Clone)]
 pub struct HostPolicy {
     any: bool,
-    /// What is tried by who comes under another name.
+    /// Advice for callers that use another name.
     hint: &'static str,
     allowed: Arc<RwLock<Vec<Name>>>,
     /// Those of them that visitors use with `https`.
@@ -57,7 +57,7 @@ impl HostPolicy {
         }
     }
 
-    /// The same; who comes under another name is told to try this, where it is not `--allow-host`.
+    /// Sets the advice for callers that use another name, if it is not `--allow-host`.
     #[must_use]
     pub fn advising(self, hint: &'static str) -> HostPolicy {
         HostPolicy { hint, ..self }
@@ -101,19 +101,19 @@ impl HostPolicy {
         }
     }
 
-    /// Whether a `Host` is this machine's own name of a server on `port`, and none that was allowed besides.
+    /// True if a `Host` is this machine's own name of a server on `port`, and none that was allowed besides.
     pub fn is_own(&self, host: &str, port: u16) -> bool {
         Name::parse(host.as_bytes()).is_some_and(|name| name.is_loopback(port))
     }
 
-    /// Whether a `Host` names one that visitors use with `https`.
+    /// True if a `Host` names one that visitors use with `https`.
     pub fn is_https(&self, host: &str) -> bool {
         let https = self.https.read();
         let name = Name::parse(host.as_bytes());
         name.is_some_and(|name| https.iter().any(|known| known.is_served_as(&name)))
     }
 
-    /// Whether a request for the decoded `path` on this server's `port` may pass.
+    /// Checks a request for the decoded `path` on this server's `port`.
     pub fn check(&self, head: &Head, path: &str, port: u16) -> Result<(), Refusal> {
         if self.any {
             return Ok(());
@@ -160,7 +160,7 @@ impl HostPolicy {
         Err(foreign())
     }
 
-    /// Whether visitors use a name that was allowed with `https` alone.
+    /// True if visitors use a name that was allowed with `https` alone.
     fn is_secure(&self, known: &Name) -> bool {
         self.https.read().contains(known)
     }
@@ -218,13 +218,13 @@ impl Name {
         })
     }
 
-    /// Whether `sent`, of a `Host`, is this one.
+    /// True if `sent`, of a `Host`, is this one.
     fn is_served_as(&self, sent: &Name) -> bool {
         let default = matches!(self.port, Some(80 | 443)) && sent.port.is_none();
         self.host == sent.host && (self.port.is_none() || self.port == sent.port || default)
     }
 
-    /// Whether a page of this origin is ours. A proxy has a port of its own where none was said; else what its host
+    /// True if a page of this origin is ours. A proxy has a port of its own where none was said; else what its host
     /// serves on other ports is not us, such as another tenant's port of a relay. In front of port 80 may be TLS.
     fn is_origin(&self, origin: &Name, secure: bool) -> bool {
         let port = origin.port.unwrap_or(if secure { 443 } else { 80 });

@@ -1,4 +1,4 @@
-//! What all connections of a server use.
+//! State that all connections of a server share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::response::HSTS;
 
-/// What all connections of a server use.
+/// State that all connections of a server share.
 pub(super) struct ServerState {
     pub(super) port: u16,
     pub(super) hosts: HostPolicy,
@@ -35,7 +35,7 @@ impl ServerState {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Whether connections end with their next answer.
+    /// True if connections end with their next answer.
     pub(super) fn is_ending(&self) -> bool {
         self.is_stopping() || self.draining.load(Ordering::Relaxed)
     }

@@ -27,14 +27,14 @@ use super::server_state::ServerState;
 /// Bytes of stack of a connection's thread: its buffers are on the heap. Code that is not
 /// optimised needs more.
 const STACK: usize = if cfg!(debug_assertions) { 256 } else { 96 } * 1024;
-/// The same where a gateway may seal and write for a tunnel there, or speak TLS.
+/// Stack size if a gateway may seal and write for a tunnel there, or speak TLS.
 const GATEWAY_STACK: usize = if cfg!(debug_assertions) { 768 } else { 256 } * 1024;
 /// Time that a parked connection waits for its upstream. Default 250 ms: an answer that takes longer is
 /// worth a thread, which keeps the time limits.
 #[cfg(target_os = "linux")]
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What serves the connections of a server.
+/// Threads that serve the connections of a server.
 pub(super) struct Threads {
     state: Arc<ServerState>,
     /// Made for the first connection of a gateway; none where that failed.
@@ -103,7 +103,7 @@ impl Threads {
         self.state.gateway.as_ref()?;
         let start = || {
             let failed =
-                |error: &_| log::warn!("http: every kept connection has a thread: {error}");
+                |error: &_| log::warn!("http: each kept connection uses a thread: {error}");
             self.start_lot().inspect_err(failed).ok()
         };
         self.lot.get_or_init(start).as_ref()
@@ -135,7 +135,7 @@ impl Threads {
                 moved.extend(step.flatten());
             }
             if !moved.is_empty() {
-                // What many have to send leaves with the first.
+                // Bytes of many leave with the first.
                 contained(|| moved.iter_mut().for_each(ParkedConnection::flush));
                 lot.put_back(moved.drain(..));
                 look_at = look_at.min(now + PATIENCE);

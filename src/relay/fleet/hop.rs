@@ -57,7 +57,7 @@ const MAX_WORD: usize = 16;
 /// closer limits, of 24 h at most.
 const SILENCE: Duration = Duration::from_secs(25 * 3600);
 
-/// What is asked for.
+/// Request of another relay.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Asked {
@@ -182,14 +182,14 @@ pub(super) fn tell_revoked(stream: &mut LocalStream, name: &str, within: Duratio
 /// Answers what another relay asks for, until that is over. Who is `revoked` is out when it returns.
 pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
     let Some(asked) = read_asked(&relay) else {
-        return log::debug!("another relay asks for nothing that is known");
+        return log::debug!("unknown request from another relay");
     };
     let (connector, port) = match asked {
         Asked::Stream { connector, port } => (connector, port),
         Asked::Held { .. } => return tell_held(&relay, &opener.all_held()),
         Asked::Revoked { revoked: name } => {
             revoked(&name);
-            // Who does not hear it asks somebody else.
+            // A relay that does not hear it asks another.
             let _ = (&relay).write_all(OK);
             return;
         }

@@ -46,7 +46,7 @@ const SILENT: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time for what is held at all other relays together. Default 2 s: the operator waits for it.
 const OVERVIEW: Duration = Duration::from_secs(2);
-/// What a password between two relays is made for.
+/// Purpose of a password between two relays.
 const PURPOSE: &[u8] = b"postern link";
 /// Time after the start in which links are awaited before visitors are.
 const READY: Duration = Duration::from_secs(3);
@@ -77,12 +77,12 @@ pub(in crate::relay) struct Links {
     began: Instant,
 }
 
-/// What links are made of.
+/// Settings of links.
 pub(in crate::relay) struct LinkSettings {
     /// This relay's name, and what it says of itself.
     pub(in crate::relay) id: String,
     pub(in crate::relay) own: Member,
-    /// What all relays know.
+    /// Secret that all relays know.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
     pub(in crate::relay) listener: TcpListener,
     pub(in crate::relay) keys: Arc<[ServerKey]>,
@@ -127,7 +127,7 @@ impl Links {
         })
     }
 
-    /// What this relay says of itself.
+    /// Returns the entry of this relay.
     pub(in crate::relay) fn own(&self) -> Member {
         Member {
             is_leaving: self.is_leaving.load(Ordering::SeqCst),
@@ -146,10 +146,7 @@ impl Links {
         let read = others.filter_map(|row| {
             let member = serde_json::from_slice::<Member>(row.body.as_bytes());
             let known = member.map_err(|error| {
-                log::debug!(
-                    "what the relay {} says of itself is not known: {error}",
-                    row.id
-                );
+                log::debug!("unreadable entry of relay {}: {error}", row.id);
             });
             Some((row.id, row.beat, known.ok()?))
         });
@@ -173,7 +170,7 @@ impl Links {
                 Ok(tunnel) => {
                     tunnels.insert(id, (member.peer, member.fingerprint, tunnel));
                 }
-                Err(error) => log::debug!("no link to the relay {id}: {error}"),
+                Err(error) => log::debug!("no link to relay {id}: {error}"),
             }
         }
     }
@@ -181,8 +178,8 @@ impl Links {
     fn dial(&self, id: &str, member: &Member) -> Result<Tunnel, String> {
         if !member.url.is_empty() && member.url != self.own.url {
             log::warn!(
-                "the relay {id} ({}) is reached at {} and this one at {}: give all relays of a fleet the same --domain and \
-                 --public-url, or sites have other addresses at each",
+                "relay {id} ({}) has the address {} and this one {}: give all relays of a fleet the same --domain \
+                 and --public-url, or their sites get different addresses",
                 member.peer,
                 member.url,
                 self.own.url
@@ -209,11 +206,11 @@ impl Links {
         let named = format!("{id} ({})", member.peer);
         let (of_up, of_down) = (named.clone(), named);
         settings.on_connected = Some(Box::new(move || {
-            log::info!("the relay {of_up} is linked");
+            log::info!("linked to relay {of_up}");
         }));
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             if was_connected {
-                log::warn!("the link to the relay {of_down} is lost: {failure}");
+                log::warn!("lost the link to relay {of_down}: {failure}");
             }
         }));
         Tunnel::start(settings).map_err(|error| error.to_string())
@@ -244,7 +241,7 @@ impl Links {
         places.map(|(_, member)| member.clone()).collect()
     }
 
-    /// The same with this one first: what it names itself is here.
+    /// As `places`, with this one first: the address that it names itself is here.
     pub(in crate::relay) fn places_from_here(&self, connector: &str) -> Vec<Member> {
         let mut places = self.places(connector);
         places.retain(|member| *member != self.own);
@@ -304,11 +301,11 @@ impl Links {
         }
         silent.insert(id.to_owned(), Instant::now());
         drop(silent);
-        log::warn!("the relay {id} does not answer: others are asked before it");
+        log::warn!("relay {id} does not answer: others are asked first");
         let (opener, id) = (self.opener.clone(), id.to_owned());
         let probe = move || {
             if opener.probe(&id, LINK, SILENT) == Some(false) {
-                log::warn!("nothing comes from the relay {id}: its link is cut");
+                log::warn!("relay {id} sends nothing: its link is closed");
                 opener.cut(&id, LINK);
             }
         };
@@ -316,7 +313,7 @@ impl Links {
             .name("probe".to_owned())
             .spawn(probe);
         if let Err(error) = started {
-            log::debug!("the link is not probed: {error}");
+            log::debug!("cannot probe the link: {error}");
         }
     }
 
@@ -444,7 +441,7 @@ impl Links {
         (linked, roster.members().count() - linked)
     }
 
-    /// Whether visitors may come: every relay that is there is linked, or has had its time.
+    /// True if visitors may come: every relay that is there is linked, or has had its time.
     pub(in crate::relay) fn is_ready(&self) -> bool {
         let roster = self.roster.read();
         let mut live = roster.live(|_| false);
@@ -467,7 +464,7 @@ impl Links {
     }
 }
 
-/// Whether a relay that did not answer then is asked last.
+/// True if a relay that did not answer then is asked last.
 fn is_recent(at: &Instant) -> bool {
     at.elapsed() < SILENT
 }
@@ -492,7 +489,7 @@ fn signed(from: &str, to: &str) -> Vec<u8> {
     [PURPOSE, b"\n", from.as_bytes(), b"\n", to.as_bytes()].concat()
 }
 
-/// Who may link itself.
+/// Permission to link.
 struct LinkPolicy {
     id: String,
     secret: hmac::Key,

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// A relay whose beat was not seen to change for so long is not there. Default 15 s: three beats.
 const LEASE: Duration = Duration::from_secs(15);
 
-/// What a relay says of itself to the others.
+/// Entry of a relay for the others.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::relay) struct Member {
-    /// What connectors dial.
+    /// Address that connectors dial.
     pub(in crate::relay) external_ip: String,
     pub(in crate::relay) tunnel_port: u16,
     /// Of its host key, as connectors check it.
     pub(in crate::relay) fingerprint: String,
     /// Where other relays reach it: `ADDRESS:PORT`.
     pub(in crate::relay) peer: String,
-    /// Whether it ends, and takes nothing new.
+    /// True if it ends, and takes nothing new.
     #[serde(default)]
     pub(in crate::relay) is_leaving: bool,
     /// Which version it runs; empty of one that does not say.

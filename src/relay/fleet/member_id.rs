@@ -8,9 +8,9 @@ const FILE: &str = "fleet.id";
 /// Bytes of it, at most.
 const CAP: u64 = 64;
 
-/// Whether the directory is that of a relay of a fleet, whose state is in the store.
+/// True if the directory is that of a relay of a fleet, whose state is in the store.
 pub(in crate::relay) fn is_member(home: &DataDir) -> bool {
-    // What cannot be looked at is told of by whoever reads the directory.
+    // Reading the directory reports what cannot be looked at.
     home.dir().join(FILE).try_exists().unwrap_or(false)
 }
 

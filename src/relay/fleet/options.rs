@@ -1,11 +1,11 @@
-//! What a relay of a fleet is started with.
+//! Settings of a relay of a fleet.
 
 use std::fmt;
 use std::net::TcpListener;
 
 use super::store::{StorePassword, StoreUrl};
 
-/// What a relay of a fleet is started with.
+/// Settings of a relay of a fleet.
 pub struct Options {
     /// Where the state is.
     pub store: StoreUrl,

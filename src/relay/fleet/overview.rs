@@ -27,7 +27,7 @@ pub(super) struct Peer {
     pub(super) id: String,
     pub(super) member: Member,
     pub(super) state: PeerState,
-    /// What is held there; none where it did not say.
+    /// Ports held there; none if unknown.
     pub(super) held: Option<Held>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Peer {
 pub(in crate::relay) struct FleetOverview(pub(super) Vec<Peer>);
 
 impl FleetOverview {
-    /// Whether there is another relay.
+    /// True if there is another relay.
     pub(super) fn has_linked(&self) -> bool {
         self.0.iter().any(|peer| peer.state == PeerState::Linked)
     }
@@ -61,7 +61,7 @@ impl FleetOverview {
         holders.map(|peer| peer.id.as_str()).collect()
     }
 
-    /// What is held at any of them.
+    /// Returns the ports held at any of them.
     pub(in crate::relay) fn held(&self) -> Held {
         let mut all = Held::new();
         for (connector, ports) in self

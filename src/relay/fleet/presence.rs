@@ -1,4 +1,4 @@
-//! Whether the store is there, as it was found last: while it is away nobody waits for it but who looks whether it is
+//! Availability of the store, as it was found last: while it is away nobody waits for it but who looks whether it is
 //! back.
 
 use std::mem::discriminant;
@@ -11,11 +11,11 @@ use crate::sync::Mutex;
 /// question takes at most.
 const SILENT: Duration = Duration::from_secs(15);
 
-/// Whether the store is there.
+/// Availability of the store.
 #[derive(Debug)]
 pub(super) struct Presence(Mutex<Last>);
 
-/// What was found last, and when.
+/// Last result, and its time.
 #[derive(Debug)]
 struct Last {
     error: Option<StoreError>,
@@ -34,12 +34,12 @@ impl Presence {
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let last = self.0.lock();
         if last.at.elapsed() >= SILENT && last.error.is_none() {
-            return Err(StoreError::Away("it answers nothing".into()));
+            return Err(StoreError::Away("no answer".into()));
         }
         last.error.clone().map_or(Ok(()), Err)
     }
 
-    /// What came of a question; said once, again where it is of another kind, and when it is over.
+    /// Notes the result of a question; logged once, again if it is of another kind, and when it is over.
     pub(super) fn note<T>(&self, outcome: &Result<T, StoreError>) {
         let now = outcome.as_ref().err().cloned();
         let mut last = self.0.lock();
@@ -51,10 +51,10 @@ impl Presence {
                 if before.as_ref().map(discriminant) != Some(discriminant(error)) =>
             {
                 log::error!(
-                    "{error}: what is connected goes on, and nothing new is promised before it is back"
+                    "{error}: existing connections continue, nothing new is accepted meanwhile"
                 );
             }
-            (Some(_), Ok(_)) => log::info!("the store is back"),
+            (Some(_), Ok(_)) => log::info!("the store is available again"),
             _ => {}
         }
     }

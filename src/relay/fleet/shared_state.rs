@@ -17,10 +17,10 @@ use crate::store::DataDir;
 /// The state in the store.
 pub(in crate::relay) struct SharedState {
     session: Session,
-    /// What stands there, but for what was passed.
+    /// State of the store, without what was passed.
     saved: Arc<RelayState>,
     presence: Arc<Presence>,
-    /// What stands there in truth, where that was found to be something else.
+    /// Actual state of the store, if it was found to be another.
     other: Option<Box<RelayState>>,
 }
 
@@ -33,7 +33,7 @@ impl SharedState {
             Taken::Freed => self.session.commit(commit),
             Taken::Other(state) => {
                 log::error!(
-                    "the store has another state than this relay, with the same number: it is read anew"
+                    "the store's state differs from this relay's but has the same number: reading it again"
                 );
                 self.other = Some(state);
                 Ok(Committed::Outdated)
@@ -42,11 +42,11 @@ impl SharedState {
     }
 }
 
-/// What a relay of a fleet begins with.
+/// Initial state of a relay of a fleet.
 pub(in crate::relay) struct Opened {
     pub(in crate::relay) state: RelayState,
     pub(in crate::relay) keep: SharedState,
-    /// What all relays of the fleet know, and nobody else.
+    /// Secret that only the relays of the fleet know.
     pub(in crate::relay) secret: Zeroizing<[u8; 32]>,
     pub(super) presence: Arc<Presence>,
     pub(in crate::relay) watching: Watching,
@@ -102,7 +102,7 @@ fn check_files(home: &DataDir, state: &RelayState) -> Result<(), Error> {
         }
         Some(_) => {
             log::warn!(
-                "{} has a state of its own, which is not read any more: the store has another",
+                "ignoring the state in {}: the store has its own",
                 home.dir().display()
             );
             Ok(())
@@ -154,8 +154,8 @@ impl Keep for SharedState {
         };
         if state.number < self.saved.number {
             log::warn!(
-                "the store has an earlier state than before, as from a backup: it holds from here on, and what was changed \
-                 after it is lost, revocations among it: see 'postern relay list'"
+                "the store has an older state than before, perhaps from a backup. Later changes are lost, including \
+                 revocations. Check 'postern relay list'"
             );
         }
         self.saved = Arc::new(state);

@@ -16,7 +16,7 @@ use crate::sync::{Condvar, Mutex};
 
 /// Pause between two looks. Default 500 ms: what is changed at another relay is known here within that.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The same where somebody waits for one: a visitor of any name is one. Default 20 ms.
+/// Shortest pause if somebody waits for a look: a visitor of any name is one. Default 20 ms.
 const LEAST: Duration = Duration::from_millis(20);
 /// Beats after which relays are forgotten that are long gone. Default 720: an hour.
 const FORGET_EACH: u64 = 720;
@@ -63,7 +63,7 @@ impl Looks {
         self.presence.check().is_ok()
     }
 
-    /// Whether the store is there.
+    /// True if the store is there.
     pub(in crate::relay) fn is_there(&self) -> bool {
         self.presence.check().is_ok()
     }
@@ -75,13 +75,13 @@ pub(in crate::relay) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a watch needs of the relay.
+/// Functions of the relay that a watch needs.
 pub(in crate::relay) struct Watched {
     /// The number of the state that it has.
     pub(in crate::relay) number: Box<dyn Fn() -> u64 + Send>,
     /// Takes over what is new.
     pub(in crate::relay) refresh: Box<dyn Fn() -> Result<(), StoreError> + Send>,
-    /// What the relay says of itself: JSON.
+    /// Entry of the relay: JSON.
     pub(in crate::relay) body: Box<dyn Fn() -> String + Send>,
     /// Is told of all relays.
     pub(in crate::relay) seen: Box<dyn Fn(Vec<MemberRow>) + Send>,
@@ -157,7 +157,7 @@ struct Watcher {
     row: MemberRow,
     /// When the last beat was written.
     beaten: Option<Instant>,
-    /// Whether it was said that another relay has its name.
+    /// True if it was said that another relay has its name.
     is_told: bool,
     watched: Watched,
 }
@@ -191,11 +191,11 @@ impl Watcher {
         if looks.is_there()
             && let Err(error) = self.session.leave(&self.row.id)
         {
-            log::debug!("the store does not know that this relay ends: {error}");
+            log::debug!("cannot tell the store that this relay stops: {error}");
         }
     }
 
-    /// Who runs already keeps its id: another relay that has it, at other addresses, is given the time to show that it lives.
+    /// Waits if another relay has the same id at other addresses: it keeps the id if it shows within that time that it runs.
     fn await_twin(&mut self) -> Result<(), StoreError> {
         let own = (self.watched.body)();
         let mut find = || {
@@ -208,7 +208,7 @@ impl Watcher {
         };
         let until = Instant::now() + BEAT + 2 * PAUSE;
         log::info!(
-            "the store knows a relay with the id of this one at other addresses: whether it lives shows within {:?}",
+            "the store lists a relay with the same ID at other addresses: waiting {:?} to see if it runs",
             BEAT
         );
         while Instant::now() < until {
@@ -217,10 +217,7 @@ impl Watcher {
                 Some(row) if row.beat == before.beat => {}
                 Some(row) => {
                     let member = serde_json::from_slice::<Member>(row.body.as_bytes());
-                    let at = member.map_or_else(
-                        |_| "an address that it does not say".to_owned(),
-                        |it| it.peer,
-                    );
+                    let at = member.map_or_else(|_| "an unknown address".to_owned(), |it| it.peer);
                     return Err(StoreError::Twin(at));
                 }
                 // It has ended.
@@ -236,8 +233,8 @@ impl Watcher {
         let is_other = own.is_some_and(|own| own.beat != self.row.beat);
         if is_other && !std::mem::replace(&mut self.is_told, true) {
             log::error!(
-                "another relay of the fleet has the name of this one ({}): remove fleet.id from the data directory of one \
-                 of them, and start it again",
+                "another relay of the fleet has the same ID ({}): remove fleet.id from the data directory of one of \
+                 them and restart it",
                 self.row.id
             );
         }
@@ -251,7 +248,7 @@ impl Watcher {
             && let Err(error) = (self.watched.refresh)()
         {
             // Of its own connection, which may have been another server's: the next look asks again.
-            log::debug!("what is new is not read: {error}");
+            log::debug!("cannot read changes: {error}");
         }
         let body = (self.watched.body)();
         let is_due = self.beaten.is_none_or(|at| at.elapsed() >= BEAT);

@@ -45,7 +45,7 @@ pub fn copy(from: &Place, to: &Place) -> Result<[usize; 3], Error> {
 }
 
 fn read(from: &Place) -> Result<RelayState, Error> {
-    let nothing = || StoreError::Absent(format!("there is no relay's state in {from}"));
+    let nothing = || StoreError::Absent(format!("there is no relay state in {from}"));
     match from {
         Place::Directory(data) => Ok(state_store::peek(data)?.ok_or_else(nothing)?),
         Place::Store(url, password) => Ok(Session::new(url.clone(), password.clone()).whole()?),
@@ -53,7 +53,7 @@ fn read(from: &Place) -> Result<RelayState, Error> {
 }
 
 fn write(to: &Place, state: &RelayState) -> Result<(), Error> {
-    let not_empty = || StoreError::NotEmpty(format!("there is a relay's state in {to} already"));
+    let not_empty = || StoreError::NotEmpty(format!("there is already a relay state in {to}"));
     match to {
         Place::Directory(data) => {
             if is_member(data) || state_store::peek(data)?.is_some() {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// are short where they come from.
 const SHOWN_PATH: usize = 500;
 
-/// What a line tells.
+/// Content of a line.
 pub(super) struct AccessLine<'a> {
     pub(super) source: IpAddr,
     pub(super) site: &'a str,
@@ -30,7 +30,7 @@ pub(super) struct AccessLine<'a> {
 /// Writes the lines.
 #[derive(Debug, Default)]
 pub(super) struct AccessLog {
-    /// Whether there is something to sum up: so a request that went well takes no lock.
+    /// True if there is something to sum up: so a request that went well takes no lock.
     holds_back: AtomicBool,
     failed: Mutex<LogWindow>,
 }

@@ -16,7 +16,7 @@ pub(super) const AUTH: &str = "/.postern/auth";
 /// Where it was once: such links are still about. Without the site's `app_id` it is the application's.
 const OLD_AUTH: &str = "/auth";
 
-/// Who is signed in where, and who tried too often.
+/// Sign-ins by site, and attempts by source.
 pub(super) struct SiteAuth {
     sign_in: SignIn<SiteRealm>,
     /// Where other relays are to know who is signed in here.
@@ -56,7 +56,7 @@ impl SiteAuth {
         self.sign_in.cookie(is_secure)
     }
 
-    /// Whether this cookie opens this site.
+    /// True if this cookie opens this site.
     pub(super) fn knows(&self, cookie: &[u8], site: &Site) -> bool {
         let Some(code) = &site.code else {
             return true;
@@ -92,7 +92,7 @@ impl SiteAuth {
     }
 }
 
-/// Whether a request is for the site's sign-in.
+/// True if a request is for the site's sign-in.
 pub(crate) fn is_sign_in(head: &Head, site: &Site) -> bool {
     let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
     let names_site = |query: &str| {
@@ -107,7 +107,7 @@ pub(crate) fn is_sign_in(head: &Head, site: &Site) -> bool {
     }
 }
 
-/// What a cookie is bound to: a site that gets another code is another one, and so is one that everybody was signed
+/// Realm of a cookie: a site that gets another code is another one, and so is one that everybody was signed
 /// out of.
 fn realm_of(site: &Site, code: &Code) -> SiteRealm {
     let length = u64::try_from(site.app_id.len()).expect("a length has at most 64 bits");
@@ -122,7 +122,7 @@ fn realm_of(site: &Site, code: &Code) -> SiteRealm {
     SiteRealm { digest, owner }
 }
 
-/// The same as every relay knows it: of what is stored alone. Whom a new list of networks shuts out is signed out by it.
+/// Realm as every relay knows it, from what is stored alone. A new list of networks signs out those that it excludes.
 fn shared_realm(site: &Site, code: &Code) -> [u8; 32] {
     let length = |bytes: usize| u64::try_from(bytes).expect("a length has at most 64 bits");
     let allow: Vec<String> = site.allow.iter().map(ToString::to_string).collect();
@@ -209,7 +209,7 @@ mod tests {
         assert!(!there.knows(b"", &one));
         assert!(!SiteAuth::new(None).knows(&cookie, &one));
         assert_eq!(here.enter(&one, None, "c2", FROM), Outcome::WrongCode);
-        // Who is not asked for a code needs no cookie.
+        // Visitors who are not asked for a code need no cookie.
         let open = Site::new("open", "app-open", Box::new(|| Err(Down::Tunnel)));
         assert!(there.knows(b"", &open));
     }

@@ -8,12 +8,12 @@ const FOR_CACHES: [&str; 4] = [
     "x-litespeed-cache-control",
     "x-reverse-proxy-ttl",
 ];
-/// The same, by how their names end.
+/// Endings of names of such headers.
 const FOR_CACHES_SUFFIX: &str = "cdn-cache-control";
 /// Directives that let caches in front keep an answer, or that `private` says already.
 const SHARED: [&str; 4] = ["public", "private", "s-maxage", "proxy-revalidate"];
 
-/// Whether a line speaks to caches alone.
+/// True if a line speaks to caches alone.
 pub(crate) fn is_for_caches(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     FOR_CACHES.contains(&name.as_str()) || name.ends_with(FOR_CACHES_SUFFIX)
@@ -35,7 +35,7 @@ pub(crate) fn private<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     out
 }
 
-/// What stands between commas, but for those in quotes.
+/// Splits at commas, but not inside quotes.
 fn directives(value: &[u8]) -> Vec<&[u8]> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let parts = value.split(|byte| {

@@ -1,4 +1,4 @@
-//! What a gateway is told about where it stands.
+//! Settings of a gateway for its surroundings.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,14 +6,14 @@ use super::limits::Limits;
 use super::signed_cookies::CookieKey;
 use crate::net::Cidr;
 
-/// What a gateway is told about where it stands.
+/// Settings of a gateway for its surroundings.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
     /// The domain whose first label names a site; lower case, no dot at its ends.
     pub domain: String,
     /// Host names of the relay itself, also such as would be a site's. Lower case, no ports.
     pub own_names: Vec<String>,
-    /// Whether visitors come by `https`: what stands in front ends TLS.
+    /// True if visitors come by `https`: what stands in front ends TLS.
     pub secure: bool,
     /// The port that visitors use, where a request does not say.
     pub port: u16,
@@ -23,11 +23,11 @@ pub struct GatewayConfig {
     pub trust_proxy: Vec<Cidr>,
     /// Header lines that these proxies may write for applications, such as the name of who has signed in there.
     pub pass_headers: Vec<String>,
-    /// What names this gateway to itself in `CDN-Loop` (RFC 8586): a token that nobody else has.
+    /// Name of this gateway in `CDN-Loop` (RFC 8586): a token that nobody else has.
     pub loop_id: String,
-    /// What sign-ins are signed with, where other relays are to know them too; noted in memory where none.
+    /// Key that signs sign-ins, if other relays must know them too; without it they are noted in memory.
     pub cookie_key: Option<CookieKey>,
-    /// Whether a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
+    /// True if a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
     /// another.
     pub passes_on_again: bool,
     /// Caps and timeouts.

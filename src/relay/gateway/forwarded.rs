@@ -1,6 +1,6 @@
 //! Where a request came from, as it is told to applications (RFC 7239, and its forerunners).
 //!
-//! What comes from outside is believed only from proxies that were named, and of their lists only
+//! Headers from outside are believed only from proxies that were named, and of their lists only
 //! what proxies wrote: an address that a visitor put in front is left out.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -16,7 +16,7 @@ pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// Addresses of a chain that are passed on. Default 16: more proxies than anybody has in a row.
 const MAX_CHAIN: usize = 16;
 
-/// Whether a header line of this name tells that a proxy has passed the request on.
+/// True if a header line of this name tells that a proxy has passed the request on.
 pub(in crate::relay) fn tells_of_proxy(name: &str) -> bool {
     const PREFIX: &str = "x-forwarded-";
     let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
@@ -57,7 +57,7 @@ pub(crate) struct Origin {
     port: u16,
 }
 
-/// What holds where no header says otherwise.
+/// Values that apply if no header says otherwise.
 pub(crate) struct ForwardDefaults<'a> {
     pub(crate) trusted: &'a [Cidr],
     pub(crate) secure: bool,
@@ -109,7 +109,7 @@ impl Origin {
         }
     }
 
-    /// Whether the visitor comes by `https`, as far as anybody trusted said it.
+    /// True if the visitor comes by `https`, as far as anybody trusted said it.
     pub(super) fn is_secure(&self) -> bool {
         self.secure
     }
@@ -167,7 +167,7 @@ fn between(at: usize) -> &'static str {
     if at == 0 { "" } else { ", " }
 }
 
-/// Who asks: the peer, or whom a trusted proxy names in the values of `X-Forwarded-For`, in their
+/// Finds the source: the peer, or whom a trusted proxy names in the values of `X-Forwarded-For`, in their
 /// order. Of these only what trusted proxies wrote counts, which is their end.
 pub(in crate::relay) fn source<'a>(
     values: impl Iterator<Item = &'a [u8]>,

@@ -1,4 +1,4 @@
-//! What all visitors' connections of a gateway use.
+//! State that all visitors' connections of a gateway share.
 
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::site_request::SiteRequest;
 use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
 
-/// What all visitors' connections of a gateway use.
+/// State that all visitors' connections of a gateway share.
 pub(crate) struct GatewayState {
     pub(super) config: GatewayConfig,
     pub(super) sites: Arc<dyn Sites>,
@@ -31,7 +31,7 @@ pub(crate) struct GatewayState {
 }
 
 impl GatewayState {
-    /// What a gateway to these sites begins with.
+    /// Makes the state of a gateway to these sites.
     pub(super) fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> GatewayState {
         GatewayState {
             auth: SiteAuth::new(config.cookie_key.clone()),
@@ -54,7 +54,7 @@ impl GatewayState {
         GatewayState { stats, ..state }
     }
 
-    /// What is counted of the requests.
+    /// Returns the counters of the requests.
     pub(crate) fn stats(&self) -> &Arc<RequestStats> {
         &self.stats
     }
@@ -64,7 +64,7 @@ impl GatewayState {
         let visit = RefusedVisit::new(request, status);
         let line = format!("'{}': {visit}", site.name);
         if (site.tell)(&visit.encode()) {
-            let others = "visitors were refused and";
+            let others = "refused visitors";
             self.refused
                 .info("postern::relay", others, format_args!("{line}"));
         } else {
@@ -72,7 +72,7 @@ impl GatewayState {
         }
     }
 
-    /// Whether visitors come by `https`.
+    /// True if visitors come by `https`.
     pub(crate) fn is_https(&self) -> bool {
         self.config.secure
     }

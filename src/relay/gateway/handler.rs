@@ -31,7 +31,7 @@ use crate::http::socket::would_block;
 const STEPS: usize = 8;
 
 impl ConnectionHandler for VisitorConnection {
-    /// What has no Host, or several, is the HTTP server's to refuse.
+    /// Requests without a Host, or with several, are for the HTTP server to refuse.
     fn claims(&mut self, head: &Head) -> bool {
         let config = &self.gateway.config;
         let named = head.headers.only("host").ok().flatten();
@@ -152,7 +152,7 @@ impl ConnectionHandler for VisitorConnection {
 }
 
 impl VisitorConnection {
-    /// What a request needs that is passed on without waiting; none where anything else is to be done
+    /// Prepares a request that is passed on without waiting; none where anything else is to be done
     /// with it than to pass it on.
     fn begins(
         &mut self,
@@ -184,7 +184,7 @@ impl VisitorConnection {
     }
 }
 
-/// Whether TLS has something to send that the stream does not take.
+/// True if TLS has something to send that the stream does not take.
 fn needs_room(run: &UnderWay) -> bool {
     let [_, (_, room)] = run.upstream.stream.wanted(true, false);
     room != PollFlags::empty()

@@ -1,4 +1,4 @@
-//! What the gateway itself says: each page is one answer, with its style in it, as no path of a
+//! Pages of the gateway itself: each page is one answer, with its style in it, as no path of a
 //! site is ours.
 
 use std::fmt::Write as _;
@@ -22,15 +22,15 @@ pub(crate) struct Pages {
     policy: String,
 }
 
-/// What is said of a site in place of its own answer.
+/// Message about a site in place of its own answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Message<'a> {
     pub(crate) status: u16,
     pub(crate) title: &'a str,
     pub(crate) text: &'a str,
-    /// What to try.
+    /// Advice.
     pub(crate) hint: &'a str,
-    /// What it counts as.
+    /// Cause for the counters.
     pub(crate) cause: Cause,
 }
 
@@ -110,12 +110,12 @@ impl Pages {
     }
 }
 
-/// What every answer of the gateway carries: it tells nobody where it was. All are kept nowhere.
+/// Sets the headers of every answer of the gateway: it tells nobody where it was. All are kept nowhere.
 pub(super) fn private(response: Response) -> Response {
     response.header("Referrer-Policy", "no-referrer")
 }
 
-/// Whether the visitor asked for JSON rather than for a page.
+/// True if the visitor asked for JSON rather than for a page.
 fn wants_json(head: &Head) -> bool {
     let accepts = |kind: &str| {
         head.headers
@@ -127,7 +127,7 @@ fn wants_json(head: &Head) -> bool {
     accepts("application/json") && !accepts("text/html")
 }
 
-/// Whether a program in a page asked, which has no use for a page.
+/// True if a program in a page asked, which has no use for a page.
 fn is_script(head: &Head) -> bool {
     let is = |name, wanted: &[u8]| {
         let mut values = head.headers.all(name);
@@ -139,7 +139,7 @@ fn is_script(head: &Head) -> bool {
         || head.headers.lists("upgrade", "websocket")
 }
 
-/// What other layers say begins without a capital and ends without a full stop.
+/// Makes a sentence of another layer's text, which has no capital and no full stop.
 fn sentence(text: &str) -> String {
     let before = if text.starts_with(char::is_lowercase) {
         "What happened: "

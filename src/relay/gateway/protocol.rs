@@ -1,4 +1,4 @@
-//! What an application speaks that does not speak HTTP, by its first bytes.
+//! Recognition of protocols other than HTTP, by an application's first bytes.
 
 /// First bytes, and what is said of them.
 const KNOWN: [(&[u8], &str); 8] = [
@@ -15,7 +15,7 @@ const KNOWN: [(&[u8], &str); 8] = [
     (b"\x00\x00", "it speaks only HTTP/2, not HTTP/1.1"),
 ];
 
-/// What is said of an answer that does not begin as HTTP does.
+/// Names the protocol of an answer that is not HTTP.
 pub(crate) fn name_protocol(input: &[u8]) -> &'static str {
     // A packet of MySQL's protocol: three bytes of length, number 0, version 10 or an error.
     if let [_, _, 0, 0, 10 | 0xff, ..] = input {

@@ -1,4 +1,4 @@
-//! What the gateway itself says to a request for a site.
+//! Replies of the gateway itself to a request for a site.
 
 use std::io;
 
@@ -163,10 +163,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Message<'_> {
     message(refusal.status, "A malformed request", &refusal.message, "")
 }
 
-/// What is said where nobody is at the target, or it says nothing.
+/// Message if nobody is at the target, or it says nothing.
 pub(crate) const REFUSED: &str = "It refused the connection, or closed it without an answer.";
 
-/// The same, by what broke the connection off.
+/// Message by the error that ended the connection.
 pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
     let of_tls = error.and_then(io::Error::get_ref);
     match (error, of_tls.and_then(|error| error.downcast_ref())) {
@@ -183,7 +183,7 @@ pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
     }
 }
 
-/// What is said of an answer that is none as HTTP has it.
+/// Message about an answer that is not HTTP.
 pub(crate) fn not_http(why: &str) -> String {
     format!("Its answer is not valid HTTP: {why}.")
 }

@@ -70,7 +70,7 @@ pub(super) fn head(
     out
 }
 
-/// What ends every head for an application: how the body is framed, and whether a WebSocket is asked for.
+/// Writes the end of every head for an application: how the body is framed, and whether a WebSocket is asked for.
 pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
     match head.framing {
         Framing::Chunked => write_line(out, "Transfer-Encoding", b"chunked"),
@@ -87,7 +87,7 @@ pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Whether the request has passed through the gateway of this name already.
+/// True if the request has passed through the gateway of this name already.
 pub(super) fn comes_back(head: &Head, loop_id: &str) -> bool {
     head.headers
         .all(CDN_LOOP)
@@ -96,7 +96,7 @@ pub(super) fn comes_back(head: &Head, loop_id: &str) -> bool {
         .any(|id| id.trim_ascii().eq_ignore_ascii_case(loop_id.as_bytes()))
 }
 
-/// Whether this is the opening handshake of a WebSocket (RFC 6455 section 4.1). No other protocol
+/// True if this is the opening handshake of a WebSocket (RFC 6455 section 4.1). No other protocol
 /// is upgraded to.
 pub(crate) fn asks_for_websocket(head: &Head) -> bool {
     head.method == "GET"
@@ -106,7 +106,7 @@ pub(crate) fn asks_for_websocket(head: &Head) -> bool {
         && head.headers.lists("upgrade", "websocket")
 }
 
-/// Whether sending it twice does what sending it once does (RFC 9110 section 9.2.2), and it can
+/// True if sending it twice does what sending it once does (RFC 9110 section 9.2.2), and it can
 /// be sent twice.
 pub(crate) fn is_repeatable(head: &Head) -> bool {
     let idempotent = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
@@ -115,7 +115,7 @@ pub(crate) fn is_repeatable(head: &Head) -> bool {
         && !asks_for_websocket(head)
 }
 
-/// Whether it asks for nothing to be done (RFC 9110 section 9.2.1): it may come twice, whatever became of the first.
+/// True if it asks for nothing to be done (RFC 9110 section 9.2.1): it may come twice, whatever became of the first.
 pub(super) fn is_safe(head: &Head) -> bool {
     is_repeatable(head) && matches!(head.method.as_str(), "GET" | "HEAD")
 }

@@ -1,4 +1,4 @@
-//! What a gateway counts of its requests: a few atomics each, without a lock.
+//! Counters of a gateway's requests: a few atomics each, without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn early(status: u16) -> &'static str {
 }
 
 impl Cause {
-    /// What most answers with this status are for.
+    /// Returns the usual cause of this status.
     pub(super) fn of(status: u16) -> Cause {
         match status {
             404 => Cause::UnknownSite,
@@ -88,7 +88,7 @@ impl Cause {
     }
 }
 
-/// What is counted, since the gateway was made.
+/// Counters since the gateway was made.
 #[derive(Debug, Default)]
 pub(crate) struct RequestStats {
     classes: [AtomicU64; CLASSES.len()],
@@ -101,7 +101,7 @@ pub(crate) struct RequestStats {
     pub(crate) open: AtomicU64,
     /// Those that were taken.
     pub(crate) connections: AtomicU64,
-    /// What was refused before it was known whom it is for.
+    /// Refusals before it was known whom the request is for.
     early: [AtomicU64; EARLY.len()],
 }
 

@@ -31,7 +31,7 @@ impl Gateway {
         move || permits.count()
     }
 
-    /// What is counted of the requests; it goes on with the gateway.
+    /// Returns the counters of the requests; they go on with the gateway.
     pub(in crate::relay) fn stats(&self) -> Arc<RequestStats> {
         Arc::clone(self.state.stats())
     }

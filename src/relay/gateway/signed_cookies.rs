@@ -15,7 +15,7 @@ use crate::http::auth::SIGNED_IN_FOR;
 use crate::store::random;
 
 const FORM: &str = "1";
-/// What the key is derived for.
+/// Purpose of the derived key.
 const PURPOSE: &[u8] = b"postern visitors' cookies";
 /// Seconds that the clocks of relays may be apart.
 const CLOCKS: u64 = 300;
@@ -42,7 +42,7 @@ impl CookieKey {
         format!("{said}.{}", URL_SAFE_NO_PAD.encode(tag))
     }
 
-    /// Whether a cookie of this value was given for the realm, and is good at `now`, since 1970.
+    /// True if a cookie of this value was given for the realm, and is good at `now`, since 1970.
     pub(in crate::relay) fn knows(&self, value: &[u8], realm: &[u8; 32], now: Duration) -> bool {
         let text = std::str::from_utf8(value).ok();
         let Some((said, tag)) = text

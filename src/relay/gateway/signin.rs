@@ -16,7 +16,7 @@ use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::ClientConnection;
 
-/// What a wrong code is told: it may have been right once.
+/// Answer to a wrong code: it may have been right once.
 const WRONG: &str = "Wrong code. It may have been changed: ask for a new link.";
 /// Where a right code leads where nothing was asked for.
 const HOME: &str = "/";
@@ -25,7 +25,7 @@ const HOME: &str = "/";
 const MAX_FORM: usize = 16 * 1024;
 
 impl GatewayState {
-    /// Whether a cookie of this request opens the site.
+    /// True if a cookie of this request opens the site.
     pub(crate) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
         let auth = &self.auth;
         let name = auth.cookie(self.is_secure(request));
@@ -63,13 +63,13 @@ impl GatewayState {
     pub(crate) fn asking(&self, request: &SiteRequest<'_>, site: &Site) -> Response {
         self.stats.refuse(Cause::CodeAsked);
         let head = request.head;
-        // What a form sent is lost; a page can be asked for once more.
+        // Data of a form is lost; a page can be asked for once more.
         let again = matches!(head.method.as_str(), "GET" | "HEAD");
         let next = same_site(&head.target).filter(|_| again).unwrap_or(HOME);
         self.asking_with((request, site), 401, next, "")
     }
 
-    /// The same; `error` is what was wrong with the last code, `next` where a right one leads on to.
+    /// Shows the page; `error` is the fault of the last code, `next` where a right one leads on to.
     fn asking_with(
         &self,
         (request, site): (&SiteRequest<'_>, &Site),
@@ -82,7 +82,7 @@ impl GatewayState {
         pages.signin(request.head, status, (names, next), error)
     }
 
-    /// What a code gets, if there is one.
+    /// Answers a code, if there is one.
     fn judge(&self, request: &SiteRequest<'_>, site: &Site, query: &str) -> Response {
         let Ok(fields) = SignInFields::parse(query) else {
             return self.asking_with((request, site), 401, HOME, "The code is unreadable.");
@@ -111,7 +111,7 @@ impl GatewayState {
         }
     }
 
-    /// Whether the visitor comes by `https`.
+    /// True if the visitor comes by `https`.
     fn is_secure(&self, request: &SiteRequest<'_>) -> bool {
         self.config.secure || request.origin.is_secure()
     }
@@ -155,7 +155,7 @@ fn leads_on(next: &str) -> Option<&str> {
     same_site(next).filter(|next| *next != HOME && path != AUTH)
 }
 
-/// What is wrong with a form, before its body is read.
+/// Returns the fault of a form, before its body is read.
 fn refusal(head: &Head, host: &[u8], is_secure: bool) -> Option<Message<'static>> {
     if !is_same_origin(head, host, is_secure) {
         let why = "The code may only be sent from this site's own page.";

@@ -1,4 +1,4 @@
-//! What the gateway knows of a site.
+//! Sites as the gateway knows them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -19,7 +19,7 @@ pub trait Sites: Send + Sync + 'static {
     /// The site of this name, in lower case.
     fn find(&self, site: &str) -> Option<Arc<Site>>;
 
-    /// Whether there was one of this name that is not there, which is kept for who had it.
+    /// True if there was one of this name that is not there, which is kept for who had it.
     fn was(&self, _site: &str) -> bool {
         false
     }
@@ -35,13 +35,13 @@ pub(crate) type Tell = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 pub struct Site {
     /// Its name: the label before the domain.
     pub name: String,
-    /// What visitors may know that it is called by whoever shares it.
+    /// Name that its owner gives it and visitors may know.
     pub title: Option<String>,
-    /// What names its application to visitors with a code.
+    /// ID that names its application to visitors with a code.
     pub app_id: String,
     /// The number of who shares it.
     pub owner: u64,
-    /// Whether the application speaks TLS. Its certificate is not verified.
+    /// True if the application speaks TLS. Its certificate is not verified.
     pub tls: bool,
     /// The code of an invisible site.
     pub code: Option<Code>,
@@ -51,17 +51,17 @@ pub struct Site {
     pub expiry: Option<Expiry>,
     /// Cookies are good for the site with the number that it had when they were given.
     pub epoch: u64,
-    /// The same as it is stored: with another number all sign-ins are over, at every relay.
+    /// Generation as it is stored: with another number all sign-ins are over, at every relay.
     pub generation: u64,
     /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
     pub renamed_at: Option<u64>,
-    /// What was opened for it is to be closed: its terms are others now.
+    /// Set when all its connections must be closed: its terms are others now.
     pub is_replaced: Arc<AtomicBool>,
     /// Leads to the application.
     pub open: Open,
     /// Tells whoever shares it of visitors who were refused.
     pub(crate) tell: Tell,
-    /// What has passed; goes on when the site is made anew.
+    /// Traffic counters; go on when the site is made again.
     pub figures: Arc<Stats>,
     /// On which connections; the same.
     pub open_visits: Arc<OpenVisits>,
@@ -95,7 +95,7 @@ impl Site {
 }
 
 impl Site {
-    /// Whether its time is over.
+    /// True if its time is over.
     pub(in crate::relay) fn is_over(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.is_over(Clocks::now()))
@@ -107,7 +107,7 @@ impl Site {
         self.open_visits.end();
     }
 
-    /// Whether not everybody sees what it answers, or not for ever.
+    /// True if not everybody sees what it answers, or not for ever.
     pub(super) fn is_private(&self) -> bool {
         self.code.is_some() || !self.allow.is_empty() || self.expiry.is_some()
     }
@@ -134,7 +134,7 @@ pub enum Down {
     Target(String),
 }
 
-/// What is said where the other end refuses a stream.
+/// Message if the other end refuses a stream.
 const REFUSED_STREAM: &str = "The other end of the tunnel refused the connection.";
 
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
@@ -147,7 +147,7 @@ pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
     })
 }
 
-/// What has passed through a site since it was made.
+/// Traffic of a site since it was made.
 #[derive(Debug, Default)]
 pub struct Stats {
     /// Requests, also those that were answered here.
@@ -198,7 +198,7 @@ impl OpenVisits {
 pub(super) struct PresentVisitor {
     pub(super) site: Arc<Site>,
     resetter: Option<Arc<dyn Reset>>,
-    /// What it has among the open visits, once it is one.
+    /// Number among the open visits, once it is one.
     number: Cell<Option<u64>>,
 }
 
@@ -227,7 +227,7 @@ impl PresentVisitor {
         self.number.set(Some(number));
         let visits = &self.site.open_visits;
         visits.0.lock().insert(number, Arc::clone(resetter));
-        // Whoever ended them may not have seen this one.
+        // The thread that ended them may not have seen this one.
         if self.site.is_replaced.load(Ordering::SeqCst) {
             resetter.reset();
         }

@@ -4,7 +4,7 @@ use super::forwarded::Origin;
 use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::After;
 
-/// What a request brings along.
+/// Request for a site.
 pub(crate) struct SiteRequest<'r> {
     pub(crate) head: &'r Head,
     /// The Host as the visitor sent it.
@@ -13,7 +13,7 @@ pub(crate) struct SiteRequest<'r> {
     pub(crate) origin: &'r Origin,
 }
 
-/// What became of a request, for its line in the log.
+/// Result of a request, for its line in the log.
 pub(crate) struct Served {
     pub(crate) after: After,
     /// 0 when the visitor was told nothing.

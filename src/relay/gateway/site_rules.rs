@@ -47,7 +47,7 @@ pub(super) struct SiteRules<'a> {
     pub(super) stats: &'a RequestStats,
     /// When the request came.
     pub(super) began: Instant,
-    /// Whether the visitor has a byte of the answer.
+    /// True if the visitor has a byte of the answer.
     pub(super) has_begun: &'a Cell<bool>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> SiteRules<'a> {
         }
     }
 
-    /// Whether a line of the application's passes; some are written afresh.
+    /// True if a line of the application's passes; some are written afresh.
     fn passes(&self, name: &str) -> bool {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
         let is_afresh = (self.is_private && (is("cache-control") || is_for_caches(name)))
@@ -147,7 +147,7 @@ impl<'a> SiteRules<'a> {
     }
 }
 
-/// Whether a line of an answer is an order to a web server in front.
+/// True if a line of an answer is an order to a web server in front.
 pub(crate) fn is_order_to_proxy(name: &str) -> bool {
     let mut dropped = DROPPED.iter();
     let begin = name.get(..DROPPED_FAMILY.len());

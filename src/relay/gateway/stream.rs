@@ -1,4 +1,4 @@
-//! What leads to an application: a stream of a tunnel, and TLS inside it.
+//! Stream of a tunnel to an application, and TLS inside it.
 
 use std::io::{self, Read, Write};
 use std::os::fd::BorrowedFd;
@@ -130,7 +130,7 @@ impl ByteStream for TlsStream {
         self.inner.may_be_kept()
     }
 
-    /// What is read may end the handshake, and takes what is to be sent along.
+    /// True if it may write: reading may end the handshake, and takes what is to be sent along.
     fn may_write(&self) -> bool {
         !self.tls.is_handshaking() && !self.tls.wants_write()
     }

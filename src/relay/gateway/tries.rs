@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The tries of one request.
 pub(super) struct Tries {
-    /// Whether there may be more than one.
+    /// True if there may be more than one.
     are_many: bool,
     lost: Option<Instant>,
 }
@@ -27,7 +27,7 @@ impl Tries {
         }
     }
 
-    /// Whether the whole is passed on again after `outcome`: where the stream was closed, and not its tunnel lost, once,
+    /// True if the whole is passed on again after `outcome`: where the stream was closed, and not its tunnel lost, once,
     /// as that may have been the application.
     pub(super) fn may_repeat(&mut self, outcome: &Outcome) -> bool {
         let Outcome::Unanswered(error) = outcome else {
@@ -39,7 +39,7 @@ impl Tries {
         (is_of_tunnel || self.lost.is_none()) && self.may_go_on()
     }
 
-    /// Whether another one is made after one that was lost: the first at once, the others after a pause.
+    /// True if another one is made after one that was lost: the first at once, the others after a pause.
     pub(super) fn may_go_on(&mut self) -> bool {
         if !self.are_many {
             return false;

@@ -16,13 +16,13 @@ use crate::http::proxy::{ByteStream, Outcome, Transfer};
 use crate::http::server::ExchangeSlot;
 use crate::http::server::connection_handler::After;
 
-/// What counts as long as a request runs.
+/// Terms that count as long as a request runs.
 pub(super) struct Terms {
     pub(super) present: PresentVisitor,
     pub(super) permit: BusyPermit,
     /// When it came.
     pub(super) began: Instant,
-    /// Whether the visitor has a byte of its answer.
+    /// True if the visitor has a byte of its answer.
     pub(super) has_begun: Cell<bool>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Terms {
 pub(super) struct Upstream {
     pub(super) stream: Box<dyn ByteStream>,
     pub(super) _slot: ExchangeSlot,
-    /// Whether a second request came by it: where a proxy mixes visitors, hardly any does.
+    /// True if a second request came by it: where a proxy mixes visitors, hardly any does.
     pub(super) is_reused: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct KeptStream {
     pub(super) upstream: Upstream,
     /// Whose it is, and the proxies on the way here.
     pub(super) chain: Vec<IpAddr>,
-    /// What tells that visitor from others of one address.
+    /// Number that tells that visitor from others of one address.
     pub(super) identity: u64,
     pub(super) since: Instant,
 }
@@ -77,7 +77,7 @@ pub(super) fn site_request<'r>(
     }
 }
 
-/// What the log says of an exchange that ended so.
+/// Returns the result of an exchange for the log.
 pub(super) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
     Served {
         after: After::from(outcome),

@@ -45,7 +45,7 @@ pub(super) struct VisitorConnection {
     /// Whom the claimed request is for.
     pub(super) host: Option<Host>,
     pub(super) kept: Option<KeptStream>,
-    /// What runs while no thread waits for it.
+    /// Request that runs while no thread waits for it.
     pub(super) under_way: Option<UnderWay>,
     /// When the request that is served came.
     pub(super) began: Instant,
@@ -280,7 +280,7 @@ impl VisitorConnection {
         }
     }
 
-    /// What counts while the request runs, or whose share is used up.
+    /// Returns the terms that count while the request runs, or whose share is used up.
     pub(super) fn terms(
         &self,
         request: &SiteRequest<'_>,
@@ -337,7 +337,7 @@ impl VisitorConnection {
         is_one_visitors && request.head.framing == Framing::Length(0)
     }
 
-    /// What tells the visitor from others of one address.
+    /// Returns a number that tells the visitor from others of one address.
     fn identity(&self, head: &Head) -> u64 {
         let is_proxy = is_within(self.peer, &self.gateway.config.trust_proxy);
         identity(&head.headers, is_proxy, &self.gateway.identity_key)

@@ -11,7 +11,7 @@ use crate::sqlweb::output::{Format, LazyStream, file_name};
 use crate::sqlweb::query::{Download, DumpJob};
 use crate::sqlweb::service::Service;
 
-/// What is asked for beside the dump itself.
+/// Answer that is asked for instead of the dump itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     File,

@@ -65,7 +65,7 @@ fn answer(service: &Arc<Service>, mut request: Request) {
     let declared = declared.and_then(|length| length.parse().ok());
     let read = match read(service, &reader, body, declared.unwrap_or(0)) {
         Ok(read) => read,
-        Err(error) => return log::debug!("an edit was broken off: {error}"),
+        Err(error) => return log::debug!("an edit was interrupted: {error}"),
     };
     // The room is held until the edit has ended.
     let outcome = read.and_then(|(bytes, room)| {
@@ -129,7 +129,7 @@ fn is_longer(body: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Resu
 
 fn too_large() -> ApiError {
     ApiError::too_large(format!(
-        "the changes take more than {} MiB, the most at once: apply fewer, or load a larger file with a statement",
+        "the changes exceed {} MiB: apply fewer at once, or load a larger file with a statement",
         MAX_EDIT >> 20
     ))
 }

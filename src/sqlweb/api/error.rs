@@ -34,7 +34,7 @@ pub(crate) fn api_error(error: &DbError) -> ApiError {
             "error",
             json!({"errno": server.code, "sqlstate": server.state}),
         ),
-        // What the server says of a statement that was killed.
+        // Message of the server about a statement that was killed.
         (DbError::Stopped(_), None) => {
             told.with("error", json!({"errno": INTERRUPTED, "sqlstate": "70100"}))
         }

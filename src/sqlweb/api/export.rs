@@ -27,7 +27,7 @@ pub(crate) fn export(service: &Arc<Service>, request: Request) {
 pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
     if *request.method() == Method::Head {
         // A statement whose rows nobody takes would run on, and the ticket would be gone.
-        let refusal = ApiError::new(405, "a download is asked for by GET alone");
+        let refusal = ApiError::new(405, "downloads use GET only");
         return request.respond(Response::error(&refusal).header("Allow", "GET"));
     }
     let visitor = service.visitor(&request);
@@ -42,7 +42,7 @@ pub(crate) fn redeem(service: &Arc<Service>, request: Request) {
 
 fn no_ticket() -> Response {
     Response::error(&ApiError::not_found(
-        "this download link was used already or is older than 60 s; start the download again",
+        "this download link has already been used or is older than 60 s; start the download again",
     ))
 }
 
@@ -73,7 +73,7 @@ fn read(service: &Service, request: &Request) -> Result<(Export, bool), ApiError
     Ok((export, ticket))
 }
 
-/// What the file is called: as was asked, else after the table or the database.
+/// Name of the file: as was asked, else after the table or the database.
 fn name(fields: &mut Fields, db: Option<&str>, table: Option<&str>) -> String {
     let asked = fields.optional("name");
     let of = [db, table].into_iter().flatten().collect::<Vec<_>>();
@@ -90,7 +90,7 @@ const ONE_SET: [&str; 8] = [
     "SELECT", "WITH", "TABLE", "VALUES", "INSERT", "REPLACE", "DELETE", "UPDATE",
 ];
 
-/// Whether `sql` may return several result sets, as a procedure does. How many there are is known at its end.
+/// True if `sql` may return several result sets, as a procedure does. How many there are is known at its end.
 fn has_several_sets(service: &Service, sql: &str) -> bool {
     match gate::check(sql, &service.info().dialect) {
         Ok(_) => false,

@@ -42,7 +42,7 @@ pub(crate) fn job(service: &Service, request: &Request, fields: &mut Fields) -> 
     job_of(service, request, fields, sql)
 }
 
-/// The same with a text from elsewhere.
+/// Makes a job of a text from elsewhere.
 pub(super) fn job_of(
     service: &Service,
     request: &Request,
@@ -103,7 +103,7 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
     };
     match sent {
         Ok(()) => stream.finish(),
-        Err(error) => log::debug!("an answer was broken off: {error}"),
+        Err(error) => log::debug!("an answer was interrupted: {error}"),
     }
 }
 

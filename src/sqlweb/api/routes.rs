@@ -21,10 +21,10 @@ use crate::sqlweb::visitors::Source;
 
 /// Where a code is exchanged for a cookie.
 const AUTH: &str = "/auth";
-/// The same, as the links of sites name it.
+/// Sign-in path as the links of sites name it.
 const SITE_AUTH: &str = "/.postern/auth";
 
-/// What runs a script, and what takes files into rows; their bodies are streamed.
+/// Routes that run a script or take files into rows; their bodies are streamed.
 const SCRIPT: &str = "/api/script";
 const EDIT: &str = "/api/edit";
 
@@ -132,7 +132,7 @@ fn turn_away(request: Request) {
         Response::redirect(303, AUTH)
     } else {
         Response::error(&ApiError::unauthorized(
-            "sign in with the authorization code first, at /auth",
+            "sign in with the authorization code at /auth first",
         ))
     };
     request.respond(response);
@@ -140,7 +140,7 @@ fn turn_away(request: Request) {
 
 fn over(request: Request) {
     let over = ApiError::forbidden(
-        "the time of this access is over, and its account on the database server is gone; ask its owner for more time",
+        "this access has expired, and its database account was dropped; ask its owner for more time",
     );
     request.respond(Response::error(&over));
 }

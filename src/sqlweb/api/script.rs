@@ -42,7 +42,7 @@ const LONGEST_SETTING: usize = 64 << 10;
 /// Where a script names its session: it is secret, and an address is not.
 const SESSION: &str = "postern-session";
 
-/// What the request says beside the script.
+/// Options of the request beside the script.
 struct ScriptOptions {
     form: ScriptForm,
     delimiter: String,
@@ -112,7 +112,7 @@ fn form_of(request: &Request) -> Result<ScriptForm, ApiError> {
         "application/sql" => Ok(ScriptForm::Sql),
         "application/x-ndjson" => Ok(ScriptForm::Lines),
         _ => Err(ApiError::unsupported_media(
-            "the body must be sent with 'Content-Type: application/sql', or 'application/x-ndjson' with a JSON string a line",
+            "the body must be sent with 'Content-Type: application/sql', or 'application/x-ndjson' with one JSON string per line",
         )),
     }
 }
@@ -182,7 +182,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
     drop(entry);
     match sent {
         Ok(()) => out.finish(),
-        Err(error) => log::debug!("a script was broken off: {error}"),
+        Err(error) => log::debug!("a script was interrupted: {error}"),
     }
 }
 
@@ -194,7 +194,7 @@ struct ScriptRun<'a> {
     /// With the text of the statement under way.
     job: Job,
     out: LazyStream,
-    /// What is to be sent.
+    /// Lines to send.
     lines: Vec<u8>,
     sent_at: Instant,
     /// Of the statement under way, from 1.
@@ -202,7 +202,7 @@ struct ScriptRun<'a> {
     failed: u64,
     /// Statements that the server refused together with the beginning of a block before them.
     swallowed: usize,
-    /// Whether the connection is gone: what would follow belongs to a session that is lost.
+    /// True if the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
     /// The line of the command that ended the script.
     exited_in: Option<u64>,
@@ -326,7 +326,7 @@ impl ScriptRun<'_> {
         }
         let at = format!("statement {} in line {line}", self.number);
         if self.is_over {
-            let reason = format!("stopped at {at}, with which the connection ended: {message}");
+            let reason = format!("stopped at {at}, which ended the connection: {message}");
             return Some(("lost", reason));
         }
         if let Some(cause) = self.entry.running.stopped_by() {
@@ -420,7 +420,7 @@ impl ScriptRun<'_> {
         self.failed >= FAILURES_SHARED && self.service.is_shared()
     }
 
-    /// Whether the server takes a statement of that size. It would close the connection at a larger one, and the
+    /// Checks if the server takes a statement of that size. It would close the connection at a larger one, and the
     /// transaction would be lost with it.
     fn fits(&mut self) -> Result<(), ApiError> {
         let size = self.job.size();
@@ -438,7 +438,7 @@ impl ScriptRun<'_> {
         Err(ApiError::new(
             413,
             format!(
-                "the statement is {:.1} MiB long, and the server takes {:.1} MiB at once (max_allowed_packet); it was not \
+                "the statement is {:.1} MiB long, but the server accepts {:.1} MiB (max_allowed_packet); it was not \
                  sent: raise max_allowed_packet on the server, or split the statement (mysqldump: --net-buffer-length)",
                 mib(size),
                 mib(most)
@@ -476,8 +476,8 @@ impl ScriptRun<'_> {
 
 fn too_many_failures() -> io::Error {
     let why = format!(
-        "{FAILURES_SHARED} of its statements have failed, the most of a script while this database is shared; the rest was not \
-         run: correct it, and send it from there on"
+        "{FAILURES_SHARED} statements failed, the limit for a script on a shared database; the rest was not run: \
+         correct it, and continue from there"
     );
     io::Error::new(ErrorKind::ResourceBusy, why)
 }

@@ -70,7 +70,7 @@ impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-                io::Error::other(format!("the script is not a whole gzip file: {error}"))
+                io::Error::other(format!("the script is not a complete gzip file: {error}"))
             }
             _ => error,
         })
@@ -107,7 +107,7 @@ impl<R: Read> FromUtf16<R> {
         }
         self.undecoded.drain(..2 * units.len());
         let text = String::from_utf16(&units);
-        let broken = || io::Error::other("the script begins as UTF-16, and is not throughout");
+        let broken = || io::Error::other("the script starts as UTF-16, but is not valid UTF-16");
         self.text = Cursor::new(text.map_err(|_| broken())?.into_bytes());
         if count == 0 && !self.undecoded.is_empty() {
             return Err(broken());

@@ -77,7 +77,7 @@ impl<R> SharedBody<'_, R> {
         let most = Use::most_of(self.uses.as_ref(), SCRIPTS);
         for (scripts, most) in [(Some(self.scripts), most), (own, SCRIPTS_OF_ONE)] {
             let Some(scripts) = scripts else { continue };
-            let busy = "too many scripts are read at this moment; try again when they have ended";
+            let busy = "too many scripts are being read; try again when they have ended";
             let busy = || io::Error::new(ErrorKind::ResourceBusy, busy);
             permits.push(scripts.take(most).ok_or_else(busy)?);
         }
@@ -88,7 +88,7 @@ impl<R> SharedBody<'_, R> {
 impl<R: Read> Read for SharedBody<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.progress.since.get().elapsed() > STATEMENT_TIME {
-            let slow = "no statement of it has ended for two minutes, so that it is not read on";
+            let slow = "no statement has ended for two minutes, so the script is not read further";
             return Err(io::Error::new(ErrorKind::TimedOut, slow));
         }
         self.count()?;

@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(crate) struct AbandonedConns {
     all: Mutex<Vec<AbandonedConn>>,
-    /// Whether a thread is looking.
+    /// True if a thread is looking.
     pub(super) looking: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ impl AbandonedConn {
         if over {
             let id = self.id;
             log::warn!(
-                "connection {id} was given up and may still be at work on its server, but counts no more"
+                "abandoned connection {id} may still be running on its server, but is no longer counted"
             );
         }
         over
@@ -62,7 +62,7 @@ impl AbandonedConns {
         });
     }
 
-    /// Whether a look is due.
+    /// True if a look is due.
     pub(super) fn due(&self) -> bool {
         let now = Instant::now();
         let mut all = self.all.lock();

@@ -16,7 +16,7 @@ use crate::sqlweb::error::{DbError, io_sentence};
 use crate::sqlweb::options::TlsMode;
 
 thread_local! {
-    /// Whether the handshake on this thread is one that no public authority may vouch for.
+    /// True if the handshake on this thread is one that no public authority may vouch for.
     static WITHOUT_PUBLIC: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -77,7 +77,7 @@ impl SignatureVerificationAlgorithm for Watched {
     }
 }
 
-/// Whether `key` is a public authority's: it ends what is kept of one (SubjectPublicKeyInfo, RFC 5280 section 4.1), or is
+/// True if `key` is a public authority's: it ends what is kept of one (SubjectPublicKeyInfo, RFC 5280 section 4.1), or is
 /// all of that.
 pub(super) fn is_public(key: &[u8]) -> bool {
     webpki_roots::TLS_SERVER_ROOTS
@@ -103,9 +103,8 @@ pub(super) fn check_trust_store(tls: TlsMode) -> Result<(), DbError> {
     })
 }
 
-/// What is said where the name does not count and no authority is named.
-const NO_AUTHORITY: &str =
-    "--tls verify-ca asks for the authority's certificate, and SSL_CERT_FILE names none";
+/// Message if the name does not count and no authority is named.
+const NO_AUTHORITY: &str = "--tls verify-ca needs the authority's certificate in SSL_CERT_FILE";
 
 #[cfg(test)]
 mod tests {

@@ -21,7 +21,7 @@ const LIMIT_PAUSE: Duration = Duration::from_millis(10);
 const LIMIT_TURNS: usize = 100;
 const LIMIT_TURNS_OF_ONE: usize = 25;
 
-/// What a request wants of its connection.
+/// Request for a connection.
 pub(crate) struct CheckoutRequest<'a> {
     /// The session and visitor; an empty session is none.
     pub(crate) owner: &'a Owner,
@@ -83,7 +83,7 @@ impl SessionPool {
         }
     }
 
-    /// Whether it is of the account as that is called now.
+    /// True if it is of the account as that is called now.
     fn is_current(&self, conn: &DbConn) -> bool {
         conn.user == self.connector.user()
     }
@@ -132,7 +132,7 @@ impl SessionPool {
         Err(DbError::Busy)
     }
 
-    /// The same where the server has refused one more: an account that may have few shares one between the sessions and
+    /// Connects after the server has refused one more: an account that may have few shares one between the sessions and
     /// the catalogue. A server counts one for a moment after it was closed.
     fn fresh_at_limit(&self, most: usize, mut refusal: DbError) -> Result<DbConn, DbError> {
         for turn in 0..LIMIT_TURNS {
@@ -170,7 +170,7 @@ impl SessionPool {
                     self.connector.miss();
                     return Err(CheckoutError::Db(DbError::SessionLost(idle.conn.held)));
                 }
-                log::debug!("an idle connection was lost, with nothing at stake, and is replaced");
+                log::debug!("a lost idle connection is replaced");
             }
         }
         let permit = self.of_visitor(wanted)?;
@@ -199,7 +199,7 @@ fn no_more(database: &str, error: DbError) -> DbError {
     match error {
         DbError::Statement(mut error) => {
             error.message = format!(
-                "the session's database '{database}' cannot be entered any more: {}; nothing was run: choose another one",
+                "cannot return to the session's database '{database}': {}; nothing was run: choose another one",
                 error.message
             );
             DbError::Statement(error)

@@ -33,12 +33,12 @@ pub(crate) struct Connector {
     pub(super) options: Arc<Options>,
     /// Largest packet, in bytes.
     pub(super) max_packet: usize,
-    /// Whether the server was seen to offer TLS: see `dial.rs`.
+    /// State of TLS on the server: see `dial.rs`.
     pub(super) offers_tls: AtomicU8,
-    /// Whether the account was let in as one of `sha256_password`.
+    /// True if the account was let in as one of `sha256_password`.
     pub(super) by_sha256: AtomicBool,
     in_use: Permits,
-    /// Who signs in: a guest's account is renamed when it is extended.
+    /// User who signs in: a guest account is renamed when it is extended.
     user: Mutex<Arc<str>>,
     /// Gets a message when a connection could not be made or was lost.
     missed: (Sender<()>, Receiver<()>),
@@ -75,7 +75,7 @@ impl Connector {
         }
     }
 
-    /// Who signs in.
+    /// Returns the user who signs in.
     pub(crate) fn user(&self) -> Arc<str> {
         self.user.lock().clone()
     }
@@ -116,7 +116,7 @@ impl Connector {
         Ok(conn)
     }
 
-    /// The same for work on the server's accounts, each answer within `time`.
+    /// Connects for work on the server's accounts, each answer within `time`.
     pub(crate) fn administer(self: &Arc<Self>, time: Duration) -> Result<DbConn, DbError> {
         let mut conn = self.connect_with(None, time)?;
         conn.socket.set_read_timeout(Some(time));
@@ -146,7 +146,7 @@ impl Connector {
         self.abandoned.add(conn.id, conn.server, permits);
     }
 
-    /// Whether there are counted connections.
+    /// True if there are counted connections.
     pub(crate) fn is_in_use(&self) -> bool {
         self.in_use.out() > 0
     }
@@ -177,7 +177,7 @@ impl Connector {
         match receiver.recv_timeout(timeout) {
             Ok(made) => made,
             Err(RecvTimeoutError::Timeout) => Err(self.unreachable(&format!(
-                "no complete handshake within {} s",
+                "the handshake did not finish within {} s",
                 timeout.as_secs()
             ))),
             Err(RecvTimeoutError::Disconnected) => Err(self.unreachable("the handshake failed")),
@@ -193,7 +193,7 @@ impl Connector {
     ) -> Result<DbConn, DbError> {
         let socket = SocketHandle::of(&driver);
         if SocketHandle::is_supported() && !socket.is_some() {
-            return Err(self.unreachable("no further file can be opened here"));
+            return Err(self.unreachable("no more files can be opened"));
         }
         Ok(DbConn {
             socket,

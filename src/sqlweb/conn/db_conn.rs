@@ -24,11 +24,11 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct DbConn {
     /// The driver's connection.
     pub(crate) driver: Conn,
-    /// Whether its current database may differ from the one it was made with, which only a new connection restores.
+    /// True if its current database may differ from the one it was made with, which only a new connection restores.
     pub(crate) moved: bool,
     /// The connection's socket, for what the driver does not offer.
     pub(crate) socket: SocketHandle,
-    /// Who has signed in.
+    /// User who has signed in.
     pub(super) user: Arc<str>,
     /// The server's number of this connection, as `KILL QUERY` takes it.
     pub(crate) id: u64,
@@ -36,13 +36,13 @@ pub(crate) struct DbConn {
     pub(crate) server: Option<Arc<str>>,
     /// How that server names itself, to be asked again.
     pub(super) name: Option<ServerName>,
-    /// Whether the server's number of the connection is not the one that the greeting had: something in between answers.
+    /// True if the server's number of the connection is not the one that the greeting had: something in between answers.
     pub(super) is_shared: bool,
-    /// What is known of that server; a control connection goes without.
+    /// Facts of that server; a control connection goes without.
     pub(super) info: Option<Arc<ServerInfo>>,
-    /// Whether that tells one start of the server from the next; ids begin anew at each.
+    /// True if that tells one start of the server from the next; ids begin anew at each.
     pub(crate) is_dated: bool,
-    /// Whether anything but plain reads ran on it, so that the session may hold what a new one would not.
+    /// True if anything but plain reads ran on it, so that the session may hold what a new one would not.
     pub(crate) has_state: bool,
     /// Known parts of that state.
     pub(crate) held: Held,
@@ -54,9 +54,9 @@ pub(crate) struct DbConn {
     pub(crate) row_count: Option<u64>,
     /// Longest packet taken from the server, in bytes.
     pub(super) max_packet: usize,
-    /// Whether it is encrypted, so that only the driver can read it.
+    /// True if it is encrypted, so that only the driver can read it.
     pub(super) has_tls: bool,
-    /// Who knows what the server said last of the session. The driver, again, once it has reset the connection; what it
+    /// Place of the server's last word on the session. The driver, again, once it has reset the connection; what it
     /// is used for otherwise changes nothing that is asked for here.
     pub(super) told: LastTold,
     /// True if the server takes several statements in one text; none where that is not known.
@@ -76,7 +76,7 @@ pub(crate) struct ServerName {
 }
 
 impl DbConn {
-    /// What the server calls itself, also after a restart; `None` where that cannot be known.
+    /// Returns the server's own name, also after a restart; `None` if it cannot be known.
     pub(crate) fn own_name(&self) -> Option<&str> {
         self.name.as_ref().map(|name| name.answered.as_str())
     }
@@ -93,7 +93,7 @@ impl DbConn {
         self.row_count = None;
     }
 
-    /// What is known of the server that this connection is on.
+    /// Returns the facts of the server that this connection is on.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         let info = self.info.clone();
         info.expect("a connection that is handed out knows its server")
@@ -111,7 +111,7 @@ impl DbConn {
         outcome
     }
 
-    /// Whether the server answers on it; waits for that [`PING_TIMEOUT`] at most.
+    /// True if the server answers on it; waits for that [`PING_TIMEOUT`] at most.
     pub(crate) fn is_there(&mut self) -> bool {
         let ping = |conn: &mut Self| call_driver(|| conn.driver.ping()).is_ok();
         self.with_read_timeout(Some(PING_TIMEOUT), ping)
@@ -129,7 +129,7 @@ impl DbConn {
         if !self.takes_bytes(sql.len()) {
             self.told = LastTold::ByDriver;
             let sql = std::str::from_utf8(sql);
-            let sql = sql.map_err(|_| DbError::Request("the statement is no UTF-8".into()))?;
+            let sql = sql.map_err(|_| DbError::Request("the statement is not UTF-8".into()))?;
             return Answer::by_driver(&mut self.driver, sql, guards, &self.socket);
         }
         Answer::direct(&self.socket, sql, self.max_packet, &mut self.told)
@@ -171,7 +171,7 @@ impl DbConn {
         }
     }
 
-    /// Whether a backslash in a text is a character like others (`SERVER_STATUS_NO_BACKSLASH_ESCAPES`).
+    /// True if a backslash in a text is a character like others (`SERVER_STATUS_NO_BACKSLASH_ESCAPES`).
     pub(crate) fn has_no_backslash_escapes(&self) -> bool {
         match self.told {
             LastTold::Here(told) => told

@@ -39,7 +39,7 @@ const PROBE_INTERVAL_S: u32 = 10;
 /// Unanswered probes after which the server counts as dead: a minute after its last sign of life.
 const PROBES: u32 = 3;
 
-/// Whether the server offers TLS; 0 where that is not known yet.
+/// The server offers TLS; 0 where that is not known yet.
 const OFFERED: u8 = 1;
 const ABSENT: u8 = 2;
 
@@ -67,7 +67,7 @@ impl Connector {
         let signed_in = match self.options.tls {
             TlsMode::VerifyCa if with_tls => {
                 authority::without_public(|| self.open(self.opts(address, with_tls))).ok_or_else(
-                    || DbError::Tls("--tls verify-ca cannot be had in this process".into()),
+                    || DbError::Tls("--tls verify-ca is not possible in this process".into()),
                 )?
             }
             _ => self.open(self.opts(address, with_tls)),
@@ -113,7 +113,7 @@ impl Connector {
         Ok(conn)
     }
 
-    /// What the driver reads has no TLS: that ends at a thread of ours.
+    /// Connects the driver without TLS: that ends at a thread of ours.
     fn by_door(
         &self,
         address: Option<SocketAddr>,
@@ -133,7 +133,8 @@ impl Connector {
         };
         let password = self.options.password.clone();
         let door = sha256::Door::open(&self.options.run_dir, server, password, timeouts);
-        let no_door = |error| self.unreachable(&format!("no way for {}: {error}", sha256::METHOD));
+        let no_door =
+            |error| self.unreachable(&format!("cannot set up {}: {error}", sha256::METHOD));
         let door = door.map_err(no_door)?;
         let opts = self
             .opts(None, true)
@@ -181,7 +182,7 @@ impl Connector {
             return Ok(conn);
         }
         Err(DbError::Tls(format!(
-            "something on the way to {} answered in the server's place before TLS had begun",
+            "something on the network answered in place of {} before TLS began",
             self.options.target
         )))
     }
@@ -190,7 +191,7 @@ impl Connector {
     fn without_tls(&self, address: Option<SocketAddr>, known: u8) -> Result<(Conn, bool), DbError> {
         if self.options.tls != TlsMode::Prefer {
             return Err(DbError::Tls(format!(
-                "{} does not offer TLS, which --tls asks for",
+                "{} does not offer TLS, which --tls requires",
                 self.options.target
             )));
         }
@@ -275,7 +276,7 @@ impl Connector {
     }
 
     fn refused(&self, error: mysql::Error, address: Option<SocketAddr>) -> DbError {
-        // What the transport reports comes wrapped; what the driver cannot parse does not.
+        // Errors of the transport come wrapped; what the driver cannot parse does not.
         let of_transport = matches!(error, mysql::Error::CodecError(_));
         match plain(error) {
             mysql::Error::MySqlError(error) => DbError::Denied(error),
@@ -318,14 +319,14 @@ impl Connector {
 
     fn no_trusted_key(&self) -> DbError {
         DbError::Auth(format!(
-            "{} wants the password encrypted with a key that nobody vouches for, since the connection has no TLS; turn TLS on at the server, or accept it with --tls off",
+            "{} wants the password encrypted with an unverified key because there is no TLS; turn on TLS at the server, or accept this with --tls off",
             self.options.target
         ))
     }
 
     fn another_method(&self) -> DbError {
         DbError::Auth(format!(
-            "{} asks for {} and then for another sign-in method, which is not followed without TLS; turn TLS on at the server",
+            "{} asks for {} and then for another sign-in method, which needs TLS; turn on TLS at the server",
             self.options.target,
             sha256::METHOD
         ))
@@ -342,7 +343,7 @@ impl Connector {
     fn io_refused(&self, error: &std::io::Error, of_transport: bool) -> DbError {
         if error.kind() == std::io::ErrorKind::WouldBlock {
             return self.unreachable(&format!(
-                "the server was silent for {} s during the sign-in",
+                "the server did not answer for {} s during sign-in",
                 SIGN_IN_READ_TIMEOUT.as_secs()
             ));
         }
@@ -359,13 +360,13 @@ impl Connector {
 fn dial_sentence(kind: std::io::ErrorKind) -> String {
     match io_sentence(&kind.into()) {
         unnamed if unnamed.starts_with("uncategorized") => {
-            "none of its addresses takes the connection".into()
+            "none of its addresses accepts the connection".into()
         }
         named => named,
     }
 }
 
-/// Whether a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
+/// True if a key that the server sends may encrypt the password: only where nobody can be on the way, or where the
 /// person has said that encryption does not matter. No address is a Unix socket.
 fn takes_any_key(tls: TlsMode, address: Option<IpAddr>) -> bool {
     tls == TlsMode::Off || address.is_none_or(|ip| ip.to_canonical().is_loopback())

@@ -28,7 +28,7 @@ const CELL: usize = 32;
 const SET: usize = 64;
 
 fn endless() -> DbError {
-    DbError::Lost("the server's answer to a question of this program's has no end".into())
+    DbError::Lost("the server's answer to an internal query has no end".into())
 }
 
 /// Runs a statement of ours and returns all its rows, of all its result sets; for small results only.
@@ -51,7 +51,7 @@ pub(crate) fn rows(conn: &mut Conn, sql: &str) -> Result<Vec<Row>, DbError> {
     })
 }
 
-/// Whether another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
+/// True if another set is there. The driver's handle on a set reads it to its end when dropped, so it is not.
 pub(crate) fn has_set(result: &mut QueryResult<'_, '_, '_, Text>) -> bool {
     ManuallyDrop::new(result.iter()).is_some()
 }

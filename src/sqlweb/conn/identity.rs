@@ -10,7 +10,7 @@ use super::db_conn::{DbConn, ServerName};
 use super::driver::{rows, run_silently};
 use crate::sqlweb::error::DbError;
 
-/// What text is sent and received in, whatever the server's default is.
+/// Character set of what is sent and received, whatever the server's default is.
 pub(crate) const CLEAN: &str = "SET NAMES utf8mb4";
 
 /// A way to ask which server it is.
@@ -106,7 +106,7 @@ fn note(conn: &mut DbConn, way: &Way, answer: Option<&Row>) {
     });
 }
 
-/// Whether the greeting had this number of the connection, of which it has the lower 32 bits.
+/// True if the greeting had this number of the connection, of which it has the lower 32 bits.
 pub(super) fn is_greeted_as(id: u64, conn: &Conn) -> bool {
     id & u64::from(u32::MAX) == u64::from(conn.connection_id())
 }

@@ -36,7 +36,7 @@ impl Connector {
                 return Ok(conn);
             }
         }
-        Err(self.unreachable("each connection came to another server"))
+        Err(self.unreachable("each connection reached another server"))
     }
 
     /// Gives the connection what is known of its server, which is asked where it is a new one. False where the connection
@@ -58,7 +58,7 @@ impl Connector {
     /// Asks the connection's server what it is; true where the connection was left in another role.
     pub(super) fn ask_info(&self, conn: &mut DbConn) -> Result<bool, DbError> {
         let (info, in_a_role) = ServerInfo::ask(&mut conn.driver)?;
-        log::debug!("met a server of version {}", info.version);
+        log::debug!("connected to a server of version {}", info.version);
         conn.info = Some(self.servers.learn(conn.server.clone(), info));
         Ok(in_a_role)
     }
@@ -83,13 +83,13 @@ impl Connector {
         }
     }
 
-    /// What is known of the server that was met last.
+    /// Returns the facts of the server that was met last.
     pub(crate) fn info(&self) -> Arc<ServerInfo> {
         let last = self.servers.last();
         last.expect("a web client starts once it has met a server")
     }
 
-    /// Whether the server that was asked last takes writes.
+    /// Returns whether the server that was asked last takes writes.
     pub(crate) fn write_state(&self) -> WriteState {
         self.servers.write_state()
     }

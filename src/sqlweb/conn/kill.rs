@@ -21,7 +21,7 @@ const CONNECTIONS: usize = 8;
 /// Looks at the process list for a statement that may not be seen there yet.
 pub(super) const LOOKS: u32 = 12;
 
-/// The same for one that has sent rows: it is seen at once, or it is over.
+/// Looks for a statement that has sent rows: it is seen at once, or it is over.
 pub(super) const LOOKS_AFTER_ROWS: u32 = 1;
 
 /// Pause after the first such look; it doubles up to [`LONGEST_PAUSE`].
@@ -53,17 +53,17 @@ pub(crate) struct SentStatement {
     is_dated: bool,
     /// The connection's socket.
     pub(crate) socket: SocketHandle,
-    /// What is compared of its text; `None` where questions of ours run.
+    /// Part of its text that is compared; `None` where questions of ours run.
     text: Option<String>,
     /// The database it runs in, where that is known.
     database: Option<String>,
-    /// Whether the server may show another text in its place: of what it calls, or without its passwords.
+    /// True if the server may show another text in its place: of what it calls, or without its passwords.
     may_differ: bool,
     since: Instant,
 }
 
 impl SentStatement {
-    /// What is about to be sent on `conn`; `harmless` when it is known to call nothing.
+    /// Describes what is about to be sent on `conn`; `harmless` when it is known to call nothing.
     pub(crate) fn on(conn: &DbConn, sql: Option<&str>, harmless: bool) -> Self {
         Self {
             connection: conn.id,
@@ -77,13 +77,13 @@ impl SentStatement {
         }
     }
 
-    /// The same, in that database.
+    /// Sets its database.
     pub(crate) fn within(self, database: Option<&str>) -> Self {
         let database = database.map(str::to_owned);
         Self { database, ..self }
     }
 
-    /// Whether a process list that shows this database may mean the statement: servers that fold the case of names show
+    /// True if a process list that shows this database may mean the statement: servers that fold the case of names show
     /// them folded.
     fn may_be_in(&self, shown: Option<&str>) -> bool {
         match (&self.database, shown) {
@@ -107,7 +107,7 @@ impl SentStatement {
     }
 }
 
-/// What came of a kill.
+/// Result of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KillOutcome {
     /// The server was told, or the statement had ended.
@@ -116,7 +116,7 @@ pub(crate) enum KillOutcome {
     Unproven,
 }
 
-/// What the process list says of a connection.
+/// Entry of a connection in the process list.
 enum ListedAs {
     /// It runs the statement; with MariaDB's number of that, where it can only be this text.
     Statement(Option<u64>),
@@ -260,7 +260,7 @@ fn number(row: &Row) -> Option<u64> {
     field(row, "QUERY_ID")?.parse().ok()
 }
 
-/// Whether what the connection runs is the statement, by its text, or, where that may be another, by how long it has
+/// Decides if the connection runs the statement, by its text, or, where that may be another, by how long it has
 /// run.
 fn judge(
     sent: &SentStatement,
@@ -285,7 +285,7 @@ fn is_shown(text: &str, shown: &str) -> bool {
     text == shown || (shown.len() >= LEAST_SHOWN && text.starts_with(shown))
 }
 
-/// What is compared of a text: its beginning, without what servers cut off around it (blanks, semicolons) and without
+/// Compared part of a text: its beginning, without what servers cut off around it (blanks, semicolons) and without
 /// the characters that their lists show otherwise, depending on the session's character set.
 fn compared(sql: &str) -> String {
     let trimmed = sql

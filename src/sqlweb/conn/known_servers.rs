@@ -1,4 +1,4 @@
-//! What is known of each server behind the address: a balancer leads every connection to another one, and a failover all
+//! Facts of each server behind the address: a balancer leads every connection to another one, and a failover all
 //! of them.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ struct Known {
 type Identity = Option<Arc<str>>;
 
 impl KnownServers {
-    /// What is known of that server; from now on it is the last one met.
+    /// Returns the facts of that server; from now on it is the last one met.
     pub(super) fn meet(&self, server: &Identity) -> Option<Arc<ServerInfo>> {
         let mut known = self.0.lock();
         let info = known.all.get(server).cloned()?;
@@ -34,7 +34,7 @@ impl KnownServers {
         Some(info)
     }
 
-    /// The same of one that was just asked.
+    /// Notes the facts of a server that was just asked.
     pub(super) fn learn(&self, server: Identity, info: ServerInfo) -> Arc<ServerInfo> {
         let info = Arc::new(info);
         let mut known = self.0.lock();
@@ -56,7 +56,7 @@ impl KnownServers {
         self.0.lock().write_state = write_state.unwrap_or_default();
     }
 
-    /// What was noted last.
+    /// Returns the last noted state.
     pub(super) fn write_state(&self) -> WriteState {
         self.0.lock().write_state
     }

@@ -98,7 +98,7 @@ impl<'a> Lease<'a> {
         }
         if error.is_some_and(|error| !error.leaves_connection_usable()) {
             self.sessions.connector.miss();
-            // Whoever else has a handle on it.
+            // Ends it for any other holder of a handle, too.
             conn.socket.shut_down();
             return None;
         }

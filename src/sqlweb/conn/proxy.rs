@@ -1,4 +1,4 @@
-//! What stands between us and the servers and spreads the statements of one session over several connections of its own,
+//! Proxies in between that spread the statements of one session over several connections of their own,
 //! or over several servers: ProxySQL by its multiplexing, MaxScale and MySQL Router by splitting reads from writes. What
 //! makes a session read-only may then come to another server than the statement it was made for.
 //!
@@ -38,7 +38,7 @@ pub(super) fn refuse_spreading(conn: &mut DbConn) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Whether the next statement comes to the connection that the greeting was for, and to the same server.
+/// True if the next statement comes to the connection that the greeting was for, and to the same server.
 fn is_where_it_was(conn: &mut DbConn) -> Result<bool, DbError> {
     let Some(name) = &conn.name else {
         return Ok(true);
@@ -49,7 +49,7 @@ fn is_where_it_was(conn: &mut DbConn) -> Result<bool, DbError> {
     Ok(is_same(conn, text(0).as_deref(), text(1).as_deref()))
 }
 
-/// Whether a connection that answers this number and this name of its server is the one that it was.
+/// True if a connection that answers this number and this name of its server is the one that it was.
 pub(super) fn is_same(conn: &DbConn, id: Option<&str>, name: Option<&str>) -> bool {
     let id = id.and_then(|id| id.parse().ok());
     let is_id = id.is_some_and(|id: u64| match &conn.name {

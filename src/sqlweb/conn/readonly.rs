@@ -42,7 +42,7 @@ pub(crate) fn make_read_only(
         // A variable or a mode that this server does not know, a table that the account may not read any more.
         Err(DbError::Statement(error)) => {
             return Err(changed(&format!(
-                "the server does not take what makes a connection read-only: {}",
+                "the server rejects the read-only settings: {}",
                 error.message
             )));
         }
@@ -53,7 +53,7 @@ pub(crate) fn make_read_only(
     let text = |i: usize| row?.get_opt::<String, _>(i)?.ok();
     if let Some(version) = text(5).filter(|version| dialect_of(version) != info.dialect) {
         return Err(changed(&format!(
-            "the server is not the one that was there before: it was {} and is {version}",
+            "the server has changed: it was {} and is {version}",
             info.version
         )));
     }
@@ -96,17 +96,18 @@ pub(crate) fn make_read_only(
     }
 }
 
-const PACKAGE: &str = "the database has a package of that name, which the server takes for it; choose another database";
+const PACKAGE: &str =
+    "the database has a package of that name, which the server would use; choose another database";
 
-/// Whether the server has named every function that passes only where it does; each list has commas between.
+/// Checks if the server has named every function that passes only where it does; each list has commas between.
 fn proven(calls: &Calls, supplied: &str, sys: &str) -> Result<(), DbError> {
     let missing = |proven: &str, name: &str| !proven.split(',').any(|proven| proven == name);
     if let Some(name) = calls.supplied.iter().find(|name| missing(supplied, name)) {
         return Err(refused(
             name,
-            "MySQL 9.6 took it out of the server, and no component supplies it here, or this account may not read \
-             performance_schema.user_defined_functions; try SHA2(…, 256), or have an administrator run INSTALL COMPONENT \
-             'file://component_classic_hashing'",
+            "MySQL 9.6 removed it, and no component provides it here, or this account may not read \
+             performance_schema.user_defined_functions; try SHA2(…, 256), or have an administrator run INSTALL \
+             COMPONENT 'file://component_classic_hashing'",
         ));
     }
     let mut of_sys = stored_functions::of_sys(calls).into_iter();
@@ -114,8 +115,8 @@ fn proven(calls: &Calls, supplied: &str, sys: &str) -> Result<(), DbError> {
         None => Ok(()),
         Some(name) => Err(refused(
             &format!("sys.{name}"),
-            "it is a stored function, and its text is none that is known to be harmless, or this account may not read \
-             it; try a built-in function, or an account that may see the text of routines",
+            "it is a stored function whose code is not known to be harmless, or not visible to this account; try a \
+             built-in function, or an account that may read routines",
         )),
     }
 }
@@ -150,7 +151,7 @@ fn setting(conn: &DbConn, info: &ServerInfo, calls: &Calls) -> String {
     set + &stored_functions::questions(info, calls)
 }
 
-/// What makes a session read-only, to stand before the statement in the same packet, so that both come to the same
+/// Statements that make a session read-only, before the statement in the same packet, so that both come to the same
 /// server whatever is in between. It is [`GUARDS`] statements. In a transaction that is SERIALIZABLE each `SELECT` would
 /// lock what it reads. `and_sets` is what else is set, such as `, time_zone = '+02:00'`.
 pub(crate) fn guard(info: &ServerInfo, and_sets: &str) -> String {
@@ -166,14 +167,14 @@ pub(crate) const GUARDS: usize = 3;
 
 fn changed(how: &str) -> DbError {
     DbError::Changed(format!(
-        "{how}; nothing was sent, and the server has been asked what it is, so run the statement again (layer: connection)"
+        "{how}; nothing was sent, so run the statement again (layer: connection)"
     ))
 }
 
 fn taken(name: &str) -> DbError {
     refused(
         name,
-        "somebody has made a function of that name on this server, which may write; choose another database, where it is not",
+        "somebody created a function of that name on this server, which may write; choose a database without it",
     )
 }
 
@@ -190,7 +191,7 @@ fn same_modes(a: &str, b: &str) -> bool {
 /// `ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION`.
 const READ_ONLY_TRANSACTION: u16 = 1792;
 
-/// Whether the server refused to write in a read-only session.
+/// True if the server refused to write in a read-only session.
 pub(crate) fn would_write(error: &DbError) -> bool {
     matches!(error, DbError::Statement(error) if error.code == READ_ONLY_TRANSACTION)
 }
@@ -203,10 +204,10 @@ pub(crate) fn explain<T>(outcome: Result<T, DbError>, statement: &str) -> Result
     match outcome {
         Err(DbError::Statement(error)) if error.code == READ_ONLY_TRANSACTION => {
             let why = if LOOKS.contains(&statement) {
-                "the view calls a function that writes, and the server opens what that needs for a look at the view \
-                 too; its definition is in information_schema.VIEWS"
+                "the view calls a function that writes, and describing the view opens what that needs; the \
+                 definition is in information_schema.VIEWS"
             } else {
-                "it would write; a view that it reads may call a function that does"
+                "it would write, perhaps through a function that a view calls"
             };
             let text = format!(
                 "{statement} was refused: {why}: {} (layer: connection)",
@@ -252,8 +253,8 @@ pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     match outcome {
         Err(DbError::Statement(error)) if error.code == UNSUPPORTED_PS => {
             let text = format!(
-                "this server cannot check the statement before it runs: {}; @@warning_count and @@error_count are of the \
-                 statement before, and there is none, so leave them out (layer: connection)",
+                "this server cannot check the statement before it runs: {}; remove @@warning_count and \
+                 @@error_count, which refer to a previous statement (layer: connection)",
                 error.message
             );
             Err(DbError::ReadOnly(text, Some(error)))
@@ -262,7 +263,7 @@ pub(crate) fn prepare(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     }
 }
 
-/// The same check through SQL, letter for letter. The escaping fits the pinned mode.
+/// Makes the check through SQL, letter for letter. The escaping fits the pinned mode.
 fn prepare_as_text(conn: &mut Conn, sql: &str) -> Result<(), DbError> {
     let escaped = sql
         .replace('\\', "\\\\")

@@ -24,12 +24,12 @@ impl Connector {
             .stack_size(STACK)
             .spawn(move || {
                 if let Err(error) = look(&looking.0) {
-                    log::debug!("the process list could not be read: {error}");
+                    log::debug!("cannot read the process list: {error}");
                 }
                 looking.0.abandoned.postpone();
             });
         if let Err(error) = spawned {
-            log::warn!("no thread to look for connections that were abandoned: {error}");
+            log::warn!("no thread to look for abandoned connections: {error}");
         }
     }
 }
@@ -52,7 +52,7 @@ fn look(connector: &Arc<Connector>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Whether the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
+/// True if the server is still at work on the connection, which nobody has any more: it is told to end it, where the id
 /// cannot have become somebody else's at a restart.
 fn is_listed(control: &mut DbConn, id: u64) -> Result<bool, DbError> {
     let listed = listed(control, id)?;
@@ -62,7 +62,7 @@ fn is_listed(control: &mut DbConn, id: u64) -> Result<bool, DbError> {
     if control.is_dated && is_ours(row) && field(row, "COMMAND").as_deref() != Some("Killed") {
         match run_silently(&mut control.driver, &format!("KILL {id}")) {
             Err(error) if !error.leaves_connection_usable() => return Err(error),
-            Err(error) => log::debug!("connection {id}, which was given up, is not ended: {error}"),
+            Err(error) => log::debug!("cannot end abandoned connection {id}: {error}"),
             Ok(()) => {}
         }
     }

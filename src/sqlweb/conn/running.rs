@@ -24,7 +24,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// How long a server may go on with a statement that nobody waits for after it was told to stop.
 const GRACE_UNSEEN: Duration = Duration::from_millis(750);
 
-/// The same where somebody waits for the answer and would lose the session's state with the connection, and for what is
+/// Grace if somebody waits for the answer and would lose the session's state with the connection, and for what is
 /// asked around the statement.
 const GRACE_WATCHED: Duration = Duration::from_secs(10);
 
@@ -33,31 +33,31 @@ pub(crate) struct RunningStatement {
     state: Mutex<StatementState>,
     kill_ended: Condvar,
     since: Instant,
-    /// Whether there is a stop, for those who look at every row.
+    /// True if there is a stop, for those who look at every row.
     was_told: AtomicBool,
-    /// Who asked: a visitor and, where there is one, a session.
+    /// Owner: a visitor and, where there is one, a session.
     pub(super) owner: Owner,
-    /// Whether a thread of `stop_in_background` is stopping it.
+    /// True if a thread of `stop_in_background` is stopping it.
     pub(super) being_stopped: AtomicBool,
 }
 
 struct StatementState {
     phase: Phase,
     stop: Option<StopRequest>,
-    /// Whether its client has left, before or after that.
+    /// True if its client has left, before or after that.
     was_left: bool,
     /// The connection that was taken for the statement, from before the first word on it until it is given back.
     held: Option<SocketHandle>,
-    /// Whether a kill may be on its way to the server.
+    /// True if a kill may be on its way to the server.
     is_being_killed: bool,
-    /// Whether the statement has ended and waits for that.
+    /// True if the statement has ended and waits for that.
     is_ending: bool,
-    /// Whether another follows it under the same id.
+    /// True if another follows it under the same id.
     goes_on: bool,
 }
 
 impl StatementState {
-    /// Whether a kill would hit this statement and no other.
+    /// True if a kill would hit this statement and no other.
     fn is_under_way(&self) -> bool {
         matches!(self.phase, Phase::On(_)) && !self.is_ending
     }
@@ -77,13 +77,13 @@ impl StatementState {
 pub(crate) struct StopRequest {
     /// Why.
     pub(crate) cause: StopCause,
-    /// Whether the server was told.
+    /// True if the server was told.
     pub(crate) was_told: bool,
     since: Instant,
 }
 
 impl StopRequest {
-    /// What the statement failed with, as it is told: a stopped one whose connection is lost was given up.
+    /// Explains the failure of a statement: a stopped one whose connection is lost was given up.
     pub(crate) fn explains(stop: Option<Self>, error: DbError) -> DbError {
         match (error, stop) {
             (DbError::Lost(_) | DbError::Endless, Some(stop)) => {
@@ -193,7 +193,7 @@ impl RunningStatement {
         (state.phase, state.held) = (next, None);
     }
 
-    /// Whether more statements follow it under the same id, one after another: a stop is for all of them then.
+    /// Notes whether more statements follow it under the same id, one after another: a stop is for all of them then.
     pub(crate) fn is_one_of_many(&self, is: bool) {
         self.state.lock().goes_on = is;
     }
@@ -258,7 +258,7 @@ impl RunningStatement {
         let state = self.state.lock();
         if state.is_under_way() {
             log::debug!(
-                "connection {} is shut down: its server could not be told to stop",
+                "connection {} is closed: its server could not be told to stop",
                 sent.connection
             );
             sent.socket.shut_down();
@@ -279,7 +279,7 @@ impl RunningStatement {
         self.kill(connector, &sent, kill::LOOKS_AFTER_ROWS) == Some(KillOutcome::Done)
     }
 
-    /// What came of a `KILL QUERY`; `None` where the server could not be asked.
+    /// Sends a `KILL QUERY` and returns its result; `None` if the server could not be asked.
     fn kill(
         &self,
         connector: &Arc<Connector>,
@@ -303,12 +303,12 @@ impl RunningStatement {
         kill()
             .inspect_err(|error: &DbError| {
                 let id = sent.connection;
-                log::warn!("the statement on connection {id} could not be stopped: {error}");
+                log::warn!("cannot stop the statement on connection {id}: {error}");
             })
             .ok()
     }
 
-    /// Whether the statement was told to stop.
+    /// True if the statement was told to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped_by().is_some()
     }
@@ -318,12 +318,12 @@ impl RunningStatement {
         self.state.lock().stop.map(|stop| stop.cause)
     }
 
-    /// The same without the lock, and perhaps a row late.
+    /// Reads it without the lock, and perhaps a row late.
     pub(crate) fn was_told(&self) -> bool {
         self.was_told.load(Ordering::Relaxed)
     }
 
-    /// Whether its client has left, so that nobody hears how it ends.
+    /// True if its client has left, so that nobody hears how it ends.
     pub(crate) fn was_left(&self) -> bool {
         self.state.lock().was_left
     }
@@ -338,7 +338,7 @@ impl RunningStatement {
         }
     }
 
-    /// Whether the statement was told to stop and has not for longer than it may.
+    /// True if the statement was told to stop and has not for longer than it may.
     pub(crate) fn is_overdue(&self) -> bool {
         self.state.lock().is_overdue()
     }
@@ -351,7 +351,7 @@ impl RunningStatement {
             return;
         }
         if let Some(socket) = &state.held {
-            log::debug!("a connection whose statement did not stop is shut down");
+            log::debug!("a connection whose statement did not stop is closed");
             socket.shut_down();
         }
     }

@@ -82,7 +82,7 @@ impl RunningStatements {
             .left
             .wait_timeout_while(self.lock(), time, |table| !table.map.is_empty());
         if !table.map.is_empty() {
-            log::warn!("{} statements have not ended in time", table.map.len());
+            log::warn!("{} statements did not end in time", table.map.len());
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is known of a server and the account, asked once of each server behind the address.
+//! Facts of a server and the account, asked once of each server behind the address.
 
 use mysql::{Conn, Row};
 
@@ -21,11 +21,11 @@ pub(crate) struct ServerInfo {
     pub(crate) time_zone: String,
     /// `@@global.sql_mode` without what changes lexing.
     pub(crate) pinned_mode: String,
-    /// Whether the account's grants allow anything that writes; true when they cannot be read.
+    /// True if the account's grants allow anything that writes; true when they cannot be read.
     pub(crate) can_write: bool,
     /// The table of loadable functions and its column of names, where the account may read it.
     pub(crate) loadable: Option<(&'static str, &'static str)>,
-    /// What asks whether it takes writes, see [`write_state`].
+    /// Question whether it takes writes, see [`write_state`].
     pub(super) write_state: Option<&'static str>,
 }
 
@@ -72,7 +72,7 @@ impl ServerInfo {
     }
 }
 
-/// What a server of that version speaks.
+/// Returns the dialect of a server of that version.
 pub(crate) fn dialect_of(version: &str) -> Dialect {
     Dialect::from_server_version(version).unwrap_or(UNKNOWN_SERVER)
 }
@@ -119,7 +119,7 @@ pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, 
     };
     for take in taking {
         match rows(conn, &take) {
-            // What the role allows stays unknown.
+            // The role's permissions stay unknown.
             Err(error) if error.leaves_connection_usable() => return Ok((Vec::new(), true)),
             taken => drop(taken?),
         }
@@ -128,7 +128,7 @@ pub(crate) fn grants(conn: &mut Conn, is_mariadb: bool) -> Result<(Vec<String>, 
     Ok((all, true))
 }
 
-/// What `SHOW GRANTS` says now.
+/// Returns the current `SHOW GRANTS`.
 fn show_grants(conn: &mut Conn) -> Result<Vec<String>, DbError> {
     let answer = match rows(conn, "SHOW GRANTS") {
         Err(error) if error.leaves_connection_usable() => Vec::new(),
@@ -155,7 +155,7 @@ const READING: [&str; 11] = [
     "REPLICATION CLIENT", "SLAVE MONITOR", "SENSITIVE_VARIABLES_OBSERVER",
 ];
 
-/// Whether any grant goes beyond reading. What is not understood counts as writing.
+/// True if any grant goes beyond reading. What is not understood counts as writing.
 fn can_write(grants: &[String]) -> bool {
     grants.is_empty() || grants.iter().any(|grant| grant_writes(grant))
 }

@@ -39,7 +39,7 @@ const MAX_REMEMBERED: usize = 4096;
 /// The connections that are kept between statements.
 pub(crate) struct SessionPool {
     pub(super) connector: Arc<Connector>,
-    /// Whether a session holds nothing that a new connection would not have.
+    /// True if a session holds nothing that a new connection would not have.
     pub(super) stateless: bool,
     state: Mutex<PoolState>,
     turn: Condvar,
@@ -80,7 +80,7 @@ impl ClosedSession {
 }
 
 impl SessionSlot {
-    /// Whether it changes by being left alone.
+    /// True if it changes by being left alone.
     fn is_old(&self) -> bool {
         match self {
             Self::Busy { .. } => false,
@@ -113,12 +113,12 @@ impl IdleConn {
         }
     }
 
-    /// Whether the server has ended it.
+    /// True if the server has ended it.
     fn is_closed(&self) -> bool {
         matches!(self.conn.socket.peek(), Peeked::Closed)
     }
 
-    /// Whether the connection can be used: a statement is only ever sent on one that was just there.
+    /// True if the connection can be used: a statement is only ever sent on one that was just there.
     pub(super) fn is_alive(&mut self) -> bool {
         match self.conn.socket.peek() {
             Peeked::Closed => return false,
@@ -129,7 +129,7 @@ impl IdleConn {
     }
 }
 
-/// What a session has when its turn comes.
+/// Connection of a session when its turn comes.
 pub(super) enum SessionTurn {
     /// A connection.
     Idle(IdleConn),
@@ -369,7 +369,7 @@ impl PoolState {
     }
 }
 
-/// What there is of a session whose page has come back.
+/// State of a session whose page has come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionLeft {
     /// Its connection, with all that statements have left on it.

@@ -197,7 +197,7 @@ fn begin_tls(
     Ok(Wire::Tls(Box::new(StreamOwned::new(tls, socket))))
 }
 
-/// Whether the server says that the account is let in, or that it is not.
+/// True if the server says that the account is let in, or that it is not.
 fn is_last_word(packet: &[u8]) -> bool {
     matches!(packet.first(), Some(0 | 0xff))
 }
@@ -226,7 +226,7 @@ fn tell_password(wire: &mut Wire, number: u8, password: &str, nonce: &[u8]) -> i
     for (byte, mask) in told.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= mask;
     }
-    // What is no key makes the driver's library panic.
+    // An invalid key makes the driver's library panic.
     let sealed = catch_panic(|| Ok::<_, DbError>(mysql_common::crypto::encrypt(&told, key)));
     let sealed = sealed.map_err(|_| io::Error::other("the server's key cannot be used"))?;
     write_packet(wire, number.wrapping_add(1), &sealed)?;
@@ -285,7 +285,7 @@ impl Wire {
         };
     }
 
-    /// Whether something was written that has not left yet.
+    /// True if something was written that has not left yet.
     fn holds_back(&self) -> bool {
         match self {
             Self::Tls(stream) => stream.conn.wants_write(),
@@ -336,7 +336,7 @@ impl Write for Wire {
     }
 }
 
-/// What is under way in one direction.
+/// Bytes under way in one direction.
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,

@@ -23,14 +23,14 @@ impl SocketHandle {
         Self(duplicate(conn.as_raw_fd()).map(Arc::new))
     }
 
-    /// Whether this system lets a descriptor be duplicated; tried once, on a pair of sockets.
+    /// True if this system lets a descriptor be duplicated; tried once, on a pair of sockets.
     pub(crate) fn is_supported() -> bool {
         static ANSWER: OnceLock<bool> = OnceLock::new();
         *ANSWER.get_or_init(|| {
             let tried = UnixStream::pair().map(|(socket, _)| duplicate(socket.as_raw_fd()));
             let can = tried.is_ok_and(|fd| fd.is_some());
             if !can {
-                log::info!("database sockets cannot be duplicated here: a server that stops answering is given up late");
+                log::info!("cannot duplicate database sockets: a server that stops answering is noticed late");
             }
             can
         })
@@ -44,7 +44,7 @@ impl SocketHandle {
         (ours, socket, theirs)
     }
 
-    /// Whether there is a handle.
+    /// True if there is a handle.
     pub(crate) fn is_some(&self) -> bool {
         self.0.is_some()
     }
@@ -59,16 +59,16 @@ impl SocketHandle {
             log::debug!("a database connection cannot be reset when it is closed: {error}");
         }
         if let Err(error) = rustix::net::shutdown(fd, rustix::net::Shutdown::Both) {
-            log::debug!("a database connection could not be shut down: {error}");
+            log::debug!("cannot shut down a database connection: {error}");
         }
         // Sends the reset now, whatever the thread does that has the connection; a Unix socket knows no such thing and
         // needs none.
         if let Err(error) = rustix::net::connect_unspec(fd) {
-            log::debug!("a database connection could not be reset: {error}");
+            log::debug!("cannot reset a database connection: {error}");
         }
     }
 
-    /// What the server has sent to a connection on which nothing is under way; nothing is taken from it.
+    /// Looks at what the server has sent to an idle connection; nothing is taken from it.
     pub(crate) fn peek(&self) -> Peeked {
         use rustix::net::RecvFlags;
         let Some(fd) = &self.0 else {
@@ -117,12 +117,12 @@ impl SocketHandle {
         if let Some(fd) = &self.0
             && let Err(error) = set_socket_timeout(fd, Timeout::Recv, read_timeout)
         {
-            log::debug!("a database connection's read timeout could not be set: {error}");
+            log::debug!("cannot set the read timeout of a database connection: {error}");
         }
     }
 }
 
-/// What an idle connection has to say.
+/// State of an idle connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peeked {
     /// It is silent, as it should be.
@@ -199,7 +199,7 @@ mod tests {
             }
         });
         socket.shut_down();
-        // What had come may be read to its end, which must not matter.
+        // Received bytes may be read to their end, which must not matter.
         while ours.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
         drop((ours, socket));
         let kind = writer.join().unwrap();

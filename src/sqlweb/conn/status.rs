@@ -1,4 +1,4 @@
-//! What the server says of a session with each answer: the status flags of its OK and EOF packets.
+//! State of a session as each answer has it: the status flags of its OK and EOF packets.
 
 use std::fmt::{self, Write};
 
@@ -15,7 +15,7 @@ const MAX_FLAGS: usize = 1024;
 /// How often the server is asked where the driver has forgotten: a late `KILL QUERY` may hit the first question.
 const QUESTIONS: usize = 2;
 
-/// Whether `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
+/// True if `conn` is in a transaction (`SERVER_STATUS_IN_TRANS`), also one that `autocommit=0` began. An ERR packet has no
 /// flags, so after one the server is asked, by a statement that leaves its warnings as they are. False where the
 /// connection is lost, and the transaction with it.
 pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
@@ -30,7 +30,7 @@ pub(crate) fn in_transaction(conn: &mut DbConn) -> bool {
         }
         conn.told = LastTold::ByDriver;
         if let Err(error) = run_silently(&mut conn.driver, "SHOW WARNINGS LIMIT 0") {
-            log::debug!("the state of a session could not be asked for: {error}");
+            log::debug!("cannot read the state of a session: {error}");
         }
     }
     last_flag(&conn.driver).unwrap_or(false)

@@ -25,7 +25,7 @@ const PATHS: (u16, u16, u16) = (12, 0, 0);
 /// How many columns [`questions`] adds.
 pub(crate) const COLUMNS: usize = 5;
 
-/// What stands behind a `SELECT` of other columns: five columns, each a name or names or NULL, and then the statement
+/// Text behind a `SELECT` of other columns: five columns, each a name or names or NULL, and then the statement
 /// that lists grants. Two tell who has taken a called name, as a stored or a loadable function; the third which called
 /// functions a component supplies, the fourth which of `sys` are the server's own; the fifth is a package `sys`.
 /// The names are the gate's own, so they need no escaping.
@@ -205,7 +205,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Whether a server may hold both for one name. It compares letters beyond ASCII by rules of its own, so such a letter
+/// True if a server may hold both for one name. It compares letters beyond ASCII by rules of its own, so such a letter
 /// counts as any.
 fn reads_as(a: &str, b: &str) -> bool {
     let same = |(a, b): (char, char)| !a.is_ascii() || !b.is_ascii() || a.eq_ignore_ascii_case(&b);

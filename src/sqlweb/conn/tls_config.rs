@@ -16,7 +16,7 @@ use crate::net::trust_store;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::options::TlsMode;
 
-/// What `--tls` asks for: the same as the driver is told.
+/// Returns the settings for `--tls`, as the driver has them.
 pub(super) fn tls_config(mode: TlsMode) -> Result<Arc<ClientConfig>, DbError> {
     let provider = Arc::new(ring::default_provider());
     let failed = |error: &dyn std::fmt::Display| DbError::Tls(error.to_string());

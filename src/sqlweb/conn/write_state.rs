@@ -1,4 +1,4 @@
-//! Whether a server takes writes: a replica does not. That may change at any time, without any connection ending.
+//! Write state of a server: a replica does not. That may change at any time, without any connection ending.
 
 use mysql::{Conn, Row};
 
@@ -6,7 +6,7 @@ use super::driver::rows;
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::gate::Dialect;
 
-/// What a server says of itself; `None` where it has no such variable.
+/// Server's own variables; `None` where it has no such variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteState {
     /// `@@read_only`: only accounts with a privilege of their own may write.
@@ -18,7 +18,7 @@ pub(crate) struct WriteState {
 }
 
 impl WriteState {
-    /// Whether the server refuses to write for the usual account.
+    /// True if the server refuses to write for the usual account.
     pub(crate) fn is_replica(self) -> bool {
         [self.read_only, self.super_read_only, self.innodb_read_only].contains(&Some(true))
     }
@@ -40,7 +40,7 @@ impl WriteState {
     }
 }
 
-/// What answers one text with the three values, as far as servers have them.
+/// Questions that return the three values in one text, as far as servers have them.
 const QUESTIONS: [&str; 3] = [
     "CONCAT(@@global.read_only, '/', @@global.super_read_only, '/', @@global.innodb_read_only)",
     "CONCAT(@@global.read_only, '//', @@global.innodb_read_only)",

@@ -23,7 +23,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// What a value that is not NULL is written as.
+    /// Returns the form in which a value that is not NULL is written.
     pub(super) fn kind(self, bytes: &[u8]) -> (Kind, bool) {
         match self {
             Self::Number | Self::Real => (Kind::Integer, true),
@@ -34,7 +34,7 @@ impl Way {
     }
 }
 
-/// What the bytes 0x80 to 0x9f are in the servers' latin1, which is Windows' (MariaDB and MySQL, "West European Character
+/// Bytes 0x80 to 0x9f in the servers' latin1, which is Windows' (MariaDB and MySQL, "West European Character
 /// Sets"); the five that Windows leaves free are control characters.
 #[rustfmt::skip]
 const LATIN1_80: [char; 32] = [
@@ -51,10 +51,10 @@ pub(super) fn latin1(bytes: &[u8]) -> String {
     bytes.iter().filter_map(read).collect()
 }
 
-/// What of a table is read and written.
+/// Columns of a table that are read and written.
 #[derive(Default)]
 pub(super) struct Columns {
-    /// What is selected.
+    /// Expressions that are selected.
     pub(super) selected: String,
     /// Their names, for the `INSERT`.
     pub(super) names: String,
@@ -64,7 +64,7 @@ pub(super) struct Columns {
     pub(super) doubtful: Vec<String>,
 }
 
-/// What is asked of `information_schema.COLUMNS`.
+/// Columns of `information_schema.COLUMNS` that are read.
 pub(super) const ASKED: &str = "COLUMN_NAME, DATA_TYPE, CHARACTER_SET_NAME, COLUMN_TYPE, GENERATION_EXPRESSION, COLUMN_DEFAULT";
 
 impl Columns {

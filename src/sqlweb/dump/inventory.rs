@@ -1,4 +1,4 @@
-//! What there is to dump, looked at before the first byte is written.
+//! Inventory of a dump, read before the first byte is written.
 
 use mysql::Row;
 
@@ -25,7 +25,7 @@ pub(super) struct Inventory {
     pub(super) views: Vec<Program>,
     /// Views that do not work, whose texts are written as comments.
     pub(super) broken: Vec<Program>,
-    /// What is made in the place of views that cannot be made before each other.
+    /// Views in the place of others that cannot be made before each other.
     pub(super) stand_ins: Vec<String>,
     pub(super) routines: Vec<Program>,
     pub(super) triggers: Vec<Program>,
@@ -114,7 +114,7 @@ impl Inventory {
         let dump = reader.dump;
         let wanted = [true, dump.triggers, dump.events, dump.routines];
         for unseen in unseen(&grants, dump.db(), wanted) {
-            let note = format!("This account may not see everything that may be there: {unseen}.");
+            let note = format!("This account may not see everything: {unseen}.");
             self.notes.push(note);
         }
         Ok(())
@@ -142,7 +142,7 @@ impl Inventory {
         }
         if !outside.is_empty() && reader.dump.data {
             self.note(format!(
-                "not as of the same moment as the rest, since their engines have no snapshots: {}.",
+                "not from the same moment as the rest, because their engines have no snapshots: {}.",
                 outside.join(", ")
             ));
         }
@@ -163,7 +163,7 @@ impl Inventory {
                     made_by(&create.unwrap_or_default(), "TABLE", &listed.name)?;
                 }
                 Err(why) => {
-                    self.note(format!("table {quoted} is left out: {why}."));
+                    self.note(format!("table {quoted} is skipped: {why}."));
                     return Ok(());
                 }
             }
@@ -174,8 +174,8 @@ impl Inventory {
         ))?);
         if !columns.doubtful.is_empty() && reader.dump.structure {
             self.note(format!(
-                "table {quoted}, column {}: the server shows a ? in its default or labels, which may stand for a character \
-                 outside its own character set, such as an emoji; compare them.",
+                "table {quoted}, column {}: a ? in its default or labels may replace a character outside the \
+                 server's character set, such as an emoji; compare them.",
                 columns.doubtful.join(", ")
             ));
         }
@@ -188,7 +188,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Whether the rows of a table can be read; what becomes of them otherwise is noted.
+    /// True if the rows of a table can be read; what becomes of them otherwise is noted.
     fn can_read(
         &mut self,
         reader: &mut Reader<'_>,
@@ -199,18 +199,18 @@ impl Inventory {
         if ELSEWHERE.contains(&listed.engine.as_str()) {
             let engine = &listed.engine;
             self.note(format!(
-                "the rows of table {quoted} are left out: they lie elsewhere ({engine})."
+                "the rows of table {quoted} are skipped: they are stored elsewhere ({engine})."
             ));
             return Ok(false);
         }
         let read = format!("SELECT {} FROM {quoted} LIMIT 0", columns.selected);
         if let Err(why) = reader.try_ask(&read)? {
-            self.note(format!("the rows of table {quoted} are left out: {why}."));
+            self.note(format!("the rows of table {quoted} are skipped: {why}."));
             return Ok(false);
         }
         if listed.kind == "SYSTEM VERSIONED" {
             self.note(format!(
-                "table {quoted}: its rows are kept as they are now, their history is left out."
+                "table {quoted}: only its current rows are included, not their history."
             ));
         }
         Ok(true)
@@ -234,7 +234,7 @@ impl Inventory {
             ""
         };
         self.note(format!(
-            "view {} is left out, since it does not work{text}: {comment}.",
+            "view {} is skipped because it does not work{text}: {comment}.",
             identifier(name)
         ));
         self.broken.extend(view);
@@ -267,10 +267,7 @@ impl Inventory {
             ))?;
             for (kind, name) in listed.iter().filter_map(two) {
                 if !ROUTINES.contains(&kind.as_str()) {
-                    return Err(refused(
-                        &identifier(&name),
-                        "it is of no kind that is known",
-                    ));
+                    return Err(refused(&identifier(&name), "its kind is unknown"));
                 }
                 let routine = self.program(reader, &kind, &name)?;
                 self.routines.extend(routine);
@@ -329,13 +326,13 @@ impl Inventory {
         let shown = match shown {
             Ok(shown) => shown,
             Err(why) => {
-                self.note(format!("{title} is left out: {why}."));
+                self.note(format!("{title} is skipped: {why}."));
                 return Ok(None);
             }
         };
         let Some(mut program) = shown.first().and_then(|row| Program::of(kind, name, row)) else {
             self.note(format!(
-                "{title} is left out: this account may not see its text."
+                "{title} is skipped: this account may not see its text."
             ));
             return Ok(None);
         };
@@ -378,7 +375,7 @@ fn plain_name(name: String) -> Result<String, DbError> {
         return Ok(name);
     }
     Err(DbError::Request(format!(
-        "the server says that the database has the character set {name:?}, which is no name"
+        "the server reports {name:?} as the database's character set, which is not a name"
     )))
 }
 
@@ -398,7 +395,7 @@ fn chosen(listed: &[Row], dump: &DumpJob) -> Result<Vec<Listed>, DbError> {
         .find(|name| !listed.iter().any(|one| one.name == **name))
     {
         return Err(DbError::Request(format!(
-            "there is no table, view or sequence '{name}' in '{}' that this account may see; load the list again",
+            "this account sees no table, view or sequence '{name}' in '{}'; load the list again",
             dump.db()
         )));
     }

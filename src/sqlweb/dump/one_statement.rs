@@ -72,12 +72,12 @@ pub(super) fn fault(text: &str, kind: &str, reading: Reading) -> Option<&'static
                 }
                 is_made = is(kind);
                 if !is_made && !BEFORE_KIND.into_iter().any(is) {
-                    return Some("it makes something else");
+                    return Some("it creates something else");
                 }
             }
             // Rows of its own come from no catalogue.
             Part::Word(word) if kind == "TABLE" && word.eq_ignore_ascii_case(b"SELECT") => {
-                return Some("a table is filled by it");
+                return Some("it fills a table");
             }
             Part::Word(_) => {}
             Part::Other if is_first => return Some("it does not begin with CREATE"),
@@ -85,7 +85,7 @@ pub(super) fn fault(text: &str, kind: &str, reading: Reading) -> Option<&'static
         }
         is_first = false;
     }
-    (!is_made).then_some("it makes nothing")
+    (!is_made).then_some("it creates nothing")
 }
 
 /// A part of a text.
@@ -103,7 +103,7 @@ struct Scan<'a> {
     reading: Reading,
 }
 
-const UNCLOSED: &str = "a quote or comment in it has no end";
+const UNCLOSED: &str = "it has an unclosed quote or comment";
 
 impl<'a> Scan<'a> {
     fn next(&mut self) -> Option<Part<'a>> {

@@ -22,25 +22,25 @@ pub(super) struct Program {
     session: Vec<(&'static str, String)>,
     /// The collation that the database had then.
     collation: Option<String>,
-    /// Whether another stands in its place until it can be made.
+    /// True if another stands in its place until it can be made.
     pub(super) has_stand_in: bool,
 }
 
-/// What makes a view from a text on every server.
+/// Statements that make a view from a text on every server.
 const PREPARED: &str = "\
 PREPARE postern_view FROM @postern_text;
 EXECUTE postern_view;
 DEALLOCATE PREPARE postern_view;
 ";
 
-/// What a file and its server are like, as far as a program's statement hangs on it.
+/// Properties of a file and its server, as far as a program's statement depends on them.
 pub(super) struct Frame {
     /// The database's collation.
     pub(super) collation: String,
-    /// Whether the server runs any statement from a text: MariaDB since 10.6.2. Consoles take comments and carriage
+    /// True if the server runs any statement from a text: MariaDB since 10.6.2. Consoles take comments and carriage
     /// returns out of what they send, but not out of a text.
     pub(super) runs_texts: bool,
-    /// Whether what is there is dropped before.
+    /// True if what is there is dropped before.
     pub(super) drop: bool,
 }
 
@@ -146,7 +146,7 @@ impl Program {
         self.kind == "VIEW"
     }
 
-    /// Whether the server is to run it from a text: what a console would change on its way, and a view of a client that
+    /// True if the server is to run it from a text: what a console would change on its way, and a view of a client that
     /// spoke another character set than the file.
     fn goes_as_text(&self, frame: &Frame) -> bool {
         if self.is_view() {
@@ -155,7 +155,7 @@ impl Program {
         frame.runs_texts
     }
 
-    /// Whether it was made by a client that spoke UTF-8.
+    /// True if it was made by a client that spoke UTF-8.
     fn is_utf8(&self) -> bool {
         let client = self
             .session
@@ -186,23 +186,23 @@ impl Program {
 
     /// Its text as a comment, for a view that does not work.
     pub(super) fn as_comment(&self) -> String {
-        let title = format!("{} does not work; it was made by:", self.title());
+        let title = format!("{} does not work; it was created by:", self.title());
         let lines = std::iter::once(title.as_str()).chain(self.create.lines());
         lines.map(comment).chain(["\n".to_owned()]).collect()
     }
 
-    /// What of it a restored one will not have, in words.
+    /// Describes what a restored one will lack.
     pub(super) fn losses(&self, frame: &Frame) -> Option<&'static str> {
         if frame.runs_texts || self.is_view() {
             return None;
         }
         if self.create.contains("\r\n") {
             return Some(
-                "has lines that end in CR LF; the console makes LF of them, but with --binary-mode",
+                "has lines ending in CR LF; without --binary-mode the console changes them to LF",
             );
         }
         (!self.create.is_ascii() && !self.is_utf8())
-            .then_some("will say that it was made by a client that speaks utf8mb4")
+            .then_some("will say that its client used utf8mb4")
     }
 }
 

@@ -19,7 +19,7 @@ use crate::sqlweb::service::Service;
 /// A connection in its snapshot.
 pub(super) struct Reader<'a> {
     service: &'a Arc<Service>,
-    /// What is dumped.
+    /// Contents of the dump.
     pub(super) dump: &'a DumpJob,
     entry: &'a Entry<'a>,
     conn: &'a mut DbConn,
@@ -78,7 +78,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether the server is a MariaDB of that version or a later one.
+    /// True if the server is a MariaDB of that version or a later one.
     pub(super) fn is_mariadb(&self, since: (u16, u16, u16)) -> bool {
         let dialect = &self.conn.info().dialect;
         dialect.mariadb && dialect.version >= since
@@ -96,7 +96,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The same, or the server's words where it refuses.
+    /// Asks, and returns the server's words if it refuses.
     pub(super) fn try_ask(&mut self, sql: &str) -> Result<Result<Vec<Row>, String>, DbError> {
         match self.ask(sql) {
             Ok(answer) => Ok(Ok(answer)),

@@ -1,15 +1,15 @@
-//! What an account may not be shown of a database, by its own grants.
+//! Parts of a database that an account may not see, by its own grants.
 
 use crate::sqlweb::conn::masked;
 
-/// What is asked of the grants: privileges of which one is enough, and what is not seen without.
+/// Needed privileges, of which one is enough, and what is missing without.
 const NEEDED: [(&[&str], &str); 4] = [
     (
         &["SELECT"],
-        "tables and columns that it has no right on are not seen",
+        "tables and columns without privileges are not included",
     ),
-    (&["TRIGGER"], "triggers are not seen without TRIGGER"),
-    (&["EVENT"], "events are not seen without EVENT"),
+    (&["TRIGGER"], "triggers need the TRIGGER privilege"),
+    (&["EVENT"], "events need the EVENT privilege"),
     (
         &[
             "EXECUTE",
@@ -17,15 +17,15 @@ const NEEDED: [(&[&str], &str); 4] = [
             "SHOW_ROUTINE",
             "ALTER ROUTINE",
         ],
-        "routines that it has no right on are not seen",
+        "routines without privileges are not included",
     ),
 ];
 
-/// What may be there and is not seen, a sentence each, of an account with these `grants` (lines of `SHOW GRANTS`).
+/// Sentences about what may be missing, of an account with these `grants` (lines of `SHOW GRANTS`).
 pub(super) fn unseen(grants: &[String], db: &str, wanted: [bool; 4]) -> Vec<&'static str> {
     let has = |privileges: &[&str]| {
         let allows = |grant: &&String| allows(grant, db, privileges);
-        // Who may read everything may read the table of routines.
+        // An account that may read everything may read the table of routines.
         let reads_all = |grant: &&String| {
             privileges.contains(&"EXECUTE")
                 && grant.contains(" ON *.* ")
@@ -43,7 +43,7 @@ pub(super) fn unseen(grants: &[String], db: &str, wanted: [bool; 4]) -> Vec<&'st
         .collect()
 }
 
-/// Whether a line gives one of `privileges`, or all, on the whole database.
+/// True if a line gives one of `privileges`, or all, on the whole database.
 fn allows(grant: &str, db: &str, privileges: &[&str]) -> bool {
     let bare = masked(grant);
     let Some((given, scope)) = bare.find(" ON ").and_then(|at| grant.split_at_checked(at)) else {
@@ -60,7 +60,7 @@ fn allows(grant: &str, db: &str, privileges: &[&str]) -> bool {
     given.split(',').any(listed) && covers(scope, db)
 }
 
-/// Whether ``*.*`` or a pattern such as `` `shop\_%`.* `` holds for the database.
+/// True if ``*.*`` or a pattern such as `` `shop\_%`.* `` holds for the database.
 fn covers(scope: &str, db: &str) -> bool {
     if scope.starts_with("*.*") {
         return true;

@@ -24,8 +24,8 @@ pub(super) fn quoted(text: &str) -> String {
 /// The failure of a dump whose server does not say what made `object`, but something else that must not be run.
 pub(super) fn refused(object: &str, why: &str) -> DbError {
     DbError::Request(format!(
-        "the server's answer to SHOW CREATE for {object} is not one CREATE statement ({why}); a console that restores it \
-         could run more than that, so the dump was stopped: leave that object out, and mistrust this server"
+        "the server's answer to SHOW CREATE for {object} is not one CREATE statement ({why}). Restoring it could run \
+         something else, so the dump was stopped. Exclude that object, and do not trust this server"
     ))
 }
 

@@ -46,7 +46,7 @@ fn named_by_each(views: &[Program]) -> Vec<Vec<usize>> {
     views.iter().enumerate().map(named_by).collect()
 }
 
-/// Whether the text of a view, as the server writes it, has `quoted` where a table may stand: in backquotes, and not as a
+/// True if the text of a view, as the server writes it, has `quoted` where a table may stand: in backquotes, and not as a
 /// part of a column's name or behind `AS`. Both in small letters.
 fn reads(text: &str, quoted: &str) -> bool {
     text.match_indices(quoted).any(|(at, found)| {

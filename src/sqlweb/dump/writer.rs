@@ -1,4 +1,4 @@
-//! What stands in the file, in which order.
+//! Content of the file, in its order.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -25,7 +25,7 @@ const END: &str = "-- Dump completed\n";
 /// Bytes of a statement from where on the console refuses it by default.
 const CONSOLE_PACKET: usize = 16 << 20;
 
-/// What would be in the dump, and what would not.
+/// Tells what would be in the dump, and what would not.
 pub(crate) fn review(
     service: &Arc<Service>,
     dump: &DumpJob,
@@ -120,7 +120,7 @@ impl Writer<'_> {
             env!("CARGO_PKG_VERSION")
         ));
         head += &comment(&format!(
-            "The database is {} ({}). Its rows are those of one moment (REPEATABLE READ).",
+            "The database is {} ({}). All rows are from one moment (REPEATABLE READ).",
             found.charset, found.frame.collation
         ));
         for note in &found.notes {
@@ -155,7 +155,7 @@ impl Writer<'_> {
             let shown = reader.ask(&format!("SHOW CREATE {kind} {name}"))?;
             let create = shown.first().and_then(|row: &Row| text(row, 1));
             let mut create = create.ok_or_else(|| {
-                DbError::Lost(format!("the server does not say how {name} was made"))
+                DbError::Lost(format!("the server does not show how {name} was created"))
             })?;
             if has_sequences {
                 // MariaDB names the database in such a default, and it may be restored into another.
@@ -195,7 +195,7 @@ impl Writer<'_> {
     fn tail(&mut self) -> Result<(), DbError> {
         if self.longest > CONSOLE_PACKET {
             self.push(&comment(&format!(
-                "The longest statement may have {} bytes: the console and the server that restore it need a larger max_allowed_packet",
+                "The longest statement may have {} bytes: to restore it, console and server need a larger max_allowed_packet",
                 self.longest
             )))?;
         }
@@ -209,7 +209,7 @@ impl Writer<'_> {
 /// takes it for a comment; MariaDB's of before May 2024 stop here, as at the same line of `mariadb-dump`.
 const SANDBOX: &str = "/*M!999999\\- enable the sandbox mode */\n";
 
-/// What the session that restores has, kept, and what it needs.
+/// Settings of the session that restores: saves the old ones and sets the needed ones.
 const BEFORE: &str = "\
 SET @postern_client = @@character_set_client, @postern_results = @@character_set_results, @postern_collation = @@collation_connection;
 SET NAMES utf8mb4;
@@ -220,7 +220,7 @@ SET @postern_sql_notes = @@sql_notes, sql_notes = 0;
 /*M!100201 SET @postern_checks = @@check_constraint_checks, check_constraint_checks = 0 */;
 ";
 
-/// What puts it back.
+/// Restores those settings.
 const AFTER: &str = "\
 /*M!100201 SET check_constraint_checks = @postern_checks */;
 SET sql_mode = @postern_sql_mode, sql_notes = @postern_sql_notes;

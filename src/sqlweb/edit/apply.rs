@@ -39,17 +39,17 @@ pub(crate) struct EditJob {
     pub(crate) time_zone: Option<TimeZone>,
     /// The id by which it can be cancelled.
     pub(crate) query_id: Option<String>,
-    /// Whether the statements are only shown.
+    /// True if the statements are only shown.
     pub(crate) is_review: bool,
     /// The visitor's cookie, or nothing.
     pub(crate) cookie: String,
-    /// Who counts as one visitor.
+    /// Visitor for the counters.
     pub(crate) counted: String,
     /// The visitor as a log names them.
     pub(crate) visitor: String,
-    /// Who reads the rows, for their budget.
+    /// Reader of the rows, for the budget.
     pub(crate) reader: String,
-    /// What they use, where that is counted.
+    /// Counters of the visitor, if any.
     pub(crate) uses: Option<Use>,
 }
 
@@ -114,7 +114,7 @@ fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiE
         None => service.running.enter_unnamed(owner.clone()),
         Some(id) => service.running.enter(owner.clone(), id).ok_or_else(|| {
             ApiError::conflict(format!(
-                "query_id '{id}' is in use by a statement that still runs; choose another"
+                "query_id '{id}' is in use by a running statement; choose another"
             ))
         })?,
     };
@@ -245,7 +245,7 @@ impl Editor<'_> {
         match answer.found() {
             1 => Ok(answer),
             n => Err(Failure::request(format!(
-                "the server wrote {n} rows where it was to be one"
+                "the server wrote {n} rows instead of one"
             ))),
         }
     }
@@ -278,7 +278,7 @@ impl Editor<'_> {
         }
         let row = self.read(table, &planned.before(table))?;
         let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_default();
-        // Who sent none is told none.
+        // A client that sent none is told none.
         let row = row.map(|(row, moments)| match planned.moments.as_slice() {
             [] => (parsed(&row), Value::Null),
             _ => (parsed(&row), parsed(&moments)),
@@ -374,7 +374,7 @@ fn all_planned(table: &Table, changes: Vec<Change>) -> Result<Vec<Planned>, Fail
 
 fn cannot_roll_back(table: &Table) -> String {
     format!(
-        "{} cannot roll back: the changes are made one by one, and if one fails those before it stay",
+        "{} cannot roll back: changes are applied one by one, and if one fails, the earlier ones remain",
         if table.engine.is_empty() {
             "the table's engine"
         } else {
@@ -385,7 +385,7 @@ fn cannot_roll_back(table: &Table) -> String {
 
 fn too_large(bytes: usize, most: usize) -> String {
     format!(
-        "its statement takes {} KiB, and the server takes {} KiB at once: raise max_allowed_packet on the server, or write a \
+        "its statement is {} KiB long, but the server accepts {} KiB: raise max_allowed_packet on the server, or write a \
          smaller value",
         bytes >> 10,
         most >> 10
@@ -425,7 +425,7 @@ fn object<'a>(
     out
 }
 
-/// What has been written so far.
+/// Changes written so far.
 #[derive(Default)]
 struct Written {
     changes: usize,

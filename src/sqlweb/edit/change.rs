@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::sqlweb::limits::MAX_CHANGES;
 
-/// What is done to a row.
+/// Operation on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Update,
@@ -17,11 +17,11 @@ pub(crate) struct Change {
     pub(super) op: Op,
     /// The row's key as it was shown; empty for a new row.
     pub(super) key: Map<String, Value>,
-    /// What was shown of it.
+    /// Values that were shown.
     pub(super) old: Map<String, Value>,
     /// Seconds since 1970 of its TIMESTAMP columns, which tell apart what a clock shows alike.
     pub(super) moments: Map<String, Value>,
-    /// What is to be written.
+    /// Values to write.
     pub(super) new: Map<String, Value>,
 }
 
@@ -34,9 +34,7 @@ pub(crate) fn changes_of(member: Option<Value>) -> Result<Vec<Change>, (Option<u
         0 => Err((None, "'changes' is empty".into())),
         n if n > MAX_CHANGES => Err((
             None,
-            format!(
-                "'changes' has {n} changes, and {MAX_CHANGES} are the most; apply fewer at once"
-            ),
+            format!("'changes' has {n} changes, the limit is {MAX_CHANGES}; apply fewer at once"),
         )),
         _ => {
             let one = |(i, item)| change(item).map_err(|wrong| (Some(i), wrong));
@@ -59,7 +57,7 @@ fn change(item: Value) -> Result<Change, String> {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(part)) if is_wanted => Ok(part),
         Some(_) => Err(format!(
-            "'{name}' must be an object where it belongs, and not be there elsewhere"
+            "'{name}' must be an object, and only where this 'op' needs it"
         )),
     };
     let change = Change {
@@ -70,7 +68,7 @@ fn change(item: Value) -> Result<Change, String> {
         new: part("new", op != Op::Delete)?,
     };
     match members.keys().next() {
-        Some(unknown) => Err(format!("'{unknown}' is no member of a change")),
+        Some(unknown) => Err(format!("unknown member '{unknown}' in a change")),
         None if op != Op::Insert && change.key.is_empty() => {
             Err("'key' is missing or empty".into())
         }

@@ -1,9 +1,9 @@
-//! Whether a cell is still what was shown of it.
+//! Checks if a cell is still as it was shown.
 
 use rows::Kind;
 use serde_json::{Number, Value};
 
-/// Whether `shown` is what the API tells of `cell`.
+/// True if `shown` is what the API tells of `cell`.
 pub(super) fn is_same(kind: Kind, cell: Option<&[u8]>, shown: &Value) -> bool {
     match (cell, shown) {
         (None, Value::Null) => true,
@@ -13,7 +13,7 @@ pub(super) fn is_same(kind: Kind, cell: Option<&[u8]>, shown: &Value) -> bool {
     }
 }
 
-/// The same of a FLOAT, of which the server shows six digits, and `shown` may have all or as many.
+/// True if a FLOAT is the same, of which the server shows six digits, and `shown` may have all or as many.
 pub(super) fn is_same_float(cell: Option<&[u8]>, shown: &Value) -> bool {
     let number = |text: &str| text.parse::<f32>().ok();
     let cell = cell.and_then(|bytes| std::str::from_utf8(bytes).ok());

@@ -14,7 +14,7 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 /// `ER_LOCK_DEADLOCK`.
 const DEADLOCK: u16 = 1213;
 
-/// What went wrong.
+/// Cause of a failure.
 pub(super) enum Trouble {
     /// The request cannot be done, with its status.
     Request(u16, String),
@@ -26,7 +26,7 @@ pub(super) enum Trouble {
     Unknown(DbError),
 }
 
-/// What went wrong, and with which change.
+/// Failure, and the change that caused it.
 pub(super) struct Failure {
     pub(super) trouble: Box<Trouble>,
     /// Which change, where it is one, with its row in words.
@@ -101,16 +101,16 @@ impl Failure {
         told.with("error", error).with("applied", self.applied)
     }
 
-    /// What has become of the changes.
+    /// Tells what has become of the changes.
     fn outcome(&self) -> String {
         match (&*self.trouble, self.applied) {
             (Trouble::Unknown(_), _) => {
-                "whether it was written is not known, and nothing is tried again: look at the rows"
+                "it is unknown whether it was written, and nothing is retried: check the rows"
                     .into()
             }
             (_, 0) => "nothing was written".into(),
             (_, n) => format!(
-                "the changes before it are written, {n} in number, since the table's engine cannot roll back"
+                "the changes before it are written ({n}), because the table's engine cannot roll back"
             ),
         }
     }
@@ -124,7 +124,7 @@ impl Trouble {
             Self::Changed(None, _) => (
                 409,
                 "changed",
-                with_row(row, "the row is gone, or has another key now"),
+                with_row(row, "the row was deleted, or has a new key"),
             ),
             Self::Changed(Some(_), columns) => {
                 let what = format!("the row was changed meanwhile ({})", columns.join(", "));
@@ -160,13 +160,14 @@ fn of_database(error: &DbError, row: &str) -> (u16, &'static str, String) {
     match (error, error.server_error().map(|error| error.code)) {
         (_, Some(LOCK_WAIT_TIMEOUT)) => {
             let what = format!(
-                "another transaction has locked it, and did not let go within {LOCK_WAIT} s: wait for it, or look for it in \
-                 the process list, and apply again"
+                "another transaction has kept it locked for {LOCK_WAIT} s: wait for it, or find it in the process \
+                 list, and apply again"
             );
             (409, "locked", with_row(row, &what))
         }
         (_, Some(DEADLOCK)) => {
-            let what = "another transaction and this one waited for each other, and the server ended this one: apply again";
+            let what =
+                "deadlock with another transaction, so the server ended this one: apply again";
             (409, "deadlock", with_row(row, what))
         }
         (DbError::Stopped(StopCause::Cancelled), _) => {

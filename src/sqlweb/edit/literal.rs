@@ -54,11 +54,11 @@ pub(super) fn literal_of(column: &TableColumn, value: &Value) -> Result<Literal,
                 Some((name, Value::String(text))) if name == "base64" => file(column, text),
                 _ => Err(told(
                     column,
-                    "takes {\"default\": true} or {\"base64\": …} where it takes an object",
+                    "accepts only {\"default\": true} and {\"base64\": …} as objects",
                 )),
             }
         }
-        Value::Bool(_) | Value::Array(_) => Err(told(column, "takes null, a string or a number")),
+        Value::Bool(_) | Value::Array(_) => Err(told(column, "accepts null, a string or a number")),
     }
 }
 
@@ -69,7 +69,7 @@ fn told(column: &TableColumn, what: &str) -> String {
 fn not_hex(column: &TableColumn) -> String {
     told(
         column,
-        "is binary and takes 0x and two hexadecimal digits a byte, or {\"base64\": …}",
+        "is binary and needs 0x and two hexadecimal digits per byte, or {\"base64\": …}",
     )
 }
 
@@ -121,19 +121,19 @@ fn bytes_of(digits: &str) -> Option<Vec<u8>> {
 fn file(column: &TableColumn, text: &str) -> Result<Literal, String> {
     let bytes = BASE64
         .decode(text)
-        .map_err(|error| told(column, &format!("has base64 that cannot be read: {error}")))?;
+        .map_err(|error| told(column, &format!("has invalid base64: {error}")))?;
     match column.form {
         Form::Binary => Ok(Literal::Bytes(bytes)),
         Form::Text | Form::Timestamp => {
             let text = String::from_utf8(bytes);
-            let not_text = |_| told(column, "holds text, and the file is not UTF-8");
+            let not_text = |_| told(column, "contains text, but the file is not UTF-8");
             text.map(Literal::Text).map_err(not_text)
         }
-        _ => Err(told(column, "holds a number, and takes no file")),
+        _ => Err(told(column, "is a number and accepts no file")),
     }
 }
 
-/// Whether `text` is a number wherever SQL is read: `-12`, `0.50`, `1e-7`.
+/// True if `text` is a number wherever SQL is read: `-12`, `0.50`, `1e-7`.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);

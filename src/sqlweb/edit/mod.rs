@@ -8,7 +8,7 @@
 //! failure  how that may end, as it is told
 //! ```
 //!
-//! What the server calls equal is not what was shown (`'a' = 'A'`, spaces at an end), so what counts is compared here.
+//! Equal for the server does not mean as shown (`'a' = 'A'`, spaces at an end), so the latter is compared here.
 
 mod apply;
 mod change;

@@ -18,7 +18,7 @@ pub(super) struct Planned {
     pub(super) op: Op,
     /// Columns of the row's key, with what they were shown as.
     key: Vec<(usize, Literal)>,
-    /// What was shown of the row, its key included.
+    /// Values of the row that were shown, its key included.
     pub(super) shown: Vec<(usize, Value)>,
     /// Seconds since 1970 of its TIMESTAMP columns.
     pub(super) moments: Vec<(usize, Value)>,
@@ -32,7 +32,7 @@ pub(super) struct Reading {
     pub(super) sql: String,
 }
 
-/// What `change` does to `table`; else what is wrong with it.
+/// Plans `change` for `table`, or returns its fault.
 pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
     let mut key = literals(table, &change.key)?;
     if change.op != Op::Insert {
@@ -52,7 +52,7 @@ pub(super) fn plan(table: &Table, change: Change) -> Result<Planned, String> {
     let mut shown = Vec::new();
     for (name, value) in change.key.into_iter().chain(change.old) {
         if !matches!(value, Value::Null | Value::String(_) | Value::Number(_)) {
-            return Err(format!("'{name}' was shown as null, a string or a number"));
+            return Err(format!("'{name}' must be null, a string or a number"));
         }
         shown.push((place(table, &name)?, value));
     }
@@ -72,7 +72,7 @@ fn moments(table: &Table, members: Map<String, Value>) -> Result<Vec<(usize, Val
         match table.column(at).form {
             Form::Timestamp if is_known => Ok((at, value)),
             _ => Err(format!(
-                "'moments' has no seconds of a TIMESTAMP in '{name}'"
+                "'moments' needs seconds of a TIMESTAMP in '{name}'"
             )),
         }
     };
@@ -104,7 +104,7 @@ fn place_in_time(literal: &mut Literal, at: usize, moments: &[(usize, Value)]) {
 
 fn place(table: &Table, name: &str) -> Result<usize, String> {
     let place = table.place(name);
-    place.ok_or_else(|| format!("{} has no column '{name}' now", table.shown))
+    place.ok_or_else(|| format!("{} has no column '{name}'", table.shown))
 }
 
 /// In the order of the table's columns.
@@ -139,8 +139,8 @@ fn check_key(table: &Table, key: &[(usize, Literal)]) -> Result<(), String> {
         let column = table.column(*at);
         if column.form == Form::Rounded {
             return Err(format!(
-                "column '{}' is a FLOAT, of which fewer digits are shown than there are, so that no row is found by it; \
-                 give the table another key",
+                "column '{}' is a FLOAT, which is shown rounded and cannot identify a row; give the table another \
+                 key",
                 column.name
             ));
         }
@@ -200,7 +200,7 @@ impl Planned {
         let cell = |(at, value): &(usize, Value)| {
             let name = column_name(table, *at);
             match value {
-                // What is longer than it was shown is different by its length.
+                // A value that is longer than it was shown is different by its length.
                 Value::String(text) if table.column(*at).is_long => {
                     format!("LEFT({name}, {})", text.chars().count() + 1)
                 }

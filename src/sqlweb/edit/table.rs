@@ -1,4 +1,4 @@
-//! What the catalogue says of the table whose rows are edited.
+//! Catalogue entry of the table whose rows are edited.
 
 use mysql::{Conn, Row};
 
@@ -11,7 +11,7 @@ use crate::sqlweb::error::DbError;
 pub(super) enum Form {
     /// Digits.
     Number,
-    /// The same, of which the server shows fewer digits than it holds (FLOAT).
+    /// Number of which the server shows fewer digits than it holds (FLOAT).
     Rounded,
     /// `0x…` that stands for a number (BIT).
     Bits,
@@ -29,13 +29,13 @@ pub(super) enum Form {
 pub(super) struct TableColumn {
     pub(super) name: String,
     pub(super) form: Form,
-    /// Whether its cells may be longer than what is told of a row.
+    /// True if its cells may be longer than what is told of a row.
     pub(super) is_long: bool,
     pub(super) is_generated: bool,
-    /// Whether `SELECT *` is without it.
+    /// True if `SELECT *` is without it.
     pub(super) is_invisible: bool,
     pub(super) is_auto_increment: bool,
-    /// Whether the account may read it.
+    /// True if the account may read it.
     pub(super) is_readable: bool,
 }
 
@@ -43,17 +43,17 @@ pub(super) struct TableColumn {
 pub(super) struct Table {
     /// Database and table as SQL has them.
     pub(super) name: String,
-    /// The same for a sentence.
+    /// Name for a sentence.
     pub(super) shown: String,
     pub(super) engine: String,
-    /// Whether its engine can roll back.
+    /// True if its engine can roll back.
     pub(super) rolls_back: bool,
     pub(super) columns: Vec<TableColumn>,
     /// Each PRIMARY or UNIQUE NOT NULL key by its columns' places.
     pub(super) keys: Vec<Vec<usize>>,
 }
 
-/// What a look at the catalogue found.
+/// Result of a look at the catalogue.
 pub(super) enum Found {
     Table(Table),
     /// Its rows cannot be edited; why, and what to do.
@@ -109,7 +109,7 @@ pub(super) fn look_up(conn: &mut Conn, db: &str, table: &str) -> Result<Found, D
 fn unfit(shown: &str, kind: &str) -> Option<String> {
     match kind {
         "VIEW" | "SYSTEM VIEW" => Some(format!(
-            "{shown} is a view, and its rows are those of other tables: edit them there, or write with a statement"
+            "{shown} is a view: edit the tables it reads, or write with a statement"
         )),
         "SEQUENCE" => Some(format!(
             "{shown} is a sequence: set it with ALTER SEQUENCE or SETVAL()"
@@ -120,8 +120,9 @@ fn unfit(shown: &str, kind: &str) -> Option<String> {
 
 fn without_key(shown: &str) -> String {
     format!(
-        "{shown} has neither a PRIMARY KEY nor a UNIQUE key of NOT NULL columns, so its rows cannot be told apart: add one \
-         (ALTER TABLE … ADD COLUMN id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY), or write with a statement"
+        "{shown} has neither a PRIMARY KEY nor a UNIQUE key of NOT NULL columns, so its rows cannot be identified: \
+         add one (ALTER TABLE … ADD COLUMN id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY), or write with a \
+         statement"
     )
 }
 
@@ -216,7 +217,7 @@ fn without_row_end(columns: &[TableColumn], keys: &[Vec<usize>]) -> Vec<Vec<usiz
 }
 
 impl TableColumn {
-    /// Whether its values are bytes and neither text nor numbers.
+    /// True if its values are bytes and neither text nor numbers.
     pub(super) fn is_binary(&self) -> bool {
         matches!(self.form, Form::Binary | Form::BinaryName)
     }

@@ -14,19 +14,19 @@ use super::sys::{self, SysFunction};
 use super::verdict::Refusal;
 use super::words::{self, RESERVED, unquoted};
 
-/// What stands before a name.
+/// Context before a name.
 #[derive(Clone, Copy)]
 pub(super) struct Preceding {
     pub(super) token: Option<Token>,
-    /// Whether only options of `SELECT` stand between that word and here.
+    /// True if only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
-    /// Whether only names and commas stand between `MATCH`, a reserved word, and here.
+    /// True if only names and commas stand between `MATCH`, a reserved word, and here.
     pub(super) match_list: bool,
-    /// Whether it is `sys` and a dot.
+    /// True if it is `sys` and a dot.
     pub(super) in_sys: bool,
 }
 
-/// What a server takes a name before a parenthesis for.
+/// Kind of function that a server sees in a name before a parenthesis.
 pub(super) enum Called {
     /// A built-in function, or a keyword that could be a function's name; in upper case.
     BuiltIn(&'static str),
@@ -55,7 +55,7 @@ pub(super) fn check(
     }
     if previous.is_some_and(|p| p.kind == TokenKind::Dot) {
         return refuse(
-            "a qualified name is a stored function, which may write; a built-in one is called without the database",
+            "a qualified name is a stored function, which may write; call built-in functions without the database",
         );
     }
     if is_column_list(lexer, previous) {
@@ -68,12 +68,12 @@ pub(super) fn check(
     }
     if dialect.mariadb && !is_constructor_call(lexer, name) {
         return refuse(
-            "without arguments MariaDB takes it for a stored function; use ST_GeomFromText",
+            "without arguments MariaDB treats it as a stored function; use ST_GeomFromText",
         );
     }
     if !is_in_place(lexer, name, before, dialect) {
         return refuse(
-            "in this place it is no keyword, so it may be a stored function, which may write; leave the parenthesis out",
+            "here it is not a keyword, so it may be a stored function, which may write; remove the parenthesis",
         );
     }
     let adjacent = open.start == token.end || dialect.ignore_space;
@@ -88,9 +88,9 @@ pub(super) fn check(
         FunctionStatus::NotOnThisServer => refuse(
             "not built into this server, so it may be a stored function, which may write; try a function that this server has",
         ),
-        FunctionStatus::Refused(reason) => refuse(&format!("{reason}; leave it out")),
+        FunctionStatus::Refused(reason) => refuse(&format!("{reason}; remove it")),
         FunctionStatus::Unknown => refuse(
-            "not a built-in function known to be harmless; call such ones only, or read the columns and compute elsewhere",
+            "not a built-in function known to be harmless; call only those, or read the columns and compute elsewhere",
         ),
     }
 }
@@ -101,7 +101,7 @@ fn of_sys(lexer: &Lexer<'_>, token: Token) -> Result<&'static SysFunction, Refus
     let refuse = |reason: &str| Err(refusal(&format!("sys.{name}"), reason, token.start));
     let Some(function) = sys::find(&name) else {
         return refuse(
-            "it is a stored function that is not known to be harmless; of sys only formatting functions may be called",
+            "it is a stored function that is not known to be harmless; of sys only formatting functions are allowed",
         );
     };
     let mut ahead = lexer.clone();
@@ -119,7 +119,7 @@ fn of_sys(lexer: &Lexer<'_>, token: Token) -> Result<&'static SysFunction, Refus
 pub(super) fn sys_arguments(offset: usize) -> Refusal {
     Refusal {
         statement: "function of sys".into(),
-        reason: "it is known to be harmless with all its arguments only; write them all".into(),
+        reason: "it is only known to be harmless with all its arguments; write them all".into(),
         offset,
     }
 }
@@ -128,7 +128,7 @@ pub(super) fn sys_arguments(offset: usize) -> Refusal {
 pub(super) fn point_arguments(offset: usize) -> Refusal {
     refusal(
         POINT,
-        "with other than two arguments MariaDB takes it for a stored function; write POINT(x, y), or use ST_GeomFromText",
+        "without exactly two arguments MariaDB treats it as a stored function; write POINT(x, y), or use ST_GeomFromText",
         offset,
     )
 }
@@ -139,7 +139,7 @@ pub(super) const POINT: &str = "POINT";
 /// A MySQL that was seen to take `GROUP BY ROLLUP (a, b)`.
 const ROLLUP_LISTS: (u16, u16, u16) = (9, 7, 0);
 
-/// Whether a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
+/// True if a keyword that is not reserved, and so may be a function's name, stands where it is the keyword.
 fn is_in_place(lexer: &Lexer<'_>, name: &str, before: Preceding, dialect: &Dialect) -> bool {
     let after = |list: &[&str]| {
         let word = before.token.filter(|token| token.kind == TokenKind::Word);
@@ -185,7 +185,7 @@ fn refusal(name: &str, reason: &str, offset: usize) -> Refusal {
     }
 }
 
-/// Whether `(names)` follows as the columns of a table, not as arguments.
+/// True if `(names)` follows as the columns of a table, not as arguments.
 fn is_column_list(lexer: &Lexer<'_>, previous: Option<Token>) -> bool {
     let mut ahead = lexer.clone();
     if !take_name_list(&mut ahead) {
@@ -214,7 +214,7 @@ pub(super) const XPATH: &[&str] = &["EXTRACTVALUE", "UPDATEXML"];
 /// Longest path, in bytes; 3,600 signs end the server.
 const MAX_PATH: usize = 1_000;
 
-/// Whether a short text follows as a whole argument.
+/// True if a short text follows as a whole argument.
 pub(super) fn is_short_path(lexer: &Lexer<'_>) -> bool {
     let mut ahead = lexer.clone();
     let (path, end) = (ahead.next(), ahead.next());

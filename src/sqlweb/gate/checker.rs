@@ -8,7 +8,7 @@ use super::words::{self, DENIED, SHOWN, SHOWN_CREATE, unquoted};
 
 pub(super) fn check(sql: &str, dialect: &Dialect) -> Result<Passed, Refusal> {
     if let Some(offset) = sql.find('\0') {
-        return Err(refusal("NUL byte", "a statement may not hold one", offset));
+        return Err(refusal("NUL byte", "not allowed in a statement", offset));
     }
     let mut walk = Walk::new(sql, dialect);
     let kind = walk.statement()?;
@@ -66,7 +66,9 @@ impl Walk<'_> {
 
     fn not_a_reader(&self, token: Token, word: &str) -> Refusal {
         let reason = match (word, self.lexer.peek().map(|next| next.kind)) {
-            ("DELIMITER", _) => "it is a word of client programs; send the statements one by one",
+            ("DELIMITER", _) => {
+                "it is a command of client programs; send the statements one by one"
+            }
             (_, Some(TokenKind::Colon)) => {
                 "a label starts a compound statement; only queries may run"
             }
@@ -87,7 +89,7 @@ impl Walk<'_> {
             let what = format!("SHOW {}", excerpt(word).to_ascii_uppercase());
             return Err(refusal(
                 &what,
-                "not known to only read; information_schema may have what it shows",
+                "not known to only read; try information_schema",
                 token.start,
             ));
         }
@@ -109,7 +111,7 @@ impl Walk<'_> {
         let is_relay_log = log.eq_ignore_ascii_case("RELAYLOG");
         if self.dialect.mariadb && (is_relay_log || self.take("EVENTS")?) {
             let what = format!("SHOW {} EVENTS", log.to_ascii_uppercase());
-            let reason = "the server writes nothing until all of it is read; mariadb-binlog shows the events";
+            let reason = "the server cannot write until all of it is read; use mariadb-binlog";
             return Err(refusal(&what, reason, offset));
         }
         Ok(())
@@ -124,7 +126,7 @@ impl Walk<'_> {
             let what = format!("SHOW CREATE {}", excerpt(word).to_ascii_uppercase());
             return Err(refusal(
                 &what,
-                "not known to only read; information_schema may have what it shows",
+                "not known to only read; try information_schema",
                 offset,
             ));
         }
@@ -156,9 +158,9 @@ impl Walk<'_> {
             "WITH" => self.with(StatementKind::Explain),
             "ANALYZE" => {
                 let reason = if self.dialect.mariadb {
-                    "MariaDB has it as ANALYZE SELECT, without EXPLAIN"
+                    "in MariaDB write ANALYZE SELECT, without EXPLAIN"
                 } else {
-                    "only EXPLAIN may stand before ANALYZE"
+                    "only EXPLAIN may precede ANALYZE"
                 };
                 Err(refusal("EXPLAIN ANALYZE", reason, first.start))
             }
@@ -182,13 +184,13 @@ impl Walk<'_> {
             "WITH" => self.with(StatementKind::Analyze),
             _ => {
                 let reason =
-                    "it runs what it analyses, or keeps what it finds: only SELECT may follow";
+                    "it runs the statement, or stores its findings: only SELECT may follow";
                 Err(refusal(statement, reason, first.start))
             }
         }
     }
 
-    /// Whether `table`, `table column` or `table 'pattern'` follows, and nothing else.
+    /// True if `table`, `table column` or `table 'pattern'` follows, and nothing else.
     fn is_described_table(&self) -> bool {
         let mut ahead = self.lexer.clone();
         let mut next = || {

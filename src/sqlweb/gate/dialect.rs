@@ -1,6 +1,6 @@
-//! What the gate takes for granted of a server and its connection.
+//! Assumptions of the gate about a server and its connection.
 
-/// What the lexer assumes of the connection; layer 3 makes it so.
+/// Assumptions of the lexer about the connection; layer 3 makes them true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// MariaDB, else MySQL (and what calls itself MySQL).
@@ -65,7 +65,7 @@ fn leading_number(text: &str) -> Option<u16> {
     text.get(..digits)?.parse().ok()
 }
 
-/// Whether `text` holds the ASCII `word`, whatever its case.
+/// True if `text` holds the ASCII `word`, whatever its case.
 pub(super) fn contains_ignoring_case(text: &str, word: &str) -> bool {
     text.as_bytes()
         .windows(word.len())

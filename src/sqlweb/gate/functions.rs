@@ -9,7 +9,7 @@ use super::dialect::Dialect;
 use super::group::Group;
 use super::{spatial, words};
 
-/// What a name before a parenthesis is to a server.
+/// Status of a name before a parenthesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FunctionStatus {
     /// Harmless, also with space before the parenthesis; with the name in upper case.
@@ -26,7 +26,7 @@ pub(super) enum FunctionStatus {
     Unknown,
 }
 
-/// What `name` is to the server of that dialect.
+/// Returns the status of `name` on a server of that dialect.
 pub(super) fn status_of(name: &str, dialect: &Dialect) -> FunctionStatus {
     let mut elsewhere = false;
     for group in groups() {
@@ -81,9 +81,9 @@ const LOCKS: &str = "it touches locks that other connections see";
 const SEQUENCES: &str = "it reads or moves a sequence";
 const ENDLESS: &str = "it can be made to compute for hours, and the server cannot interrupt it";
 const WAITS: &str = "it waits for replication";
-const LATE: &str = "servers that people still run take this name for a stored function";
+const LATE: &str = "servers still in use treat this name as a stored function";
 const CHANGES: &str = "it changes how the server works";
-const LOADED: &str = "it comes from a component or a library, so it may be anybody's function";
+const LOADED: &str = "it comes from a component or a library, so its code is unknown";
 
 /// Built-in functions that are known and refused.
 pub(super) const REFUSED: &[(&str, &str)] = &[

@@ -55,7 +55,7 @@ fn is_spatial(name: &str) -> bool {
     groups.any(|group| words::contains(group.names, name)) || words::contains(OTHER_SPATIAL, name)
 }
 
-/// Whether the function could make a text long, or leave of one what was inside it.
+/// True if the function could make a text long, or leave of one what was inside it.
 fn builds(name: &str) -> bool {
     let harmless = words::contains(BESIDE, name) || words::contains(words::RESERVED, name);
     !harmless && functions::groups().any(|group| words::contains(group.names, name))
@@ -65,11 +65,11 @@ fn builds(name: &str) -> bool {
 struct Call {
     /// Parentheses around it.
     depth: usize,
-    /// Whether it reads a text, by a parser that minds its depth.
+    /// True if it reads a text, by a parser that minds its depth.
     reads_text: bool,
 }
 
-/// What has been seen of a statement.
+/// Observations of a statement.
 #[derive(Default)]
 pub(super) struct Geometry {
     open: Vec<Call>,
@@ -162,7 +162,7 @@ impl Geometry {
         }
     }
 
-    /// What is wrong with the whole statement.
+    /// Returns the fault of the whole statement.
     pub(super) fn fault(self) -> Option<Refusal> {
         if !self.is_spatial {
             return None;
@@ -177,8 +177,8 @@ impl Geometry {
         };
         if let Some((name, offset)) = built {
             let reason = format!(
-                "{name} beside a spatial function could make a geometry so deep that it ends a MariaDB server; \
-                 build the text inside ST_GeomFromText, or in a statement of its own"
+                "{name} next to a spatial function could build a geometry so deep that a MariaDB server crashes; \
+                 build the text inside ST_GeomFromText, or in a separate statement"
             );
             return Some(fault(&reason, offset));
         }
@@ -192,9 +192,10 @@ impl Geometry {
     }
 }
 
-const ASSIGNED: &str = "a variable beside a spatial function could hold what ends a MariaDB server; write the value itself";
-const LONG: &str = "a literal of more than 8 KiB could be a geometry so deep that it ends a MariaDB server; write it as a text in ST_GeomFromText";
-const COLLECTIONS: &str = "so many collections within each other could end a MariaDB server; write them as a text in ST_GeomFromText";
+const ASSIGNED: &str =
+    "a variable next to a spatial function could crash a MariaDB server; write the value itself";
+const LONG: &str = "a literal of more than 8 KiB could be a geometry so deep that a MariaDB server crashes; write it as text in ST_GeomFromText";
+const COLLECTIONS: &str = "so many nested collections could crash a MariaDB server; write them as text in ST_GeomFromText";
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Whether that server has its names.
+    /// True if that server has its names.
     pub(super) fn on(&self, dialect: &Dialect) -> bool {
         let (since, until) = if dialect.mariadb {
             (self.mariadb, None)

@@ -7,7 +7,7 @@
 
 use super::dialect::{Dialect, contains_ignoring_case};
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// An unquoted word: a keyword or an identifier.
@@ -44,7 +44,7 @@ pub(super) enum TokenKind {
     Bad(LexError),
 }
 
-/// What is wrong with a [`TokenKind::Bad`] token.
+/// Fault of a [`TokenKind::Bad`] token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LexError {
     Comment,
@@ -60,7 +60,7 @@ pub(super) enum LexError {
 }
 
 impl LexError {
-    /// What is refused.
+    /// Name of the refused part.
     pub(super) fn statement(self) -> &'static str {
         match self {
             Self::Hint => "optimizer hint",
@@ -74,14 +74,14 @@ impl LexError {
             Self::Text => "the string is not closed; a quote is missing",
             Self::Identifier => "the quoted identifier is not closed; a ` is missing",
             Self::Hint => {
-                "it may hold no SET_VAR, and no quotes but backquotes around letters, digits, _ and $; leave it out"
+                "it may contain no SET_VAR, and no quotes except backquotes around letters, digits, _ and $; remove it"
             }
             Self::Number => "a number ends in the middle of its exponent",
-            Self::Literal => "a hexadecimal or bit literal holds other characters",
+            Self::Literal => "a hexadecimal or bit literal has invalid characters",
             Self::Variable => "a name must follow @ directly",
-            Self::Placeholder => "nothing fills in a placeholder here; write the value",
+            Self::Placeholder => "placeholders are not supported here; write the value",
             Self::Dollar => "an unquoted name may not start with $; put it in backquotes",
-            Self::Character => "this character means nothing outside quotes",
+            Self::Character => "this character is not allowed outside quotes",
         }
     }
 }
@@ -486,7 +486,7 @@ pub(super) fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// What may follow `--` for it to start a comment; the end of the text may, too.
+/// Bytes that may follow `--` for it to start a comment; the end of the text may, too.
 fn ends_dashes(b: u8) -> bool {
     is_space(b) || b.is_ascii_control()
 }

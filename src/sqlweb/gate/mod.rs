@@ -17,7 +17,7 @@
 //!
 //! It fails closed: a broken invariant is a panic, and a panic is a refusal.
 //!
-//! What a text cannot show is left to layer 3: a view or a generated column may
+//! Effects that a text cannot show are left to layer 3: a view or a generated column may
 //! call a function that writes.
 //!
 //! ```text
@@ -92,7 +92,7 @@ pub fn names_refused() -> Vec<&'static str> {
     functions::REFUSED.iter().map(|(name, _)| *name).collect()
 }
 
-/// Whether some supported server has that harmless built-in function.
+/// True if some supported server has that harmless built-in function.
 #[doc(hidden)]
 pub fn is_known_harmless(name: &str) -> bool {
     functions::groups().any(|group| words::contains(group.names, name))

@@ -140,7 +140,7 @@ impl Walk<'_> {
         if words::resets(&name) {
             return Err(refusal(
                 &format!("table {}", excerpt(&name).to_ascii_lowercase()),
-                "reading it sets counters of the whole server to zero; read the one without RESET in its name",
+                "reading it resets counters of the whole server; read the one without RESET in its name",
                 token.start,
             ));
         }
@@ -184,7 +184,7 @@ impl Walk<'_> {
             return refuse(&what, denied_reason(&what));
         }
         if self.is(Some(token), "SHARE") && self.is(self.previous, "FOR") {
-            return refuse("FOR SHARE", "it locks rows; leave it out");
+            return refuse("FOR SHARE", "it locks rows; remove it");
         }
         if self.is(Some(token), "SET") && !self.is_any(self.previous, &["CHARACTER", "CHAR"]) {
             return refuse(
@@ -227,7 +227,7 @@ impl Walk<'_> {
         let what = format!("{statement} … {} VALUE FOR", which.to_ascii_uppercase());
         Err(refusal(
             &what,
-            "it reads or moves a sequence; SELECT * FROM the sequence shows where it stands",
+            "it reads or moves a sequence; SELECT * FROM the sequence shows its state",
             token.start,
         ))
     }
@@ -236,8 +236,8 @@ impl Walk<'_> {
 fn denied_reason(what: &str) -> &'static str {
     match what {
         "INTO" => "it writes to a file or a variable; a column of that name needs backquotes",
-        "FOR UPDATE" | "LOCK" | "LOCK IN SHARE MODE" => "it locks rows; leave it out",
-        "PROCEDURE" => "it runs a procedure over the result; leave it out",
-        _ => "this word may not stand in a query; a column of that name needs backquotes",
+        "FOR UPDATE" | "LOCK" | "LOCK IN SHARE MODE" => "it locks rows; remove it",
+        "PROCEDURE" => "it runs a procedure over the result; remove it",
+        _ => "this word is not allowed in a query; a column of that name needs backquotes",
     }
 }

@@ -10,7 +10,7 @@ const MAX_COLUMNS: usize = 4_096;
 #[derive(Default)]
 pub(super) struct SelectLists {
     lists: Vec<SelectList>,
-    /// Whether a name follows, whatever the word.
+    /// True if a name follows, whatever the word.
     after_dot: bool,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct SysFunction {
     pub(crate) parameters: usize,
     /// Further ones that its text calls.
     pub(crate) uses: &'static [&'static str],
-    /// The same as `texts` on a MySQL since [`BUILT_IN`]: what such a text calls may be a stored function elsewhere.
+    /// Hashes as in `texts`, on a MySQL since [`BUILT_IN`]: what such a text calls may be a stored function elsewhere.
     pub(crate) of_mysql: &'static [&'static str],
     /// SHA-256 of `ROUTINE_DEFINITION`, in hexadecimal.
     pub(crate) texts: &'static [&'static str],
@@ -142,7 +142,7 @@ const HARMLESS: &[SysFunction] = &[
     ] },
 ];
 
-/// What some of them call.
+/// Functions that some of them call.
 #[rustfmt::skip]
 const USED: &[SysFunction] = &[
     SysFunction { name: "sys_get_config", parameters: 2, uses: &[], of_mysql: &[

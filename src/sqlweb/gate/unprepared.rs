@@ -10,7 +10,7 @@ use super::verdict::{Refusal, StatementKind};
 use super::walk::{Walk, refusal};
 use super::words::unquoted;
 
-/// What `EXPLAIN FORMAT=` may name before `FOR CONNECTION`.
+/// Formats that `EXPLAIN FORMAT=` may name before `FOR CONNECTION`.
 const FORMATS: &[&str] = &["JSON", "TRADITIONAL", "TREE"];
 
 /// Variables that tell of the statement before.
@@ -41,7 +41,8 @@ impl Walk<'_> {
         let token = self.next()?;
         let Some(topic) = token.and_then(|token| self.topic(token)) else {
             let offset = token.map_or(self.end, |token| token.start);
-            let reason = "it must name one topic, in quotes, without quotes or \\ in it; HELP 'contents' lists them";
+            let reason =
+                "give one topic in quotes, without quotes or \\ in it; HELP 'contents' lists them";
             return Err(refusal("HELP", reason, offset));
         };
         self.complete()?;
@@ -80,7 +81,7 @@ impl Walk<'_> {
         while self.explain_option(&mut format)? {}
         let format = self.format(format)?;
         if !self.take("FOR")? {
-            let reason = "only FOR and the number of a connection may follow";
+            let reason = "only FOR and a connection's number may follow";
             return Err(refusal("SHOW ANALYZE", reason, self.end));
         }
         let id = self.connection("SHOW ANALYZE")?;
@@ -96,7 +97,7 @@ impl Walk<'_> {
         let name = self.lexer.text(token).trim_matches(['\'', '"']);
         let mut known = FORMATS.iter();
         let name = known.find(|known| known.eq_ignore_ascii_case(name));
-        let reason = "of another connection the plan is shown in FORMAT=JSON, TREE or TRADITIONAL";
+        let reason = "plans of other connections need FORMAT=JSON, TREE or TRADITIONAL";
         name.map(|name| format!("FORMAT={name} "))
             .ok_or_else(|| refusal("EXPLAIN FORMAT", reason, token.start))
     }
@@ -106,7 +107,7 @@ impl Walk<'_> {
         let token = self.next()?;
         let Some(id) = token.and_then(|token| self.number(token)) else {
             let offset = token.map_or(self.end, |token| token.start);
-            let reason = "write the connection's number, as SHOW PROCESSLIST has it";
+            let reason = "write the connection's number from SHOW PROCESSLIST";
             return Err(refusal(statement, reason, offset));
         };
         self.complete()?;
@@ -129,7 +130,7 @@ impl Walk<'_> {
             let token = self.next()?;
             if token.and_then(|token| self.number(token)).is_none() {
                 let offset = token.map_or(self.end, |token| token.start);
-                let reason = "behind LIMIT only numbers may follow";
+                let reason = "only numbers may follow LIMIT";
                 return Err(refusal(&format!("SHOW {what}"), reason, offset));
             }
             let comma = self.lexer.peek();

@@ -1,4 +1,4 @@
-//! What the gate says of a statement.
+//! Verdict of the gate on a statement.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,9 +8,9 @@ use crate::sqlweb::catch_panic::Panicked;
 /// A statement that only reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// What kind of statement it is.
+    /// Kind of the statement.
     pub kind: StatementKind,
-    /// What it calls.
+    /// Functions that it calls.
     pub calls: Calls,
     /// For a statement without a free part, which servers cannot prepare: its text, made anew from what was read.
     pub rebuilt: Option<String>,
@@ -31,7 +31,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Whether it calls nothing that the server must be asked about.
+    /// True if it calls nothing that the server must be asked about.
     pub fn is_empty(&self) -> bool {
         self.built_in.is_empty() && self.supplied.is_empty() && self.sys.is_empty()
     }
@@ -89,7 +89,7 @@ impl StatementKind {
 /// Why a statement was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was refused: `DELETE`, `SELECT … INTO`, `function load_file`.
+    /// Refused part: `DELETE`, `SELECT … INTO`, `function load_file`.
     pub statement: String,
     /// Why, and where there is something, what to try.
     pub reason: String,
@@ -110,7 +110,7 @@ impl From<Panicked> for Refusal {
     fn from(_: Panicked) -> Self {
         Self {
             statement: "statement".into(),
-            reason: "the gate failed over it, so what it does is not known; please report that"
+            reason: "the gate failed to check it, so its effect is unknown; please report this"
                 .into(),
             offset: 0,
         }

@@ -30,9 +30,9 @@ pub(super) struct Walk<'a> {
     pub(super) geometry: Geometry,
     rollups: Rollups,
     select_lists: SelectLists,
-    /// Whether only options of `SELECT` stand between that word and here.
+    /// True if only options of `SELECT` stand between that word and here.
     pub(super) select_options: bool,
-    /// Whether only names and commas stand between `MATCH` and here.
+    /// True if only names and commas stand between `MATCH` and here.
     pub(super) match_list: bool,
     /// Parentheses around each call whose second argument must be a short path.
     pub(super) paths: Vec<usize>,
@@ -67,7 +67,7 @@ pub(super) struct JsonTable {
     pub(super) start: usize,
     /// Parentheses around it.
     pub(super) depth: usize,
-    /// Whether its `COLUMNS` has come.
+    /// True if its `COLUMNS` has come.
     pub(super) has_columns: bool,
 }
 
@@ -119,14 +119,15 @@ impl<'a> Walk<'a> {
         }
         if !self.select_lists.take(token, text, self.depth) {
             let reason =
-                "a server takes 4,096 at most, and needs much memory to say so; name fewer";
+                "a server accepts 4,096 at most, and needs much memory to refuse more; name fewer";
             return Err(refusal("columns", reason, token.start));
         }
         if self.dialect.mariadb {
             self.geometry.take(token, text, self.depth, opens);
         }
         if !self.nesting.take(token, text) {
-            let reason = "so deep an expression can end the server; write it with fewer parentheses or operators";
+            let reason =
+                "an expression this deep can crash the server; use fewer parentheses or operators";
             return Err(refusal("nesting", reason, token.start));
         }
         Ok(Some(token))
@@ -155,7 +156,7 @@ impl<'a> Walk<'a> {
             .pop_if(|depth| *depth + 1 == self.depth)
             .is_some();
         if is_path && !calls::is_short_path(&self.lexer) {
-            let reason = "a path made for that ends a MariaDB server; write it as one text, at most 1,000 bytes long";
+            let reason = "a crafted path crashes a MariaDB server; write it as one text, at most 1,000 bytes long";
             return Err(refusal("XPath", reason, comma.end));
         }
         Ok(())
@@ -222,12 +223,12 @@ fn no_json_table(table: &JsonTable) -> Refusal {
 }
 
 fn executable(offset: usize) -> Refusal {
-    let reason = "whether the server runs what is inside depends on its version; write it out or leave it out";
+    let reason = "the server's version decides whether it runs; write it out or remove it";
     refusal("executable comment", reason, offset)
 }
 
 fn placeholder(offset: usize) -> Refusal {
-    let reason = "nothing fills in a placeholder here, and labels start compound statements";
+    let reason = "placeholders are not supported here, and labels start compound statements";
     refusal("placeholder", reason, offset)
 }
 

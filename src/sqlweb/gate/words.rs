@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Whether a sorted list of upper-case words holds `word`, whatever its case.
+/// True if a sorted list of upper-case words holds `word`, whatever its case.
 pub(super) fn contains(list: &[&str], word: &str) -> bool {
     list.binary_search_by(|entry| compare(entry, word)).is_ok()
 }
@@ -64,7 +64,7 @@ pub(super) const RESETTING: &[&str] = &[
     "INNODB_CMPMEM_RESET", "INNODB_CMP_PER_INDEX_RESET", "INNODB_CMP_RESET",
 ];
 
-/// Whether a server could take `name`, unquoted, for one of [`RESETTING`]. Servers compare names by rules of their own
+/// True if a server could take `name`, unquoted, for one of [`RESETTING`]. Servers compare names by rules of their own
 /// for letters beyond ASCII, so such a letter counts as any, and space at the end as nothing.
 pub(super) fn resets(name: &str) -> bool {
     let name = name.trim_end();
@@ -74,7 +74,7 @@ pub(super) fn resets(name: &str) -> bool {
     })
 }
 
-/// What `SHOW` may be followed by.
+/// Words that may follow `SHOW`.
 #[rustfmt::skip]
 pub(super) const SHOWN: &[&str] = &[
     "ALL", "ANALYZE", "AUTHORS", "BINARY", "BINLOG", "CHAR", "CHARACTER", "CHARSET", "CLIENT_STATISTICS", "COLLATION",
@@ -88,7 +88,7 @@ pub(super) const SHOWN: &[&str] = &[
     "WSREP_STATUS",
 ];
 
-/// What `SHOW CREATE` may be followed by.
+/// Words that may follow `SHOW CREATE`.
 #[rustfmt::skip]
 pub(super) const SHOWN_CREATE: &[&str] = &[
     "DATABASE", "EVENT", "FUNCTION", "LIBRARY", "PACKAGE", "PROCEDURE", "SCHEMA", "SEQUENCE",

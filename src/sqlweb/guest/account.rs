@@ -19,7 +19,7 @@ const TAIL: usize = 13;
 /// Without vowels, so that no password has a word of a dictionary in it.
 const LOWER: &[u8] = b"bcdfghjkmnpqrstvwxz";
 
-/// What a name is made of: upper and lower case count as one on some systems.
+/// Characters of a name: upper and lower case count as one on some systems.
 const OF_NAMES: &[u8] = b"abcdefghjkmnpqrstvwxyz0123456789";
 
 /// An account as the server has it.
@@ -38,7 +38,7 @@ impl Account {
     }
 }
 
-/// Whether it is a host part that accounts are made with here: this very machine's, in no need of care.
+/// True if it is a host part that accounts are made with here: this very machine's, in no need of care.
 pub(super) fn is_plain_host(host: &str) -> bool {
     !host.is_empty()
         && !host.contains(['\'', '\\', '"', '`', '%'])
@@ -78,7 +78,7 @@ pub(super) fn new_password() -> Zeroizing<String> {
     Zeroizing::new(format!("{}-{}.{}", *upper, *digits, *lower))
 }
 
-/// What `mysql_native_password` keeps of a password: `*` and SHA-1 of SHA-1 in hexadecimal. Of as many random bits as ours
+/// Hash of `mysql_native_password`: `*` and SHA-1 of SHA-1 in hexadecimal. Of as many random bits as ours
 /// have nobody finds the password from it.
 pub(super) fn native_hash(password: &str) -> String {
     let sha1 = |bytes: &[u8]| digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes);

@@ -5,9 +5,9 @@ use std::fmt;
 /// Why there is no guest's account.
 #[derive(Debug)]
 pub(crate) struct NoGuest {
-    /// What happened.
+    /// Message.
     pub(crate) message: String,
-    /// What to try.
+    /// Advice.
     pub(crate) hint: String,
 }
 
@@ -22,6 +22,6 @@ impl NoGuest {
 
 impl fmt::Display for NoGuest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "guest account: {}", self.message)
+        write!(f, "no guest account: {}", self.message)
     }
 }

@@ -1,4 +1,4 @@
-//! What of a list of grants is there: databases are expanded to their tables, and names are those of the server.
+//! Existing objects of a list of grants: databases are expanded to their tables, and names are those of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::sqlweb::error::DbError;
 /// Tables and views that one guest's account may read: each is a statement at the start.
 const MOST_TABLES: usize = crate::limits::GUEST_TABLES;
 
-/// What a guest may read: by database and table or view its columns, all where there are none.
+/// Columns that a guest may read, by database and table or view; all where there are none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readable {
     tables: BTreeMap<(String, String), Option<BTreeSet<String>>>,
@@ -35,7 +35,7 @@ impl Readable {
             self.tables.insert(key, None);
             return;
         };
-        // What may be read whole stays so.
+        // Tables that may be read whole stay so.
         if let Some(known) = self
             .tables
             .entry(key)
@@ -138,7 +138,7 @@ pub(super) fn expand(
     if readable.tables.len() > MOST_TABLES {
         return Ok(Err(NoGuest::new(
             format!(
-                "the list comes to {} tables, and {MOST_TABLES} are the most",
+                "the list has {} tables, the limit is {MOST_TABLES}",
                 readable.tables.len()
             ),
             "list fewer databases, or name the tables",
@@ -149,8 +149,8 @@ pub(super) fn expand(
 
 fn not_there(what: &str) -> NoGuest {
     NoGuest::new(
-        format!("'{what}': there is no such thing that the account may see"),
-        "check the names, in capital and small letters; a database without tables cannot be lent",
+        format!("'{what}' does not exist, or the account may not see it"),
+        "check the names, including upper and lower case; a database without tables cannot be shared",
     )
 }
 
@@ -178,7 +178,7 @@ fn columns_of(
     Ok(all.map(Some))
 }
 
-/// Whether the server takes table names for the same in capital and small letters.
+/// True if the server takes table names for the same in capital and small letters.
 fn folds_names(conn: &mut Conn) -> Result<bool, DbError> {
     let answer = rows(conn, "SELECT @@lower_case_table_names <> 0")?;
     Ok(answer.first().and_then(|row| text(row, 0)).as_deref() == Some("1"))

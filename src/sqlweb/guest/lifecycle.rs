@@ -26,7 +26,7 @@ use crate::sync::Mutex;
 /// Longest wait for each answer while the account is made.
 const TIME_TO_MAKE: Duration = Duration::from_secs(20);
 
-/// The same while it ends: the program has 2 s for its end.
+/// Time while it ends: the program has 2 s for its end.
 const TIME_TO_END: Duration = Duration::from_millis(1200);
 
 /// Passwords that are tried, where the server's policy refuses one.
@@ -114,8 +114,8 @@ fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options
     let connector = Arc::new(Connector::new(options.clone()));
     let mut conn = connector.administer(TIME_TO_MAKE).map_err(|error| {
         NoGuest::new(
-            format!("it was made, but the server does not let it in, so it was dropped: {error}"),
-            "something between here and the server may know its accounts only; share without a guest's account",
+            format!("the server rejected its sign-in, so it was dropped: {error}"),
+            "something between here and the server may know only its own accounts; share without a guest account",
         )
     })?;
     let version = proof::first(&mut conn.driver, "SELECT VERSION()")?.unwrap_or_default();
@@ -141,12 +141,12 @@ fn more_than_lent(
     };
     let more = proof::more_than_views(conn, readable, views).map_err(|error| {
         NoGuest::new(
-            format!("it was made, but its views cannot be read, so it was dropped: {error}"),
-            "grant what is lent to the account itself and not to a role, or lend whole tables",
+            format!("its views cannot be read, so it was dropped: {error}"),
+            "grant what you share to the account itself and not to a role, or share whole tables",
         )
     })?;
     if let Some(more) = more {
-        let instead = "lend it whole, or columns of the tables themselves in place of a view's";
+        let instead = "share it whole, or share columns of its tables instead of the view's";
         return Ok(Some(More::new(more, instead)));
     }
     let lent = through(readable, views);
@@ -154,21 +154,18 @@ fn more_than_lent(
 }
 
 fn sees_more(more: More) -> NoGuest {
-    let why = format!(
-        "it would see more than was listed, so there is none: {}",
-        more.what
-    );
+    let why = format!("it could read more than you listed: {}", more.what);
     NoGuest::new(why, more.cure)
 }
 
-/// What an account is made with.
+/// Settings for a new account.
 struct Making<'a> {
     owner: &'a Arc<Connector>,
     options: &'a Options,
     wanted: &'a plugin::Guest,
     records: Records,
     server: String,
-    /// What that calls itself.
+    /// Name that the server gives itself.
     own_name: Option<String>,
 }
 
@@ -182,7 +179,9 @@ impl Making<'_> {
     /// An account that may read what is listed; nothing is left of one that cannot be finished.
     fn make(&self, conn: &mut Conn) -> Result<(Account, Zeroizing<String>, Readable), Failure> {
         if self.wanted.expires <= SystemTime::now() {
-            return Err(NoGuest::new("its time is over already", "give it another end").into());
+            return Err(
+                NoGuest::new("its end time has already passed", "choose a later end time").into(),
+            );
         }
         let readable = expand(conn, &self.wanted.grants)??;
         if let Some(open) = proof::open_to_all(conn)? {
@@ -263,10 +262,8 @@ impl Making<'_> {
         let noted = self.records.note(server, account, &self.options.run_dir);
         noted.map_err(|error| {
             NoGuest::new(
-                format!(
-                    "nothing was made, as it cannot be noted that it has to be dropped: {error}"
-                ),
-                "see that the per-user directory can be written",
+                format!("cannot record that it must be dropped later: {error}"),
+                "make the per-user directory writable",
             )
         })
     }
@@ -296,11 +293,11 @@ impl Making<'_> {
         };
         NoGuest::new(
             format!(
-                "the server does not let '{}' make one: {}",
+                "the server does not allow '{}' to create one: {}",
                 self.options.user, error.message
             ),
             format!(
-                "have an administrator run, with a password of their own, and share with that account{begins_in}: {told}"
+                "have an administrator run this with their own password, then share with that account{begins_in}: {told}"
             ),
         )
         .into()
@@ -327,8 +324,8 @@ fn own_host(conn: &mut Conn) -> Result<String, Failure> {
     host.filter(|host| account::is_plain_host(host))
         .ok_or_else(|| {
             NoGuest::new(
-                "the server does not say where this connection comes from",
-                "share without a guest's account",
+                "the server does not show the host of this connection",
+                "share without a guest account",
             )
             .into()
         })
@@ -360,7 +357,7 @@ fn end(owner: &Arc<Connector>, records: &Records, account: &Account, time: Durat
 
 fn stays(account: &Account) -> String {
     format!(
-        "the guest's account {} is not dropped yet; the next start for this database does it",
+        "guest account {} is not dropped yet; the next start for this database drops it",
         account.quoted()
     )
 }
@@ -381,17 +378,17 @@ impl Guest {
         }
     }
 
-    /// What it may read, and until when.
+    /// Returns what it may read, and until when.
     pub(crate) fn in_force(&self) -> Arc<GuestInForce> {
         self.in_force.clone()
     }
 
-    /// Whether its time is over.
+    /// True if its time is over.
     pub(crate) fn is_over(&self) -> bool {
         self.has_ended.load(Ordering::SeqCst) || self.in_force.is_over()
     }
 
-    /// Whether it has to be ended now.
+    /// True if it has to be ended now.
     pub(crate) fn is_due(&self) -> bool {
         self.is_over() && !self.has_ended.load(Ordering::SeqCst)
     }
@@ -417,7 +414,7 @@ impl Guest {
                 Some(name)
             }
             Err(error) => {
-                log::warn!("the guest's account ends as it was to, and not later: {error}");
+                log::warn!("the guest account keeps its earlier end time: {error}");
                 None
             }
         }
@@ -493,9 +490,9 @@ pub(crate) fn sweep_left(owner: &Arc<Connector>, options: &Options, home: &DataD
     });
     match swept {
         Err(error) if is_some_left => {
-            log::warn!("guests' accounts that were left on {server} are not dropped yet: {error}");
+            log::warn!("guest accounts left on {server} are not dropped yet: {error}");
         }
-        Err(error) => log::debug!("guests' accounts on {server} are not looked for: {error}"),
+        Err(error) => log::debug!("cannot look for guest accounts on {server}: {error}"),
         Ok(()) => {}
     }
 }

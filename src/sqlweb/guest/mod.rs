@@ -7,7 +7,7 @@
 //! the end: locked ─> its connections killed ─> DROP USER ─> DROP DATABASE ─> record removed
 //! ```
 //!
-//! What is listed is granted table by table: a grant on a database would take `_` and `%` of its name for wildcards, and
+//! Tables are granted one by one: a grant on a database would take `_` and `%` of its name for wildcards, and
 //! tables that are made later would come with it. Of a table of which columns are listed it gets a view ([`views`]).
 //! `SHOW VIEW` is never granted: a view's text tells of other tables.
 

@@ -18,7 +18,7 @@ const FOR_EVERYBODY: [&str; 2] = ["information_schema", "performance_schema"];
 const OFTEN_OPEN: [&str; 2] = ["test", "test_postern"];
 
 /// Advice if no statement is known that helps.
-const TAKE_AWAY: &str = "have an administrator take it away (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the \
+const TAKE_AWAY: &str = "have an administrator revoke it (mandatory_roles of MySQL, grants to PUBLIC of MariaDB, the \
     anonymous user's rows in mysql.db)";
 
 /// `ER_DBACCESS_DENIED_ERROR`: said before it is looked whether there is such a database.
@@ -58,13 +58,13 @@ impl More {
         };
         let first = grants.first().map_or("", |grant| grant.as_str());
         Self::new(
-            format!("the server gives every account this: {first}"),
+            format!("the server grants this to every account: {first}"),
             cure,
         )
     }
 }
 
-/// What the account can do or see beyond what was listed; none where there is nothing. The connection is of no use after
+/// Finds anything the account can do or see beyond what was listed. The connection is of no use after
 /// that: it may be in other roles.
 pub(super) fn more_than_listed(
     conn: &mut Conn,
@@ -76,14 +76,14 @@ pub(super) fn more_than_listed(
     // The host of an account is kept in small letters.
     if !signed_in.eq_ignore_ascii_case(&format!("{}@{}", account.name, account.host)) {
         return Ok(Some(More::new(
-            format!("the server takes it for the account '{signed_in}'"),
-            "have an administrator see which account this machine's connections get",
+            format!("the server treats it as the account '{signed_in}'"),
+            "have an administrator check which account this machine's connections get",
         )));
     }
     let (all, in_a_role) = grants(conn, is_mariadb)?;
     if all.is_empty() || in_a_role && is_mariadb {
         return Ok(Some(More::new(
-            "the server does not tell its rights, or has given it a role",
+            "the server does not show its privileges, or gave it a role",
             TAKE_AWAY,
         )));
     }
@@ -103,7 +103,7 @@ pub(super) fn more_than_listed(
     Ok(None)
 }
 
-/// Whether a line of `SHOW GRANTS` is no more than `SELECT` on single tables. That of a role says nothing of itself: what
+/// True if a line of `SHOW GRANTS` is no more than `SELECT` on single tables. That of a role says nothing of itself: what
 /// it may comes in lines of its own.
 pub(super) fn only_reads(grant: &str) -> bool {
     let grant = masked(grant);

@@ -33,7 +33,7 @@ struct Document {
 struct Record {
     /// The database server as it is reached, `host:port` or a socket's path.
     server: String,
-    /// What that called itself; unknown where it does not say.
+    /// Server's own name; unknown if it does not say.
     #[serde(default)]
     own_name: Option<String>,
     name: String,
@@ -103,7 +103,7 @@ impl Records {
         })
     }
 
-    /// Whether an account that is not on the server that calls itself `own_name` is nowhere: it was made there, or has
+    /// True if an account that is not on the server that calls itself `own_name` is nowhere: it was made there, or has
     /// ended since. Any other server may answer at the same address.
     pub(super) fn is_gone(&self, account: &Account, own_name: Option<&str>) -> bool {
         let is_it = |record: &&Record| record.name == account.name;
@@ -141,7 +141,7 @@ impl Records {
     }
 }
 
-/// Whether both lead to the same server: this machine has three usual names.
+/// True if both lead to the same server: this machine has three usual names.
 fn is_same(one: &str, other: &str) -> bool {
     let port = |server| match split(server)? {
         ("localhost" | "127.0.0.1" | "::1", port) => port,

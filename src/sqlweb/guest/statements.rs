@@ -99,7 +99,7 @@ pub(super) fn lending(account: &Account, readable: &Readable, views: &[View]) ->
 /// The database of views in what an administrator may run.
 pub(super) const FOR_VIEWS: &str = "guest_views";
 
-/// What an administrator may run instead, with a name and a password of his own.
+/// Statements that an administrator may run instead, with a name and a password of his own.
 pub(super) fn for_an_administrator(host: &str, readable: &Readable, views: &[View]) -> String {
     let account = Account {
         name: "guest".into(),

@@ -67,7 +67,7 @@ fn end_connections(conn: &mut Conn, name: &str) -> Result<(), DbError> {
         if id.bytes().all(|byte| byte.is_ascii_digit()) {
             match run_silently(conn, &format!("KILL {id}")) {
                 Err(DbError::Statement(error)) if error.code != NO_SUCH_THREAD => {
-                    log::debug!("a guest's connection goes on: {}", error.message);
+                    log::debug!("a guest's connection was not ended: {}", error.message);
                 }
                 killed => tolerated(killed)?,
             }
@@ -94,26 +94,23 @@ pub(super) fn sweep_recorded(
     let left = match records.left_on(server) {
         Ok(left) => left,
         Err(error) => {
-            log::warn!("guests' accounts that were left are not looked for: {error}");
+            log::warn!("cannot look for leftover guest accounts: {error}");
             return Ok(());
         }
     };
     for account in left {
         match end(&mut conn.driver, &account) {
             Ok(true) => {
-                log::info!(
-                    "dropped the guest's account {}, which was left",
-                    account.name
-                );
+                log::info!("dropped the leftover guest account {}", account.name);
                 forget(records, &account);
             }
             Ok(false) if records.is_gone(&account, conn.own_name()) => forget(records, &account),
             Ok(false) => log::debug!(
-                "{} is looked for again: another server may answer now",
+                "{} is searched again: another server may answer now",
                 account.name
             ),
             Err(DbError::Statement(error)) => log::warn!(
-                "the guest's account {} was left on {server} and cannot be dropped: {}",
+                "the leftover guest account {} on {server} cannot be dropped: {}",
                 account.name,
                 error.message
             ),
@@ -126,7 +123,7 @@ pub(super) fn sweep_recorded(
 pub(super) fn forget(records: &Records, account: &Account) {
     if let Err(error) = records.forget(account) {
         log::warn!(
-            "the record of the guest's account {} stays: {error}",
+            "the record of the guest account {} remains: {error}",
             account.name
         );
     }
@@ -163,10 +160,7 @@ fn sweep_accounts(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError
         let may_be_ours = is_over && account::is_plain_host(&account.host);
         if may_be_ours && !used.contains(&account.name) && only_reads(conn, &account)? {
             let ended = end(conn, &account).map(|_| {
-                log::info!(
-                    "dropped the guest's account {}, which had ended",
-                    account.name
-                );
+                log::info!("dropped the expired guest account {}", account.name);
             });
             tolerated(ended)?;
         }
@@ -194,7 +188,7 @@ fn sweep_views(conn: &mut Conn, used: &HashSet<String>) -> Result<(), DbError> {
         let is_over = account::expiry(&name).is_some_and(|at| has_ended(at, now));
         if is_over && !used.contains(&name) {
             let ended = drop_views(conn, &name).map(|_| {
-                log::info!("dropped the database of a guest's views, {name}, which had ended");
+                log::info!("dropped {name}, the database of an expired guest's views");
             });
             tolerated(ended)?;
         }
@@ -210,7 +204,7 @@ fn has_ended(at: SystemTime, server_now: u64) -> bool {
         .all(|now| *now > at + GRACE)
 }
 
-/// Whether it may do no more than those that are made here.
+/// True if it may do no more than those that are made here.
 fn only_reads(conn: &mut Conn, account: &Account) -> Result<bool, DbError> {
     let shown = match rows(conn, &format!("SHOW GRANTS FOR {}", account.quoted())) {
         Err(error) if error.leaves_connection_usable() => return Ok(false),

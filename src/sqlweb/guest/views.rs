@@ -114,8 +114,8 @@ pub(super) fn views_for(
 
 fn two_of_one_name(table: &str) -> NoGuest {
     NoGuest::new(
-        format!("columns of two tables that are called {table} cannot be lent to one guest"),
-        "lend one of them whole, or share the databases one by one",
+        format!("columns of two tables called {table} cannot be shared with one guest"),
+        "share one of them whole, or share the databases one by one",
     )
 }
 

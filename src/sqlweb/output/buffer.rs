@@ -63,7 +63,7 @@ impl<'a> OutputBuffer<'a> {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// What is appended to without writing, as by [`push`](Self::push).
+    /// Returns the bytes for appending without writing, as by [`push`](Self::push).
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -88,7 +88,7 @@ impl<'a> OutputBuffer<'a> {
         coarse_now().saturating_sub(self.flushed_at) >= PROMPT
     }
 
-    /// Whether nothing has been written yet.
+    /// True if nothing has been written yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.untouched
     }

@@ -33,7 +33,7 @@ fn kind_of(column: &Column) -> Kind {
     }
 }
 
-/// Whether the server pads `column`'s numbers. A TIMESTAMP has the flag too.
+/// True if the server pads `column`'s numbers. A TIMESTAMP has the flag too.
 fn is_zerofill(column: &Column) -> bool {
     column.flags().contains(ColumnFlags::ZEROFILL_FLAG) && column.column_type().is_numeric_type()
 }
@@ -152,7 +152,7 @@ pub(crate) struct Record {
     pub(crate) names: Vec<String>,
     /// How each column's cells are written.
     pub(crate) kinds: Vec<Kind>,
-    /// What stands before each cell: the brace or comma, the name and the colon.
+    /// Prefix of each cell: the brace or comma, the name and the colon.
     keys: Vec<Vec<u8>>,
 }
 
@@ -188,7 +188,7 @@ impl Record {
         Ok(())
     }
 
-    /// The same with what those of the columns that are `nested` hold as JSON of its own, where it is some.
+    /// Writes the row, with nested JSON in those of the columns that are `nested`, where it is some.
     pub(crate) fn json_nested(
         &self,
         out: &mut OutputBuffer<'_>,
@@ -225,12 +225,12 @@ fn nest(out: &mut OutputBuffer<'_>, document: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether `column` holds JSON, as MySQL says; MariaDB has texts.
+/// True if `column` holds JSON, as MySQL says; MariaDB has texts.
 pub(crate) fn is_json(column: &Column) -> bool {
     column.column_type() == ColumnType::MYSQL_TYPE_JSON
 }
 
-/// Whether `column`'s values are digits that can stand in a statement as they are.
+/// True if `column`'s values are digits that can stand in a statement as they are.
 pub(crate) fn is_number(column: &Column) -> bool {
     use ColumnType as T;
     let is_decimal = matches!(

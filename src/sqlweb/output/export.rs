@@ -16,15 +16,15 @@ use crate::sqlweb::results::{Done, TextRow};
 
 /// How an export is written.
 pub(crate) struct Layout {
-    /// What it is written as.
+    /// Format.
     pub(crate) format: Format,
-    /// What the file is called, without what its format adds.
+    /// Name of the file, without the ending of its format.
     pub(crate) name: String,
-    /// Whether a CSV begins with the names of the columns.
+    /// True if a CSV begins with the names of the columns.
     pub(crate) header: bool,
-    /// Whether a CSV begins with a byte-order mark, for programs that need one to see UTF-8.
+    /// True if a CSV begins with a byte-order mark, for programs that need one to see UTF-8.
     pub(crate) bom: bool,
-    /// What stands for NULL in a CSV.
+    /// Text for NULL in a CSV.
     pub(crate) null: String,
     /// The table that INSERT statements name; where there is none, the one that the columns are of.
     pub(crate) table: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Layout {
     pub(crate) nested: Vec<String>,
 }
 
-/// What an export is written as.
+/// Format of an export.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// Comma-separated values (RFC 4180).
@@ -130,10 +130,10 @@ fn attachment(name: &str) -> String {
 pub(crate) struct ExportSink<'a> {
     out: OutputBuffer<'a>,
     layout: &'a Layout,
-    /// What set the session's time zone, where anything did.
+    /// Statement that set the session's time zone, if any.
     zone: Option<String>,
     record: Record,
-    /// Whether each column's JSON becomes part of the document.
+    /// True for each column whose JSON becomes part of the document.
     nested: Vec<bool>,
     inserts: Inserts,
     sets: usize,
@@ -163,7 +163,7 @@ impl<'a> ExportSink<'a> {
     pub(crate) fn finish(mut self) -> Result<(), ApiError> {
         if self.sets > 1 {
             return Err(ApiError::bad_request(format!(
-                "the statement ran to its end and returned {} result sets, and an export takes one, so nothing was exported; run it in the editor and export the rows shown of each",
+                "the statement ran and returned {} result sets instead of one, so nothing was exported; run it in the editor and export each result there",
                 self.sets
             )));
         }
@@ -182,12 +182,10 @@ impl<'a> ExportSink<'a> {
         self.out
             .write_head()
             .and_then(|()| self.out.flush())
-            .map_err(|error| {
-                ApiError::internal(format!("the client could not be written to: {error}"))
-            })
+            .map_err(|error| ApiError::internal(format!("cannot write to the client: {error}")))
     }
 
-    /// Whether the JSON of each column becomes part of the document.
+    /// True for each column whose JSON becomes part of the document.
     fn nested(&self, columns: &[Column]) -> Vec<bool> {
         let names = self.record.names.iter().zip(columns);
         let is_nested = |(name, column): (&String, &Column)| {

@@ -19,24 +19,24 @@ const MAX_BYTES: usize = 256 << 10;
 /// Where nothing says which table the rows are of.
 const NO_TABLE: &str = "table_name";
 
-/// What stands before the rows: values mean the same whatever session reads them, 0 is no wish for a new number, and
+/// Statements before the rows: values mean the same whatever session reads them, 0 is no wish for a new number, and
 /// what does not fit is an error.
 const BEFORE: &str = "SET NAMES utf8mb4;\n\
     SET @postern_sql_mode = @@sql_mode, sql_mode = 'NO_AUTO_VALUE_ON_ZERO,STRICT_ALL_TABLES,ALLOW_INVALID_DATES';\n";
 
-/// What stands behind them.
+/// Statement behind the rows.
 const AFTER: &str = "SET sql_mode = @postern_sql_mode;\n";
 
 /// The statements of one result set.
 #[derive(Default)]
 pub(super) struct Inserts {
-    /// What each statement begins with.
+    /// Beginning of each statement.
     head: Vec<u8>,
     /// The columns that are written: where, how, and whether as digits.
     columns: Vec<(usize, Kind, bool)>,
     rows: usize,
     bytes: usize,
-    /// What stands behind the last statement.
+    /// Text behind the last statement.
     after: String,
 }
 

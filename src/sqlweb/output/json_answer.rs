@@ -29,11 +29,11 @@ enum JsonPosition {
     Between(usize),
 }
 
-/// What the document says of the statement after its rows.
+/// Members of the document after its rows.
 pub(crate) struct AnswerTail<'a> {
     /// The server's warnings.
     pub(crate) warnings: &'a [serde_json::Value],
-    /// Whether the session is in a transaction now; a failure has it among its own members.
+    /// True if the session is in a transaction now; a failure has it among its own members.
     pub(crate) in_transaction: Option<bool>,
     /// `None` after success; else the members that follow `data`.
     pub(crate) failure: Option<&'a serde_json::Map<String, serde_json::Value>>,
@@ -75,7 +75,7 @@ impl<'a> JsonAnswer<'a> {
         }
     }
 
-    /// Whether nothing was sent yet, so that a failure can still have a status of its own.
+    /// True if nothing was sent yet, so that a failure can still have a status of its own.
     pub(crate) fn is_untouched(&self) -> bool {
         self.out.is_untouched()
     }

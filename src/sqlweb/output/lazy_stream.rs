@@ -31,7 +31,7 @@ impl LazyStream {
         Self::Waiting(Box::new(request), head)
     }
 
-    /// The same, held back up to 256 MiB until it is finished, so that a failure can be answered otherwise until then. It
+    /// As above, held back up to 256 MiB until it is finished, so that a failure can be answered otherwise until then. It
     /// lies in memory up to a point and then in a nameless file in `dir`.
     pub(crate) fn held(request: Request, head: ResponseHead, dir: &Path) -> Self {
         let file = tempfile::spooled_tempfile_in(HELD_IN_MEMORY, dir);
@@ -43,12 +43,12 @@ impl LazyStream {
         if let Self::Held(..) = self
             && let Err(error) = self.begun()
         {
-            log::debug!("an answer could not be sent: {error}");
+            log::debug!("cannot send an answer: {error}");
         }
         if let Self::Begun(stream) = self
             && let Err(error) = stream.finish()
         {
-            log::debug!("an answer could not be ended: {error}");
+            log::debug!("cannot end an answer: {error}");
         }
     }
 

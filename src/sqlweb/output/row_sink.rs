@@ -18,7 +18,7 @@ pub(crate) trait RowSink {
     fn done(&mut self, done: Done);
 }
 
-/// Whether a sink wants more rows of this set.
+/// Answer of a sink: more rows of this set, or no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// The next row, please.

@@ -69,7 +69,7 @@ impl RowBudget {
     }
 }
 
-/// What nobody or no row of the reader's shares has room, however large it is.
+/// True if there is room for so many bytes. If nothing else is in use, any size fits.
 fn has_room(used: &HashMap<String, usize>, reader: &str, bytes: usize) -> bool {
     let fits = |used: usize, most: usize| used == 0 || used + bytes <= most;
     let own = used.get(reader).copied().unwrap_or(0);
@@ -89,7 +89,7 @@ impl Drop for RowPermit<'_> {
     }
 }
 
-/// Whether a row of these columns may be larger than what is not counted.
+/// True if a row of these columns may be larger than what is not counted.
 pub(crate) fn may_be_large(columns: &[Column]) -> bool {
     let widths = columns
         .iter()
@@ -97,7 +97,7 @@ pub(crate) fn may_be_large(columns: &[Column]) -> bool {
     usize::try_from(widths.sum::<u64>()).unwrap_or(usize::MAX) > SMALL
 }
 
-/// What a row counts, in bytes; `None` where it is small.
+/// Returns the bytes that a row counts; `None` if it is small.
 pub(crate) fn counted(row: TextRow<'_>) -> Option<usize> {
     Some(row.size()).filter(|bytes| *bytes > SMALL)
 }

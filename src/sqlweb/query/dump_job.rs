@@ -2,7 +2,7 @@
 
 use super::job::Job;
 
-/// What goes into a dump, and of what.
+/// Contents and source of a dump.
 pub(crate) struct DumpJob {
     /// To whom it belongs; its database is the one that is dumped, its text what a log says of it.
     pub(crate) job: Job,
@@ -18,11 +18,11 @@ pub(crate) struct DumpJob {
     pub(crate) triggers: bool,
     /// Events.
     pub(crate) events: bool,
-    /// Whether what is there already is dropped before it is made.
+    /// True if what is there already is dropped before it is made.
     pub(crate) drop: bool,
-    /// Whether views and programs keep who they run as.
+    /// True if views and programs keep who they run as.
     pub(crate) definers: bool,
-    /// Whether the database is made and entered.
+    /// True if the database is made and entered.
     pub(crate) create_database: bool,
 }
 

@@ -25,15 +25,15 @@ use crate::sqlweb::record_sql;
 use crate::sqlweb::results::Done;
 use crate::sqlweb::service::Service;
 
-/// What the text is, found before anything is sent.
+/// Classification of the text, found before anything is sent.
 struct Classified {
-    /// What kind of statement it is, for the log.
+    /// Kind of statement, for the log.
     kind: String,
     /// Set when the statement is on the list of those that only read.
     passed: Option<Passed>,
-    /// What was known of the server when it was judged.
+    /// Facts of the server when it was judged.
     info: Arc<ServerInfo>,
-    /// Whether it may change the connection's current database.
+    /// True if it may change the connection's current database.
     moves: bool,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn execute(
     execute_as(service, job, sink, client, None)
 }
 
-/// The same, under the id of a script where there is one.
+/// Executes under the id of a script where there is one.
 pub(crate) fn execute_as(
     service: &Arc<Service>,
     job: &Job,
@@ -104,7 +104,7 @@ fn execute_unnoted(
         .sessions
         .check_out(&wanted)
         .map_err(checkout_error)?;
-    // What counts is the server that the statement goes to.
+    // The server that the statement goes to counts.
     let own = lease.conn().info();
     if !Arc::ptr_eq(&own, &info) {
         classified = classify(service, &own, job);
@@ -187,7 +187,7 @@ fn returned_to(service: &Service, job: &Job, lease: &mut Lease<'_>) -> Result<Ve
     Ok(notes)
 }
 
-/// Whether the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
+/// True if the job's session is in a transaction now. Without a session, and in read-only mode, the connection is made
 /// clean before its next use.
 fn leaves_transaction(
     service: &Service,
@@ -222,7 +222,7 @@ fn run_on(
     classified: &Classified,
     conn: &mut DbConn,
 ) -> Result<Vec<Value>, DbError> {
-    // What is made anew has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
+    // A rebuilt text has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
     let is_guarded = |passed: &Passed| service.options.readonly && passed.rebuilt.is_none();
     let is_guarded = classified.passed.as_ref().is_some_and(is_guarded);
     let zone = job.time_zone.as_ref();
@@ -350,10 +350,10 @@ fn run(
 }
 
 /// `SLEEP` and `BENCHMARK` return a value when they are killed, so the server reports success.
-const STOPPED_YET_ENDED: &str = "the statement was told to stop, and the server says that it ended; its result may be cut short";
+const STOPPED_YET_ENDED: &str = "the statement was told to stop, but the server says that it ended; its result may be incomplete";
 
 /// `KILL QUERY` hits the statement of a procedure that is under way, and a server may go on with the next (MySQL).
-const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be cut short";
+const STOPPED_IN_PARTS: &str = "the statement was told to stop; later statements of the procedure may have run, and its result may be incomplete";
 
 /// Statements that run others.
 const PROGRAMS: [&str; 3] = ["CALL", "EXECUTE", "BEGIN"];
@@ -378,7 +378,7 @@ pub(crate) fn enter<'a>(service: &'a Arc<Service>, job: &Job) -> Result<Entry<'a
     };
     service.running.enter(owner, id).ok_or_else(|| {
         ApiError::conflict(format!(
-            "query_id '{id}' is in use by a statement that still runs; choose another"
+            "query_id '{id}' is in use by a running statement; choose another"
         ))
     })
 }
@@ -392,7 +392,7 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
     let dialect = info.dialect.clone();
     if gate::split(sql, &dialect).next().is_none() {
         return Err(ApiError::bad_request(
-            "'sql' holds no statement; send one statement a request",
+            "'sql' contains no statement; send one statement per request",
         ));
     }
     if service.options.readonly {
@@ -433,8 +433,7 @@ fn lifts_time_limit(sql: &str) -> bool {
 
 fn no_time_limit() -> ApiError {
     ApiError::forbidden(
-        "the hint MAX_EXECUTION_TIME was refused: who shares a database limits the time on its server, and it would lift that \
-         limit; leave it out",
+        "the hint MAX_EXECUTION_TIME was refused: it would lift the time limit of the shared database; remove it",
     )
     .with("statement", "optimizer hint")
 }
@@ -447,7 +446,7 @@ fn classify_bytes(
 ) -> Result<Classified, ApiError> {
     let kind = record_sql::kind(shown);
     if service.options.readonly {
-        let what = "a statement that is not UTF-8 was refused, since it cannot be judged (layer: server gate)";
+        let what = "a statement that is not UTF-8 was refused because it cannot be checked (layer: server gate)";
         return Err(ApiError::forbidden(format!("read-only mode: {what}"))
             .with("statement", kind)
             .with("layer", "gate"));
@@ -463,7 +462,7 @@ fn classify_bytes(
     })
 }
 
-/// Whether the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
+/// True if the server would ask for a file of this machine. It never gets one, and refusing it then would cost the session.
 fn asks_for_a_file(sql: &str) -> bool {
     let mut words = sql.split_ascii_whitespace().skip(2);
     let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
@@ -473,8 +472,8 @@ fn asks_for_a_file(sql: &str) -> bool {
 
 fn no_file() -> ApiError {
     ApiError::bad_request(
-        "LOAD … LOCAL was not sent: the server would ask for a file of this machine, which is never given; load it with the \
-         server's own client, or with LOAD DATA INFILE from a file on the server",
+        "LOAD … LOCAL was not sent: it needs a local file, which postern never sends; load it with the server's own \
+         client, or with LOAD DATA INFILE from a file on the server",
     )
 }
 
@@ -496,10 +495,10 @@ const MOSTLY_STAYING: [&str; 13] = [
     "TRUNCATE", "UNLOCK",
 ];
 
-/// What runs a text or another statement, and what `DROP` may take the current database by.
+/// Words that run a text or another statement, and what `DROP` may take the current database by.
 const MOVING: [&str; 4] = ["EXECUTE", "STATEMENT", "DATABASE", "SCHEMA"];
 
-/// Whether the session is in the same database after `sql`, which was refused as `statement`.
+/// True if the session is in the same database after `sql`, which was refused as `statement`.
 fn stays(statement: &str, sql: &str) -> bool {
     let mostly = || MOSTLY_STAYING.contains(&statement) || statement.starts_with("function ");
     STAYING.contains(&statement)
@@ -512,7 +511,7 @@ fn stays(statement: &str, sql: &str) -> bool {
 fn several(job: &Job, statements: usize) -> String {
     match job.origin {
         TextOrigin::Request => format!(
-            "'sql' holds {statements} statements; send one statement a request, or all of them as a script"
+            "'sql' contains {statements} statements; send one per request, or all of them as a script"
         ),
         TextOrigin::Script | TextOrigin::File => {
             format!("this was read as one statement and may be {statements}")
@@ -584,7 +583,7 @@ fn explain_several(dialect: &Dialect, job: &Job, error: DbError) -> DbError {
     }
 }
 
-/// Whether some server would take a text that was refused for the one that was met last: behind a balancer, or after a
+/// True if some server would take a text that was refused for the one that was met last: behind a balancer, or after a
 /// failover, the statement may come to another.
 fn may_pass_elsewhere(sql: &str) -> bool {
     const KINDS: [Dialect; 5] = [

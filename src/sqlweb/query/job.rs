@@ -29,9 +29,9 @@ pub(crate) struct Job {
     pub(crate) owner: Owner,
     /// The visitor as a log names them.
     pub(crate) visitor: String,
-    /// Who reads its rows: the visitor, or else where the request came from.
+    /// Reader of its rows: the visitor, or else where the request came from.
     pub(crate) reader: String,
-    /// What they use, where that is counted.
+    /// Counters of the visitor, if any.
     pub(crate) uses: Option<Use>,
     /// Set once a statement of it was refused before it was sent: of a script there may be more.
     pub(crate) was_refused: Cell<bool>,
@@ -80,12 +80,12 @@ impl Job {
     }
 }
 
-/// What a statement that succeeded returns beside its rows.
+/// Result of a statement that succeeded, beside its rows.
 pub(crate) struct Completed {
     /// The server's warnings.
     pub(crate) warnings: Vec<Value>,
-    /// Whether the session is in a transaction now.
+    /// True if the session is in a transaction now.
     pub(crate) in_transaction: bool,
-    /// Whether it was told to stop, so that its result may be cut short.
+    /// True if it was told to stop, so that its result may be cut short.
     pub(super) was_stopped: bool,
 }

@@ -65,8 +65,8 @@ fn as_text(
     );
     if charset == "binary" || cell(conn, &kept)? != "1" {
         return Err(DbError::Request(format!(
-            "the statement has bytes that are not text in the character set '{charset}', and MySQL takes such a program \
-             only without TLS: run this file with --tls off, or through the server's Unix socket"
+            "the statement has bytes that are not text in the character set '{charset}', and MySQL accepts such a \
+             program only without TLS: run this file with --tls off, or through the server's Unix socket"
         )));
     }
     let sql = cell(conn, &format!("SELECT CAST({converted} AS BINARY)"))?;

@@ -23,9 +23,9 @@ pub(crate) struct Ended {
     pub(crate) stopped: Option<StopCause>,
 }
 
-/// What a statement runs with: how it is stopped, and the budget of its rows.
+/// Context of a running statement: how it is stopped, and the budget of its rows.
 pub(crate) struct RunContext<'a> {
-    /// What goes before the text in the same packet, see [`readonly::guard`].
+    /// Statements before the text in the same packet, see [`readonly::guard`].
     pub(crate) guard: Option<String>,
     /// The database that the session is in while it runs, where that is known.
     pub(crate) database: Option<&'a str>,
@@ -33,11 +33,11 @@ pub(crate) struct RunContext<'a> {
     pub(crate) connector: &'a Arc<Connector>,
     /// The statement's place among the running ones.
     pub(crate) running: &'a RunningStatement,
-    /// Whether the statement only reads, so that its rest may be declined; one that writes is read to its end.
+    /// True if the statement only reads, so that its rest may be declined; one that writes is read to its end.
     pub(crate) harmless: bool,
     /// The budget of large rows.
     pub(crate) rows: &'a RowBudget,
-    /// Who reads the rows, for their budget.
+    /// Reader of the rows, for the budget.
     pub(crate) reader: &'a str,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn run_bytes(
         }
         (Err(DbError::Statement(error)), _) if conn.ended_with(&error) => {
             let lost = DbError::Lost(match error.code {
-                INTERRUPTED => "the server has killed it".into(),
+                INTERRUPTED => "the server killed it".into(),
                 _ => format!("the server ended it ({})", error.message),
             });
             Err(if context.harmless {
@@ -218,7 +218,7 @@ fn all_rows(
     }
 }
 
-/// The same for all results that follow.
+/// Declines all results that follow.
 fn decline_all(answer: &mut Answer<'_>, context: &RunContext<'_>) -> Result<(), DbError> {
     loop {
         decline_rest(answer, context)?;

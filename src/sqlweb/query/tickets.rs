@@ -30,7 +30,7 @@ pub(crate) struct Export {
     pub(crate) layout: Layout,
 }
 
-/// What is downloaded.
+/// Subject of a download.
 pub(crate) enum Download {
     /// The rows of a statement.
     Export(Export),
@@ -55,7 +55,7 @@ impl Download {
     }
 }
 
-/// What waits for its download.
+/// Downloads that wait to be fetched.
 #[derive(Default)]
 pub(crate) struct Tickets(Mutex<HashMap<String, Waiting>>);
 
@@ -88,14 +88,14 @@ impl Tickets {
         let of_visitor = uses.map(|uses| uses.downloads.take(DOWNLOADS_OF_ONE));
         if matches!(of_visitor, Some(None)) {
             return Err(ApiError::too_many(format!(
-                "{DOWNLOADS_OF_ONE} downloads of yours wait to be fetched already; fetch them, or try again in a minute"
+                "you have {DOWNLOADS_OF_ONE} downloads waiting; fetch them, or try again in a minute"
             )));
         }
         let mut waiting = self.lock();
         let bytes: usize = waiting.values().map(|(waiting, ..)| waiting.size()).sum();
         if waiting.len() >= MAX_TICKETS || bytes.saturating_add(download.size()) > MAX_WAITING {
             return Err(ApiError::too_many(format!(
-                "{} downloads wait to be fetched already; try again in a minute",
+                "{} downloads are already waiting; try again in a minute",
                 waiting.len()
             )));
         }
@@ -114,7 +114,7 @@ impl Tickets {
         }
     }
 
-    /// What a ticket is for, once, for the visitor it was given to.
+    /// Takes the download of a ticket, once, for the visitor it was given to.
     pub(crate) fn take(&self, ticket: &str, visitor: &str) -> Option<Download> {
         let mut waiting = self.lock();
         let (download, since, _) = waiting.get(ticket)?;

@@ -27,7 +27,7 @@ impl TimeZone {
         ([h1, h2, m1, m2] <= most).then(|| Self(text.to_owned()))
     }
 
-    /// What sets it, to stand among others in a `SET`.
+    /// Assignment that sets it, to stand among others in a `SET`.
     pub(crate) fn assignment(&self) -> String {
         format!("time_zone = '{}'", self.0)
     }

@@ -8,7 +8,7 @@ use crate::sqlweb::error::DbError;
 /// Longest text that is looked through, in bytes: what sets a character set is short.
 const LONGEST: usize = 4096;
 
-/// Whether a statement of that kind may set the character set of what is sent or answered. What else has these words in
+/// True if a statement of that kind may set the character set of what is sent or answered. What else has these words in
 /// it is left alone: a question of ours would change `ROW_COUNT()`.
 pub(super) fn may_leave(kind: &str, sql: &str) -> bool {
     if sql.len() > LONGEST || !["SET", "executable comment"].contains(&kind) {
@@ -57,7 +57,7 @@ pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Value>) -> Result<Vec<Va
     Ok(warnings)
 }
 
-const STAYED: &str = "the session's character sets stay utf8mb4: this page sends and reads UTF-8, and texts would be spoiled otherwise";
+const STAYED: &str = "the session's character sets stay utf8mb4: this page uses UTF-8, and other settings would corrupt text";
 
 #[cfg(test)]
 mod tests {

@@ -77,7 +77,7 @@ fn config(settings: &Settings) -> ssh::Config {
     config
 }
 
-/// What the server is to do next.
+/// Next step expected from the server.
 enum HandshakePhase {
     HostKey,
     Login,
@@ -216,7 +216,7 @@ impl Client<'_> {
             .find(|remote| remote.target().as_bytes() == extra);
         let Some(remote) = wanted.filter(|_| matches!(self.phase, HandshakePhase::Up)) else {
             if !std::mem::replace(&mut self.has_warned, true) {
-                log::warn!("the server asked for a target that was not offered: refused");
+                log::warn!("the server asked for a target that is not configured: refused");
             }
             self.state.traffic.count_refused(false);
             return mux.refuse(
@@ -229,7 +229,7 @@ impl Client<'_> {
         let is_served = self.settings.serve.is_some();
         let Some(permit) = permits::permit(open, self.settings.max_streams, is_served) else {
             if !std::mem::replace(&mut self.is_crowded, true) {
-                log::warn!("{open} streams of this tunnel are open: no further one is accepted");
+                log::warn!("{open} streams of this tunnel are open: no more are accepted");
             }
             self.state.traffic.count_refused(true);
             return mux.refuse(

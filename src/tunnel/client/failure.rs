@@ -23,7 +23,7 @@ pub enum Class {
     Proxy,
     /// TLS, or the certificate.
     Tls,
-    /// What answers is no tunnel server.
+    /// The answer is not a tunnel server's.
     NotATunnelServer,
     /// The user name or the password is wrong.
     WrongPassword,
@@ -42,7 +42,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Whether trying again soon would be hammering.
+    /// True if trying again soon would be hammering.
     pub(super) fn is_refusal(self) -> bool {
         matches!(
             self,
@@ -50,7 +50,7 @@ impl Class {
         )
     }
 
-    /// Whether the server does not know this user any more, or what was assigned to it.
+    /// True if the server does not know this user any more, or what was assigned to it.
     pub(crate) fn is_disowned(self) -> bool {
         matches!(self, Self::WrongPassword | Self::PermissionDenied)
     }
@@ -62,7 +62,7 @@ impl Class {
 pub struct Failure {
     /// Its kind.
     pub class: Class,
-    /// What happened, and where there is something to try, that.
+    /// Message: what happened, and if possible what to try.
     pub message: String,
     /// The two keys, where the host key is not the known one.
     pub host_key: Option<HostKeyChange>,
@@ -92,8 +92,8 @@ impl Failure {
     /// The host key is not the known one; `advice` is for a user who knows why it has changed.
     pub(super) fn of_host_key(server: String, known: &str, offered: String, advice: &str) -> Self {
         let message = format!(
-            "the server's host key is not the known one: known {known}, now {offered}; no password was sent; \
-             if the server was set up anew, {advice}"
+            "the server's host key does not match: known {known}, now {offered}; no password was sent; if the server \
+             was set up again, {advice}"
         );
         Self {
             host_key: Some(HostKeyChange {
@@ -122,7 +122,7 @@ impl Failure {
             _ => Class::Refused,
         };
         if text.is_empty() {
-            text.push_str("the server refused the remotes and gave no reason");
+            text.push_str("the server refused the remotes without a reason");
         }
         Self::new(class, text)
     }

@@ -1,4 +1,4 @@
-//! What a tunnel is made of.
+//! Settings of a tunnel.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub const MAX_RETRY_INTERVAL: Duration = crate::limits::MAX_RETRY_INTERVAL;
 /// answer. Default 40 s.
 pub const GONE_WITHIN: Duration = crate::limits::GONE_WITHIN;
 
-/// What a tunnel is made of.
+/// Settings of a tunnel.
 #[non_exhaustive]
 pub struct Settings {
     /// The server.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub user: String,
     /// The password.
     pub password: Zeroizing<String>,
-    /// What to forward.
+    /// Remotes to forward.
     pub remotes: Vec<Remote>,
     /// The address that `localhost` in a remote means; none for all that the name leads to.
     pub localhost: Option<IpAddr>,
@@ -55,12 +55,12 @@ pub struct Settings {
     pub target_missed: Option<Sender<()>>,
     /// Streams at once; none for the cap of all tunnels alone.
     pub max_streams: Option<u64>,
-    /// Whether a target's address may be connected to, asked at each stream; none for all. A stream to one that may not
+    /// Check of a target's address before connecting, asked at each stream; none for all. A stream to one that may not
     /// is refused.
     pub may_dial: Option<MayDial>,
-    /// What serves the streams in this process, where they are not to be connected to the target.
+    /// Server of the streams in this process, if they are not to be connected to the target.
     pub(crate) serve: Option<Serve>,
-    /// What the protocol offers and allows.
+    /// Offers and limits of the protocol.
     pub ssh: ssh::Config,
     /// Called each time that the tunnel is connected, on its own thread: it must not block.
     pub on_connected: Option<Box<dyn Fn() + Send + Sync>>,
@@ -106,7 +106,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// The same to another server, of which nobody is told.
+    /// Makes settings for another server, whose state is reported to nobody.
     pub(in crate::tunnel) fn beside(&self, endpoint: Endpoint, host_key: HostKeyCheck) -> Self {
         Self {
             endpoint,

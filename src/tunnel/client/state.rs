@@ -85,11 +85,11 @@ impl Snapshot {
     }
 }
 
-/// What the tunnel's thread and its owner share.
+/// State that the tunnel's thread and its owner share.
 pub(super) struct TunnelState {
     pub(super) cancel: Cancel,
     stopping: AtomicBool,
-    /// Whether somebody wishes another attempt soon, whatever becomes of the present one.
+    /// True if somebody wishes another attempt soon, whatever becomes of the present one.
     wish: AtomicBool,
     pub(super) traffic: Arc<Traffic>,
     connections: AtomicU64,
@@ -180,7 +180,7 @@ impl TunnelState {
         self.wish.store(true, Ordering::SeqCst);
     }
 
-    /// Whether there was a wish since this was asked last.
+    /// True if there was a wish since this was asked last.
     pub(super) fn take_wish(&self) -> bool {
         self.wish.swap(false, Ordering::SeqCst)
     }
@@ -208,7 +208,7 @@ impl TunnelState {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Whether there has been a connection.
+    /// True if there has been a connection.
     pub(super) fn was_connected(&self) -> bool {
         self.connections.load(Ordering::Relaxed) > 0
     }
@@ -221,7 +221,7 @@ impl TunnelState {
     /// The tunnel is up, which the signal tells.
     pub(super) fn connected(&self, latency: Duration, level: log::Level) {
         if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
-            log::debug!("connected again");
+            log::debug!("reconnected");
         }
         log::log!(
             level,
@@ -230,7 +230,7 @@ impl TunnelState {
         );
         let mut connection = self.connection.lock();
         if std::mem::take(&mut connection.is_key_logged) {
-            log::info!("the server shows the known host key again");
+            log::info!("the server's host key is the known one again");
         }
         connection.status = Status::Connected;
         connection.error = None;
@@ -276,7 +276,7 @@ impl TunnelState {
         connection.status = status;
         connection.mux = None;
         connection.since = None;
-        // Who waits need not wait longer; the status tells that it is no success.
+        // Waiting threads need not wait longer; the status tells that it is no success.
         connection.signal = None;
     }
 }

@@ -49,7 +49,7 @@ pub struct Retries {
     pub proven_after: Duration,
     /// The least pause after a connection that was up, so that its loss can be seen. Default none.
     pub after_loss: Duration,
-    /// Whether a tunnel that was up once ends when the server then refuses its login or its remotes, for an owner
+    /// True if a tunnel that was up once ends when the server then refuses its login or its remotes, for an owner
     /// who can ask for others. Default no: it goes on trying.
     pub end_when_disowned: bool,
     /// End where it had been connected and another server is at its address now, or, again and again, nobody: its own may

@@ -137,7 +137,7 @@ impl Tunnel {
         if self.done.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
             self.state.cut();
             if self.done.recv_timeout(STOP_WAIT) == Err(RecvTimeoutError::Timeout) {
-                log::warn!("a tunnel takes longer to end than it should");
+                log::warn!("a tunnel takes too long to stop");
             }
         }
     }
@@ -173,7 +173,7 @@ impl Misses {
         };
     }
 
-    /// Whether the server may be at another port, where the last one has failed so: another server is there, or nobody.
+    /// True if the server may be at another port, where the last one has failed so: another server is there, or nobody.
     fn tell_of_move(&self, class: Class) -> bool {
         let is_missed = match class {
             Class::HostKeyChanged | Class::NotATunnelServer | Class::Protocol => true,

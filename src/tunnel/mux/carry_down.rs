@@ -80,7 +80,7 @@ impl Mux {
         let (mux, own) = (Arc::clone(self), Arc::clone(stream));
         // On a thread because the socket takes its time; ends soon after it has caught up.
         if let Err(error) = self.threads.run(move || mux.drain(&own)) {
-            log::warn!("a stream is cut: no thread for it: {error}");
+            log::warn!("stream closed: no thread for it: {error}");
             self.update(stream, StreamState::drain_broke);
         }
     }

@@ -27,7 +27,7 @@ const DROP_PAUSE: Duration = Duration::from_millis(5);
 /// transfer.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// What became of the bytes that were there.
+/// Result of reading the available bytes.
 enum ReadOutcome {
     /// The channel has them all, and there are no more now.
     Whole,
@@ -80,7 +80,7 @@ impl Mux {
             mux.flush();
         };
         if let Err(error) = self.threads.run(job) {
-            log::warn!("a stream is cut: no thread for it: {error}");
+            log::warn!("stream closed: no thread for it: {error}");
             self.finish(stream, false);
         }
     }
@@ -228,13 +228,13 @@ impl Mux {
 impl Mux {
     /// Gives a quiet stream to the poller; false when it needs a thread.
     fn poll(self: &Arc<Self>, stream: &Arc<Stream>, socket: &Arc<Socket>) -> bool {
-        let warn = |error: &_| log::warn!("every stream of this tunnel has a thread: {error}");
+        let warn = |error: &_| log::warn!("each stream of this tunnel uses a thread: {error}");
         let start = || self.start_poller().inspect_err(warn).ok();
         let Some(poller) = self.poller.get_or_init(start) else {
             return false;
         };
         if self.has_ended() {
-            // Whoever ended it may not have seen this one.
+            // The thread that ended it may not have seen this one.
             poller.close();
         }
         poller.add(stream, socket)
@@ -251,7 +251,7 @@ impl Mux {
         Ok(poller)
     }
 
-    /// What comes for several streams at the same moment leaves in one write of the WebSocket.
+    /// Bytes for several streams at the same moment leave in one write of the WebSocket.
     fn carry_quiet_streams(self: &Arc<Self>, poller: &Poller) {
         let mut buffer = vec![0; PIECE].into_boxed_slice();
         let mut events = Poller::events();

@@ -39,7 +39,7 @@ pub(in crate::tunnel) struct Mux {
     /// Made for the first stream; none where that failed.
     #[cfg(target_os = "linux")]
     pub(super) poller: OnceLock<Option<Arc<Poller>>>,
-    /// What its streams share with those of other connections; none where nothing limits them.
+    /// Bandwidth that its streams share with those of other connections; none if nothing limits them.
     rate: OnceLock<Arc<TokenBucket>>,
     pub(super) options: Options,
 }
@@ -199,7 +199,7 @@ impl Mux {
         let _ = self.rate.set(rate);
     }
 
-    /// Whether its streams wait for their turns.
+    /// True if its streams wait for their turns.
     pub(super) fn is_limited(&self) -> bool {
         self.rate.get().is_some()
     }
@@ -211,7 +211,7 @@ impl Mux {
         }
     }
 
-    /// Whether streams are to wait before they go on.
+    /// True if streams are to wait before they go on.
     pub(super) fn is_held_back(&self) -> bool {
         let rate = self.rate.get();
         rate.is_some_and(|rate| !rate.wait(Instant::now()).is_zero())
@@ -235,7 +235,7 @@ impl Mux {
         self.timers_changed.notify_all();
     }
 
-    /// The same where nobody but the writer thread needs to know.
+    /// Wakes the writer if nobody but its thread needs to know.
     pub(super) fn nudge_writer(&self) {
         if !std::mem::replace(&mut self.timers().is_writer_woken, true) {
             self.timers_changed.notify_all();

@@ -12,7 +12,7 @@ use crate::tunnel::ssh::{ChannelId, Writer};
 const BATCHES_FOR_OTHERS: usize = 32;
 /// Bytes that threads write which must not wait, 4 KiB: a change of threads costs more.
 const LITTLE: usize = 4 * 1024;
-/// The same where many streams are carried by one thread, 32 KiB: what comes for them at one moment.
+/// Bytes of a batch if one thread carries many streams, 32 KiB: what comes for them at one moment.
 const OF_MANY: usize = 32 * 1024;
 
 impl Mux {
@@ -21,26 +21,26 @@ impl Mux {
         self.flush_by(|writer| self.write_batches(writer, BATCHES_FOR_OTHERS));
     }
 
-    /// The same for a thread that others wait for: what is more than a batch is the writer thread's.
+    /// Flushes for a thread that others wait for: what is more than a batch is the writer thread's.
     #[cfg(target_os = "linux")]
     pub(super) fn flush_once(&self) {
         self.flush_by(|writer| self.write_batches(writer, 1));
     }
 
-    /// The same if it is little and the WebSocket takes it at once; it is the writer thread's
+    /// Flushes if it is little and the WebSocket takes it at once; it is the writer thread's
     /// otherwise. Never waits.
     pub(super) fn flush_now(&self) {
         self.flush_by(|writer| self.write_batch_now(writer, LITTLE));
     }
 
-    /// The same for a thread that carries streams of many tunnels. Never waits.
+    /// Flushes for a thread that carries streams of many tunnels. Never waits.
     pub(super) fn flush_soon(&self) {
         self.flush_by(|writer| self.write_batch_now(writer, OF_MANY));
     }
 
-    /// What was written without waiting may have left something in the WebSocket.
+    /// Flushes the WebSocket, where a write without waiting may have left something.
     pub(super) fn flush_ws(&self) {
-        // Whoever holds the lock clears the WebSocket first, or leaves it to the writer thread again.
+        // The holder of the lock clears the WebSocket first, or leaves it to the writer thread again.
         if let Some(writer) = self.writer.try_lock() {
             self.write_locked(writer, |_| self.ws.flush().map_err(broken).map(|()| true));
         }
@@ -66,7 +66,7 @@ impl Mux {
         }
     }
 
-    /// Whether `write` has left nothing; what it has left is the writer thread's.
+    /// True if `write` has left nothing; what it has left is the writer thread's.
     fn write_locked(
         &self,
         mut writer: MutexGuard<'_, Writer>,
@@ -98,7 +98,7 @@ impl Mux {
         Ok(!self.session().has_output())
     }
 
-    /// The same for one batch, without waiting.
+    /// Writes one batch, without waiting.
     fn write_batch_now(&self, writer: &mut Writer, most: usize) -> Result<bool, End> {
         if !self.ws.is_clear() || !self.session().has_at_most(most) {
             return Ok(false);

@@ -25,7 +25,7 @@ pub struct LocalStream {
     readable: Arc<Waker>,
     /// Woken when the channel takes more; made when it first did not.
     writable: Option<Arc<Waker>>,
-    /// Whoever uses it waits for nothing, see [`LocalStream::defer`].
+    /// True if its user never waits, see [`LocalStream::defer`].
     is_deferred: bool,
     _permit: StreamPermit,
 }
@@ -46,7 +46,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotHeld => "its tunnel is not connected",
-            Self::Tunnel => "its tunnel takes no further stream",
+            Self::Tunnel => "its tunnel accepts no more streams",
             Self::Refused => "the other end of its tunnel refused the stream",
         })
     }
@@ -89,7 +89,7 @@ impl Mux {
 }
 
 impl LocalStream {
-    /// What has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
+    /// Reads what has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
     /// when the tunnel ended first. Waits for its turn where the holder is held to a rate.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
@@ -176,7 +176,7 @@ impl LocalStream {
     /// Fails with `WouldBlock` unless the channel has become writable meanwhile.
     fn check_writable(&mut self) -> io::Result<()> {
         if let Some(waker) = &self.writable {
-            // What it had to tell is in the state as well.
+            // Its message is in the state as well.
             waker.clear();
         } else {
             let waker = self.writable.insert(Arc::new(Waker::new()?));

@@ -45,13 +45,13 @@ impl Mux {
         // On a thread because connecting waits.
         let job = move || mux.reach_target(&own, begun, &host, port);
         if let Err(error) = self.threads.run(job) {
-            log::warn!("a stream is refused: no thread for it: {error}");
+            log::warn!("stream refused: no thread for it: {error}");
             return self.refuse_offered(&stream, ChannelOpenFailure::ResourceShortage, "no thread");
         }
         Ok(())
     }
 
-    /// The same where this process serves the streams itself. Never waits.
+    /// As above, if this process serves the streams itself. Never waits.
     fn serve_here(self: &Arc<Self>, stream: &Arc<Stream>, serve: &Serve) -> Result<(), Error> {
         let serve = Arc::clone(serve);
         // On a thread because it reads and writes; it ends with the stream.
@@ -66,7 +66,7 @@ impl Mux {
                 Ok(())
             }
             Err(error) => {
-                log::warn!("a stream is refused: {error}");
+                log::warn!("stream refused: {error}");
                 self.refuse_offered(stream, ChannelOpenFailure::ResourceShortage, "no thread")
             }
         }
@@ -117,7 +117,7 @@ impl Mux {
 
     /// Where the channel leads may not be dialled.
     fn forbid(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<(), Error> {
-        log::debug!("a stream is refused: its target is this program itself");
+        log::debug!("stream refused: its target is postern itself");
         self.target_missed();
         self.refuse_offered(
             stream,
@@ -146,7 +146,7 @@ impl Mux {
                 Err(_) => self.update(stream, StreamState::failed),
             },
             Err(error) => {
-                log::debug!("no stream to a target: {error}");
+                log::debug!("cannot connect to a target: {error}");
                 self.options.traffic.count_refused(false);
                 self.target_missed();
                 self.update(stream, StreamState::failed);
@@ -196,7 +196,7 @@ impl Mux {
                     self.update(&stream, StreamState::abort);
                 }
             }
-            Err(error) => log::debug!("a visitor is turned away: {error}"),
+            Err(error) => log::debug!("visitor refused: {error}"),
         }
     }
 

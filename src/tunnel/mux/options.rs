@@ -1,4 +1,4 @@
-//! What a connection is made with.
+//! Options of a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 use super::stats::Traffic;
 use crate::tunnel::target::{MayDial, Serve};
 
-/// What a connection is made with.
+/// Options of a connection.
 pub(in crate::tunnel) struct Options {
     /// The pause between keep-alive requests; none for no keep-alive.
     pub(in crate::tunnel) keepalive: Option<Duration>,
@@ -20,9 +20,9 @@ pub(in crate::tunnel) struct Options {
     pub(in crate::tunnel) target_within: Duration,
     /// Gets a message, if there is room for one, when a stream found nobody at its target.
     pub(in crate::tunnel) target_missed: Option<Sender<()>>,
-    /// Whether a target's address may be connected to; none for all.
+    /// Check of a target's address before connecting; none for all.
     pub(in crate::tunnel) may_dial: Option<MayDial>,
-    /// What serves the streams of targets in this process; none where they are connected to the target.
+    /// Server of the streams of targets in this process; none if they are connected to the target.
     pub(in crate::tunnel) serve: Option<Serve>,
     /// Where to count.
     pub(in crate::tunnel) traffic: Arc<Traffic>,

@@ -1,4 +1,4 @@
-//! What the poller's thread waits for: the sockets of all quiet streams of a connection.
+//! Poller of the sockets of all quiet streams of a connection.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,7 +18,7 @@ use crate::sync::{Mutex, MutexGuard};
 const TURN: usize = 64;
 /// Streams at most, 8192: as many as may have threads; further ones do.
 const MOST: usize = 8192;
-/// What the waker is known by; streams count from 1.
+/// Token of the waker; streams count from 1.
 const WAKER_TOKEN: u64 = 0;
 
 pub(super) struct Poller {
@@ -77,7 +77,7 @@ impl Poller {
     }
 
     pub(super) fn remove(&self, token: u64, socket: &Socket) {
-        // What is not waited for any more needs no removal.
+        // Sockets that are not waited for any more need no removal.
         let _ = epoll::delete(&self.epoll, socket);
         self.watching().streams.remove(&token);
     }
@@ -107,7 +107,7 @@ impl Poller {
         match epoll::wait(&self.epoll, spare_capacity(events), None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => {
-                log::warn!("the tunnel's streams cannot be waited for: {error}");
+                log::warn!("cannot wait for the tunnel's streams: {error}");
                 self.watching().closed = true;
             }
         }

@@ -76,7 +76,7 @@ impl Queue {
         *self = Queue::default();
     }
 
-    /// What comes next; never empty.
+    /// Returns the next bytes; never empty.
     fn first(&self) -> Option<&[u8]> {
         let chunk = self.chunks.front()?;
         Some(chunk.get(self.used..).expect("a chunk is not used up"))

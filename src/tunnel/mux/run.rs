@@ -18,7 +18,7 @@ const WRITER_STACK: usize = 128 * 1024;
 /// takes a second at most.
 pub(in crate::tunnel) const FAREWELL: Duration = Duration::from_millis(300);
 
-/// What differs between client and server: everything but streams at work and pings.
+/// Differences between client and server: everything but streams at work and pings.
 pub(in crate::tunnel) trait Handler {
     /// Deals with an event, on the reading thread; an error ends the connection.
     fn event(&mut self, mux: &Arc<Mux>, event: Event<'_>) -> Result<(), End>;

@@ -77,7 +77,7 @@ impl Socket {
         poll_until([(self, flags)], deadline).map_or(true, |[ready]| !ready.is_empty())
     }
 
-    /// What it has not sent when it is closed is thrown away, and the other side sees a reset.
+    /// Discards unsent bytes when it is closed, and the other side sees a reset.
     pub(super) fn reset_when_closed(&self) {
         reset_when_closed(&self.0);
     }
@@ -95,7 +95,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Whether a call that failed so may be tried again later.
+/// True if a call that failed so may be tried again later.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

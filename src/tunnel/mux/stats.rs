@@ -1,4 +1,4 @@
-//! What is counted: bytes, streams, visitors.
+//! Counters: bytes, streams, visitors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -21,7 +21,7 @@ pub(super) struct Stream {
     changed: Condvar,
 }
 
-/// What a drain thread does next.
+/// Next step of a drain thread.
 pub(super) enum Draining {
     Write(Arc<Socket>, Vec<u8>),
     Over(Effects),

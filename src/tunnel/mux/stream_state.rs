@@ -35,7 +35,7 @@ use crate::net::Waker;
 /// Time for the peer to confirm a channel, 30 s: above the time it needs for its own connect.
 pub(super) const OPEN_WITHIN: Duration = crate::limits::OPEN_WITHIN;
 
-/// What a transition leads to.
+/// Effects of a transition.
 #[must_use]
 #[derive(Default)]
 pub(super) struct Effects {
@@ -122,7 +122,7 @@ enum Drain {
     Busy,
 }
 
-/// What the peer has said last about its direction.
+/// Last word of the peer about its direction.
 #[derive(Default, PartialEq, Eq)]
 enum Peer {
     #[default]
@@ -188,7 +188,7 @@ impl StreamState {
         self.peer == Peer::Closed
     }
 
-    /// Whether a visitor has waited too long for the peer.
+    /// True if a visitor has waited too long for the peer.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         matches!(&self.opening, Opening::Asked { visitor: Some(_), since }
             if now.saturating_duration_since(*since) >= OPEN_WITHIN)
@@ -348,7 +348,7 @@ impl StreamState {
         self.broken()
     }
 
-    /// What has come for the reader in this process; 0 at the end of the target's bytes.
+    /// Reads what has come for this process; 0 at the end of the target's bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> (io::Result<usize>, Effects) {
         if let Some(end) = self.local.as_mut().filter(|end| end.woken) {
             // One that is only about to be woken is cleared the next time.
@@ -392,7 +392,7 @@ impl StreamState {
         self.local.as_ref()?.writable.clone()
     }
 
-    /// Whether the channel has said since the last question that it takes more.
+    /// True if the channel has said since the last question that it takes more.
     pub(super) fn take_writable(&mut self) -> bool {
         std::mem::take(&mut self.writable)
     }
@@ -404,12 +404,12 @@ impl StreamState {
         }
     }
 
-    /// Whether there is something to wait for before the channel takes more.
+    /// True if there is something to wait for before the channel takes more.
     pub(super) fn is_full(&self) -> bool {
         !(self.writable || self.dead || self.peer == Peer::Closed)
     }
 
-    /// What a drain thread writes next; it is idle otherwise.
+    /// Returns the next chunk for a drain thread; it is idle otherwise.
     pub(super) fn next_chunk(&mut self) -> Option<(Arc<Socket>, Vec<u8>)> {
         self.drain = Drain::Idle;
         let socket = self.socket.clone().filter(|_| !self.dead)?;
@@ -418,7 +418,7 @@ impl StreamState {
         Some((socket, chunk))
     }
 
-    /// Whether an idle drain thread has something to wait for.
+    /// True if an idle drain thread has something to wait for.
     pub(super) fn awaits_data(&self) -> bool {
         self.queue.is_empty() && !self.dead && self.down == Down::Open && self.peer == Peer::Sending
     }

@@ -54,7 +54,7 @@ impl ThreadPool {
         drop(jobs);
         let permit = self.0.threads.take(MOST);
         let permit =
-            permit.ok_or_else(|| io::Error::other("a connection has all the threads it may"))?;
+            permit.ok_or_else(|| io::Error::other("a connection has reached its thread limit"))?;
         let pool = Arc::clone(&self.0);
         // A thread because a stream waits for its socket; ends when it has had no work for a while.
         std::thread::Builder::new()
@@ -170,7 +170,7 @@ mod tests {
         wait_idle(&workers, 1);
         workers.close();
         wait_idle(&workers, 0);
-        // What comes after that is still done.
+        // Later work is still done.
         thread_of_next(&workers);
     }
 }

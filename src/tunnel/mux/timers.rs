@@ -1,4 +1,4 @@
-//! What is due when: keep-alive, the deadline of the set-up, sockets that linger.
+//! Deadlines: keep-alive, the set-up, sockets that linger.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -39,7 +39,7 @@ pub(super) struct Timers {
     sweep_at: Instant,
 }
 
-/// What is to be done now.
+/// Work that is due now.
 pub(super) struct Due {
     pub(super) ping: bool,
     pub(super) tick: bool,
@@ -91,7 +91,7 @@ impl Timers {
         self.asked = Some((id, now));
     }
 
-    /// Whether this is the answer to the ping.
+    /// True if this is the answer to the ping.
     pub(super) fn answered(&mut self, id: RequestId) -> bool {
         let is_ours = self.asked.is_some_and(|(asked, _)| asked == id);
         if is_ours {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::sync::Mutex;
 
-/// What may come at once after silence, as the time that it takes. Default 250 ms: a page with what belongs to it is
+/// Burst after silence, as the time that it takes. Default 250 ms: a page with what belongs to it is
 /// not slowed down on a quick line.
 const BURST: Duration = Duration::from_millis(250);
 
@@ -45,7 +45,7 @@ impl TokenBucket {
         self.paid_until.lock().saturating_duration_since(now)
     }
 
-    /// Whether it is full, as a new one is.
+    /// True if it is full, as a new one is.
     pub fn is_full(&self, now: Instant) -> bool {
         now.saturating_duration_since(*self.paid_until.lock()) >= BURST
     }
@@ -77,7 +77,7 @@ mod tests {
     fn streams_have_their_turns_in_the_order_in_which_they_came() {
         let start = Instant::now() + SECOND;
         let bucket = TokenBucket::new(NonZeroU64::new(1_000_000).unwrap(), start);
-        // What comes at once after silence.
+        // Burst after silence.
         bucket.take(250_000, start);
         let mut streams = [(start, 0_u32); 5];
         loop {

@@ -5,11 +5,11 @@ use std::task;
 
 use crate::net::Waker;
 
-/// Who waits for a stream.
+/// Reader or writer that waits for a stream.
 pub(super) enum WakeUp {
-    /// Whoever polls this descriptor.
+    /// A thread that polls this descriptor.
     Poll(Arc<Waker>),
-    /// Whoever carries many streams, and keeps a list of those that are ready.
+    /// A task that carries many streams, and keeps a list of those that are ready.
     Task(task::Waker),
 }
 

@@ -20,7 +20,7 @@ use crate::tunnel::ws::{self, Accepted};
 
 /// Pause after a refused password; at most six come in a connection. Default 1 s.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
-/// What one is told whose login has too many connections.
+/// Message for a client whose login has too many connections.
 const CROWDED: &str = "server: too many connections with this login";
 
 /// Serves one connection until it ends.
@@ -88,7 +88,7 @@ fn serve(
     log::debug!("{peer}: ended: {end:?}");
 }
 
-/// What the client is to do next.
+/// Next step expected from the client.
 enum HandshakePhase {
     Login,
     /// The name that what the client gets is held under; none where nothing more is held under it.

@@ -68,7 +68,7 @@ impl Server {
                 let taken = accepted
                     .and_then(|(socket, peer)| take(&of_thread, socket, peer, working.clone()));
                 taken.err().map(|error| {
-                    log::warn!("a client is turned away: {error}");
+                    log::warn!("client refused: {error}");
                     AFTER_ERROR
                 })
             })?;
@@ -129,7 +129,7 @@ fn take(
 ) -> io::Result<()> {
     let Some(permit) = state.clients.take(peer.ip()) else {
         count(&state.stats.turned_away);
-        state.tell_turned_away(format_args!("{peer}: turned away: too many connections"));
+        state.tell_turned_away(format_args!("{peer}: refused: too many connections"));
         return Ok(());
     };
     let state = Arc::clone(state);

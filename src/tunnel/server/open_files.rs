@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_low_limit_leaves_room_for_the_rest() {
         let allowed = |clients, visitors| Allowed { clients, visitors };
-        // What the unit's limit leaves.
+        // Files that the unit's limit leaves.
         assert_eq!(within(60_000), allowed(16_384, 4096));
         assert_eq!(within(20_000), allowed(3936, 4096));
         assert_eq!(within(1500), allowed(166, 500));

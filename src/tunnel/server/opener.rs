@@ -20,7 +20,7 @@ impl Opener {
         self.open_within(holder, port, Duration::MAX)
     }
 
-    /// The same, where the client has so long to confirm it, 30 s at most.
+    /// Opens a stream that the client has so long to confirm, 30 s at most.
     pub fn open_within(
         &self,
         holder: &str,
@@ -30,7 +30,7 @@ impl Opener {
         self.0.ports.open(holder, port, within)
     }
 
-    /// Whether `holder` holds this port now, for this process or listening on it.
+    /// True if `holder` holds this port now, for this process or listening on it.
     pub fn is_held(&self, holder: &str, port: u16) -> bool {
         self.0.ports.is_held(holder, port)
     }
@@ -45,12 +45,12 @@ impl Opener {
         self.0.clients.figures()
     }
 
-    /// What is counted.
+    /// Returns the counters.
     pub fn stats(&self) -> &ServerStats {
         &self.0.stats
     }
 
-    /// What passes, over all clients.
+    /// Returns the traffic of all clients.
     pub fn traffic(&self) -> &Traffic {
         &self.0.traffic
     }

@@ -77,7 +77,7 @@ impl Drop for StreamPermit {
     }
 }
 
-/// What has come to nothing leaves nothing behind.
+/// Removes counts that have come to nothing.
 fn count_down<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;

@@ -1,4 +1,4 @@
-//! What a server lets its clients do.
+//! Permissions of a server's clients.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ pub trait Policy: Send + Sync {
     /// comes with the same name takes over what its dead connection still holds. `None` refuses.
     fn login(&self, user: &str, password: &str, peer: SocketAddr) -> Option<String>;
 
-    /// What becomes of a remote that `holder` (as `login` answered) asks for.
+    /// Decides about a remote that `holder` (as `login` answered) asks for.
     fn grant(&self, holder: &str, remote: &Remote) -> Grant;
 
-    /// What the streams of all connections of `holder` share; none where nothing limits them. Asked once a login.
+    /// Returns the bandwidth that all streams of `holder` share; none if nothing limits them. Asked once a login.
     fn rate(&self, _holder: &str) -> Option<Arc<TokenBucket>> {
         None
     }
 
-    /// Who may visit a port that `holder` listens on, and where that counts. By default everybody, and
+    /// Returns who may visit a port that `holder` listens on, and its counters. By default everybody, and
     /// nobody looks at it.
     fn visits(&self, _holder: &str, _remote: &Remote) -> Visits {
         Visits {
@@ -36,7 +36,7 @@ pub trait Policy: Send + Sync {
 
 /// The visits of a port.
 pub struct Visits {
-    /// Whether somebody may come from this address; asked at each visit, before a byte is read.
+    /// True if somebody may come from this address; asked at each visit, before a byte is read.
     pub may_come: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
     /// Where they count.
     pub stats: Arc<PortStats>,

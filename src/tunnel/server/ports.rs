@@ -31,13 +31,13 @@ const MOST_LOST: usize = 65_536;
 /// All that a server holds.
 pub(super) struct Ports {
     held: Mutex<BTreeMap<PortKey, HeldPort>>,
-    /// What was lost with a connection: by whom, and which port. Locked after `held`, or alone.
+    /// Ports that were lost with a connection, by owner. Locked after `held`, or alone.
     lost: Mutex<HashSet<(String, u16)>>,
     permits: StreamPermits,
     stats: Arc<ServerStats>,
 }
 
-/// What can be held by one connection at a time.
+/// Port that one connection can hold at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PortKey {
     /// A port of this machine.
@@ -149,7 +149,7 @@ impl Ports {
         match &stream {
             Err(OpenError::NotHeld) => count(&self.stats.no_tunnel),
             Err(OpenError::Tunnel) => count(&self.stats.broken_tunnel),
-            // What the other end refuses is counted where its answer is read.
+            // Refusals of the other end are counted where its answer is read.
             Err(OpenError::Refused) | Ok(_) => {}
         }
         stream
@@ -196,7 +196,7 @@ impl Ports {
         all
     }
 
-    /// Whether `owner` holds this port, as a number or listening.
+    /// True if `owner` holds this port, as a number or listening.
     pub(super) fn is_held(&self, owner: &str, port: u16) -> bool {
         let held = self.held();
         let number = PortKey::Number(owner.to_owned(), port);
@@ -228,7 +228,7 @@ impl Ports {
             _ => return,
         };
         if !holder.probe(PROOF_WITHIN) {
-            log::info!("{key} is taken from a connection that is dead");
+            log::info!("took over {key} from a dead connection");
             holder.stop();
             holder.cut();
             self.release(&holder);
@@ -264,7 +264,7 @@ impl fmt::Display for PortKey {
     }
 }
 
-/// What a listening thread works with.
+/// State of a listening thread.
 struct PortListener {
     mux: Arc<Mux>,
     target: Arc<str>,
@@ -284,7 +284,7 @@ impl PortListener {
                 None
             }
             Err(error) => {
-                log::debug!("accepting a visitor failed: {error}");
+                log::debug!("cannot accept a visitor: {error}");
                 Some(AFTER_ERROR)
             }
         })
@@ -294,7 +294,7 @@ impl PortListener {
         count(&self.stats.visitors);
         if !(self.visits.may_come)(address) {
             count(&self.stats.not_allowed);
-            return log::debug!("a visitor from {address} is turned away: not allowed here");
+            return log::debug!("visitor from {address} refused: not allowed here");
         }
         match self.permits.take(&self.owner, address) {
             Some(permit) => {
@@ -303,7 +303,7 @@ impl PortListener {
             }
             None => {
                 count(&self.stats.too_many);
-                log::debug!("a visitor from {address} is turned away: too many visitors");
+                log::debug!("visitor from {address} refused: too many visitors");
             }
         }
     }

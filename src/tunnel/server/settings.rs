@@ -1,4 +1,4 @@
-//! What a server is made of.
+//! Settings of a server.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ pub const LOGIN_WITHIN: Duration = crate::limits::LOGIN_WITHIN;
 /// Time from the login to the configuration. Default 10 s, as a chisel server has it.
 pub const CONFIG_WITHIN: Duration = crate::limits::CONFIG_WITHIN;
 
-/// What a server is made of.
+/// Settings of a server.
 #[non_exhaustive]
 pub struct Settings {
     /// Where clients come in.
     pub listener: TcpListener,
     /// The host keys, one of each kind at most.
     pub keys: Arc<[ServerKey]>,
-    /// Who may log in, and to what.
+    /// Policy: who may log in, and to what.
     pub policy: Box<dyn Policy>,
     /// The pause between keep-alive requests; none for no keep-alive.
     pub keepalive: Option<Duration>,
@@ -32,7 +32,7 @@ pub struct Settings {
     pub accept: AcceptOptions,
     /// How long a client may take.
     pub timeouts: Timeouts,
-    /// What the protocol offers and allows.
+    /// Offers and limits of the protocol.
     pub ssh: ssh::Config,
     /// Open files that the rest of the program may need: caps on clients and visitors leave them.
     pub reserved_files: usize,

@@ -1,4 +1,4 @@
-//! What the threads of a server share.
+//! State that the threads of a server share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ pub(super) struct ServerState {
 }
 
 impl ServerState {
-    /// Whoever is not let in can come any number of times, and does not get to fill the disk.
+    /// Logs a refusal, with a limit: refused clients can come any number of times, and must not fill the disk.
     pub(super) fn tell_turned_away(&self, line: fmt::Arguments<'_>) {
-        let others = "clients were turned away and";
+        let others = "refused clients";
         self.turned_away.info(module_path!(), others, line);
     }
 }

@@ -1,4 +1,4 @@
-//! What a server counts beside its traffic.
+//! Counters of a server beside its traffic.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ pub struct ServerStats {
     pub logins: AtomicU64,
     /// Logins that were refused.
     pub logins_refused: AtomicU64,
-    /// What was asked for by a client that had it before, and lost it with its connection.
+    /// Requests of clients for what they had before, and lost with their connection.
     pub reconnects: AtomicU64,
     /// Visitors that came to public ports.
     pub visitors: AtomicU64,

@@ -1,4 +1,4 @@
-//! Who may log in, and what each may forward: also chisel's `users.json`.
+//! Users who may log in, and what each may forward: also chisel's `users.json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ const PATTERN_CAP: usize = 1024 * 1024;
 /// The users of a server. Without any, everybody may do everything.
 pub struct Users {
     users: BTreeMap<String, User>,
-    /// What an unknown name's password is compared with: as much work as for a known one.
+    /// Secret that an unknown name's password is compared with: as much work as for a known one.
     decoy: Secret,
 }
 
@@ -35,7 +35,7 @@ struct User {
     allowed: Vec<Pattern>,
 }
 
-/// What an address is compared with.
+/// Pattern for an address.
 #[derive(Debug)]
 enum Pattern {
     All,
@@ -104,7 +104,7 @@ impl Users {
                 // The parser's own text may repeat a password.
                 .map_err(|error| {
                     format!(
-                        "line {}: it is not of the form {{\"name:password\": [\"expression\"]}}",
+                        "line {}: expected {{\"name:password\": [\"expression\"]}}",
                         error.line()
                     )
                 })?
@@ -122,12 +122,12 @@ impl Users {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.users.is_empty()
     }
 
-    /// Whether this is a user's name and password.
+    /// True if this is a user's name and password.
     pub(super) fn admits(&self, name: &str, password: &str) -> bool {
         match self.users.get(name) {
             Some(user) => user.password.is(password),
@@ -139,7 +139,7 @@ impl Users {
         }
     }
 
-    /// Whether a user may have this address, as in `R:0.0.0.0:7000`.
+    /// True if a user may have this address, as in `R:0.0.0.0:7000`.
     pub(super) fn allows(&self, name: &str, address: &str) -> bool {
         if self.is_empty() {
             return true;
@@ -162,7 +162,7 @@ fn read(credentials: &str, allowed: Vec<Pattern>) -> Result<(String, User), Stri
                 allowed,
             },
         )),
-        _ => Err("a user is given as NAME:PASSWORD".to_owned()),
+        _ => Err("give a user as NAME:PASSWORD".to_owned()),
     }
 }
 
@@ -173,7 +173,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
             .size_limit(PATTERN_CAP)
             .build()
             .map(Pattern::Matching)
-            .map_err(|_| format!("'{}' is no regular expression", text.escape_debug())),
+            .map_err(|_| format!("'{}' is not a regular expression", text.escape_debug())),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Auth {
     Done,
 }
 
-/// What a client has tried so far.
+/// Attempts of a client so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tries {
     failed: u32,

@@ -82,7 +82,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether the peer may send data, EOF and CLOSE.
+    /// True if the peer may send data, EOF and CLOSE.
     pub(super) fn receives(&self) -> bool {
         self.stage == ChannelStage::Open && !self.close_received
     }

@@ -33,7 +33,7 @@ pub(super) struct Channels {
     quantum_unused: bool,
 }
 
-// What this side asks for. What each does for its caller, the methods of the session say.
+// Requests of this side. The methods of the session describe each for its caller.
 impl Channels {
     pub(super) fn new(limits: ChannelLimits) -> Self {
         Self {
@@ -224,7 +224,7 @@ impl Channels {
     }
 }
 
-// What the writer tells.
+// Calls of the writer.
 impl Channels {
     /// It has taken `size` bytes of this channel's bulk data.
     pub(super) fn freed(&mut self, channel: u32, size: usize) {
@@ -233,7 +233,7 @@ impl Channels {
         }
     }
 
-    /// Whether a waiting channel is to be woken although nothing was taken.
+    /// True if a waiting channel is to be woken although nothing was taken.
     pub(super) fn has_unused_quantum(&self) -> bool {
         self.quantum_unused
     }
@@ -258,7 +258,7 @@ impl Channels {
     }
 }
 
-// What the peer sends.
+// Messages of the peer.
 impl Channels {
     /// Messages but data, EOF and CLOSE, which the reader sees first.
     pub(super) fn handle<'a>(
@@ -390,7 +390,7 @@ impl Channels {
         Ok(Event::Handled)
     }
 
-    /// Whether the peer has closed this channel. Some peers go on speaking of one for a
+    /// True if the peer has closed this channel. Some peers go on speaking of one for a
     /// moment, which is not worth all the others.
     fn is_past(&self, id: u32) -> bool {
         let gone = |entry: &Channel| entry.close_received;
@@ -405,7 +405,7 @@ impl Channels {
             .ok_or(UNKNOWN_CHANNEL)
     }
 
-    /// What the peer may send on this channel in all, were it to send now.
+    /// Returns the bytes that the peer may send on this channel in all, were it to send now.
     pub(super) fn receivable(&self, channel: u32) -> Option<u64> {
         let entry = self.table.get(&channel)?;
         entry.receives().then(|| entry.receive.granted())

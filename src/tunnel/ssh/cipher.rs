@@ -52,7 +52,7 @@ impl Cipher {
     }
 }
 
-/// Whether AES and the carry-less multiplication that GCM needs are instructions here.
+/// True if AES and the carry-less multiplication that GCM needs are instructions here.
 fn has_aes() -> bool {
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     let has = std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");
@@ -139,7 +139,7 @@ impl OpeningKey {
         Ok(())
     }
 
-    /// What `packet_length` must be a multiple of (RFC 5647 §7.2; chacha: RFC 4253 §6).
+    /// Returns the block size that `packet_length` must be a multiple of (RFC 5647 §7.2; chacha: RFC 4253 §6).
     pub(super) fn block(&self) -> usize {
         match self {
             Self::Gcm(..) => 16,

@@ -1,4 +1,4 @@
-//! What one end of a connection offers and allows.
+//! Offers and limits of one end of a connection.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::cipher::Cipher;
 use super::hostkey::HostKeyAlgorithm;
 use super::limits::{self, ChannelLimits};
 
-/// What one end offers and allows; `Config::default()` is what the program uses.
+/// Offers and limits of one end; `Config::default()` is what the program uses.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {

@@ -16,7 +16,7 @@ fn corpus() -> Vec<Vec<u8>> {
         .unwrap()
         .map(|file| file.unwrap().path())
         .collect();
-    // The same order everywhere: the changes below are the same then, too.
+    // Same order everywhere: the changes below are the same then, too.
     paths.sort();
     let read = |path| std::fs::read(path).unwrap();
     paths.into_iter().map(read).collect()
@@ -78,7 +78,7 @@ fn changed(corpus: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// The same numbers for a seed each time (splitmix64).
+/// Reproducible numbers from a seed (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {

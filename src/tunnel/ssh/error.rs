@@ -1,4 +1,4 @@
-//! What can end a connection, and what a caller can get wrong.
+//! Errors that end a connection, and mistakes of a caller.
 
 use std::fmt;
 
@@ -79,10 +79,10 @@ impl fmt::Display for Error {
             Self::NotSsh => write!(f, "the other end does not speak SSH"),
             Self::NoCommonAlgorithm(kind) => write!(f, "no {kind} in common with the other end"),
             Self::Protocol(what) => write!(f, "protocol error: {what}"),
-            Self::Corrupt => write!(f, "a packet was damaged on its way"),
+            Self::Corrupt => write!(f, "a packet was damaged in transit"),
             Self::BadSignature => write!(f, "the server's host key signature is wrong"),
             Self::HostKeyChanged => write!(f, "the server changed its host key while connected"),
-            Self::NoPasswordAuth => write!(f, "the server takes no password"),
+            Self::NoPasswordAuth => write!(f, "the server accepts no passwords"),
             Self::UnknownService => write!(f, "the other end asks for an unknown service"),
             Self::TooManyAuthTries => write!(f, "too many failed attempts to log in"),
             Self::Flooded => write!(f, "the other end sends without reading the answers"),
@@ -90,7 +90,7 @@ impl fmt::Display for Error {
                 write!(f, "the other end disconnected ({code}): {text}")
             }
             Self::Closed => write!(f, "the connection has ended"),
-            Self::NoRandom => write!(f, "the system gives no random bytes"),
+            Self::NoRandom => write!(f, "the system provides no random bytes"),
             Self::BadKey => write!(f, "the key is damaged or of an unknown kind"),
             Self::NoChannel(channel) => write!(f, "{channel} is closed"),
             Self::Exhausted(what) => write!(f, "too many {what}"),

@@ -1,4 +1,4 @@
-//! What the reader tells its caller.
+//! Events of the reader for its caller.
 
 use std::fmt;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub enum Event<'a> {
         channel: ChannelId,
         /// Its type.
         kind: &'a str,
-        /// What follows the standard fields, raw.
+        /// Bytes behind the standard fields, raw.
         extra: &'a [u8],
     },
     /// The peer has confirmed this side's channel.

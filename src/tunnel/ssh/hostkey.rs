@@ -83,7 +83,7 @@ impl HostKey {
         Fields::new(&self.blob).text().unwrap_or_default()
     }
 
-    /// Whether a proof ([`ServerKey::prove`]) of this statement was made with the key of this fingerprint.
+    /// True if a proof ([`ServerKey::prove`]) of this statement was made with the key of this fingerprint.
     pub(crate) fn is_proof(proof: &str, fingerprint: &str, statement: &[u8]) -> bool {
         let parts = proof.split_once('.');
         let decoded = parts.and_then(|(key, signature)| {
@@ -101,7 +101,7 @@ impl HostKey {
                 .is_some_and(|algorithm| key.verify(algorithm, statement, &signature).is_ok())
     }
 
-    /// Whether `signature` over `message` was made with this key and agreed `algorithm`.
+    /// Checks that `signature` over `message` was made with this key and agreed `algorithm`.
     pub(super) fn verify(
         &self,
         algorithm: HostKeyAlgorithm,
@@ -231,7 +231,7 @@ impl ServerKey {
         &self.pkcs8
     }
 
-    /// What a client will see.
+    /// Returns the public key that a client will see.
     pub fn public(&self) -> HostKey {
         let mut blob = Vec::with_capacity(128);
         blob.put_string(self.algorithm().name().as_bytes());

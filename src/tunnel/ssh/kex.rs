@@ -52,7 +52,7 @@ enum KexState {
     NewKeysSent { open: OpeningKey },
 }
 
-/// What the exchange hash will cover.
+/// Values that the exchange hash will cover.
 struct Ecdh {
     our_kexinit: Vec<u8>,
     peer_kexinit: Vec<u8>,
@@ -91,7 +91,7 @@ impl KeyExchange {
         self.strict
     }
 
-    /// Whether it was the peer that began the last exchange.
+    /// True if it was the peer that began the last exchange.
     pub(super) fn is_theirs(&self) -> bool {
         self.is_theirs
     }

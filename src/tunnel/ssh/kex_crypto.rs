@@ -48,7 +48,7 @@ impl EphemeralKey {
 /// The shared secret as an mpint (RFC 8731 §3.1: its bytes are a big-endian number).
 pub(super) struct Secret(Zeroizing<Vec<u8>>);
 
-/// What the exchange hash covers besides the secret (RFC 5656 §4).
+/// Values that the exchange hash covers besides the secret (RFC 5656 §4).
 pub(super) struct Transcript<'a> {
     pub(super) client_ident: &'a [u8],
     pub(super) server_ident: &'a [u8],

@@ -1,4 +1,4 @@
-//! What both sides can do: KEXINIT (RFC 4253 §7.1) written, read and compared.
+//! Negotiation of algorithms: KEXINIT (RFC 4253 §7.1) written, read and compared.
 
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -10,7 +10,7 @@ use super::names::msg;
 use super::role::Role;
 use super::wire::{Fields, Put};
 
-/// What this side offers.
+/// Algorithms that this side offers.
 #[derive(Debug, Clone)]
 pub(super) struct Proposal {
     pub(super) role: Role,
@@ -18,7 +18,7 @@ pub(super) struct Proposal {
     pub(super) host_keys: Vec<HostKeyAlgorithm>,
 }
 
-/// What both sides agreed on.
+/// Algorithms that both sides agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Algorithms {
     pub(super) host_key: HostKeyAlgorithm,

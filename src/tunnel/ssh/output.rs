@@ -1,4 +1,4 @@
-//! What waits to be sealed and written.
+//! Queue of messages to be sealed and written.
 //!
 //! ```text
 //! identification ─┐
@@ -180,7 +180,7 @@ impl Output {
         self.answers() + self.bulk_bytes
     }
 
-    /// Whether [`Output::take`] would take something.
+    /// True if [`Output::take`] would take something.
     pub(super) fn is_ready(&self) -> bool {
         let passing = !self.held && (!self.urgent.is_empty() || !self.bulk.is_empty());
         passing || !self.transport.is_empty()

@@ -21,7 +21,7 @@ use super::session::{Message, Session};
 use super::wire::{Fields, wide};
 use super::{frame, ident, limits};
 
-/// What a caller of [`Reader::next`] locks the session with.
+/// Lock of the session for a caller of [`Reader::next`].
 trait SessionLock {
     fn session(&mut self) -> impl DerefMut<Target = Session>;
 }
@@ -255,7 +255,7 @@ impl Reader {
         Ok(event)
     }
 
-    /// Whether a message of this kind may come at this time.
+    /// Checks if a message of this kind may come at this time.
     fn admit(&mut self, kind: u8) -> Result<(), Error> {
         let generic = (msg::DISCONNECT..=msg::DEBUG).contains(&kind);
         let exchange = matches!(kind, msg::KEXINIT | msg::NEWKEYS) || (30..=49).contains(&kind);

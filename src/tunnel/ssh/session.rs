@@ -85,18 +85,18 @@ impl Session {
         })
     }
 
-    /// Whether [`Writer::fill`](super::Writer::fill) is to be called: there is something to
+    /// True if [`Writer::fill`](super::Writer::fill) is to be called: there is something to
     /// write, or a stream to wake.
     pub fn has_output(&self) -> bool {
         self.out.is_ready() || self.channels.has_unused_quantum()
     }
 
-    /// Whether all that waits to be written is no more than `bytes`.
+    /// True if all that waits to be written is no more than `bytes`.
     pub fn has_at_most(&self, bytes: usize) -> bool {
         self.out.size() <= bytes
     }
 
-    /// Whether both sides may open channels and send requests.
+    /// True if both sides may open channels and send requests.
     pub fn is_open(&self) -> bool {
         self.auth.is_done() && !self.ended
     }
@@ -298,7 +298,7 @@ impl Session {
     }
 }
 
-// What the writer calls.
+// Methods for the writer.
 impl Session {
     /// Takes the next batch, and notes in `woken` who may write again.
     pub(super) fn take(
@@ -327,7 +327,7 @@ impl Session {
     }
 }
 
-// What the reader calls.
+// Methods for the reader.
 impl Session {
     /// The peer has sent NEWKEYS (RFC 4253 §7.3), and so many bytes under the keys before.
     pub(super) fn new_keys(
@@ -355,7 +355,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the reader must stand still until the server's owner has decided.
+    /// True if the reader must stand still until the server's owner has decided.
     pub(super) fn awaits_answer(&self) -> bool {
         self.auth.awaits_answer() && !self.ended
     }
@@ -395,7 +395,7 @@ impl Session {
         Ok(event)
     }
 
-    /// Whether the peer reads what it is told, or has memory filled with it.
+    /// Checks that the peer reads what it is told, instead of filling memory with it.
     fn check_answers(&self) -> Result<(), Error> {
         if self.out.answers() > limits::URGENT_QUEUE {
             return Err(Error::Flooded);

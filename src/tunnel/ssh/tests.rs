@@ -1,4 +1,4 @@
-//! What a broken or hostile peer may send under good keys. (Good peers: `tests/ssh`.)
+//! Messages that a broken or hostile peer may send under good keys. (Good peers: `tests/ssh`.)
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ fn message(kind: u8, fields: &[&[u8]]) -> Vec<u8> {
     message
 }
 
-/// What the server makes of messages under the client's keys.
+/// Serves messages under the client's keys.
 fn served(messages: &[Vec<u8>]) -> (End, End) {
     let (mut client, mut server) = ready();
     for message in messages {

@@ -33,7 +33,7 @@ const TRIPS_AHEAD: u64 = 3;
 /// at the window's end sends on with three quarters of it, and a grant costs some 40 bytes.
 const GRANT_AFTER: u64 = 4;
 
-/// What all windows of a connection share.
+/// Budget that all windows of a connection share.
 pub(super) struct Budget {
     limits: ChannelLimits,
     charged: u64,
@@ -56,14 +56,14 @@ impl Budget {
         self.limits.budget.saturating_sub(self.charged)
     }
 
-    /// What a channel should start with now, were there no least window.
+    /// Returns the size that a channel should start with now, were there no least window.
     fn fair(&self) -> u64 {
         let budget = self.limits.budget.max(1);
         let part = self.limits.initial.saturating_mul(self.left()) / budget;
         part.saturating_mul(self.left()) / budget
     }
 
-    /// What a window of `size` may grow by. The last quarter is kept for first windows.
+    /// Returns the growth allowed for a window of `size`. The last quarter is kept for first windows.
     fn growth(&self, size: u64) -> u64 {
         let beyond = self.left().saturating_sub(self.limits.budget / 4) / 2;
         let first = self.fair().saturating_sub(size);

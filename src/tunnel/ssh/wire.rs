@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
         Self::new(payload.get(1..).expect("a message has its number"))
     }
 
-    /// What has not been read yet.
+    /// Returns the unread bytes.
     pub(super) fn rest(self) -> &'a [u8] {
         self.rest
     }

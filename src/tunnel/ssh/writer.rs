@@ -49,7 +49,7 @@ impl Writer {
         Ok(taken)
     }
 
-    /// What is to be written now. It may be changed in place (masked, say) by the caller.
+    /// Returns the bytes to write now. They may be changed in place (masked, say) by the caller.
     pub fn output(&mut self) -> &mut [u8] {
         self.batch
             .bytes

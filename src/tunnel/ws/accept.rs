@@ -40,7 +40,7 @@ impl Default for AcceptOptions {
     }
 }
 
-/// What became of a connection.
+/// Result of a connection.
 #[derive(Debug)]
 pub enum Accepted {
     /// A WebSocket, in its two halves.

@@ -40,7 +40,7 @@ impl Cancel {
         }
     }
 
-    /// Whether the signal has been given.
+    /// True if the signal has been given.
     pub fn is_cancelled(&self) -> bool {
         self.state().cancelled
     }
@@ -88,7 +88,7 @@ pub struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let watcher = self.cancel.state().watchers.remove(&self.id);
-        // What the watcher holds may have a destructor of its own: not under the lock.
+        // The watcher may hold something with a destructor of its own: not under the lock.
         drop(watcher);
     }
 }

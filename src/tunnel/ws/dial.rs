@@ -149,7 +149,7 @@ fn connect(
     })
 }
 
-/// Whether this machine, not the other one, is the cause.
+/// True if this machine, not the other one, is the cause.
 fn is_shortage(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
@@ -184,7 +184,7 @@ fn handshake(
         }
         // The server never speaks first: these bytes are the proxy's.
         if stream.has_input() {
-            return Err(proxy.malformed("more follows its answer"));
+            return Err(proxy.malformed("unexpected data after its answer"));
         }
     }
     if target.secure {
@@ -221,9 +221,7 @@ fn upgrade(
             return Ok(());
         }
     }
-    Err(DialError::BadUpgrade(
-        "it sends interim answers without end".to_owned(),
-    ))
+    Err(DialError::BadUpgrade("too many interim answers".to_owned()))
 }
 
 fn explained(failure: HandshakeError, stage: ConnectStage, after: Duration) -> DialError {
@@ -237,7 +235,7 @@ fn explained(failure: HandshakeError, stage: ConnectStage, after: Duration) -> D
         },
         HandshakeError::Tls(error) => DialError::Tls(error.to_string()),
         HandshakeError::Head(refusal) => {
-            DialError::BadUpgrade(format!("its answer is no HTTP: {}", refusal.message))
+            DialError::BadUpgrade(format!("its answer is not HTTP: {}", refusal.message))
         }
     }
 }
@@ -257,8 +255,8 @@ mod tests {
         let error = inside.unwrap_err().to_string();
         assert_eq!(
             error,
-            "the server names relay.example (127.0.0.1) for tunnels, which is further inside the network than the \
-             server itself (public): not dialled"
+            "the server names relay.example (127.0.0.1) for tunnels, which is less public than the server itself \
+             (public): not dialled"
         );
     }
 }

@@ -36,9 +36,7 @@ impl Endpoint {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if authority.contains('@') {
-            return Err(
-                "credentials have no place in the server's URL: give them with --auth".to_owned(),
-            );
+            return Err("the server's URL must not contain credentials: use --auth".to_owned());
         }
         let (host, port) = split_port(authority)?;
         Ok(Self {
@@ -64,7 +62,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it can only be this machine.
+    /// True if it can only be this machine.
     pub fn is_loopback(&self) -> bool {
         authority::is_loopback(&self.host)
     }
@@ -98,7 +96,7 @@ pub(super) fn split_port(authority: &str) -> Result<(&str, Option<u16>), String>
 
 /// 1 to 65535, digits only.
 pub(crate) fn port(digits: &str) -> Result<u16, String> {
-    authority::port(digits).ok_or_else(|| format!("'{digits}' is no port: give 1 to 65535"))
+    authority::port(digits).ok_or_else(|| format!("'{digits}' is not a port: give 1 to 65535"))
 }
 
 pub(super) fn checked_host(host: &str) -> Result<String, String> {
@@ -110,7 +108,7 @@ pub(super) fn checked_host(host: &str) -> Result<String, String> {
         Err(InvalidHost::Empty) => Err("the host is missing".to_owned()),
         Err(InvalidHost::TooLong) => Err("the host name is too long".to_owned()),
         Err(InvalidHost::Label | InvalidHost::Number) => {
-            Err(format!("'{}' is no host name", host.escape_default()))
+            Err(format!("'{}' is not a host name", host.escape_default()))
         }
     }
 }
@@ -119,7 +117,7 @@ pub(super) fn checked_host(host: &str) -> Result<String, String> {
 fn checked_path(path: &str) -> Result<String, String> {
     if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
         return Err(format!(
-            "'{}' is no path of a tunnel server",
+            "'{}' is not a path of a tunnel server",
             path.escape_default()
         ));
     }

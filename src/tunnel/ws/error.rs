@@ -1,4 +1,4 @@
-//! What can go wrong, in kinds that differ in what a user can try.
+//! Errors, in kinds that differ in what a user can try.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::net::{AddressClass, in_words};
 
-/// What was being done.
+/// Stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectStage {
@@ -72,14 +72,14 @@ pub enum DialError {
     },
     /// Nothing, or not enough, came in time.
     TimedOut {
-        /// What was waited for.
+        /// Stage that timed out.
         stage: ConnectStage,
         /// The limit.
         after: Duration,
     },
     /// The connection broke.
     Broken {
-        /// What was being done.
+        /// Stage that broke.
         stage: ConnectStage,
         /// How.
         error: io::Error,
@@ -102,7 +102,7 @@ pub enum DialError {
     ProxyMalformed {
         /// The proxy's host and port.
         proxy: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// The server's certificate is not trusted.
@@ -127,7 +127,7 @@ pub enum DialError {
     BadUpgrade(String),
 }
 
-/// What is wrong with a certificate.
+/// Fault of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CertificateProblem {
@@ -174,7 +174,7 @@ impl fmt::Display for DialError {
                 write!(f, "this machine is short of resources: {}", in_words(error))
             }
             Self::Resolve { host, reason } => {
-                write!(f, "cannot find the address of {host}: {reason}")
+                write!(f, "cannot find the host {host}: {reason}")
             }
             Self::TooFarInside {
                 host,
@@ -183,7 +183,7 @@ impl fmt::Display for DialError {
             } => too_far_inside(f, host, *address, *innermost),
             Self::Connect { to, tried } => connect(f, to, tried),
             Self::TimedOut { stage, after } => {
-                write!(f, "no {stage} within {} s", after.as_secs_f32())
+                write!(f, "{stage} timed out after {} s", after.as_secs_f32())
             }
             Self::Broken { stage, error } => {
                 write!(f, "the connection broke during {stage}: {}", plain(error))
@@ -191,7 +191,7 @@ impl fmt::Display for DialError {
             Self::ProxyCredentials { proxy } => {
                 write!(
                     f,
-                    "the proxy {proxy} wants other credentials (407): give them as http://USER:PASS@{proxy}"
+                    "the proxy {proxy} needs valid credentials (407): give them as http://USER:PASS@{proxy}"
                 )
             }
             Self::ProxyRefused {
@@ -241,10 +241,10 @@ fn too_far_inside(
         write!(f, " ({address})")?;
     }
     match AddressClass::of(address) {
-        None => write!(f, " for tunnels, which is no server's address: not dialled"),
+        None => write!(f, " for tunnels, which is no server address: not dialled"),
         Some(_) => write!(
             f,
-            " for tunnels, which is further inside the network than the server itself ({innermost}): not dialled"
+            " for tunnels, which is less public than the server itself ({innermost}): not dialled"
         ),
     }
 }
@@ -290,11 +290,11 @@ pub enum AcceptError {
     Io(io::Error),
     /// The TLS handshake failed.
     Tls(String),
-    /// What came is no HTTP; it was answered with this status.
+    /// Not HTTP; it was answered with this status.
     Malformed {
         /// The status.
         status: u16,
-        /// What is wrong.
+        /// Its fault.
         reason: String,
     },
 }

@@ -27,7 +27,7 @@ pub(super) enum HandshakeError {
     Tls(rustls::Error),
     /// The peer ended the connection too early.
     Ended,
-    /// What came is no HTTP head.
+    /// Not an HTTP head.
     Head(Refusal),
 }
 
@@ -107,7 +107,7 @@ impl<'a> HandshakeStream<'a> {
         }
     }
 
-    /// Whether something came that nobody has asked for yet.
+    /// True if something came that nobody has asked for yet.
     pub(super) fn has_input(&self) -> bool {
         !self.input.is_empty()
     }

@@ -46,7 +46,7 @@ impl Proxy {
         if !scheme.eq_ignore_ascii_case("http") {
             let scheme = scheme.escape_default();
             return Err(format!(
-                "a proxy of kind '{scheme}' is not supported: give http://HOST:PORT"
+                "proxy scheme '{scheme}' is not supported: give http://HOST:PORT"
             ));
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -140,7 +140,7 @@ fn basic(account: &str) -> Result<Zeroizing<String>, String> {
     let mut plain = Zeroizing::new(percent_decoded(user)?.to_vec());
     // RFC 7617 §2: a colon would move the border.
     if plain.contains(&b':') {
-        return Err("the proxy's user name has a colon in it".to_owned());
+        return Err("the proxy's user name contains a colon".to_owned());
     }
     plain.push(b':');
     plain.extend_from_slice(&percent_decoded(password)?);
@@ -198,7 +198,7 @@ fn from_environment(
         .map_err(|reason| DialError::Settings(format!("{name}: {reason}")))
 }
 
-/// Whether a `NO_PROXY` list names the target. Its entries, divided by commas or spaces:
+/// True if a `NO_PROXY` list names the target. Its entries, divided by commas or spaces:
 ///
 /// | entry | names |
 /// |---|---|
@@ -261,7 +261,7 @@ fn is_name(name: &str, host: &str) -> bool {
     }
 }
 
-/// Whether `network/bits` holds `address`.
+/// True if `network/bits` holds `address`.
 fn contains(network: &str, bits: &str, address: IpAddr) -> bool {
     let (Ok(network), Ok(bits)) = (network.parse::<IpAddr>(), bits.parse::<u32>()) else {
         return false;

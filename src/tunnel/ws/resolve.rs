@@ -62,7 +62,7 @@ fn start(
     query: impl FnOnce() -> Answer + Send + 'static,
 ) -> Result<(), DialError> {
     let permit = RESOLVERS.take(MAX_RESOLVERS).ok_or_else(|| {
-        let hanging = "too many name resolutions hang: is the name server reachable?";
+        let hanging = "too many pending name lookups: is the name server reachable?";
         DialError::Resources(std::io::Error::other(hanging))
     })?;
     thread::Builder::new()

@@ -18,7 +18,7 @@ use super::limits::{ENCRYPT, MAX_FRAME};
 use super::socket;
 use crate::sync::Mutex;
 
-/// What both halves use.
+/// Socket that both halves use.
 pub(super) struct SharedSocket {
     pub(super) socket: TcpStream,
     pub(super) role: Role,
@@ -26,7 +26,7 @@ pub(super) struct SharedSocket {
     pub(super) tls: Option<Mutex<Connection>>,
     /// The order of what is sent. Locked before `tls` and `pending` where both are.
     outgoing: Mutex<Outgoing>,
-    /// What the reading half wants sent: see [`SharedSocket::try_flush_control`].
+    /// Control frames that the reading half wants sent: see [`SharedSocket::try_flush_control`].
     pending: Mutex<PendingControl>,
     down: AtomicBool,
     received: AtomicU64,
@@ -119,7 +119,7 @@ impl SharedSocket {
         self.outgoing.lock().queue.is_empty()
     }
 
-    /// What a broken connection means, depending on who broke it.
+    /// Explains a broken connection, depending on who broke it.
     pub(super) fn explained(&self, error: io::Error) -> io::Error {
         if self.is_down() {
             return io::Error::new(io::ErrorKind::ConnectionAborted, "the link was shut down");
@@ -193,7 +193,7 @@ impl SharedSocket {
         Ok(())
     }
 
-    /// What goes before `payload`, which a client masks with a fresh key (RFC 6455 §5.3).
+    /// Writes the header for `payload`, which a client masks with a fresh key (RFC 6455 §5.3).
     fn header(
         &self,
         out: &mut Outgoing,
@@ -231,7 +231,7 @@ impl SharedSocket {
                 Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if socket::would_block(&error) => {
-                    let reason = "the peer has taken nothing for 30 s";
+                    let reason = "the peer has read nothing for 30 s";
                     return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
                 }
                 Err(error) => return Err(self.explained(error)),
@@ -310,7 +310,7 @@ impl SharedSocket {
         false
     }
 
-    /// Whoever finds the lock taken meanwhile is served as by [`SharedSocket::try_flush_control`].
+    /// Writers that find the lock taken meanwhile are served as by [`SharedSocket::try_flush_control`].
     pub(super) fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
         let mut out = self.outgoing.lock();
         out.check_open()?;
@@ -369,7 +369,7 @@ impl SharedSocket {
         }
     }
 
-    /// Whether everything was sent.
+    /// True if everything was sent.
     fn try_send_queue(&self, out: &mut Outgoing) -> io::Result<bool> {
         if out.state == SendState::Failed {
             return Err(io::ErrorKind::BrokenPipe.into());

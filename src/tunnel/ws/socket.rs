@@ -89,7 +89,7 @@ pub(in crate::tunnel) fn begin_to_connect(to: SocketAddr) -> io::Result<TcpStrea
     }
 }
 
-/// What became of a connection that was begun.
+/// Returns the result of a connection that was begun.
 pub(in crate::tunnel) fn connected(socket: TcpStream) -> io::Result<TcpStream> {
     sockopt::socket_error(&socket)??;
     // Where nobody listens on a port of this machine, TCP's simultaneous open (RFC 9293 §3.5) can
@@ -122,13 +122,13 @@ fn stream_socket(family: AddressFamily) -> io::Result<std::os::fd::OwnedFd> {
     Ok(socket)
 }
 
-/// What a WebSocket's socket is like: no delay of small packets, and a peer that vanished is noticed.
+/// Sets the options of a WebSocket's socket: no delay of small packets, and a peer that vanished is noticed.
 ///
 /// An option that a system or a sandbox does not have costs the notice, not the WebSocket.
 pub(super) fn tune(socket: &TcpStream) {
     let noted = |what: &str, done: io::Result<()>| {
         if let Err(error) = done {
-            log::debug!("the tunnel's socket goes without {what}: {error}");
+            log::debug!("cannot set {what} on the tunnel's socket: {error}");
         }
     };
     noted("TCP_NODELAY", socket.set_nodelay(true));
@@ -181,7 +181,7 @@ const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
 const NO_SIGNAL: SendFlags = SendFlags::empty();
 
-/// Whether an error only means that nothing can be done without waiting.
+/// True if an error only means that nothing can be done without waiting.
 pub(super) fn would_block(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }

@@ -177,7 +177,7 @@ fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), String> {
 }
 
 fn no_certificate(file: &Path) -> String {
-    format!("{} holds no certificate in PEM form", file.display())
+    format!("{} contains no PEM certificate", file.display())
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {
@@ -195,7 +195,7 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-/// What a server shows.
+/// Certificate and key of a server.
 #[derive(Clone)]
 pub struct ServerTls(Arc<ServerConfig>);
 
@@ -233,7 +233,7 @@ impl fmt::Debug for ServerTls {
     }
 }
 
-/// What a failed handshake means.
+/// Explains a failed handshake.
 pub(super) fn failure(host: &str, error: Error) -> DialError {
     match error {
         Error::InvalidCertificate(error) => DialError::Certificate {
@@ -241,13 +241,13 @@ pub(super) fn failure(host: &str, error: Error) -> DialError {
             problem: problem(&error),
         },
         Error::InvalidMessage(_) => DialError::Tls(format!(
-            "{host} does not speak TLS on this port: try ws:// in place of wss://"
+            "{host} does not speak TLS on this port: try ws:// instead of wss://"
         )),
         error => DialError::Tls(error.to_string()),
     }
 }
 
-/// The same in words, for a call by `https`.
+/// Explains a failed handshake of a call by `https`.
 pub(crate) fn https_failure(host: &str, error: &Error) -> String {
     match error {
         Error::InvalidMessage(_) => format!("{host} does not speak TLS on this port"),
@@ -273,7 +273,7 @@ fn problem(error: &CertificateError) -> CertificateProblem {
     }
 }
 
-/// What the verifier has no shared name for is known by its text alone.
+/// Errors without a shared name in the verifier are known by their text alone.
 fn other_problem(text: String) -> CertificateProblem {
     match text.as_str() {
         "CaUsedAsEndEntity" => CertificateProblem::Authority,

@@ -56,12 +56,12 @@ impl Header {
         let lower = name.to_ascii_lowercase();
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(format!(
-                "'{}' is no name of a header",
+                "'{}' is not a valid header name",
                 name.escape_default()
             ));
         }
         if OWN.contains(&lower.as_str()) || lower.starts_with("sec-websocket-") {
-            return Err(format!("the header {name} belongs to the tunnel itself"));
+            return Err(format!("the header {name} is reserved for the tunnel"));
         }
         // RFC 9110 §5.5; without it a value could smuggle lines in.
         if !value
@@ -117,7 +117,7 @@ pub(super) fn request(target: &Endpoint, headers: &[Header], key: &str) -> Zeroi
     Zeroizing::new(text.as_bytes().to_vec())
 }
 
-/// What an answer means for the client.
+/// Meaning of an answer for the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeAnswer {
     /// The connection is a WebSocket now.
@@ -129,7 +129,7 @@ pub(super) enum UpgradeAnswer {
 /// Checks the server's answer (§4.1, second list).
 pub(super) fn check_answer(head: &[u8], key: &str) -> Result<UpgradeAnswer, DialError> {
     let bad = |reason: &str| DialError::BadUpgrade(reason.to_owned());
-    let answer = AnswerHead::parse(head, false).map_err(|_| bad("its answer is no HTTP"))?;
+    let answer = AnswerHead::parse(head, false).map_err(|_| bad("its answer is not HTTP"))?;
     match answer.status {
         101 => {}
         100..=199 => return Ok(UpgradeAnswer::Interim),
@@ -137,19 +137,17 @@ pub(super) fn check_answer(head: &[u8], key: &str) -> Result<UpgradeAnswer, Dial
     }
     let headers = &answer.headers;
     if !head.starts_with(b"HTTP/1.1 ") {
-        return Err(bad("it upgrades in an HTTP version that cannot"));
+        return Err(bad("it upgrades in an HTTP version other than 1.1"));
     }
     if !only_is(headers, "upgrade", "websocket") {
-        return Err(bad("it upgrades to something else than a WebSocket"));
+        return Err(bad("it upgrades to something else, not a WebSocket"));
     }
     if !headers.lists("connection", "upgrade") {
         return Err(bad("its upgrade lacks 'Connection: Upgrade'"));
     }
     let expected = derive_accept_key(key.as_bytes());
     if headers.only("sec-websocket-accept") != Ok(Some(expected.as_bytes())) {
-        return Err(bad(
-            "its upgrade does not answer this request (Sec-WebSocket-Accept)",
-        ));
+        return Err(bad("its Sec-WebSocket-Accept does not match this request"));
     }
     if headers.all("sec-websocket-extensions").next().is_some() {
         return Err(bad("it uses a WebSocket extension that was not offered"));
@@ -158,7 +156,7 @@ pub(super) fn check_answer(head: &[u8], key: &str) -> Result<UpgradeAnswer, Dial
     match headers.only("sec-websocket-protocol") {
         Ok(None) => Ok(UpgradeAnswer::Upgraded),
         Ok(Some(name)) if name == PROTOCOL.as_bytes() => Ok(UpgradeAnswer::Upgraded),
-        _ => Err(bad("it speaks another subprotocol than chisel-v3")),
+        _ => Err(bad("its subprotocol is not chisel-v3")),
     }
 }
 
@@ -187,7 +185,7 @@ fn only_is(headers: &Headers, name: &str, value: &str) -> bool {
     matches!(headers.only(name), Ok(Some(found)) if found.eq_ignore_ascii_case(value.as_bytes()))
 }
 
-/// What the server does with a request.
+/// Reply of the server to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UpgradeReply {
     /// Send this; then the connection is a WebSocket.
@@ -196,7 +194,7 @@ pub(super) enum UpgradeReply {
     Answer(u16, String),
 }
 
-/// What a request gets (§4.2.1). As in a chisel server the path of an upgrade does not
+/// Decides the reply to a request (§4.2.1). As in a chisel server the path of an upgrade does not
 /// matter, so that a proxy may put the tunnel under one.
 pub(super) fn reply_to(head: &Head) -> UpgradeReply {
     let headers = &head.headers;

@@ -37,14 +37,14 @@ impl WsWriter {
         self.0.write(payload)
     }
 
-    /// The same without waiting: false when something is left, which goes before the next frame,
+    /// Writes without waiting: false when something is left, which goes before the next frame,
     /// or with [`WsWriter::flush`]. What is left is kept in memory: to be used for short frames,
     /// and not again before all has gone.
     pub fn write_now(&self, payload: &mut [u8]) -> io::Result<bool> {
         self.0.write_now(payload)
     }
 
-    /// Whether [`WsWriter::write_now`] has left nothing.
+    /// True if [`WsWriter::write_now`] has left nothing.
     pub fn is_clear(&self) -> bool {
         self.0.is_clear()
     }
@@ -65,7 +65,7 @@ impl WsWriter {
         self.0.shutdown();
     }
 
-    /// What the WebSocket has carried.
+    /// Returns the WebSocket's counters.
     pub fn counters(&self) -> Counters {
         let (received, sent) = self.0.counts();
         Counters { received, sent }

@@ -203,8 +203,8 @@ fn a_file_that_was_set_aside_is_told_until_it_is_removed() {
     std::fs::write(&aside, "{").unwrap();
     let page = Browser::shared().page();
     page.goto(relay.said("Status page: ").trim());
-    page.wait_for_text("who was revoked may come back");
-    assert!(page.text("#notices").contains("kept aside"));
+    page.wait_for_text("may be valid again");
+    assert!(page.text("#notices").contains("moved to"));
     std::fs::remove_file(&aside).unwrap();
     page.wait_for("document.querySelector('#notices').hidden");
 }

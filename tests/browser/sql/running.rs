@@ -177,7 +177,7 @@ fn a_cancel_that_is_not_obeyed_is_waited_for_and_tells_what_was_lost() {
     );
     let told = client.text(".editor-message");
     assert!(
-        told.contains("was to be stopped") && told.contains("may go on"),
+        told.contains("could not be stopped") && told.contains("may still run"),
         "{told}"
     );
     page.wait_for("!eyes.first('.transaction')");

@@ -92,8 +92,9 @@ fn a_server_that_would_not_let_this_machine_in_is_not_added() {
         let (code, said) = add("wrong");
         assert_eq!(code, Some(4), "{said}");
         assert!(
-            said.contains("the enrolment token is wrong, or was taken back: ask the operator")
-                && said.contains("nothing was saved"),
+            said.contains(
+                "the enrolment token is wrong or was cancelled: ask the relay's operator"
+            ) && said.contains("nothing was saved"),
             "{said}"
         );
         assert!(!known().contains(&url));

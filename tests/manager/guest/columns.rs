@@ -329,7 +329,7 @@ fn who_may_not_make_or_drop_views_lends_no_columns() {
         let result = manager.wait_status(&id, "failed");
         let error = result["error"].as_str().unwrap();
         for part in [
-            &format!("does not let '{user}' make one"),
+            &format!("does not allow '{user}' to create one"),
             "CREATE DATABASE `guest_views`",
             "SQL SECURITY DEFINER VIEW `guest_views`.`people` AS SELECT `id`, `name` FROM `shop`.`people`",
             "GRANT SELECT ON `guest_views`.`people` TO 'guest'@",
@@ -366,10 +366,7 @@ fn a_view_of_tables_with_a_history_is_not_lent_in_part() {
     manager.connect(&id);
     let result = manager.wait_status(&id, "failed");
     let error = result["error"].as_str().unwrap();
-    for part in [
-        "earlier rows of shop.past",
-        "columns of the tables themselves",
-    ] {
+    for part in ["earlier rows of shop.past", "columns of its tables"] {
         assert!(error.contains(part), "{error}");
     }
     assert_eq!((accounts(&db), view_databases(&db)), (vec![], vec![]));

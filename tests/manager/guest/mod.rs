@@ -223,7 +223,7 @@ fn who_may_not_make_accounts_is_told_what_an_administrator_can_run() {
         let result = manager.wait_status(&id, "failed");
         let error = result["error"].as_str().unwrap();
         for part in [
-            &format!("does not let '{user}' make one"),
+            &format!("does not allow '{user}' to create one"),
             "CREATE USER 'guest'@'",
             "GRANT SELECT ON `shop`.`orders` TO 'guest'@",
             "VIEW `guest_views`.`customers` AS SELECT `id` FROM `shop`.`customers` USE INDEX (PRIMARY); ",
@@ -246,10 +246,10 @@ fn what_is_not_there_or_the_servers_own_is_refused_in_words() {
     let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), shared());
     let manager = manager(&far, &home);
     for (grant, word) in [
-        ("shop.nothing", "'shop.nothing': there is no such thing"),
-        ("nowhere.*", "'nowhere.*': there is no such thing"),
+        ("shop.nothing", "'shop.nothing' does not exist"),
+        ("nowhere.*", "'nowhere.*' does not exist"),
         ("shop.customers(id,wrong)", "'shop.customers(wrong)'"),
-        ("sh%p.*", "there is no such thing"),
+        ("sh%p.*", "does not exist"),
     ] {
         let id = manager.add(&app(db.port(), USER, &[grant]));
         manager.connect(&id);

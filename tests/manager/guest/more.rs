@@ -66,7 +66,7 @@ fn what_a_server_gives_to_every_account_is_found() {
         let result = manager.wait_status(&id, "failed");
         let error = result["error"].as_str().unwrap();
         assert!(
-            error.contains(word) && error.contains("more than was listed"),
+            error.contains(word) && error.contains("more than you listed"),
             "{given}: {error}"
         );
         assert_eq!(accounts(&db), [""; 0], "{given}");

@@ -284,7 +284,7 @@ fn a_connection_lost_at_the_commit_leaves_the_outcome_open() {
             "{answer}"
         );
         assert!(
-            answer["message"].as_str().unwrap().contains("not known"),
+            answer["message"].as_str().unwrap().contains("unknown"),
             "{answer}"
         );
         let after = if passes_it { "9" } else { "1" };

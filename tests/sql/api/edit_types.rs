@@ -304,12 +304,12 @@ fn a_file_goes_into_a_blob_and_into_a_text() {
     for (new, why) in [
         (json!({"b": {"base64": "?"}}), "base64"),
         (json!({"s": {"base64": "/w=="}}), "not UTF-8"),
-        (json!({"n": {"base64": "AA=="}}), "takes no file"),
+        (json!({"n": {"base64": "AA=="}}), "accepts no file"),
         (json!({"b": "text"}), "0x"),
         (json!({"b": "0x0"}), "0x"),
         (json!({"b": 1}), "0x"),
         (json!({"n": true}), "null, a string or a number"),
-        (json!({"n": {"default": false}}), "where it takes an object"),
+        (json!({"n": {"default": false}}), "as objects"),
     ] {
         let (status, answer) = edit(&postern, name, "t", change(new));
         assert_eq!(

@@ -596,7 +596,7 @@ fn a_script_says_why_it_stopped_and_what_was_lost() {
     assert_eq!(end["stopped"], "lost");
     let reason = end["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("stopped at statement 5 in line 2, with which the connection ended"),
+        reason.starts_with("stopped at statement 5 in line 2, which ended the connection"),
         "{reason}"
     );
     assert_eq!(

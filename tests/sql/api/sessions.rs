@@ -289,7 +289,7 @@ fn a_session_whose_database_is_gone_runs_nothing_elsewhere() {
             );
             let message = told["message"].as_str().unwrap();
             assert!(
-                message.contains("'sleeps' cannot be entered any more"),
+                message.contains("cannot return to the session's database 'sleeps'"),
                 "{message}"
             );
         }

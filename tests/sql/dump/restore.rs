@@ -86,7 +86,7 @@ fn a_view_whose_function_writes_is_kept_and_a_broken_one_is_a_comment() {
         let file = dump(&mut postern.client(), &whole("dump_writing"));
         let text = String::from_utf8_lossy(&file).into_owned();
         assert!(
-            text.contains("-- View `broken` is left out, since it does not work; its text"),
+            text.contains("-- View `broken` is skipped because it does not work; its text"),
             "{text}"
         );
         assert!(

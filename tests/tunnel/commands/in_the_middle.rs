@@ -59,7 +59,7 @@ impl Edit {
                 ..
             } => said.contains("a packet came that key exchange forbids"),
             Self::Inject { .. } => said.contains("a stray packet came"),
-            Self::Behind(_) => said.contains("a packet was damaged on its way"),
+            Self::Behind(_) => said.contains("a packet was damaged in transit"),
             Self::Unmark(_) => said.contains("host key signature is wrong"),
         }
     }

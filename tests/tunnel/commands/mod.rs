@@ -67,7 +67,7 @@ fn the_server_ends_well_while_a_client_is_there_and_the_client_comes_back() {
     let args = ["tunnel-server", "--listen", &listen];
     let again = Running::start(home, &[("AUTH", &auth)], &args);
     again.address();
-    client.says("connected again");
+    client.says("reconnected");
     echoes(port);
     client.ends_well(Signal::TERM);
     again.ends_well(Signal::TERM);
@@ -203,7 +203,7 @@ fn a_key_is_pinned_at_first_sight_and_another_is_refused() {
     let second = server_at(&address.to_string(), &[]);
     second.address();
     let new = second.fingerprint();
-    client.says("the server's host key is not the known one");
+    client.says("the server's host key does not match");
     client.says(&old);
     client.says(&new);
     client.says("known_servers.json");

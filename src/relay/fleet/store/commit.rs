@@ -18,7 +18,7 @@ const KEPT: u64 = 500;
 /// Each so many changes those that are older are taken away.
 const SWEPT_EACH: u64 = 16;
 
-/// What a change needs of the store.
+/// Content of a change for the store.
 pub(in crate::relay::fleet) struct Commit {
     from: u64,
     to: u64,
@@ -31,13 +31,13 @@ pub(in crate::relay::fleet) struct Commit {
     ports: Moves<u16>,
 }
 
-/// What was given to whom, and what nobody has any more.
+/// Names or ports that were assigned, and those that were released.
 struct Moves<K> {
     gone: Vec<K>,
     given: Vec<(K, String)>,
 }
 
-/// What became of a change.
+/// Result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::relay::fleet) enum Committed {
     /// It is in the store.
@@ -48,7 +48,7 @@ pub(in crate::relay::fleet) enum Committed {
     Taken,
 }
 
-/// What is behind that.
+/// Reason why a name or port is taken.
 pub(in crate::relay::fleet) enum Taken {
     /// The store has another state by now.
     Outdated,
@@ -108,11 +108,11 @@ fn sites(state: &RelayState) -> BTreeMap<String, String> {
     });
     let kept = state.reserved.iter();
     let kept = kept.filter_map(|kept| Some((kept.site.clone()?, kept.connector.clone())));
-    // What is held is the holder's, also where it is noted as kept.
+    // Held names belong to the holder, also if they are noted as kept.
     kept.chain(held).collect()
 }
 
-/// The same of ports and numbers.
+/// Returns the owners of ports and numbers.
 fn ports(state: &RelayState) -> BTreeMap<u16, String> {
     let held = state.holders();
     let held = held.map(|(connector, application)| (application.port, connector.to_owned()));
@@ -191,7 +191,7 @@ impl Session {
             (Some(number), _) if number != commit.from => Taken::Outdated,
             (_, 0) => Taken::Other(Box::new(state)),
             (_, count) => {
-                log::warn!("the store had {count} names or ports of nobody: they are free again");
+                log::warn!("freed {count} names or ports in the store that had no owner");
                 Taken::Freed
             }
         })
@@ -202,7 +202,7 @@ impl Session {
         let delete = "DELETE FROM postern_changes WHERE number < ? LIMIT 1000";
         let swept = self.ask(|conn| Ok(write(conn, delete, (before,))?));
         if let Err(error) = swept {
-            log::debug!("old changes stay in the store: {error}");
+            log::debug!("old changes remain in the store: {error}");
         }
     }
 }
@@ -262,7 +262,7 @@ fn attempt(conn: &mut Conn, commit: &Commit) -> Result<Committed, Trouble> {
     Ok(Committed::Done)
 }
 
-/// Whether it was made before, and the answer to that was lost.
+/// Checks if it was made before and only the answer was lost.
 fn read_back(conn: &mut Conn, commit: &Commit) -> Result<Committed, Trouble> {
     let read = "SELECT id FROM postern_changes WHERE number = ?";
     let id: Option<String> = conn.exec_first(read, (commit.to,))?;

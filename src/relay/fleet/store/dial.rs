@@ -28,7 +28,7 @@ pub(super) fn dial(
 ) -> Result<Conn, Trouble> {
     let password = password.read();
     let password =
-        password.map_err(|error| Trouble::Denied(format!("its password is not read: {error}")))?;
+        password.map_err(|error| Trouble::Denied(format!("cannot read its password: {error}")))?;
     let is_private = authority::is_loopback(host);
     let refuse_files = LocalInfileHandler::new(|_, _| Err(std::io::Error::other("refused")));
     let builder = OptsBuilder::new()
@@ -52,7 +52,7 @@ pub(super) fn dial(
         "SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT}, autocommit = 1, \
          sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
     ))?;
-    // What is read to decide is read as the whole cluster has it.
+    // Reads before a decision see the whole cluster's state.
     match conn.query_drop("SET SESSION wsrep_sync_wait = 1") {
         Err(error) if !is_unknown_variable(&error) => return Err(error.into()),
         _ => {}
@@ -72,6 +72,6 @@ fn check_fresh(conn: &mut Conn) -> Result<(), Trouble> {
     if told.as_ref() == Some(&asked) {
         return Ok(());
     }
-    let why = "something on the way answered in its place before TLS had begun";
+    let why = "something on the network answered in its place before TLS began";
     Err(Trouble::Denied(why.into()))
 }

@@ -7,7 +7,7 @@
 //! postern_relays      id -> beat, addresses
 //! ```
 //!
-//! What a name or a port is taken by that nobody has in the state itself is an orphan, and goes.
+//! Rows that take a name or a port that nobody has in the state itself are orphans, and go.
 //!
 //! A change is one transaction that begins with `UPDATE postern_fleet SET number = new WHERE number = old`: of two that
 //! were made of the same state one is [`Committed::Outdated`]. It carries a random id, by which a `COMMIT` whose answer

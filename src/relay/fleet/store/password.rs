@@ -15,7 +15,7 @@ const CAP: u64 = 4096;
 pub enum StorePassword {
     /// As it was given; empty for an account without one.
     Given(Zeroizing<String>),
-    /// What is in this file when it is needed: so it can be another one while a relay runs.
+    /// Content of this file when it is needed: so it can be another one while a relay runs.
     File(PathBuf),
 }
 

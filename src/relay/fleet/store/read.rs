@@ -13,7 +13,7 @@ use crate::relay::store_error::StoreError;
 /// Bytes of changes that are read at once, at most. Default 4 MiB: what is more is had for less as the whole.
 const MAX_NEWS: u64 = 4 << 20;
 
-/// What has come since a number.
+/// Changes since a number.
 pub(in crate::relay::fleet) enum News {
     Nothing,
     /// In their order, the first of them made of the state with that number.
@@ -36,11 +36,11 @@ impl Session {
         let secret = Zeroizing::new(secret.unwrap_or_default());
         let secret = <[u8; 32]>::try_from(&**secret).ok();
         let secret =
-            secret.ok_or_else(|| damaged("the secret of postern_fleet has not 32 bytes"))?;
+            secret.ok_or_else(|| damaged("the secret in postern_fleet is not 32 bytes long"))?;
         Ok(Zeroizing::new(secret))
     }
 
-    /// What has come since the state had this number.
+    /// Reads the changes since the state had this number.
     pub(in crate::relay::fleet) fn news(&mut self, known: u64) -> Result<News, StoreError> {
         let number = self.number()?;
         if number == known {
@@ -94,7 +94,7 @@ fn number(conn: &mut impl Queryable, fleet: Option<&str>) -> Result<u64, Trouble
     match row {
         Some((number, of)) if fleet.is_none_or(|fleet| fleet == of) => Ok(number),
         Some(_) => Err(Trouble::Elsewhere(
-            "it has the state of another fleet".into(),
+            "it contains another fleet's state".into(),
         )),
         None => Err(Trouble::Elsewhere("postern_fleet has no row".into())),
     }

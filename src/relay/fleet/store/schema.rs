@@ -48,7 +48,7 @@ pub(super) fn ensure(conn: &mut Conn, makes: bool) -> Result<Result<(), StoreErr
         Ok(Some(found)) => return Ok(found),
         Err(error) if !is_no_table(&error) => return Err(error.into()),
         Ok(None) | Err(_) if !makes => {
-            let why = "there is no relay's state in this database";
+            let why = "there is no relay state in this database";
             return Ok(Err(StoreError::Absent(why.into())));
         }
         Ok(None) | Err(_) => {}
@@ -66,7 +66,7 @@ pub(super) fn ensure(conn: &mut Conn, makes: bool) -> Result<Result<(), StoreErr
     Ok(check(conn)?.unwrap_or_else(missing))
 }
 
-/// Whether the tables have a form that is known; none where they are not made to their end.
+/// Checks if the tables have a known format; none where they are not made to their end.
 fn check(conn: &mut Conn) -> Result<Option<Result<(), StoreError>>, mysql::Error> {
     let form: Option<u32> = conn.query_first("SELECT form FROM postern_fleet WHERE id = 1")?;
     Ok(form.map(|form| match form {

@@ -1,4 +1,4 @@
-//! What an error of a database server means for who asked. Pure.
+//! Meaning of a database server's error for the caller. Pure.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::net::in_words;
 use crate::sqlweb::catch_panic::Panicked;
 use mysql::{DriverError, Error, MySqlError};
 
-/// What an error means for who asked.
+/// Meaning of an error for the caller.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// Another transaction was first; the same may be asked again, here.
@@ -61,11 +61,11 @@ impl From<Error> for Trouble {
 /// The driver reads what it is sent, and a value that it does not expect makes it panic. Its connection is thrown away.
 impl From<Panicked> for Trouble {
     fn from(_: Panicked) -> Self {
-        Self::Elsewhere("it does not answer as a store does".into())
+        Self::Elsewhere("unexpected answer".into())
     }
 }
 
-/// What the driver has wrapped.
+/// Returns the transport error that the driver has wrapped.
 fn transport(error: &Error) -> Option<&io::Error> {
     use std::error::Error as _;
     let Error::CodecError(codec) = error else {
@@ -78,7 +78,7 @@ fn transport(error: &Error) -> Option<&io::Error> {
 fn of_transport(error: &io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::InvalidData => Trouble::Denied(format!("TLS: {error}")),
-        io::ErrorKind::WouldBlock => Trouble::Elsewhere("it is silent".into()),
+        io::ErrorKind::WouldBlock => Trouble::Elsewhere("no answer in time".into()),
         _ => Trouble::Elsewhere(error.to_string()),
     }
 }
@@ -91,12 +91,12 @@ fn has_code(error: &Error, code: u16) -> bool {
     matches!(error, Error::MySqlError(error) if error.code == code)
 }
 
-/// Whether a variable is not known to a server: it is no node of a Galera cluster.
+/// True if a variable is not known to a server: it is no node of a Galera cluster.
 pub(super) fn is_unknown_variable(error: &Error) -> bool {
     has_code(error, UNKNOWN_VARIABLE)
 }
 
-/// Whether the tables are not there.
+/// True if the tables are not there.
 pub(super) fn is_no_table(error: &Error) -> bool {
     has_code(error, NO_TABLE)
 }

@@ -28,9 +28,9 @@ pub(in crate::relay::fleet) struct Session {
     conn: Option<Conn>,
     /// Servers that were dialled or given up so far.
     turn: usize,
-    /// The same when it was last said which one is asked.
+    /// Value of `turn` when the server in use was last logged.
     told: usize,
-    /// Whether tables that are missing are made.
+    /// True if tables that are missing are made.
     makes: bool,
     /// SHA-256 of the secret of the fleet whose state is asked for, hexadecimal; none before that is known.
     pub(super) fleet: Option<String>,
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// The same, which makes the tables where they are missing.
+    /// As `new`, but makes the tables if they are missing.
     pub(in crate::relay::fleet) fn making(url: StoreUrl, password: StorePassword) -> Self {
         Self {
             makes: true,
@@ -144,7 +144,7 @@ impl Session {
     fn say_where(&mut self) {
         let servers = self.url.hosts.len();
         if self.told % servers != self.turn % servers {
-            log::info!("the store is asked at {}", self.place());
+            log::info!("using the store at {}", self.place());
         }
         self.told = self.turn;
     }

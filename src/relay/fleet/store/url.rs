@@ -24,7 +24,7 @@ pub struct StoreUrl {
 pub struct InvalidStoreUrl(&'static str);
 
 impl StoreUrl {
-    /// Whether a text is meant as one, and not as a directory.
+    /// True if a text is meant as one, and not as a directory.
     pub fn is_meant(text: &str) -> bool {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
@@ -43,13 +43,13 @@ impl FromStr for StoreUrl {
         let (user, hosts) = before.rsplit_once('@').ok_or(InvalidStoreUrl(form))?;
         if user.contains(':') {
             return Err(InvalidStoreUrl(
-                "other users of this machine can see a password there: give it in POSTERN_STORE_PASS, or in a file that \
-                 POSTERN_STORE_PASS_FILE names",
+                "other users of this machine could see the password: use POSTERN_STORE_PASS, or a file named in \
+                 POSTERN_STORE_PASS_FILE",
             ));
         }
         if database.contains(['?', '#', '/']) {
             return Err(InvalidStoreUrl(
-                "nothing follows the database: TLS is used, and verified, wherever a host is not on loopback",
+                "nothing may follow the database: TLS is used, and verified, for every host that is not on loopback",
             ));
         }
         let text = |part: &str| {

@@ -1,4 +1,4 @@
-//! What changes the store.
+//! Statements that change the store.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params};

@@ -30,7 +30,7 @@ pub(crate) const LONGEST_TEXT: usize = 0xff_fffe - 1;
 /// How long is waited for what a server that has sent nonsense may still send.
 const NONSENSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Who knows what the server said last of a session.
+/// Place of the server's last word on a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LastTold {
     /// The driver has read it.
@@ -38,7 +38,7 @@ pub(crate) enum LastTold {
     ByDriver,
     /// It was read past the driver.
     Here(Told),
-    /// The same, and it was an error, which says nothing of the session.
+    /// The last word was an error, which says nothing of the session.
     Nothing,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Answer<'c> {
     Driver(DriverResult<'c>),
 }
 
-/// What the driver reads.
+/// Result as the driver reads it.
 pub(crate) struct DriverResult<'c> {
     /// It is kept from its own destructor, which would go on reading: while a panic unwinds, or from a server that sends
     /// without end. What is not dropped then is the list of its columns.
@@ -145,11 +145,9 @@ impl<'c> Answer<'c> {
         match self {
             Self::Direct(result, last) => {
                 *last = result.told().map_or(LastTold::Nothing, LastTold::Here);
-                // What the driver would read next is anybody's guess.
+                // The driver's next read is anybody's guess.
                 if let Some(socket) = result.overrun() {
-                    log::debug!(
-                        "a server sent more than its answer, so its connection is shut down"
-                    );
+                    log::debug!("a server sent more than its answer, so its connection is closed");
                     socket.shut_down();
                 }
             }
@@ -165,7 +163,7 @@ impl DriverResult<'_> {
         }
         self.columns = self.result.columns().as_ref().to_vec();
         if !self.columns.is_empty() {
-            // What has no columns from here on is the server's word on a comment behind the last semicolon.
+            // An answer without columns from here on is the server's word on a comment behind the last semicolon.
             self.guards = None;
             return Ok(Some(Set::Rows(&self.columns)));
         }

@@ -158,7 +158,7 @@ impl<S: Source> PacketReader<S> {
     }
 }
 
-/// What the server sent makes no sense, in these words.
+/// Error for an answer that makes no sense, in these words.
 pub(super) fn no_protocol(what: &str) -> DbError {
     DbError::Lost(format!("{NOT_MYSQL} ({what})"))
 }

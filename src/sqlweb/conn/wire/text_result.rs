@@ -27,9 +27,9 @@ const MAX_COLUMNS: u64 = 0xff_ffff;
 /// Bytes that a column takes beside its names, about, here and in the head of the answer.
 const COLUMN: usize = 512;
 
-const TOO_WIDE: &str = "the result has more columns than are taken; select fewer";
+const TOO_WIDE: &str = "the result has too many columns; select fewer";
 
-/// What an OK or EOF packet says of the session and the statement.
+/// State of the session and the statement in an OK or EOF packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     /// The status flags.
@@ -75,7 +75,7 @@ impl<S: Source> TextResult<S> {
         }
     }
 
-    /// What the last packet said, where it was an OK or EOF packet.
+    /// Returns the state in the last packet, if it was an OK or EOF packet.
     pub(super) fn told(&self) -> Option<Told> {
         self.told
     }
@@ -209,7 +209,7 @@ fn told(flags: u16, warnings: u16) -> Told {
     Told { flags, warnings }
 }
 
-/// What the end of columns or rows says, where the packet is one.
+/// Returns the state at the end of columns or rows, if the packet is one.
 fn eof(packet: &[u8]) -> Option<Told> {
     match packet {
         &[EOF, w0, w1, f0, f1, ..] if packet.len() <= LONGEST_EOF => {

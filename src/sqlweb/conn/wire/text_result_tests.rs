@@ -134,7 +134,7 @@ fn an_answer_reads_the_same_however_it_is_split() {
     for piece in 1..script.bytes.len() {
         assert_eq!(read(&script.bytes, piece), expected);
     }
-    // What no end comes of is an error wherever it stops.
+    // A result without an end is an error wherever it stops.
     for end in 0..script.bytes.len() {
         let told = read(&script.bytes[..end], 1000);
         assert!(
@@ -213,7 +213,7 @@ fn a_large_row_is_forgotten_after_it() {
     assert!(result.packets.capacity() < 1 << 20);
 }
 
-/// What came with the large row is read where it lies.
+/// Bytes that came with the large row are read in place.
 #[test]
 fn small_rows_after_a_large_one_are_not_moved_again_and_again() {
     let mut row = vec![0xfb, 0xfd, 0, 0, 0x40];
@@ -243,7 +243,7 @@ fn columns_without_end_have_one() {
     let script = Script::default().packet(&[0xfd, 0xff, 0xff, 0xff]);
     let columns = (0..70_000).fold(script, |script, _| script.column("a", 8));
     let told = read(&columns.bytes, 1 << 20);
-    assert!(told.contains("more columns than are taken"), "{told}");
+    assert!(told.contains("too many columns"), "{told}");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn what_makes_no_sense_is_told() {
         bytes.extend_from_slice(&[0xff, 0xff, 0xff, number]);
         bytes.resize(bytes.len() + 0xff_ffff, 1);
     }
-    assert!(read(&bytes, 1 << 20).contains("a row is larger than the most that is taken"));
+    assert!(read(&bytes, 1 << 20).contains("a row exceeds the size limit"));
 }
 
 #[test]
