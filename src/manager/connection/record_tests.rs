@@ -150,7 +150,10 @@ fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     };
     active.is_made_from(&required);
     active.is_noted();
-    assert!(!active.result_beside(&saved).pending_changes, "of one connect");
+    assert!(
+        !active.result_beside(&saved).pending_changes,
+        "of one connect"
+    );
     active.is_made_from(&through);
     assert!(!active.result_beside(&through).pending_changes);
     assert!(
