@@ -183,11 +183,16 @@ fn site(
         .site_name
         .as_ref()
         .filter(|_| request.site_name_required);
-    let same = |before: &&Site| {
-        let is_wished = request.site_name.is_none() || before.wish == request.site_name;
-        is_wished && required.is_none_or(|required| before.name == *required)
+    // Another wish that is not to be had gives nothing up.
+    let stays = |before: &&Site| match required {
+        Some(required) => before.name == *required,
+        None => {
+            request.site_name.is_none()
+                || before.wish == request.site_name
+                || is_taken(state, request, around.is_own_name)
+        }
     };
-    let (name, since) = match before.filter(same) {
+    let (name, since) = match before.filter(stays) {
         Some(before) => (before.name.clone(), before.since.clone()),
         None => {
             let name = name(state, request, around)?;
@@ -205,16 +210,32 @@ fn site(
     })
 }
 
+/// The wished name: what the call says, else one made of what the application is called.
+pub(super) fn wish(request: &SetupRequest) -> String {
+    let fallback = format!("{}-{}", request.protocol, request.port);
+    match &request.site_name {
+        Some(wish) => wish.clone(),
+        None => names::derived(&request.display_name, &fallback),
+    }
+}
+
+/// True if the wished name is another site's, or reserved for another connector.
+pub(super) fn is_taken(
+    state: &RelayState,
+    request: &SetupRequest,
+    is_own_name: &dyn Fn(&str) -> bool,
+) -> bool {
+    let (wish, key) = (wish(request), request.key());
+    let held = held(state, (&request.connector_name, &key));
+    held.contains(wish.as_str()) || is_own_name(&wish)
+}
+
 fn name(
     state: &RelayState,
     request: &SetupRequest,
     around: &Surroundings<'_>,
 ) -> Result<String, AllocError> {
-    let fallback = format!("{}-{}", request.protocol, request.port);
-    let wish = match &request.site_name {
-        Some(wish) => wish.clone(),
-        None => names::derived(&request.display_name, &fallback),
-    };
+    let wish = wish(request);
     let key = request.key();
     let ours = (request.connector_name.as_str(), key.as_str());
     let held = held(state, ours);

@@ -4,10 +4,10 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::allocator;
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState, Reservation};
 use super::status::Overview;
+use super::{allocator, names};
 use crate::http::ApiError;
 use crate::store::time::rfc3339;
 
@@ -143,8 +143,11 @@ impl RelayState {
             ..Reservation::of_nobody(site, now)
         });
         let wishes = |of: &Application| {
-            let site_of = of.site.as_ref();
-            site_of.is_some_and(|of| of.wish.as_deref() == Some(site))
+            let has = of.site.as_ref();
+            has.is_some_and(|has| match &has.wish {
+                Some(wish) => wish == site,
+                None => names::derived(&of.display_name, "") == site,
+            })
         };
         let connector = self.connectors.get(to);
         let wishing = connector

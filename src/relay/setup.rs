@@ -353,6 +353,11 @@ impl Service {
             "tunnel_port": self.urls.tunnel.port(),
             "fingerprint": self.urls.fingerprint,
         });
+        let is_own_name = |name: &str| self.urls.is_own_name(name);
+        let is_another =
+            (assigned.site.as_ref()).is_some_and(|site| site.name != allocator::wish(request));
+        let is_taken =
+            is_another && allocator::is_taken(&self.store.snapshot(), request, &is_own_name);
         if let (Some(links), Some(fields)) = (self.links.get(), connector.as_object_mut()) {
             name_relays(fields, links, request, assigned);
         }
@@ -363,6 +368,7 @@ impl Service {
                 "site_url": self.urls.application_url(assigned),
                 "resource": {"ip": "127.0.0.1", "port": assigned.port},
                 "in_force": request.in_force(),
+                "site_name_taken": is_taken,
             },
             "api_key": {
                 "nhp_server": nhp_server.trim_end_matches('/'),

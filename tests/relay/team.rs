@@ -452,6 +452,60 @@ fn a_renamed_site_keeps_its_first_name_from_others() {
     wait_at(&second, &other, &relay, "before-2");
 }
 
+/// An application that wished for no other name than its own is called by a name that is transferred to its connector, and
+/// keeps its address when it is renamed, or when it wishes for a name that somebody else has.
+#[test]
+fn an_address_changes_only_for_a_name_that_is_to_be_had() {
+    let (relay, target) = (Relay::start(&[]), Target::start());
+    let homes = [(); 2].map(|()| Arc::new(Home::new()));
+    let [first, second] = homes.each_ref().map(|home| member(&relay, home));
+    let plain = |member: &Manager, name: &str| {
+        let mut app = app(&target, name);
+        app["site_name"] = json!(null);
+        let id = member.add(&app);
+        member.connected(&id);
+        id
+    };
+    let (_, id) = (plain(&first, "shop"), plain(&second, "shop"));
+    wait_at(&second, &id, &relay, "shop-2");
+    let name = |site: &str| {
+        let status = relay.status();
+        let all = status["connectors"].as_array().unwrap().iter();
+        let has = |of: &&Value| {
+            let applications = of["applications"].as_array().unwrap().iter();
+            let mut urls = applications.map(|of| of["url"].as_str().unwrap());
+            urls.any(|url| url.contains(&format!("//{site}.")))
+        };
+        all.clone().find(has).unwrap()["name"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let done = operator(&relay, &["revoke", &name("shop")]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = operator(&relay, &["transfer", "shop", &name("shop-2")]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    wait_at(&second, &id, &relay, "shop");
+    // Renamed, it stays where its visitors look for it, which is no name that somebody has taken.
+    let edited = homes[1].run(&["app", "edit", "shop", "--name", "till"]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    let again = homes[1].run(&["app", "reconnect", "till"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(!again.stderr.contains("taken"), "{again:?}");
+    wait_at(&second, &id, &relay, "shop");
+    // What somebody else has is not to be had, and what it has is not given up for a third one.
+    plain(&second, "wiki");
+    let edited = homes[1].run(&["app", "edit", "till", "--site-name", "wiki"]);
+    assert_eq!(edited.code, Some(0), "{edited:?}");
+    let again = homes[1].run(&["app", "reconnect", "till"]);
+    assert!(
+        again.stderr.contains("'wiki' is already taken"),
+        "{again:?}"
+    );
+    wait_at(&second, &id, &relay, "shop");
+    assert!(is_there(&relay, "shop"));
+}
+
 /// A token that is good once has been used: the second member reads what to do, and an invite lets it in.
 #[test]
 fn a_used_up_token_says_so_and_a_new_invite_lets_the_member_in() {

@@ -178,12 +178,14 @@ impl ConnectionWork<'_> {
         setup: &Setup,
     ) -> Result<Option<String>, Ended> {
         let wanted = another_name(&self.app, &setup.app.site_url);
-        let Some(wanted) = wanted.filter(|_| setup.is_of_relay()) else {
+        // A site keeps the name of its first connect, also if another one would be free now.
+        let is_taken = setup.app.site_name_taken != Some(false);
+        let Some(wanted) = wanted.filter(|_| setup.is_of_relay() && is_taken) else {
             return Ok(None);
         };
         if !requires_name(&self.app) {
             log::warn!(
-                "application '{}': the site name '{wanted}' is taken",
+                "application '{}': its site has another name than '{wanted}'",
                 self.app.name
             );
             return Ok(Some(wanted));

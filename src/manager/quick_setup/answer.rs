@@ -77,6 +77,8 @@ pub struct App {
     pub resource: Resource,
     /// Fields of the call that the server enforces; none from a server that is not one of our relays.
     pub in_force: Option<Vec<String>>,
+    /// True if the site has another name than the wished one because somebody else has that; none from an older relay.
+    pub site_name_taken: Option<bool>,
 }
 
 /// The remote end of an application's tunnel.
@@ -363,6 +365,8 @@ struct RawApp {
     resource: RawResource,
     #[serde(default)]
     in_force: Option<Vec<String>>,
+    #[serde(default)]
+    site_name_taken: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -465,6 +469,7 @@ impl RawApp {
                 port: port("app.resource.port", self.resource.port)?,
             },
             in_force: self.in_force,
+            site_name_taken: self.site_name_taken,
         })
     }
 }

@@ -21,6 +21,7 @@ pub(crate) fn setup(username: &str) -> Setup {
             app_id: String::new(),
             site_url: String::new(),
             in_force: None,
+            site_name_taken: None,
             resource: Resource {
                 ip: String::new(),
                 port: 2,
