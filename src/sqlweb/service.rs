@@ -238,6 +238,11 @@ impl Service {
         self.guest.as_ref().is_some_and(|guest| guest.is_over())
     }
 
+    /// True if statements run with a temporary account, which must not see more than was listed.
+    pub(crate) fn has_guest(&self) -> bool {
+        self.guest.is_some()
+    }
+
     /// The temporary account as it is.
     pub(crate) fn guest_in_force(&self) -> Option<Arc<GuestInForce>> {
         self.guest.as_ref().map(|guest| guest.in_force())

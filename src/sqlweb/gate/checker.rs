@@ -99,6 +99,7 @@ impl Walk<'_> {
             "BINLOG" | "RELAYLOG" => self.show_log_events(word, token.start)?,
             "CREATE" => self.show_create()?,
             "COUNT" => return self.count_of_diagnostics(),
+            "EXPLAIN" => return self.query(StatementKind::PlanOfOther),
             what @ ("ERRORS" | "WARNINGS") => return self.diagnostics(what),
             _ => {}
         }

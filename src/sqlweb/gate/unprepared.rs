@@ -72,7 +72,7 @@ impl Walk<'_> {
         let format = self.format(format)?;
         let id = self.connection("EXPLAIN FOR CONNECTION")?;
         self.rebuilt = Some(format!("EXPLAIN {format}FOR CONNECTION {id}"));
-        Ok(StatementKind::Explain)
+        Ok(StatementKind::PlanOfOther)
     }
 
     /// Behind `SHOW ANALYZE` (MariaDB): the same with what was counted so far.
@@ -86,7 +86,7 @@ impl Walk<'_> {
         }
         let id = self.connection("SHOW ANALYZE")?;
         self.rebuilt = Some(format!("SHOW ANALYZE {format}FOR {id}"));
-        Ok(StatementKind::Show)
+        Ok(StatementKind::PlanOfOther)
     }
 
     /// `FORMAT=name ` of a known name, or nothing.

@@ -58,8 +58,11 @@ pub enum StatementKind {
     Show,
     /// `DESCRIBE t` or `EXPLAIN t`.
     Describe,
-    /// `EXPLAIN SELECT …`, `EXPLAIN FOR CONNECTION n`.
+    /// `EXPLAIN SELECT …`.
     Explain,
+    /// `EXPLAIN FOR CONNECTION n`, `SHOW EXPLAIN FOR n`, `SHOW ANALYZE FOR n`: the plan of a running statement, with the
+    /// values that it compares. No server checks privileges on its tables.
+    PlanOfOther,
     /// `EXPLAIN ANALYZE SELECT …` (MySQL), `ANALYZE SELECT …` (MariaDB): it runs the query.
     Analyze,
     /// `USE db`, with the database's name, unquoted.
@@ -78,7 +81,7 @@ impl StatementKind {
             Self::Table => "TABLE",
             Self::Show => "SHOW",
             Self::Describe => "DESCRIBE",
-            Self::Explain => "EXPLAIN",
+            Self::Explain | Self::PlanOfOther => "EXPLAIN",
             Self::Analyze => "ANALYZE",
             Self::Use(_) => "USE",
             Self::Help => "HELP",

@@ -122,6 +122,10 @@ fn execute_unnoted(
         Ok([returned, told].concat())
     });
     let outcome = outcome.map_err(|error| lease.explain(error));
+    let outcome = match service.has_guest() {
+        true => without_values(outcome),
+        false => outcome,
+    };
     if let (Some(before), Some(entered)) = (before, classified.enters()) {
         lease.keep_track(match outcome {
             Ok(_) => Some(entered.to_owned()),
@@ -139,6 +143,48 @@ fn execute_unnoted(
             was_stopped: entry.running.is_stopped(),
         })
         .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
+}
+
+/// What a guest account is told: servers quote values in warnings and errors about data, also values of columns that it may
+/// not read, behind a view.
+fn without_values(outcome: Result<Vec<Value>, DbError>) -> Result<Vec<Value>, DbError> {
+    match outcome {
+        Ok(mut warnings) => {
+            // Those without a number are our own.
+            let theirs = warnings
+                .iter_mut()
+                .filter(|warning| !warning["code"].is_null());
+            for message in theirs.filter_map(|warning| warning.get_mut("message")) {
+                *message = json!(unquoted(message.as_str().unwrap_or_default()));
+            }
+            Ok(warnings)
+        }
+        Err(DbError::Statement(mut error)) => {
+            if error.state.starts_with("22") || OF_DATA.contains(&error.code) {
+                error.message = unquoted(&error.message);
+            }
+            Err(DbError::Statement(error))
+        }
+        error => error,
+    }
+}
+
+/// Errors about data whose `SQLSTATE` does not say so: `ER_UNKNOWN_ERROR` (of XPath), `ER_TRUNCATED_WRONG_VALUE_FOR_FIELD`,
+/// `ER_WRONG_VALUE_FOR_TYPE`, `ER_WRONG_VALUE`, `ER_ROW_DOES_NOT_MATCH_PARTITION`.
+const OF_DATA: [u16; 5] = [1105, 1366, 1411, 1525, 1748];
+
+/// The message without what it quotes.
+fn unquoted(message: &str) -> String {
+    match (message.find(['\'', '"']), message.rfind(['\'', '"'])) {
+        (Some(first), Some(last)) if first < last => {
+            let (before, rest) = message.split_at(first);
+            format!(
+                "{before}'…'{}",
+                rest.get(last - first + 1..).unwrap_or_default()
+            )
+        }
+        _ => message.to_owned(),
+    }
 }
 
 /// The dialect that the session of `job` reads now: any statement may have changed its `sql_mode`.
@@ -405,6 +451,9 @@ fn classify(service: &Service, info: &Arc<ServerInfo>, job: &Job) -> Result<Clas
         return Err(no_time_limit());
     }
     match gate::check(sql, &dialect) {
+        Ok(passed) if service.has_guest() && passed.kind == StatementKind::PlanOfOther => {
+            Err(no_plan())
+        }
         Ok(passed) => Ok(Classified {
             kind: passed.kind.name().to_owned(),
             moves: matches!(passed.kind, StatementKind::Use(_)),
@@ -436,6 +485,14 @@ fn no_time_limit() -> ApiError {
         "the hint MAX_EXECUTION_TIME was refused: it would lift the time limit of the shared database; remove it",
     )
     .with("statement", "optimizer hint")
+}
+
+fn no_plan() -> ApiError {
+    ApiError::forbidden(
+        "the plan of a running statement was refused: it would show a guest account values that it may not read; use \
+         EXPLAIN with the statement itself",
+    )
+    .with("statement", "EXPLAIN")
 }
 
 /// Bytes that are no text are judged by nobody: they are refused where writing is, and may do anything elsewhere.

@@ -305,6 +305,46 @@ fn a_visitor_begins_where_all_names_are() {
     assert!(is_gone());
 }
 
+/// Servers check no privileges on the tables of a running statement whose plan is asked for, and quote hidden values in
+/// warnings.
+#[test]
+fn no_plan_and_no_warning_shows_a_hidden_value() {
+    let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), lender());
+    db.exec(
+        "CREATE TABLE shop.raw (id INT PRIMARY KEY, raw VARCHAR(40), num DOUBLE AS (raw + 0) VIRTUAL); \
+         INSERT IGNORE INTO shop.raw (id, raw) VALUES (1, 'HIDDEN'); \
+         CREATE VIEW shop.warns AS SELECT id FROM shop.raw WHERE raw + 0 < 9",
+    );
+    let manager = manager(&far, &home);
+    let id = manager.add(&app(db.port(), USER, &["shop.raw(id,num)", "shop.warns"]));
+    let mut client = client(&manager.connected(&id));
+    for sql in [
+        "EXPLAIN FOR CONNECTION 1",
+        "EXPLAIN FORMAT=JSON FOR CONNECTION 1",
+        "SHOW EXPLAIN FOR 1",
+        "SHOW EXPLAIN FORMAT=JSON FOR 1",
+        "SHOW ANALYZE FOR 1",
+        "SHOW /**/ ANALYZE FORMAT=JSON FOR 1",
+    ] {
+        let answer = client.query("", sql);
+        assert_eq!(answer["code"], 403, "{sql}: {answer}");
+    }
+    for sql in [
+        "SELECT * FROM raw",
+        "SELECT * FROM warns",
+        "SELECT id, num + 1 FROM raw",
+    ] {
+        let answer = client.query_ok("", sql);
+        assert!(!answer.to_string().contains("HIDDEN"), "{sql}: {answer}");
+        assert!(
+            answer["warnings"]
+                .to_string()
+                .contains("Truncated incorrect DOUBLE value: '…'"),
+            "{sql}: {answer}"
+        );
+    }
+}
+
 #[test]
 fn who_may_not_make_or_drop_views_lends_no_columns() {
     let (far, home, db) = (Far::new(), Arc::new(Home::with_plugin()), lender());
