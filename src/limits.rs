@@ -72,7 +72,7 @@ limits! {
         GUEST_LIFE: Duration = secs(8 * HOUR), time, "lifetime of a guest account without <code>--for</code>";
         REQUEST_LOG: usize = 500, count, "requests of an application shown on the page";
         STATEMENT_LOG: usize = 500, count, "statements of an application shown on the page";
-        STATEMENT_LINES: u64 = 120, count, "log lines per minute for one visitor's statements that changed nothing, and as many for failed ones";
+        STATEMENT_LINES: u64 = 120, count, "log lines per minute for one visitor's statements that changed nothing, and as many for large and for failed ones";
         AUDIT_FILES: usize = 10, count, "files of an application's audit log";
         AUDIT_FILE: u64 = 10 << 20, bytes, "size of one such file";
         AUDIT_REMOVED: usize = 500, count, "removed applications whose audit log is kept";

@@ -35,8 +35,20 @@ const LINES_A_MINUTE: u64 = crate::limits::STATEMENT_LINES;
 #[rustfmt::skip]
 const READING: [&str; 9] = ["DESC", "DESCRIBE", "EXPLAIN", "HELP", "SELECT", "SHOW", "TABLE", "USE", "VALUES"];
 
+/// Rows from which on a statement is counted apart. Default 1000: nobody hides what was copied behind small statements.
+const MANY_ROWS: u64 = 1000;
+
 /// The kind of a line that stands for statements of several kinds.
 const SEVERAL: &str = "OTHER";
+
+/// Statements that are counted apart: none of one group takes another's lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Group {
+    Small,
+    /// With many rows, and whole dumps.
+    Large,
+    Failed,
+}
 
 /// Time within which they are counted.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -160,7 +172,7 @@ struct Log {
     /// Visitors by the number of their last request.
     by_request: BTreeMap<u64, String>,
     /// Those who have had lines within the last minute: of what ran, and of what was refused or failed.
-    minutes: HashMap<(String, bool), Minute>,
+    minutes: HashMap<(String, Group), Minute>,
 }
 
 /// Lines of one visitor since a minute began.
@@ -298,17 +310,17 @@ impl Log {
         reads: bool,
         is_more: bool,
     ) -> Option<StatementRecord> {
-        let has_failed = matches!(record.verdict, Verdict::Refused | Verdict::Failed);
-        if !has_failed && !reads {
-            return Some(record);
-        }
+        let group = match record.verdict {
+            Verdict::Refused | Verdict::Failed => Group::Failed,
+            _ if !reads => return Some(record),
+            _ if record.kind == "DUMP" || record.rows >= MANY_ROWS => Group::Large,
+            _ => Group::Small,
+        };
         let is_full = self.minutes.len() >= MOST_VISITORS;
         let network = counted(&record.visitor);
-        let who = Some((network.clone(), has_failed));
+        let who = Some((network.clone(), group));
         let who = who.filter(|who| !is_full || self.minutes.contains_key(who));
-        let minute = self
-            .minutes
-            .entry(who.unwrap_or((String::new(), has_failed)));
+        let minute = self.minutes.entry(who.unwrap_or((String::new(), group)));
         let minute = minute.or_insert_with(|| Minute {
             began: Instant::now(),
             lines: 0,
@@ -345,7 +357,7 @@ impl Log {
     /// Ends minutes that are over, or all; answers lines for what had none in them.
     fn over(&mut self, all: bool) -> Vec<StatementRecord> {
         let is_over =
-            |_: &(String, bool), minute: &mut Minute| all || minute.began.elapsed() >= MINUTE;
+            |_: &(String, Group), minute: &mut Minute| all || minute.began.elapsed() >= MINUTE;
         let over: Vec<Minute> = self.minutes.extract_if(is_over).map(|(_, of)| of).collect();
         let more = over.into_iter().filter_map(|minute| minute.more);
         more.map(|record| self.keep(record)).collect()
@@ -490,11 +502,24 @@ mod tests {
             ..of("192.0.2.1")
         };
         log.note(written);
+        let (dump, many) = (of("192.0.2.1"), of("192.0.2.1"));
+        log.note(StatementRecord {
+            kind: "DUMP",
+            ..dump
+        });
+        log.note(StatementRecord {
+            rows: MANY_ROWS,
+            ..many
+        });
         log.note(of("bb 192.0.2.2"));
         let all = log.after(0).1;
         let lines = u64::try_from(all.len()).unwrap();
-        assert_eq!(lines, LINES_A_MINUTE + 2, "the write too");
-        assert_eq!(log.answers().0[0].1, LINES_A_MINUTE + 13);
+        assert_eq!(
+            lines,
+            LINES_A_MINUTE + 4,
+            "the write too, and what is large"
+        );
+        assert_eq!(log.answers().0[0].1, LINES_A_MINUTE + 15);
         let long_ago = Instant::now().checked_sub(MINUTE).unwrap();
         let age = || {
             let mut log = log.log.lock();

@@ -35,7 +35,7 @@ pub(crate) const GUEST: Flag = Flag::valued("guest", "GRANT",
 #[rustfmt::skip]
 pub(crate) const GROUP: Flag = Flag::valued("group", "NAME", "heading on the page");
 #[rustfmt::skip]
-pub(crate) const AUDIT: Flag = Flag::switch("audit", "write an audit log of all requests");
+pub(crate) const AUDIT: Flag = Flag::switch("audit", "write an audit log of all requests, or statements");
 #[rustfmt::skip]
 pub(crate) const RECORD_SQL: Flag = Flag::switch("record-sql",
     "include SQL texts in the audit log (they may contain data)");
