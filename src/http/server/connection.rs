@@ -209,10 +209,13 @@ impl<'a> Connection<'a> {
         head: &Head,
         handler: Option<&mut (dyn ConnectionHandler + 'static)>,
     ) -> Result<(), End> {
-        if let Some(handler) = handler
-            && handler.claims(head)
-        {
-            return handler.serve(head, self).into();
+        if let Some(handler) = handler {
+            let has_body = head.framing != Framing::Length(0);
+            self.entry
+                .is_of(has_body.then(|| handler.source(head)).flatten());
+            if handler.claims(head) {
+                return handler.serve(head, self).into();
+            }
         }
         self.answer(head).map_err(|end| match end {
             End::Refused(refusal, _) => End::Refused(refusal, head.method == "HEAD"),
@@ -229,6 +232,9 @@ impl<'a> Connection<'a> {
                 self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
             }
             return self.exchange(head, None);
+        }
+        if head.framing != Framing::Length(0) && state.table.is_over_share(self.entry) {
+            return Err(Refusal::new(503, "too many requests from this address at once").into());
         }
         let (body, _held) = self.read_body(head)?;
         self.exchange(head, Some(body))

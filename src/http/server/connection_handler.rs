@@ -39,6 +39,11 @@ pub trait ConnectionHandler: Send {
     /// True if this request is for a site. If not, it is the server's own.
     fn claims(&mut self, head: &Head) -> bool;
 
+    /// Address of the visitor whose request this is; `None` where many stand behind one.
+    fn source(&self, _head: &Head) -> Option<IpAddr> {
+        None
+    }
+
     /// Serves a request that was claimed. Its body, if any, has not been read.
     fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After;
 

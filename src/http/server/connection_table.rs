@@ -1,5 +1,6 @@
 //! The connections of a server: which there are, and which gives way to a new one.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub(super) struct ConnectionEntry {
     pub(super) socket: TcpStream,
     pub(super) peer: SocketAddr,
     life: Mutex<Life>,
+    /// Whose body it carries, as far as that is known: a proxy's connections are many visitors'.
+    source: Mutex<Option<IpAddr>>,
 }
 
 /// Where a connection is in its life.
@@ -71,6 +74,11 @@ impl Life {
 impl ConnectionEntry {
     pub(super) fn enter(&self, phase: Phase) {
         *self.life.lock() = Life::new(phase);
+    }
+
+    /// From here on its body is this visitor's.
+    pub(super) fn is_of(&self, visitor: Option<IpAddr>) {
+        *self.source.lock() = visitor.map(source);
     }
 
     /// Counts bytes of its body: one that brings `enough` of them in time is not slow.
@@ -158,7 +166,7 @@ impl ConnectionTable {
     ) -> Result<Arc<ConnectionEntry>, TcpStream> {
         let mut entries = self.entries.lock();
         let crowded = is_counted && entries.is_crowded(peer.ip(), self.per_source);
-        if crowded || (entries.by_id.len() >= self.max && !entries.evict()) {
+        if crowded || (entries.by_id.len() >= self.max && !entries.evict(self.share(), |_| true)) {
             return Err(socket);
         }
         entries.next += 1;
@@ -167,19 +175,33 @@ impl ConnectionTable {
             socket,
             peer,
             life: Mutex::new(Life::new(Phase::Head)),
+            source: Mutex::default(),
         });
         entries.by_id.insert(entry.id, Arc::clone(&entry));
         Ok(entry)
     }
 
     pub(super) fn evict(&self) {
-        self.entries.lock().evict();
+        self.entries.lock().evict(self.share(), |_| true);
+    }
+
+    /// Connections that one visitor may have.
+    fn share(&self) -> usize {
+        let (part, of) = crate::limits::OF_ONE_VISITOR;
+        (self.max * part / of).max(1)
+    }
+
+    /// True if the visitor of this one has more than a share of all.
+    pub(super) fn is_over_share(&self, entry: &ConnectionEntry) -> bool {
+        let visitor = *entry.source.lock();
+        let count = |one: IpAddr| self.entries.lock().by_source().get(&one).copied();
+        visitor.and_then(count) > Some(self.share())
     }
 
     /// Gives up one that has a stream and makes little of it.
     pub(super) fn give_up_idle(&self) {
         let may = |rank| matches!(rank, Rank::SlowBody | Rank::Idle);
-        self.entries.lock().evict_of(may);
+        self.entries.lock().evict(self.share(), may);
     }
 
     pub(super) fn remove(&self, id: u64) {
@@ -212,14 +234,29 @@ impl ConnectionTable {
 }
 
 impl Entries {
-    /// Gives up one connection; its thread notices and ends.
-    fn evict(&mut self) -> bool {
-        self.evict_of(|_| true)
+    /// Connections of each visitor who is known.
+    fn by_source(&self) -> HashMap<IpAddr, usize> {
+        let mut counts = HashMap::new();
+        for visitor in self.by_id.values().filter_map(|entry| *entry.source.lock()) {
+            *counts.entry(visitor).or_default() += 1;
+        }
+        counts
     }
 
-    fn evict_of(&mut self, may: impl Fn(Rank) -> bool) -> bool {
-        let ranked = self.by_id.values().filter_map(|e| Some((e.rank()?, e.id)));
-        let Some((_, id)) = ranked.filter(|((rank, _), _)| may(*rank)).min() else {
+    /// Gives up one connection; its thread notices and ends. Those of a visitor with more than the `share` come first, then
+    /// the rank decides, then who has more, then the time.
+    fn evict(&mut self, share: usize, may: impl Fn(Rank) -> bool) -> bool {
+        let counts = self.by_source();
+        let ranked = self.by_id.values().filter_map(|entry| {
+            let (rank, since) = entry.rank().filter(|(rank, _)| may(*rank))?;
+            let visitor = *entry.source.lock();
+            let count = visitor
+                .and_then(|one| counts.get(&one))
+                .copied()
+                .unwrap_or(0);
+            Some(((count <= share, rank, Reverse(count), since), entry.id))
+        });
+        let Some((_, id)) = ranked.min() else {
             return false;
         };
         if let Some(entry) = self.by_id.remove(&id) {

@@ -6,6 +6,7 @@
 //! where it is.
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
@@ -41,6 +42,11 @@ impl ConnectionHandler for VisitorConnection {
             .as_ref()
             .and_then(|host| host.site(&config.domain, &config.own_names));
         site.is_some()
+    }
+
+    fn source(&self, head: &Head) -> Option<IpAddr> {
+        head.headers.all("host").next()?;
+        self.counted(self.origin(head).source())
     }
 
     fn serve(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After {

@@ -298,7 +298,7 @@ impl VisitorConnection {
     }
 
     /// A request that is whole runs from here on. One with a body gives way while it is sent, counts as its visitor's
-    /// all the while, and takes the rest of its permit after that.
+    /// all the while, and takes the rest of its permit after that; one that is nobody's in particular takes all of it at once.
     fn permitted(
         &self,
         request: &SiteRequest<'_>,
@@ -310,13 +310,14 @@ impl VisitorConnection {
         let permit = BusyPermit::new(permits, &site.busy, source, visitor.capacity());
         match request.head.framing {
             Framing::Length(0) => permit.take()?,
+            _ if source.is_none() => permit.take()?,
             _ => permit.begin()?,
         }
         Ok(permit)
     }
 
     /// This machine, and a proxy that does not say whom it speaks for, stand for many visitors.
-    fn counted(&self, source: IpAddr) -> Option<IpAddr> {
+    pub(super) fn counted(&self, source: IpAddr) -> Option<IpAddr> {
         let is_many = source.is_loopback() || is_within(source, &self.gateway.config.trust_proxy);
         (!is_many).then_some(source)
     }
