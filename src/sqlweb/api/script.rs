@@ -410,7 +410,7 @@ impl ScriptRun<'_> {
         if behind > 0 {
             self.swallowed += behind;
             error.message += &format!(
-                "; the block that begins here has no END, so {behind} more were sent with it, and none of them ran"
+                "; the block that begins here has no END, so {behind} more statements were sent with it, and none ran"
             );
         }
     }

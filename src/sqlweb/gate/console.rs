@@ -27,13 +27,12 @@ pub(super) enum Command {
     Own(Option<ConsoleCommand>),
 }
 
-const NO_SIGN: &str = "DELIMITER sets nothing without a sign; statements end as before: write, for example, DELIMITER //";
-const BACKSLASH: &str =
-    "a delimiter may hold no backslash; statements end as before: choose another sign, such as //";
+const NO_SIGN: &str = "DELIMITER needs a sign, for example DELIMITER //; statements end as before";
+const BACKSLASH: &str = "a delimiter may not contain a backslash; statements end as before: choose another one, such as //";
 const TOO_LONG: &str =
-    "a delimiter has at most 32 bytes; statements end as before: choose a shorter sign, such as //";
+    "a delimiter has at most 32 bytes; statements end as before: choose a shorter one, such as //";
 const OF_CONSOLE: &str = "this is a command of the console and does nothing here";
-const OTHER_FILE: &str = "'source' cannot be run here: the other file is not part of this script; run that file by itself, in its place";
+const OTHER_FILE: &str = "'source' cannot be run here: the other file is not part of this script; run that file by itself at this point";
 const OTHER_SESSION: &str =
     "'connect' cannot be run here: a script has one session; remove it, or run each part by itself";
 

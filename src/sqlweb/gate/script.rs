@@ -20,10 +20,10 @@ const PIECE: usize = 64 << 10;
 /// Bytes of statements that are done with, after which they are let go.
 const DONE: usize = 1 << 20;
 
-/// What some editors begin a file with.
+/// Byte-order mark with which some editors begin a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a script is written in.
+/// Form of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptForm {
     /// SQL, as client programs read it.
@@ -52,7 +52,7 @@ pub(crate) struct Script<R> {
     source: R,
     form: ScriptForm,
     dialect: Dialect,
-    /// What statements end with.
+    /// Sign that ends statements.
     delimiter: String,
     /// Longest statement, in bytes.
     most: usize,
@@ -65,7 +65,7 @@ pub(crate) struct Script<R> {
     line: u64,
 }
 
-/// What the beginning of a text is.
+/// Kind of the beginning of a text.
 enum Found {
     /// A statement between these bytes, and where what ends it ends.
     Statement(usize, usize, usize),
@@ -173,7 +173,7 @@ impl<R: Read> Script<R> {
             ScriptForm::Sql => text.to_vec(),
             ScriptForm::Lines => serde_json::from_slice::<String>(text)
                 .map_err(|error| {
-                    io::Error::other(format!("line {line} is no JSON string: {error}"))
+                    io::Error::other(format!("line {line} is not a JSON string: {error}"))
                 })?
                 .into_bytes(),
         };
@@ -223,7 +223,7 @@ impl<R: Read> Script<R> {
         io::Error::new(
             ErrorKind::FileTooLarge,
             format!(
-                "the statement that begins in line {} is longer than {most} MiB, the most that is sent here; split it",
+                "the statement that begins in line {} is longer than {most} MiB, the limit here; split it",
                 self.line
             ),
         )
@@ -299,7 +299,7 @@ impl<R: Read> Script<R> {
 }
 
 impl Found {
-    /// The same, found so many bytes later.
+    /// Moves the places by so many bytes.
     fn moved(self, by: usize) -> Self {
         match self {
             Self::Statement(start, end, taken) => Self::Statement(start + by, end + by, taken + by),

@@ -145,7 +145,7 @@ fn execute_unnoted(
         .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
 }
 
-/// What a guest account is told: servers quote values in warnings and errors about data, also values of columns that it may
+/// Hides data from a guest account: servers quote values in warnings and errors about data, also values of columns that it may
 /// not read, behind a view.
 fn without_values(outcome: Result<Vec<Value>, DbError>) -> Result<Vec<Value>, DbError> {
     match outcome {
