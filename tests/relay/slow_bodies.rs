@@ -161,16 +161,51 @@ fn slow_bodies(way: Way) {
         8,
         "{way:?}: a connection was taken away"
     );
-    let most = if way == Way::Direct {
-        capacity
-    } else {
-        capacity / 4
-    };
     let bodies = world.bodies.load(Ordering::SeqCst);
-    assert!(bodies <= most, "{way:?}: {bodies} bodies are one visitor's");
+    assert!(
+        bodies <= capacity / 4,
+        "{way:?}: {bodies} bodies are one visitor's"
+    );
     drop(slow);
     let gone = holds_within(TIMEOUT, || world.bodies.load(Ordering::SeqCst) == 0);
     assert!(gone, "{way:?}: bodies outlive their visitor");
+}
+
+/// The same at the relay's own name: others' uploads go on, also those that bring little, and he has a share and no more.
+#[test]
+fn one_visitors_slow_bodies_to_the_relay_itself_cut_no_upload() {
+    let capacity = rounds(64, 512);
+    let connections = format!("--connections={capacity}");
+    let world = World::start(&[&connections, "--trust-proxy=127.0.0.1"], &["shop"]);
+    let front = Front::nginx_told(world.relay.address);
+    let upload = |host: u8| {
+        let line = format!("X-Visitor: 198.51.100.{host}\r\nContent-Length: 6\r\n");
+        let mut client = Client::on(connect_from(host, front.address).unwrap());
+        client.send(world.request("POST", "shop", "/", &line).as_bytes());
+        client
+    };
+    let mut uploads: Vec<_> = (10..18).map(upload).collect();
+    let port = world.relay.address.port();
+    let attack = || {
+        let mut socket = connect_from(2, front.address).unwrap();
+        let request = format!(
+            "POST /auth HTTP/1.1\r\nHost: localhost:{port}\r\nX-Visitor: 203.0.113.9\r\nContent-Length: 9000\r\n\r\nx"
+        );
+        let _ = socket.write_all(request.as_bytes());
+        socket
+    };
+    let mut slow = Vec::new();
+    for _ in 0..5 {
+        slow.extend((0..capacity / 2).map(|_| attack()));
+        pass(SLOW / 2);
+        for upload in &mut uploads {
+            upload.send(b"x");
+        }
+    }
+    for upload in &mut uploads {
+        upload.send(b"x");
+        assert_eq!(upload.answer(false).map(|answer| answer.status), Some(200));
+    }
 }
 
 /// A byte of a body, and then nothing.

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::io::ErrorKind;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -298,7 +298,7 @@ impl VisitorConnection {
     }
 
     /// A request that is whole runs from here on. One with a body gives way while it is sent, counts as its visitor's
-    /// all the while, and takes the rest of its permit after that; one that is nobody's in particular takes all of it at once.
+    /// all the while, and takes the rest of its permit after that.
     fn permitted(
         &self,
         request: &SiteRequest<'_>,
@@ -310,7 +310,6 @@ impl VisitorConnection {
         let permit = BusyPermit::new(permits, &site.busy, source, visitor.capacity());
         match request.head.framing {
             Framing::Length(0) => permit.take()?,
-            _ if source.is_none() => permit.take()?,
             _ => permit.begin()?,
         }
         Ok(permit)
@@ -318,7 +317,8 @@ impl VisitorConnection {
 
     /// This machine, and a proxy that does not say whom it speaks for, stand for many visitors.
     pub(super) fn counted(&self, source: IpAddr) -> Option<IpAddr> {
-        let is_many = source.is_loopback() || is_within(source, &self.gateway.config.trust_proxy);
+        let here = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let is_many = here.contains(&source) || is_within(source, &self.gateway.config.trust_proxy);
         (!is_many).then_some(source)
     }
 
