@@ -42,10 +42,10 @@ const RESERVED: &[&str] = &[
 #[rustfmt::skip]
 const RESERVED_WORDS: &[&str] = &[
     "abuse", "account", "accounts", "admin", "administrator", "auth", "billing", "console", "dashboard",
-    "helpdesk", "hostmaster", "idp", "login", "logon", "mfa", "noc", "oauth", "oauth2", "oidc", "passwd",
-    "password", "payment", "payments", "postmaster", "register", "root", "saml", "secure", "security",
-    "sign-in", "sign-on", "sign-up", "signin", "signon", "signup", "sso", "support", "verify", "vpn",
-    "webadmin", "webmail", "webmaster",
+    "helpdesk", "hostmaster", "idp", "log-in", "login", "logon", "mail", "mfa", "noc", "noreply", "oauth", "oauth2", "oidc",
+    "operator", "passwd", "password", "payment", "payments", "postern", "postmaster", "register", "relay", "root",
+    "saml", "secure", "security", "sign-in", "sign-on", "sign-up", "signin", "signon", "signup", "sso", "support",
+    "sysadmin", "verification", "verify", "vpn", "webadmin", "webmail", "webmaster", "www",
 ];
 /// Numbers that are tried behind a name that is held.
 const MAX_SUFFIX: u32 = 10_000;
@@ -205,6 +205,10 @@ mod tests {
             "sign-in",
             "vpn1",
             "account-security",
+            "mail-2",
+            "relay-2",
+            "postern-status",
+            "log-in",
             &"a".repeat(64),
             "abc\n",
         ] {

@@ -150,7 +150,7 @@ mod tests {
             (state.number, &*state.revoked),
             (7, &["erin".to_owned()][..])
         );
-        assert_eq!(lost, ["ann of connectors", "number 1 of revoked"]);
+        assert_eq!(lost, ["ann of connectors", "item 1 of revoked"]);
         damaged["number"] = "many".into();
         let (state, lost) = salvage(&pretty(&damaged));
         assert_eq!((state.number, lost.len()), (0, 3), "{lost:?}");

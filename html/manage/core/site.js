@@ -10,9 +10,10 @@ export const RESERVED = ['admin', 'api', 'auth', 'autoconfig', 'autodiscover', '
   'isatap', 'ldap', 'localhost', 'login', 'lyncdiscover', 'mail', 'mta-sts', 'ns', 'openpgpkey', 'pop', 'postern', 'proxy', 'relay', 'sip', 'smtp', 'sso',
   'status', 'tunnel', 'wpad', 'www'];
 /** Names that people take for the server’s own, also with a number or a suffix: `src/relay/names.rs`. */
-export const RESERVED_WORDS = ['abuse', 'account', 'accounts', 'admin', 'administrator', 'auth', 'billing', 'console', 'dashboard', 'helpdesk', 'hostmaster',
-  'idp', 'login', 'logon', 'mfa', 'noc', 'oauth', 'oauth2', 'oidc', 'passwd', 'password', 'payment', 'payments', 'postmaster', 'register', 'root', 'saml',
-  'secure', 'security', 'sign-in', 'sign-on', 'sign-up', 'signin', 'signon', 'signup', 'sso', 'support', 'verify', 'vpn', 'webadmin', 'webmail', 'webmaster'];
+export const RESERVED_WORDS = ['abuse', 'account', 'accounts', 'admin', 'administrator', 'auth', 'billing', 'console', 'dashboard', 'helpdesk', 'hostmaster', 'idp', 'log-in',
+  'login', 'logon', 'mail', 'mfa', 'noc', 'noreply', 'oauth', 'oauth2', 'oidc', 'operator', 'passwd', 'password', 'payment', 'payments', 'postern',
+  'postmaster', 'register', 'relay', 'root', 'saml', 'secure', 'security', 'sign-in', 'sign-on', 'sign-up', 'signin', 'signon', 'signup', 'sso',
+  'support', 'sysadmin', 'verification', 'verify', 'vpn', 'webadmin', 'webmail', 'webmaster', 'www'];
 
 /** True for a reserved word, with a number or a suffix perhaps. @param {string} name @param {string} stem */
 const isWord = (name, stem) => RESERVED_WORDS.some((word) => word === name || word === stem || name.startsWith(`${word}-`));

@@ -19,7 +19,11 @@ const DROPPED: &[&str] = &[
     "x-nf-client-connection-ip", "x-forward-for", "forwarded-host", "x-host", "x-http-host-override",
     "x-scheme", "x-url-scheme", "x-proto", "front-end-https", "x-original-uri", "base-url", "client-cert",
     "client-cert-chain", "x-arr-clientcert", "x-auth-email", "x-auth-groups", "x-auth-user", "x-auth-username",
-    "x-anonymous-consumer", "x-credential-identifier", "x-sendfile-type",
+    "x-anonymous-consumer", "x-credential-identifier", "x-credential-username", "x-sendfile-type",
+    "x-auth-name", "x-auth-roles", "x-auth-subject", "x-auth-userid", "auth-user", "logon-user", "proxy-user", "sm-user", "sm-universalid",
+    "smuser", "kubeflow-userid", "x-grafana-user", "x-rh-identity", "x-token-subject", "x-userinfo", "x-client-cn",
+    "x-client-subject", "x-client-verified", "x-realip", "x-clientip", "x-azure-socketip", "x-https",
+    "x-middleware-subrequest", "x-original-method",
 ];
 /// Families of such lines, by how their names begin: proxies that sign people in (oauth2-proxy, Authelia, authentik,
 /// Tailscale, Cloudflare, Google, Azure, AWS, Kong, Pomerium, Kubernetes, Shibboleth, mod_auth_openidc and mod_auth_mellon)
@@ -31,7 +35,9 @@ const DROPPED_FAMILIES: &[&str] = &[
     "ssl-client", "tailscale-", "x-accel-", "x-amzn-mtls-", "x-amzn-oidc-", "x-auth-request-",
     "x-authenticated-", "x-authentik-", "x-client-cert", "x-client-dn", "x-client-verify", "x-consumer-",
     "x-goog-authenticated-", "x-goog-iap-", "x-ms-client-principal", "x-ms-token-", "x-pomerium-", "x-remote-",
-    "x-ssl-", "x-token-user-", "x-webauth-",
+    "x-ssl-", "x-token-user-", "x-webauth-", "webauth-", "http-remote-", "iv-", "ngrok-auth-", "proxy-remote-", "ssl-cert",
+    "tls-client-", "wl-proxy-", "x-apigateway-api-", "x-endpoint-api-", "x-logon-", "x-proxy-remote-", "x-replit-user-",
+    "x-sandstorm-", "x-spiffe-", "x-tls-client-", "x-vouch-",
 ];
 /// The family that this program writes.
 const OURS_FAMILY: &str = "x-postern-";
@@ -224,6 +230,16 @@ mod tests {
             "X-Sendfile-Type",
             "X-Accel-Mapping",
             "X-Postern-Link",
+            "WL-Proxy-Client-Cert",
+            "X-Tls-Client-Cert",
+            "Ngrok-Auth-User-Email",
+            "X-Vouch-User",
+            "SM_USER",
+            "iv-creds",
+            "AUTH_USER",
+            "X-Auth-Userid",
+            "X-RealIP",
+            "X-Middleware-Subrequest",
         ] {
             assert!(!passes(name, &named), "{name}");
         }
@@ -239,6 +255,8 @@ mod tests {
             "X-Amz-Date",
             "Authorization",
             "X-Client-Version",
+            "X-Access-Token",
+            "IV",
             "X-Requested-With",
         ] {
             assert!(passes(name, &named), "{name}");

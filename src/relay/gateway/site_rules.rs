@@ -20,11 +20,12 @@ use crate::http::response::HSTS;
 
 /// Orders to a web server in front of the gateway: nginx would send a file of its own in place of the
 /// answer. `Set-Cookie2` (RFC 2965, obsolete) would set cookies that nothing here confines.
-const DROPPED: [&str; 7] = [
+const DROPPED: [&str; 8] = [
     "set-cookie2",
     "x-accel-expires",
     "x-accel-redirect",
     "x-litespeed-location",
+    "x-litespeed-purge",
     "x-sendfile",
     "x-sendfile2",
     "x-lighttpd-send-file",
