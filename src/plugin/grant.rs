@@ -261,7 +261,7 @@ mod tests {
             ("`shop.t", "not closed"),
             ("``.t", "a name is empty"),
             ("shop.`a\nb`", "control character"),
-            ("MySQL.user", "mysql is the server's own"),
+            ("MySQL.user", "mysql is a system database"),
             ("sys.*", "a system database"),
         ] {
             let error = Grant::parse(text).unwrap_err().to_string();

@@ -77,10 +77,10 @@ fn bad_upgrades_say_why() {
             ),
             "subprotocol",
         ),
-        ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "no HTTP"),
-        ("HTTP/2 101 X\r\n".to_owned(), "no HTTP"),
-        ("HTTP/1.1 1o1 X\r\n".to_owned(), "no HTTP"),
-        (format!("{GOOD}no colon\r\n"), "no HTTP"),
+        ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "not HTTP"),
+        ("HTTP/2 101 X\r\n".to_owned(), "not HTTP"),
+        ("HTTP/1.1 1o1 X\r\n".to_owned(), "not HTTP"),
+        (format!("{GOOD}no colon\r\n"), "not HTTP"),
     ];
     for (head, reason) in table {
         let error = judged(&head).unwrap_err();

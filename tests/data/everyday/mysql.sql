@@ -43,10 +43,10 @@ SELECT EXTRACTVALUE('<a ccc="5">x</a>', '/a/@ccc'), CONVERT('abc' USING binary),
 SELECT AVG(salary) OVER (PARTITION BY department ORDER BY hired RANGE BETWEEN INTERVAL 1 YEAR PRECEDING AND CURRENT ROW) AS mean FROM employees ORDER BY id;
 -- MySQL 9.6 moved these into a component
 -- fails 1305
--- refused: no component supplies it
+-- refused: no component provides it
 SELECT MD5('a');
 -- fails 1305
--- refused: no component supplies it
+-- refused: no component provides it
 SELECT SHA1('a'), SHA('a');
 
 -- kind: queries of MySQL

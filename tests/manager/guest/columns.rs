@@ -299,7 +299,7 @@ fn a_visitor_begins_where_all_names_are() {
     let error = manager.wait_status(&id, "failed")["error"].clone();
     let error = error.as_str().unwrap();
     assert!(
-        error.contains("two tables that are called people"),
+        error.contains("two tables called people"),
         "{error}"
     );
     assert!(is_gone());

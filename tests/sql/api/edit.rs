@@ -468,7 +468,7 @@ fn an_engine_that_cannot_roll_back_is_said_and_goes_row_by_row() {
         (&json!(1), &json!(1))
     );
     assert!(
-        answer["message"].as_str().unwrap().contains("1 in number"),
+        answer["message"].as_str().unwrap().contains("written (1)"),
         "{answer}"
     );
     assert_eq!(

@@ -162,7 +162,7 @@ fn a_procedure_is_exported_where_it_returns_one_result_set() {
     let (status, body) = export("CALL two()");
     assert_eq!(status, 400, "{body}");
     assert!(
-        body.contains("ran to its end and returned 2 result sets"),
+        body.contains("ran and returned 2 result sets"),
         "{body}"
     );
     let ran = db.value("SELECT COUNT(*) FROM api_export_call.t WHERE v = 'ran'");

@@ -353,7 +353,7 @@ fn one_statement_is_one_to_the_server_and_several_run_nothing() {
         body["message"]
             .as_str()
             .unwrap()
-            .contains("holds 2 statements"),
+            .contains("contains 2 statements"),
         "{body}"
     );
     assert_eq!(
