@@ -127,6 +127,8 @@ demo:
 
 lint:
 	tests/lines.sh --check
+	tests/words.py --self-test
+	tests/words.py
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --quiet --no-deps --document-private-items
