@@ -140,7 +140,7 @@ fn options_are_checked() {
         (&["--server", "relay.example:x"], "--server"),
         (
             &["--server", "https://user:planted@relay.example"],
-            "credentials",
+            "USER:PASSWORD",
         ),
         (&["--nope"], "unknown option"),
         (&["--allow-host", "a b"], "--allow-host"),

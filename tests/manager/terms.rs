@@ -273,7 +273,7 @@ fn a_sign_out_returns_when_it_holds_at_the_relay_or_says_that_it_is_under_way() 
     assert_eq!(answer.status(), 202, "{}", answer.text());
     let done = sign_out();
     assert_eq!(done.code, Some(3), "{done:?}");
-    assert!(done.stderr.contains("told again"), "{done:?}");
+    assert!(done.stderr.contains("repeats the request"), "{done:?}");
     let relay = relay.restart(&[]);
     manager.post(&format!("/api/retry/{id}"));
     manager.wait_status(&id, "connected");
