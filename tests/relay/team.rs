@@ -11,6 +11,10 @@ use support::relay::Relay;
 use support::share::Sharing;
 use support::{Home, wait_until};
 
+/// Why a name is transferred to nobody who has not connected so far.
+const IS_UNKNOWN: &str =
+    "no connector has this label or name yet; it is known after its first connect\n";
+
 /// Time in which a member finds a relay again that has moved.
 const FOUND_WITHIN: Duration = Duration::from_secs(90);
 
@@ -276,10 +280,7 @@ fn a_new_laptop_gets_the_old_names() {
             ["transfer", "nosuch", &newer],
             "neither in use nor reserved",
         ),
-        (
-            ["transfer", "shop", "nobody"],
-            "no connector has this label",
-        ),
+        (["transfer", "shop", "nobody"], IS_UNKNOWN),
         (["transfer", "shop-2", &newer], "already has the name"),
     ] {
         let refused = operator(&relay, &args);
@@ -329,6 +330,11 @@ fn a_name_is_transferred_while_the_relay_does_not_run() {
         ("shop".into(), "shop-2".into())
     );
     relay.stop();
+    let unknown = operator(&relay, &["transfer", "shop", "three"]);
+    assert!(
+        unknown.code == Some(1) && unknown.stderr.contains(IS_UNKNOWN),
+        "{unknown:?}"
+    );
     let done = operator(&relay, &["transfer", "shop", "two"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     let relay = relay.restart(&[]);
