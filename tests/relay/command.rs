@@ -327,6 +327,40 @@ fn connectors_are_listed_and_revoked_without_a_running_relay() {
     }
 }
 
+/// Another relay, on another directory, goes on as before.
+#[test]
+fn a_change_without_a_running_relay_says_when_it_takes_effect() {
+    let mut relay = Relay::start(&[]);
+    let home = relay.home().clone();
+    let warning = format!(
+        "postern: no relay is running on {}: the change takes effect at its next start (give --data for another relay)\n",
+        relay.data().display()
+    );
+    for is_running in [true, false] {
+        let name = format!("one-{is_running}");
+        if is_running {
+            relay.assign(&body("one-true", "wiki", "http", 1));
+            relay.assign(&body("one-false", "shop", "http", 1));
+        } else {
+            relay.stop();
+        }
+        let invite = home.run(&["relay", "invite", "--json"]).stdout;
+        let invite: Value = serde_json::from_str(&invite).unwrap();
+        let id = invite["invite"]["id"].as_str().unwrap();
+        let site = if is_running { "wiki" } else { "shop" };
+        for line in [
+            &["uninvite", id][..],
+            &["revoke", &name],
+            &["allow", &name],
+            &["release", site],
+        ] {
+            let done = home.run(&[&["relay"], line].concat());
+            let expected = if is_running { "" } else { &warning };
+            assert_eq!((done.code, &*done.stderr), (Some(0), expected), "{line:?}");
+        }
+    }
+}
+
 #[test]
 fn a_running_relay_knows_no_such_name_and_says_where_names_are() {
     let relay = Relay::start(&[]);

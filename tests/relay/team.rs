@@ -337,6 +337,10 @@ fn a_name_is_transferred_while_the_relay_does_not_run() {
     );
     let done = operator(&relay, &["transfer", "shop", "two"]);
     assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stderr.contains("takes effect at its next start"),
+        "{done:?}"
+    );
     let relay = relay.restart(&[]);
     assert_eq!(
         (call(&relay, "one"), call(&relay, "two")),

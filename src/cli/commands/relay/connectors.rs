@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown};
+use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
 use super::state_dir::claim;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::{JSON, WIDE};
@@ -114,10 +114,10 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     let running = find(data)?;
     let name = &*named(data, running.as_ref(), name, false)?;
     check("there is no connector", name, SEE_NAMES)?;
-    let (invite, enroll_token, is_saved, untold) = match running {
+    let (invite, enroll_token, is_saved, untold) = match &running {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
-            let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
+            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
             let token = done.get("enroll_token").and_then(Value::as_str);
             let token = token.map(|token| Zeroizing::new(token.to_owned()));
             let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
@@ -138,6 +138,9 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
         "{name} is revoked until 'postern relay allow {name}'; its names and ports stay reserved for 30 days.\n{}",
         *what_it_came_by(&invite, enroll_token.as_ref())
     ))?;
+    if running.is_none() {
+        warn_offline(data);
+    }
     if !untold.is_empty() {
         eprintln!(
             "These relays of the fleet do not know it yet and will read it from the store: {}",
@@ -223,10 +226,10 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     let running = find(data)?;
     let name = &*named(data, running.as_ref(), name, true)?;
     check("no revoked connector is called", name, SEE_NAMES)?;
-    let done = match running {
+    let done = match &running {
         Some(running) => {
             let path = format!("/api/revoked/{}", encode(name));
-            let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
+            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
             let is = |member: &str| done.get(member).and_then(Value::as_bool) == Some(true);
             AllowedAgain {
                 is_back: is("restored"),
@@ -250,7 +253,11 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     } else {
         ""
     };
-    print(&format!("allowed {name}: {how}{invite}\n"))
+    print(&format!("allowed {name}: {how}{invite}\n"))?;
+    if running.is_none() {
+        warn_offline(data);
+    }
+    Ok(())
 }
 
 /// The connectors in the status of a running relay, the revoked ones too: `name`, `status`, `enrolled_at` and

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown};
+use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
 use super::state_dir::claim;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::table::JSON;
@@ -141,10 +141,11 @@ fn label(invite: &Value) -> String {
 /// Takes one back.
 pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
     check("there is no invite", id, SEE_IDS)?;
-    match find(data)? {
+    let running = find(data)?;
+    match &running {
         Some(running) => {
             let path = format!("/api/invites/{}", encode(id));
-            ask(&running, ("DELETE", &path), None, SEE_IDS)?;
+            ask(running, ("DELETE", &path), None, SEE_IDS)?;
         }
         None => {
             let _instance = claim(data)?;
@@ -157,5 +158,9 @@ pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
     let id = printable(id);
     print(&format!(
         "cancelled {id}: members who already used it stay until 'postern relay revoke'\n"
-    ))
+    ))?;
+    if running.is_none() {
+        warn_offline(data);
+    }
+    Ok(())
 }
