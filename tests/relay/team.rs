@@ -348,6 +348,53 @@ fn a_name_is_transferred_while_the_relay_does_not_run() {
     );
 }
 
+/// The operator finds out what is to be transferred, and is told what is left of it.
+#[test]
+fn the_names_of_a_revoked_connector_are_shown_and_those_that_are_left_come_back() {
+    use support::relay::{body, with};
+    let mut relay = Relay::start(&[]);
+    for (connector, site) in [
+        ("one", "wiki"),
+        ("one", "shop"),
+        ("one", "old"),
+        ("two", "db"),
+    ] {
+        let app = body(connector, site, "http", 1);
+        relay.assign(&with(app, json!({"site_name": site})));
+    }
+    let app = body("one", "old", "http", 1);
+    relay.assign(&with(app, json!({"site_name": "new"})));
+    let sites = |relay: &Relay| {
+        let listed = operator(relay, &["list", "--json"]).stdout;
+        let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
+        let one = listed.iter().find(|of| of["name"] == "one").unwrap();
+        one["sites"].clone()
+    };
+    assert_eq!(sites(&relay), json!(null), "it has applications");
+    assert_eq!(operator(&relay, &["revoke", "one"]).code, Some(0));
+    let all = json!(["new", "old", "shop", "wiki"]);
+    assert_eq!(relay.status()["revoked"][0]["sites"], all);
+    assert_eq!(sites(&relay), all);
+    let listed = operator(&relay, &["list"]).stdout;
+    let rows: Vec<&str> = listed
+        .lines()
+        .filter(|row| row.contains("\trevoked\t"))
+        .collect();
+    assert_eq!(rows.len(), 4, "{listed}");
+    let url = format!("\thttp://wiki.localhost:{}/\t", relay.address.port());
+    assert!(rows[3].contains(&url), "{listed}");
+    assert_eq!(operator(&relay, &["transfer", "wiki", "two"]).code, Some(0));
+    assert_eq!(operator(&relay, &["release", "old"]).code, Some(0));
+    assert_eq!(sites(&relay), json!(["new", "shop"]));
+    relay.stop();
+    assert_eq!(sites(&relay), json!(["new", "shop"]));
+    let relay = relay.restart(&[]);
+    let allowed = operator(&relay, &["allow", "one"]);
+    assert_eq!(allowed.code, Some(0));
+    let applications = relay.status()["connectors"][0]["applications"].clone();
+    assert_eq!(applications.as_array().unwrap().len(), 2, "{applications}");
+}
+
 /// H2: its owner gives a name away with the application; without that it is reserved.
 #[test]
 fn a_removed_application_gives_its_name_back_when_its_owner_says_so() {

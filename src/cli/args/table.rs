@@ -246,7 +246,8 @@ give its URL as --public-url.",
         brief: "list connectors and their applications",
         about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: LABEL (its \
             invite's, else its machine's name), NAME (for 'revoke'), STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION, \
-            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC. A terminal shows the columns that fit.",
+            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC. A revoked connector is \
+            shown with the sites that are reserved for it. A terminal shows the columns that fit.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
