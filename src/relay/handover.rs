@@ -224,7 +224,9 @@ impl std::fmt::Display for NotTaken {
             Self::InUse(label) => {
                 write!(f, "the name is in use by {label}: add --force to take it")
             }
-            Self::NoConnector => f.write_str("no connector has this label or name"),
+            Self::NoConnector => f.write_str(
+                "no connector has this label or name yet; it is known after its first connect",
+            ),
             Self::Ambiguous(count) => {
                 write!(
                     f,

@@ -152,6 +152,8 @@ pub struct Enrolled {
     pub is_revoked: bool,
     /// Its applications: `url` for the name of each, `target`, `last_visit` and `figures`, as the relay's API describes them.
     pub applications: Vec<Value>,
+    /// Names of sites that are reserved for a revoked one.
+    pub sites: Vec<String>,
 }
 
 /// Reads the enrolled and the revoked connectors from the directory, whether or not a relay runs on it.
@@ -180,6 +182,7 @@ pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
         invite: json!(connector.invite),
         is_revoked: false,
         applications: connector.applications.iter().map(of).collect(),
+        sites: Vec::new(),
     });
     let revoked = status::revoked(&state).into_iter().map(|revoked| Enrolled {
         name: revoked.name,
@@ -190,6 +193,7 @@ pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
         invite: json!(revoked.invite),
         is_revoked: true,
         applications: Vec::new(),
+        sites: revoked.sites,
     });
     Ok(enrolled.chain(revoked).collect())
 }

@@ -1,6 +1,7 @@
 //! Status for the operator: connectors, their applications, and traffic.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -27,10 +28,13 @@ pub(super) struct RevokedStatus {
     pub(super) label: String,
     /// The invite that had let it in, where one did.
     pub(super) invite: Option<InvitedBy>,
+    /// Names of sites that are reserved for it.
+    pub(super) sites: Vec<String>,
 }
 
 /// Lists revoked connectors, in that order.
 pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
+    let mut sites = sites_of_revoked(state);
     let status = |name: &String| {
         let known = state.revocations.get(name);
         let connector = known.and_then(|known| known.connector.as_ref());
@@ -40,9 +44,34 @@ pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
             enrolled_at: connector.map_or_else(String::new, |was| was.enrolled_at.clone()),
             label: connector.map_or_else(String::new, |was| was.caller.label.clone()),
             invite: connector.and_then(|was| was.invite.clone()),
+            sites: sites.remove(name.as_str()).unwrap_or_default(),
         }
     };
     state.revoked.iter().map(status).collect()
+}
+
+/// Returns the reserved names of each revoked connector: those of its sites, and those that it gave up before.
+fn sites_of_revoked(state: &RelayState) -> BTreeMap<&str, Vec<String>> {
+    let names = state.revoked.iter().map(String::as_str);
+    let mut sites: BTreeMap<&str, BTreeSet<&str>> =
+        names.map(|name| (name, BTreeSet::new())).collect();
+    let reserved = state.reserved.iter();
+    let reserved =
+        reserved.filter_map(|kept| Some((kept.connector.as_str(), kept.site.as_deref()?)));
+    let had = state.turned_out().flat_map(|(name, connector)| {
+        let applications = connector.applications.iter();
+        applications.filter_map(move |of| Some((name, of.site.as_ref()?.name.as_str())))
+    });
+    for (name, site) in had.chain(reserved) {
+        if let Some(sites) = sites.get_mut(name) {
+            sites.insert(site);
+        }
+    }
+    let owned = |sites: BTreeSet<&str>| sites.into_iter().map(str::to_owned).collect();
+    sites
+        .into_iter()
+        .map(|(name, sites)| (name, owned(sites)))
+        .collect()
 }
 
 /// Connected tunnels at one moment.

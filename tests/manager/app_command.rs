@@ -491,6 +491,9 @@ fn a_change_that_needs_a_reconnect_says_what_holds_until_then() {
     );
     assert_eq!(manager.status(&other)["status"], "idle", "it was not open");
     assert_eq!(home.run(&["app", "reconnect"]).code, Some(2));
+    let renamed = home.run(&["app", "edit", "shop", "--invisible", "--name", "store"]);
+    let hint = "\nrun 'postern app reconnect store'\n";
+    assert!(renamed.stderr.ends_with(hint), "{renamed:?}");
 }
 
 #[test]

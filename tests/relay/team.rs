@@ -11,6 +11,10 @@ use support::relay::Relay;
 use support::share::Sharing;
 use support::{Home, wait_until};
 
+/// Why a name is transferred to nobody who has not connected so far.
+const IS_UNKNOWN: &str =
+    "no connector has this label or name yet; it is known after its first connect\n";
+
 /// Time in which a member finds a relay again that has moved.
 const FOUND_WITHIN: Duration = Duration::from_secs(90);
 
@@ -276,10 +280,7 @@ fn a_new_laptop_gets_the_old_names() {
             ["transfer", "nosuch", &newer],
             "neither in use nor reserved",
         ),
-        (
-            ["transfer", "shop", "nobody"],
-            "no connector has this label",
-        ),
+        (["transfer", "shop", "nobody"], IS_UNKNOWN),
         (["transfer", "shop-2", &newer], "already has the name"),
     ] {
         let refused = operator(&relay, &args);
@@ -329,13 +330,71 @@ fn a_name_is_transferred_while_the_relay_does_not_run() {
         ("shop".into(), "shop-2".into())
     );
     relay.stop();
+    let unknown = operator(&relay, &["transfer", "shop", "three"]);
+    assert!(
+        unknown.code == Some(1) && unknown.stderr.contains(IS_UNKNOWN),
+        "{unknown:?}"
+    );
     let done = operator(&relay, &["transfer", "shop", "two"]);
     assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(
+        done.stderr.contains("takes effect at its next start"),
+        "{done:?}"
+    );
     let relay = relay.restart(&[]);
     assert_eq!(
         (call(&relay, "one"), call(&relay, "two")),
         ("shop-3".into(), "shop".into())
     );
+}
+
+/// The operator finds out what is to be transferred, and is told what is left of it.
+#[test]
+fn the_names_of_a_revoked_connector_are_shown_and_those_that_are_left_come_back() {
+    use support::relay::{body, with};
+    let mut relay = Relay::start(&[]);
+    for (connector, site) in [
+        ("one", "wiki"),
+        ("one", "shop"),
+        ("one", "old"),
+        ("two", "db"),
+    ] {
+        let app = body(connector, site, "http", 1);
+        relay.assign(&with(app, json!({"site_name": site})));
+    }
+    let app = body("one", "old", "http", 1);
+    relay.assign(&with(app, json!({"site_name": "new"})));
+    let sites = |relay: &Relay| {
+        let listed = operator(relay, &["list", "--json"]).stdout;
+        let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
+        let one = listed.iter().find(|of| of["name"] == "one").unwrap();
+        one["sites"].clone()
+    };
+    assert_eq!(sites(&relay), json!(null), "it has applications");
+    assert_eq!(operator(&relay, &["revoke", "one"]).code, Some(0));
+    let all = json!(["new", "old", "shop", "wiki"]);
+    assert_eq!(relay.status()["revoked"][0]["sites"], all);
+    assert_eq!(sites(&relay), all);
+    let listed = operator(&relay, &["list"]).stdout;
+    let rows: Vec<&str> = listed
+        .lines()
+        .filter(|row| row.contains("\trevoked\t"))
+        .collect();
+    assert_eq!(rows.len(), 4, "{listed}");
+    let url = format!("\thttp://wiki.localhost:{}/\t", relay.address.port());
+    assert!(rows[3].contains(&url), "{listed}");
+    assert_eq!(operator(&relay, &["transfer", "wiki", "two"]).code, Some(0));
+    assert_eq!(operator(&relay, &["release", "old"]).code, Some(0));
+    assert_eq!(sites(&relay), json!(["new", "shop"]));
+    relay.stop();
+    assert_eq!(sites(&relay), json!(["new", "shop"]));
+    let relay = relay.restart(&[]);
+    let allowed = operator(&relay, &["allow", "one"]);
+    let said =
+        "allowed one: it is enrolled again, with the names and ports still reserved for it\n";
+    assert_eq!(allowed.stdout, said);
+    let applications = relay.status()["connectors"][0]["applications"].clone();
+    assert_eq!(applications.as_array().unwrap().len(), 2, "{applications}");
 }
 
 /// H2: its owner gives a name away with the application; without that it is reserved.

@@ -246,7 +246,8 @@ give its URL as --public-url.",
         brief: "list connectors and their applications",
         about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: LABEL (its \
             invite's, else its machine's name), NAME (for 'revoke'), STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION, \
-            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC. A terminal shows the columns that fit.",
+            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC. A revoked connector is \
+            shown with the sites that are reserved for it. A terminal shows the columns that fit.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -277,8 +278,8 @@ give its URL as --public-url.",
         name: "relay invites",
         brief: "list invites and who used them",
         about: "Lists the invites of the relay on this machine: ID, STATUS (good, used, over, forbidden), USED, \
-            MADE, ENDS, LABEL (or its origin), BY (connectors that used it).",
-        flags: &[DATA, JSON],
+            MADE, ENDS, LABEL (or its origin), BY (connectors that used it). A terminal shows the columns that fit.",
+        flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
     };
@@ -308,10 +309,10 @@ give its URL as --public-url.",
     };
     pub(crate) const ALLOW: Command = Command {
         name: "relay allow",
-        brief: "undo revoke; names and ports come back within 30 days",
-        about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
-            invite is good again too, unless it is the token that all share. NAME may be the connector's label if only \
-            one has it.",
+        brief: "undo revoke; reserved names and ports come back within 30 days",
+        about: "Lets a revoked connector in again: within 30 days with the names and ports that were not transferred or \
+            released, else it may enrol anew. Its invite is good again too, unless it is the token that all share. NAME \
+            may be the connector's label if only one has it.",
         ..REVOKE
     };
     pub(crate) const FORCE: Flag = Flag::switch("force", "take the name also while its site is connected, which ends it");
@@ -342,8 +343,8 @@ give its URL as --public-url.",
         brief: "list the relays of the fleet",
         about: "Lists the relays that share their state (--store), as seen by the relay on this machine: RELAY \
             (id), STATE (this one, linked, leaving, away), CONNECTORS (number with a tunnel there), TUNNELS AT \
-            (address for connectors), LINKED AT (--peer-listen), VERSION.",
-        flags: &[DATA, JSON],
+            (address for connectors), LINKED AT (--peer-listen), VERSION. A terminal shows the columns that fit.",
+        flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
     };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::add::{guest_only_reads, of_its_protocol};
 use super::pending;
-use super::select::{Selected, changes, selected};
+use super::select::{Selected, changes, of_app, selected};
 use super::warning;
 use crate::cli::args::app::{
     ADDRESS, DB_PASS, DB_USER, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
@@ -66,7 +66,9 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         if let Some(warning) = warning::of(&after) {
             warn(&warning);
         }
-        if let Some(warning) = pending::warning(&after, &one.name) {
+        let renamed = changed.contains_key("name").then(|| of_app(&after).name);
+        let name = renamed.as_ref().unwrap_or(&one.name);
+        if let Some(warning) = pending::warning(&after, name) {
             warn(&warning);
         }
         if parsed.has(&JSON) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown};
+use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
 use super::state_dir::claim;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::{JSON, WIDE};
@@ -35,33 +35,69 @@ const HEADING: [&str; 13] = [
 pub(super) const SEE_NAMES: &str = "'postern relay list' shows their names";
 
 /// Columns that an operator reads first.
-const FIRST: [&str; 5] = ["LABEL", "STATUS", "URL", "NAME", "TARGET"];
+const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
 
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let connectors = connectors(data, find(data)?.as_ref())?;
+    let (connectors, urls) = connectors(data, find(data)?.as_ref())?;
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(connectors)));
     }
-    let rows: Vec<_> = connectors.iter().flat_map(rows).collect();
+    let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();
     let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
     print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
-/// Connectors and revoked ones, each with the `label` that the operator knows it by, and that of its `machine`.
-fn connectors(data: &DataDir, running: Option<&Whereabouts>) -> Result<Vec<Value>, Failure> {
-    let connectors: Vec<Value> = match running {
-        Some(running) => of_running(&ask(running, ("GET", "/api/status"), None, SEE_NAMES)?),
+/// Connectors and revoked ones, each with the `label` that the operator knows it by, and that of its `machine`; and the
+/// form of the sites' URLs.
+fn connectors(
+    data: &DataDir,
+    running: Option<&Whereabouts>,
+) -> Result<(Vec<Value>, SiteUrls), Failure> {
+    let (connectors, urls): (Vec<Value>, _) = match running {
+        Some(running) => {
+            let status = ask(running, ("GET", "/api/status"), None, SEE_NAMES)?;
+            (of_running(&status), SiteUrls::of(&status))
+        }
         None => {
             let enrolled = relay::enrolled(data).map_err(|error| of_state(&error))?;
-            enrolled.iter().map(of_stored).collect()
+            (
+                enrolled.iter().map(of_stored).collect(),
+                SiteUrls::default(),
+            )
         }
     };
     let labelled = connectors.iter().map(|connector| {
         let of = with_member(connector, "machine", member(connector, "label"));
         with_member(&of, "label", label(connector))
     });
-    Ok(labelled.collect())
+    Ok((labelled.collect(), urls))
+}
+
+/// The text before and after the name in the URL of a site. A relay that does not run has none: its state does not
+/// contain them.
+#[derive(Default)]
+struct SiteUrls {
+    before: String,
+    after: String,
+}
+
+impl SiteUrls {
+    /// Reads them from the relay's status.
+    fn of(status: &Value) -> Self {
+        let (url, domain) = (text(status, "url"), text(status, "domain"));
+        let (scheme, host) = url.split_once("://").unwrap_or(("http", &url));
+        let port = host.trim_end_matches('/').rsplit_once(':');
+        let port = port.map_or_else(String::new, |(_, port)| format!(":{port}"));
+        Self {
+            before: format!("{scheme}://"),
+            after: format!(".{domain}{port}/"),
+        }
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("{}{name}{}", self.before, self.after)
+    }
 }
 
 /// Finds the connector of this name, or else of this label where only one has it; `is_revoked` says among which. What
@@ -72,7 +108,7 @@ fn named(
     called: &str,
     is_revoked: bool,
 ) -> Result<String, Failure> {
-    let connectors = connectors(data, running)?;
+    let (connectors, _) = connectors(data, running)?;
     let is_one = |of: &&Value| (of["status"] == "revoked") == is_revoked;
     let names = |member: &str| -> Vec<&str> {
         let found = connectors.iter().filter(is_one);
@@ -114,10 +150,10 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     let running = find(data)?;
     let name = &*named(data, running.as_ref(), name, false)?;
     check("there is no connector", name, SEE_NAMES)?;
-    let (invite, enroll_token, is_saved, untold) = match running {
+    let (invite, enroll_token, is_saved, untold) = match &running {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
-            let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
+            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
             let token = done.get("enroll_token").and_then(Value::as_str);
             let token = token.map(|token| Zeroizing::new(token.to_owned()));
             let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
@@ -138,6 +174,9 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
         "{name} is revoked until 'postern relay allow {name}'; its names and ports stay reserved for 30 days.\n{}",
         *what_it_came_by(&invite, enroll_token.as_ref())
     ))?;
+    if running.is_none() {
+        warn_offline(data);
+    }
     if !untold.is_empty() {
         eprintln!(
             "These relays of the fleet do not know it yet and will read it from the store: {}",
@@ -223,10 +262,10 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     let running = find(data)?;
     let name = &*named(data, running.as_ref(), name, true)?;
     check("no revoked connector is called", name, SEE_NAMES)?;
-    let done = match running {
+    let done = match &running {
         Some(running) => {
             let path = format!("/api/revoked/{}", encode(name));
-            let done = ask(&running, ("DELETE", &path), None, SEE_NAMES)?;
+            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
             let is = |member: &str| done.get(member).and_then(Value::as_bool) == Some(true);
             AllowedAgain {
                 is_back: is("restored"),
@@ -241,7 +280,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     };
     let name = printable(name);
     let how = if done.is_back {
-        "it is enrolled as before, with its names and ports"
+        "it is enrolled again, with the names and ports still reserved for it"
     } else {
         "it may enrol again, with an enrolment token"
     };
@@ -250,7 +289,11 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     } else {
         ""
     };
-    print(&format!("allowed {name}: {how}{invite}\n"))
+    print(&format!("allowed {name}: {how}{invite}\n"))?;
+    if running.is_none() {
+        warn_offline(data);
+    }
+    Ok(())
 }
 
 /// The connectors in the status of a running relay, the revoked ones too: `name`, `status`, `enrolled_at` and
@@ -263,7 +306,8 @@ fn of_running(status: &Value) -> Vec<Value> {
     });
     let revoked = items(status, "revoked").map(|revoked| {
         json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"],
-            "label": revoked["label"], "invite": revoked["invite"], "applications": []})
+            "label": revoked["label"], "invite": revoked["invite"], "applications": [],
+            "sites": member(revoked, "sites")})
     });
     connectors.chain(revoked).collect()
 }
@@ -291,9 +335,13 @@ fn of_stored(connector: &relay::Enrolled) -> Value {
     let applications: Vec<Value> = applications
         .map(|of| with_member(of, "status", json!(status)))
         .collect();
-    json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
+    let shown = json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
         "label": connector.label, "source": connector.source, "version": connector.version,
-        "invite": connector.invite, "applications": applications})
+        "invite": connector.invite, "applications": applications});
+    if connector.is_revoked {
+        return with_member(&shown, "sites", json!(connector.sites));
+    }
+    shown
 }
 
 /// Returns the traffic of an application since counting began.
@@ -325,7 +373,8 @@ fn quota(connector: &Value) -> String {
     }
 }
 
-fn rows(connector: &Value) -> Vec<[String; 13]> {
+/// A row for each application, or for each reserved site of a revoked connector.
+fn rows(connector: &Value, urls: &SiteUrls) -> Vec<[String; 13]> {
     let invite = connector
         .get("invite")
         .map_or_else(|| "-".to_owned(), invite_name);
@@ -351,7 +400,13 @@ fn rows(connector: &Value) -> Vec<[String; 13]> {
             traffic(of),
         ]
     };
-    let rows: Vec<_> = items(connector, "applications").map(row).collect();
+    let reserved = items(connector, "sites").filter_map(Value::as_str);
+    let status = member(connector, "status");
+    let reserved: Vec<Value> = reserved
+        .map(|site| json!({"status": status, "url": urls.url(site)}))
+        .collect();
+    let applications = items(connector, "applications").chain(&reserved);
+    let rows: Vec<_> = applications.map(row).collect();
     if rows.is_empty() {
         return vec![row(connector)];
     }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown};
+use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
 use super::state_dir::claim;
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
+use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::args::values::{duration, whole_number};
-use crate::cli::columns::print_table;
+use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
 use crate::net::percent::encode;
@@ -17,6 +17,8 @@ use crate::relay::{self, InviteTerms};
 use crate::store::DataDir;
 
 const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
+/// Columns that an operator reads first.
+const FIRST: [&str; 6] = ["LABEL", "ID", "STATUS", "USED", "ENDS", "BY"];
 const SEE_IDS: &str = "'postern relay invites' shows their ids";
 
 /// Makes an invite, and prints its token.
@@ -89,7 +91,7 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 }
 
 /// Prints a line an invite.
-pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
+pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let invites: Vec<Value> = match find(data)? {
         Some(running) => {
             let answer = ask(&running, ("GET", "/api/invites"), None, SEE_IDS)?;
@@ -97,15 +99,12 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
         }
         None => relay::invites(data).map_err(|error| of_state(&error))?,
     };
-    if as_json {
+    if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(invites)));
     }
     let rows: Vec<_> = invites.iter().map(row).collect();
-    print_table(
-        HEADING,
-        &rows,
-        "No invites. 'postern relay invite' creates one.",
-    )
+    let hint = "No invites. 'postern relay invite' creates one.";
+    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
 fn row(invite: &Value) -> [String; 7] {
@@ -141,10 +140,11 @@ fn label(invite: &Value) -> String {
 /// Takes one back.
 pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
     check("there is no invite", id, SEE_IDS)?;
-    match find(data)? {
+    let running = find(data)?;
+    match &running {
         Some(running) => {
             let path = format!("/api/invites/{}", encode(id));
-            ask(&running, ("DELETE", &path), None, SEE_IDS)?;
+            ask(running, ("DELETE", &path), None, SEE_IDS)?;
         }
         None => {
             let _instance = claim(data)?;
@@ -157,5 +157,9 @@ pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
     let id = printable(id);
     print(&format!(
         "cancelled {id}: members who already used it stay until 'postern relay revoke'\n"
-    ))
+    ))?;
+    if running.is_none() {
+        warn_offline(data);
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use super::state_dir::of_store;
 use crate::cli::api_client::{self, Answer, Call};
-use crate::cli::failure::{Failure, printable, quoted};
+use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::relay::{self, Whereabouts};
 use crate::store::{DataDir, Instance};
 
@@ -45,6 +45,14 @@ pub(super) fn find(data: &DataDir) -> Result<Option<Whereabouts>, Failure> {
         ))
         .hint("stop the relay and start it again")
     })
+}
+
+/// Warns after a change without a running relay: one on another directory goes on as before.
+pub(super) fn warn_offline(data: &DataDir) {
+    warn(&format!(
+        "no relay is running on {}: the change takes effect at its next start (give --data for another relay)",
+        data.dir().display()
+    ));
 }
 
 /// Calls it: the `data` of its answer. `see` is the hint where it has no such thing.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::connectors::SEE_NAMES;
-use super::running::{ask, check, find, of_state};
+use super::running::{ask, check, find, of_state, warn_offline};
 use super::settings;
 use super::state_dir::claim;
 use crate::cli::args::command::Parsed;
@@ -23,17 +23,18 @@ pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
     };
     check("no site has the name", site, SEE_NAMES)?;
     let force = parsed.has(&FORCE);
-    let (by, has_ended) = match find(&data)? {
+    let running = find(&data)?;
+    let (by, has_ended) = match &running {
         Some(running) => {
             let path = format!("/api/sites/{}", encode(site));
             let done = match to {
                 Some(to) => {
                     let body = json!({"connector": to, "force": force});
-                    ask(&running, ("PUT", &path), Some(&body), SEE_NAMES)?
+                    ask(running, ("PUT", &path), Some(&body), SEE_NAMES)?
                 }
                 None => {
                     let path = format!("{path}?force={force}");
-                    ask(&running, ("DELETE", &path), None, SEE_NAMES)?
+                    ask(running, ("DELETE", &path), None, SEE_NAMES)?
                 }
             };
             let by = done.get("connector").and_then(Value::as_str);
@@ -60,5 +61,9 @@ pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
             printable(&by)
         ),
         None => format!("released {site}: any connector can have it now.{ended}\n"),
-    })
+    })?;
+    if running.is_none() {
+        warn_offline(&data);
+    }
+    Ok(())
 }
