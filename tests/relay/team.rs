@@ -136,6 +136,17 @@ fn a_relay_that_moved_shows_the_key_that_is_known() {
     assert_eq!(failed["error_class"], "host-key-changed", "{failed}");
     let wait = failed["next_retry_ms"].as_u64().unwrap_or_default();
     assert!((6_000..=10_000).contains(&wait), "{failed}");
+    let doctor = || of_member.run(&["doctor"]).stdout;
+    let said = doctor();
+    let shown = &failed["host_key"];
+    let [known, offered] = ["known", "offered"].map(|key| shown[key].as_str().unwrap());
+    let change = format!("does not match: known {known}, now {offered}");
+    let line = format!("WRONG  host key: {}: {change}\n", relay.tunnel);
+    assert!(said.contains(&line), "{line}: {said}");
+    assert!(
+        said.contains(&format!("'postern server trust {}'", relay.url())),
+        "{said}"
+    );
     drop(relay);
     for (key, content) in keys.iter().zip(contents) {
         std::fs::write(key, content).unwrap();
@@ -143,6 +154,12 @@ fn a_relay_that_moved_shows_the_key_that_is_known() {
     let relay = Relay::start_in(&home, &["--listen", &at, "--tunnel-listen=127.0.0.2:0"]);
     wait_until(FOUND_WITHIN, "the return", || is_there(&relay, "site"));
     member.wait_status(&id, "connected");
+    let line = format!(
+        "ok     host key: {}: {known} is the known one\n",
+        relay.tunnel
+    );
+    let said = doctor();
+    assert!(said.contains(&line), "{line}: {said}");
 }
 
 /// The site's URL at the relay, as a member's `start` has it.
