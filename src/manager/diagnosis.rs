@@ -54,8 +54,8 @@ pub struct TunnelLook {
     pub address: String,
     /// Answer of the tunnel server there.
     pub answer: Result<(), String>,
-    /// The fingerprint of the host key that it is known by.
-    pub host_key: Option<String>,
+    /// The host key that it shows, beside the known one; none where nothing answers.
+    pub host_key: Option<Result<HostKeyChange, String>>,
 }
 
 /// Looks at a server. It waits for the network.
@@ -159,11 +159,12 @@ pub fn look_at_tunnel(
         ..DialOptions::default()
     };
     let answer = dial(&endpoint, &options, &Cancel::new());
-    let known = KnownServers::new(home.clone()).told_by(server.origin());
+    let answer = answer.map(drop).map_err(in_words);
+    let host_key = answer.as_ref().ok();
     Some(TunnelLook {
         address: endpoint.authority(),
-        answer: answer.map(drop).map_err(in_words),
-        host_key: known.fingerprint(&endpoint.authority()),
+        host_key: host_key.and_then(|()| look_at_host_key(home, server, credentials)),
+        answer,
     })
 }
 

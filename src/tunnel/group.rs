@@ -179,6 +179,19 @@ impl TunnelGroup {
         ]
     }
 
+    /// Addresses of the relays of its fleet that it is connected to.
+    pub fn connected_at(&self) -> Vec<String> {
+        let joint = self.fleet.as_ref().and_then(|fleet| fleet.joint.upgrade());
+        let of = |joint: Arc<Joint>| {
+            let state = joint.state.lock();
+            let up = [&state.first, &state.second].into_iter();
+            up.filter(|part| part.is_up())
+                .map(|part| part.server.clone())
+                .collect()
+        };
+        joint.map(of).unwrap_or_default()
+    }
+
     /// True if there may be other relays to hold it at.
     pub fn is_of_fleet(&self) -> bool {
         self.fleet.is_some()
@@ -207,10 +220,15 @@ impl TunnelGroup {
             let state = joint.state.lock();
             let wanted = state.to_replace(now);
             let wanted = wanted.filter(|_| !state.is_at(&server));
+            let has_second = !state.second.server.is_empty();
             drop(state);
             let wanted = wanted.filter(|_| !self.tunnels.lock().is_stopping);
             if let Some(is_second) = wanted {
-                log::info!("also connected to relay {server} because another one is away");
+                let why = match has_second {
+                    true => " because another one is away",
+                    false => "",
+                };
+                log::info!("also connecting to relay {server}{why}");
                 let settings = fleet.pattern.beside(place.endpoint, place.host_key);
                 self.replace(is_second, Side::start(&joint, settings, (is_second, now))?);
                 taken += 1;

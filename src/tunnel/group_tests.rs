@@ -242,6 +242,7 @@ fn one_that_began_alone_gains_another_and_no_more_once_it_is_stopped() {
     };
     let group = begin();
     assert!(group.wait(WAIT) && group.is_of_fleet() && group.relays().is_empty());
+    assert_eq!(group.connected_at(), [first.address().to_string()]);
     assert_eq!(group.hold_as_of(later(61), at(&[&first])).unwrap(), 0);
     assert_eq!(group.hold_as_of(later(61), at(&[&second])).unwrap(), 1);
     until("each holds it", || second.opener().is_held("", PORT));

@@ -375,10 +375,8 @@ fn trust_wakes_what_waits_for_it() {
     far.open();
     manager.connect(&id);
     let failed = manager.wait_status(&id, "failed");
-    assert_eq!(
-        (&failed["error_class"], &failed["next_retry_ms"]),
-        (&json!("host-key-changed"), &json!(null))
-    );
+    assert_eq!(failed["error_class"], "host-key-changed", "{failed}");
+    assert!(failed["next_retry_ms"].is_u64(), "{failed}");
     let refused = manager.home().run(&["app", "trust", &id]);
     assert!(refused.stdout.contains(&offered), "{refused:?}");
     let args = ["app", "trust", &id, "--yes", &offered];

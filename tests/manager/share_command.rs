@@ -132,6 +132,30 @@ fn a_share_outlives_the_start_that_carried_it_at_the_same_address() {
     }
 }
 
+/// The relay is away too when `start` is killed: it is tried until that is back, as without a start.
+#[test]
+fn a_share_outlives_the_start_that_carried_it_while_its_server_is_away() {
+    let (mut far, target) = (Far::new(), Target::start());
+    let mut manager = far.manager();
+    let args = ["http", &target.port().to_string(), "--json"];
+    far.assign();
+    let mut sharing = Sharing::start(manager.home(), &args);
+    sharing.event("shared");
+    far.close();
+    let asked = far.quick.requests().len();
+    far.quick.script([Act::json(502, &json!({}))]);
+    manager.kill();
+    sharing.wait_said("reconnecting: the server answered 502");
+    far.quick.wait_for(asked + 2);
+    far.open();
+    far.assign();
+    wait_until(TIMEOUT, "it is carried on", || {
+        sharing.events("shared").len() == 2
+    });
+    sharing.signal(Signal::INT);
+    assert_eq!(sharing.code(), Some(0), "{}", sharing.stderr());
+}
+
 #[test]
 fn a_start_that_does_not_answer_for_a_while_ends_no_share() {
     let (manager, target) = (Manager::start(&[]), Target::start());

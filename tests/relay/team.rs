@@ -98,7 +98,8 @@ fn a_relay_that_moved_is_found_again_without_a_command() {
     }
 }
 
-/// The answer to a call is not believed about the key: another server at the new address gets no password.
+/// The answer to a call is not believed about the key: another server at the new address gets no password. It is tried
+/// slowly, until the known key is back.
 #[test]
 fn a_relay_that_moved_shows_the_key_that_is_known() {
     let (home, target) = (Arc::new(Home::new()), Target::start());
@@ -118,8 +119,10 @@ fn a_relay_that_moved_shows_the_key_that_is_known() {
         .filter(|file| is_key(&file.file_name().to_string_lossy()))
         .collect();
     assert!(!keys.is_empty(), "{data:?}");
-    for key in keys {
-        std::fs::remove_file(key.path()).unwrap();
+    let keys: Vec<_> = keys.iter().map(std::fs::DirEntry::path).collect();
+    let contents: Vec<_> = keys.iter().map(|key| std::fs::read(key).unwrap()).collect();
+    for key in &keys {
+        std::fs::remove_file(key).unwrap();
     }
     let relay = Relay::start_in(&home, &["--listen", &at, "--tunnel-listen=127.0.0.2:0"]);
     let shown = member.wait_for_within(FOUND_WITHIN, &id, "the changed key", |status| {
@@ -131,6 +134,36 @@ fn a_relay_that_moved_shows_the_key_that_is_known() {
         "{shown}"
     );
     assert!(!is_there(&relay, "site"));
+    let failed = member.wait_for_within(FOUND_WITHIN, &id, "the end of the round", |status| {
+        status["status"] == "failed"
+    });
+    assert_eq!(failed["error_class"], "host-key-changed", "{failed}");
+    let wait = failed["next_retry_ms"].as_u64().unwrap_or_default();
+    assert!((6_000..=10_000).contains(&wait), "{failed}");
+    let doctor = || of_member.run(&["doctor"]).stdout;
+    let said = doctor();
+    let shown = &failed["host_key"];
+    let [known, offered] = ["known", "offered"].map(|key| shown[key].as_str().unwrap());
+    let change = format!("does not match: known {known}, now {offered}");
+    let line = format!("WRONG  host key: {}: {change}\n", relay.tunnel);
+    assert!(said.contains(&line), "{line}: {said}");
+    assert!(
+        said.contains(&format!("'postern server trust {}'", relay.url())),
+        "{said}"
+    );
+    drop(relay);
+    for (key, content) in keys.iter().zip(contents) {
+        std::fs::write(key, content).unwrap();
+    }
+    let relay = Relay::start_in(&home, &["--listen", &at, "--tunnel-listen=127.0.0.2:0"]);
+    wait_until(FOUND_WITHIN, "the return", || is_there(&relay, "site"));
+    member.wait_status(&id, "connected");
+    let line = format!(
+        "ok     host key: {}: {known} is the known one\n",
+        relay.tunnel
+    );
+    let said = doctor();
+    assert!(said.contains(&line), "{line}: {said}");
 }
 
 /// The site's URL at the relay, as a member's `start` has it.

@@ -56,6 +56,7 @@ fn share(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
         if outcome == Outcome::Over {
             return Ok(());
         }
+        request.continues();
         warn("'postern start' has ended; this command continues the share");
     }
 }
@@ -112,6 +113,14 @@ impl Request<'_> {
             self.server = self.server.take().or(its_own);
         }
         outcome
+    }
+
+    /// It was shared: it is tried until its server is back, as without a start. A relay on this machine is not waited for.
+    fn continues(&mut self) {
+        if self.server.is_some() {
+            self.teller.is_continued = true;
+            self.fields.insert("autoconnect".to_owned(), true.into());
+        }
     }
 
     fn guard(&self, server: Option<&ServerUrl>) -> Result<(), Failure> {

@@ -1,16 +1,17 @@
 //! Why a connection's work did not reach its end.
 
+use std::time::Duration;
+
 use crate::net::in_words;
 
 /// The server has no site of the name without which the application is not to be shared.
 pub(super) const NAME_TAKEN: &str = "name-taken";
 
 /// Kinds of failure that the same call can only meet again.
-const REFUSALS: [&str; 6] = [
+const REFUSALS: [&str; 5] = [
     "wrong-password",
     "forbidden",
     "revoked",
-    "host-key-changed",
     "no-server",
     NAME_TAKEN,
 ];
@@ -26,6 +27,17 @@ pub(super) fn is_refusal(class: &str) -> bool {
 /// True if a failure of this kind is a refusal of credentials.
 pub(super) fn is_refusal_of_credentials(class: &str) -> bool {
     CREDENTIAL_REFUSALS.contains(&class)
+}
+
+/// Least pause after a changed host key. Default 10 s, as between two attempts of a tunnel; the known key may be back.
+const KEY_PAUSE: Duration = Duration::from_secs(10);
+
+/// Returns the pause after a failure of this kind.
+pub(super) fn pause_after(class: Option<&str>, pause: Duration) -> Duration {
+    match class {
+        Some("host-key-changed") => pause.max(KEY_PAUSE),
+        _ => pause,
+    }
 }
 
 /// Why the sequence did not reach its end.

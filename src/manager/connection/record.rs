@@ -362,7 +362,7 @@ impl ConnectionRecord {
             if is_refusal {
                 Awaited::Change
             } else {
-                Awaited::Moment(Instant::now() + pause)
+                Awaited::Moment(Instant::now() + error::pause_after(shown.class, pause))
             }
         });
         status.failure = shown;

@@ -10,6 +10,7 @@ use super::sequence::{ConnectionWork, HeldResources};
 use super::terms::{Applied, is_same_place};
 use crate::manager::quick_setup::Setup;
 use crate::manager::remote::Connector;
+use crate::net::authority::authority;
 use crate::tunnel::client::{Pauses, Status};
 use crate::tunnel::group::TunnelGroup;
 
@@ -124,7 +125,7 @@ impl ConnectionWork<'_> {
         if let Err(error) = tunnel.hold_at(connector.places(&known)) {
             log::warn!("application '{}': no second relay: {error}", self.app.name);
         }
-        if !names_connected(tunnel, &held.setup().app.site_url) {
+        if !is_held_at(&tunnel.connected_at(), held.setup(), self.app.tunnel_port) {
             self.record.is_now_at(&setup.app.site_url);
             held.set_up(setup);
         }
@@ -138,13 +139,31 @@ impl ConnectionWork<'_> {
     }
 }
 
-/// True if the address of a public port belongs to a relay the tunnel is connected to; never for a site.
-fn names_connected(tunnel: &TunnelGroup, site_url: &str) -> bool {
-    let Some(named) = site_url.strip_prefix("tcp://") else {
-        return true;
-    };
-    let host = |authority: &str| authority.rsplit_once(':').map(|(host, _)| host.to_owned());
-    let relays = tunnel.relays();
-    let mut connected = relays.iter().filter(|(_, at)| *at == Status::Connected);
-    connected.any(|(server, _)| host(server) == host(named))
+/// True if the relay that gave this answer is one of these tunnel servers, or the address is a site's, which any relay
+/// serves. The host of a public port may be another than its relay's.
+fn is_held_at(servers: &[String], setup: &Setup, own_port: Option<u16>) -> bool {
+    let connector = &setup.connector;
+    let port = own_port.or(connector.tunnel_port);
+    let relay = port.map(|port| authority(&connector.external_ip, port));
+    !setup.app.site_url.starts_with("tcp://") || relay.is_none_or(|relay| servers.contains(&relay))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::remote::tests::setup;
+
+    #[test]
+    fn a_port_stays_where_it_is_while_its_relay_is_there() {
+        let mut held = setup("user");
+        held.connector.tunnel_port = Some(7000);
+        held.app.site_url = "tcp://127.0.0.9:20001".into();
+        let [own, other] = ["127.0.0.1:7000", "127.0.0.2:7000"].map(str::to_owned);
+        let both = [other.clone(), own];
+        assert!(is_held_at(&both, &held, None));
+        assert!(!is_held_at(&[other], &held, None), "it is away");
+        assert!(!is_held_at(&both, &held, Some(7001)));
+        held.app.site_url = "http://site.example/".into();
+        assert!(is_held_at(&[], &held, None));
+    }
 }

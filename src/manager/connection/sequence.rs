@@ -27,7 +27,7 @@ use crate::manager::visits::RequestRecord;
 use crate::manager::web_client::WebClient;
 use crate::relay::gateway::{RefusedVisit, RequestStats};
 use crate::sync::LogLimiter;
-use crate::tunnel::client::{OnTold, Settings, Status};
+use crate::tunnel::client::{Class, OnTold, Settings, Status};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Registry, Which};
 use crate::tunnel::remote::Remote;
@@ -348,7 +348,9 @@ impl ConnectionWork<'_> {
         let tunnels = Arc::clone(&self.core.tunnels);
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
             let is_miss = !was_connected && !failure.class.is_disowned();
-            if is_miss && misses.fetch_add(1, Ordering::Relaxed) + 1 >= MISSED_AFTER {
+            // Another server is there: its own may be elsewhere.
+            let is_other = failure.class == Class::HostKeyChanged;
+            if is_miss && (misses.fetch_add(1, Ordering::Relaxed) + 1 >= MISSED_AFTER || is_other) {
                 // One message is enough.
                 let _ = miss.try_send(());
             }

@@ -77,8 +77,7 @@ pub(super) struct Site {
 pub(super) enum Awaited {
     /// This moment, or the server's return.
     Moment(Instant),
-    /// A change of the application, the credentials or the host key: it was refused. A refusal of credentials also
-    /// ends when the server takes them again, which a main tunnel's coming up shows.
+    /// A change of the application or the credentials: it was refused. A refusal of credentials also ends when the server takes them again, which a main tunnel's coming up shows.
     Change,
 }
 

@@ -25,7 +25,7 @@ use crate::manager::connection::class_name;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
 use crate::net::in_words;
-use crate::tunnel::client::Status;
+use crate::tunnel::client::{Class, Status};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Which};
 use crate::tunnel::remote::Remote;
@@ -142,12 +142,24 @@ impl MainTunnel {
     /// relay now. Stops one that is made with another, which takes a second at most.
     pub(super) fn set_up(&mut self, info: ConnectorInfo, credentials: &mut ServerCredentials) {
         if self.is_there(&info) {
+            self.try_again();
             return self.hold_at(&info.connector);
         }
         self.state = match self.start(&info, credentials) {
             Ok(tunnel) => MainTunnelState::Connecting(info, tunnel),
             Err(error) => self.failed(error, None),
         };
+    }
+
+    /// Ends the pause after a changed host key: it may be longer than a connection waits.
+    fn try_again(&self) {
+        let MainTunnelState::Connecting(_, tunnel) = &self.state else {
+            return;
+        };
+        let error = tunnel.snapshot().error;
+        if error.is_some_and(|failure| failure.class == Class::HostKeyChanged) {
+            tunnel.retry_now();
+        }
     }
 
     /// In the place of a relay that has been away for long.

@@ -39,30 +39,41 @@ impl Pauses {
     }
 }
 
+/// Longest pause after a changed host key. Default 2 min.
+const LONGEST_KEY_PAUSE: Duration = Duration::from_secs(120);
+
 /// The pauses of a tunnel.
 pub(super) struct Backoff {
     pauses: Pauses,
     retries: Retries,
+    /// Next pause after a changed host key.
+    key_pause: Duration,
 }
 
 impl Backoff {
     pub(super) fn new(most: Duration, retries: Retries) -> Self {
         Self {
             pauses: Pauses::new(retries.first, most),
+            key_pause: retries.refused,
             retries,
         }
     }
 
     pub(super) fn reset(&mut self) {
         self.pauses.reset();
+        self.key_pause = self.retries.refused;
     }
 
     pub(super) fn next(&mut self, class: Class) -> Duration {
-        if class.is_refusal() {
-            let refused = self.retries.refused;
-            return refused + refused.mul_f64(jitter());
+        if !class.is_refusal() {
+            return self.pauses.next();
         }
-        self.pauses.next()
+        let mut pause = self.retries.refused;
+        if class == Class::HostKeyChanged {
+            pause = self.key_pause;
+            self.key_pause = (pause * 2).min(LONGEST_KEY_PAUSE);
+        }
+        pause + pause.mul_f64(jitter())
     }
 }
 
@@ -90,6 +101,12 @@ mod tests {
         backoff.reset();
         assert!(backoff.next(Class::Network) <= retries.first);
         assert!(backoff.next(Class::WrongPassword) >= retries.refused);
-        assert!(backoff.next(Class::HostKeyChanged) >= retries.refused);
+        for seconds in [10, 20, 40, 80, 120, 120] {
+            let whole = Duration::from_secs(seconds);
+            let pause = backoff.next(Class::HostKeyChanged);
+            assert!(pause >= whole && pause <= whole * 5 / 4, "{pause:?}");
+        }
+        backoff.reset();
+        assert!(backoff.next(Class::HostKeyChanged) <= retries.refused * 5 / 4);
     }
 }

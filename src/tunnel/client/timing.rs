@@ -43,7 +43,7 @@ impl Default for Timeouts {
 pub struct Retries {
     /// The first pause; it doubles from attempt to attempt. Default 100 ms.
     pub first: Duration,
-    /// The least pause after a refused password or host key. Default 10 s.
+    /// The least pause after a refused password or host key. Default 10 s; of a host key it grows up to two minutes.
     pub refused: Duration,
     /// Life of a connection after which the pauses begin at the first again. Default 5 s.
     pub proven_after: Duration,

@@ -45,6 +45,8 @@ pub(in crate::cli::commands) fn wait_connected(
         match text(&result, "/status") {
             "connected" => return Ok(result),
             "connecting" => waiting.look(&result)?,
+            // An automatic retry has a time.
+            "failed" if patience.is_endless && next_try(&result).is_some() => waiting.tell(&result),
             "failed" => return Err(failed(&result, name)),
             _ if text(&result, "/error_class") == "expired" => return Err(failed(&result, name)),
             _ => return Err(Failure::operation("it was disconnected")),
@@ -75,6 +77,15 @@ fn pause(interrupted: &Receiver<()>, name: Option<&str>) -> Result<(), Failure> 
 pub(crate) struct Patience {
     pub(super) timeout: Duration,
     pub(super) tells: bool,
+    /// True for a share that was connected before, and is to be again however long its server is away.
+    is_endless: bool,
+}
+
+impl Patience {
+    /// Waits as long as it is retried.
+    pub(in crate::cli::commands) fn endless_if(self, is_endless: bool) -> Self {
+        Self { is_endless, ..self }
+    }
 }
 
 impl Default for Patience {
@@ -82,6 +93,7 @@ impl Default for Patience {
         Self {
             timeout: CONNECT_TIMEOUT,
             tells: std::io::stderr().is_terminal(),
+            is_endless: false,
         }
     }
 }
@@ -112,6 +124,10 @@ impl<'a> Waiting<'a> {
 
     /// Fails where waiting longer makes no sense.
     fn look(&mut self, result: &Value) -> Result<(), Failure> {
+        if self.patience.is_endless {
+            self.tell(result);
+            return Ok(());
+        }
         let key = KeyChange::of(result).filter(|_| next_try(result).is_some());
         let was_refused = std::mem::replace(&mut self.was_refused, key.is_some());
         if let Some(key) = key.filter(|_| was_refused) {
@@ -139,6 +155,9 @@ impl<'a> Waiting<'a> {
 
     /// A line whenever something has changed, where a person looks; of a share the first in any case.
     fn tell(&mut self, result: &Value) {
+        if self.patience.is_endless {
+            return self.tell_outage(result);
+        }
         let step = result.get("step").and_then(Value::as_u64);
         let step = step.unwrap_or_default();
         let mut line = match step {
@@ -158,6 +177,15 @@ impl<'a> Waiting<'a> {
             // Whoever closed it does not want to be told.
             let _ = writeln!(std::io::stderr(), "{line}");
             self.told = line;
+        }
+    }
+
+    /// One line for the whole outage.
+    fn tell_outage(&mut self, result: &Value) {
+        if self.told.is_empty() && !text(result, "/error").is_empty() {
+            self.told = format!("reconnecting: {}", why(result));
+            // Whoever closed it does not want to be told.
+            let _ = writeln!(std::io::stderr(), "{}", self.told);
         }
     }
 }

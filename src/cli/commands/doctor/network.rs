@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::finding::Finding;
 use super::here::{Files, clock_of};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
+use crate::cli::failure::printable;
 use crate::cli::manager_client::{Manager, text};
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
@@ -16,6 +17,7 @@ use crate::manager::diagnosis::{
     look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
+use crate::tunnel::client::HostKeyChange;
 
 /// Applications that are asked at a time: each may take 10 s.
 const AT_ONCE: usize = 8;
@@ -149,17 +151,41 @@ fn tunnel(home: &DataDir, server: &ServerUrl, credentials: &Credentials) -> Vec<
             "check that this port is open there; it differs from the URL's port",
         ),
     };
-    let key = match look.host_key {
-        Some(fingerprint) => {
-            Finding::good("host key", format!("{address}: {fingerprint} is known"))
+    let key = look.host_key.map(|key| host_key(server, &address, key));
+    std::iter::once(answers).chain(key).collect()
+}
+
+/// Compares the key that a tunnel server shows now with the known one.
+fn host_key(server: &ServerUrl, address: &str, key: Result<HostKeyChange, String>) -> Finding {
+    const CHECK: &str = "host key";
+    let key = match key {
+        Ok(key) => key,
+        Err(error) => {
+            return Finding::wrong(
+                CHECK,
+                format!("{address}: {error}"),
+                "check that this is the relay's tunnel port",
+            );
         }
-        None => Finding::note(
-            "host key",
-            format!("{address}: none is known yet"),
+    };
+    let (known, offered) = (key.known, printable(&key.offered));
+    match known.as_str() {
+        "" => Finding::note(
+            CHECK,
+            format!("{address}: {offered} is not known yet"),
             "the first key seen is saved",
         ),
-    };
-    vec![answers, key]
+        known if known == offered => {
+            Finding::good(CHECK, format!("{address}: {offered} is the known one"))
+        }
+        known => Finding::wrong(
+            CHECK,
+            format!("{address}: does not match: known {known}, now {offered}"),
+            format!(
+                "compare the new one with the operator's; 'postern server trust {server}' accepts it"
+            ),
+        ),
+    }
 }
 
 /// Each application's target, some at a time, in their order.

@@ -92,7 +92,13 @@ impl Session {
         stopped: &Receiver<()>,
         mut keep: impl FnMut() -> Result<(), Failure>,
     ) -> Result<Outcome, Failure> {
-        let result = wait_connected(&self.manager, &self.id, None, stopped, Patience::default())?;
+        let patience = Patience::default().endless_if(teller.is_continued);
+        let result = match wait_connected(&self.manager, &self.id, None, stopped, patience) {
+            Err(_) if teller.is_continued && !self.is_running() => {
+                return Ok(Outcome::ManagerEnded);
+            }
+            waited => waited?,
+        };
         let mut log = teller.begin(&self.app()?, &result)?;
         loop {
             let is_stopped = stopped.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout);

@@ -36,6 +36,8 @@ pub(in crate::cli::commands) struct Teller {
     local: Option<String>,
     /// True if the command line names the site: another name will not do.
     pub(super) requires_name: bool,
+    /// True if it was shared before by a program that has ended, through a server that may be away.
+    pub(in crate::cli::commands) is_continued: bool,
     /// The name that the command line wishes for.
     wish: Option<String>,
     /// True if a server is given.
@@ -86,6 +88,7 @@ impl Teller {
             qr: parsed.has(&QR),
             local: None,
             requires_name: parsed.has(&SITE_NAME),
+            is_continued: false,
             wish: parsed.value(&SITE_NAME).or_else(|| parsed.value(&NAME)),
             has_server: parsed.value(&SERVER).is_some() || environment(SERVER_VARIABLE).is_some(),
             zone: Zone::local(),
