@@ -390,7 +390,9 @@ fn the_names_of_a_revoked_connector_are_shown_and_those_that_are_left_come_back(
     assert_eq!(sites(&relay), json!(["new", "shop"]));
     let relay = relay.restart(&[]);
     let allowed = operator(&relay, &["allow", "one"]);
-    assert_eq!(allowed.code, Some(0));
+    let said =
+        "allowed one: it is enrolled again, with the names and ports still reserved for it\n";
+    assert_eq!(allowed.stdout, said);
     let applications = relay.status()["connectors"][0]["applications"].clone();
     assert_eq!(applications.as_array().unwrap().len(), 2, "{applications}");
 }

@@ -309,10 +309,10 @@ give its URL as --public-url.",
     };
     pub(crate) const ALLOW: Command = Command {
         name: "relay allow",
-        brief: "undo revoke; names and ports come back within 30 days",
-        about: "Lets a revoked connector in again: with its names and ports within 30 days, else it may enrol anew. Its \
-            invite is good again too, unless it is the token that all share. NAME may be the connector's label if only \
-            one has it.",
+        brief: "undo revoke; reserved names and ports come back within 30 days",
+        about: "Lets a revoked connector in again: within 30 days with the names and ports that were not transferred or \
+            released, else it may enrol anew. Its invite is good again too, unless it is the token that all share. NAME \
+            may be the connector's label if only one has it.",
         ..REVOKE
     };
     pub(crate) const FORCE: Flag = Flag::switch("force", "take the name also while its site is connected, which ends it");

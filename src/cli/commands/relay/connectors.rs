@@ -280,7 +280,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     };
     let name = printable(name);
     let how = if done.is_back {
-        "it is enrolled as before, with its names and ports"
+        "it is enrolled again, with the names and ports still reserved for it"
     } else {
         "it may enrol again, with an enrolment token"
     };
