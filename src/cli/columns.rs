@@ -92,15 +92,18 @@ fn fitting<const N: usize>(
     lines().map(line).collect()
 }
 
-/// A cell of at most `width` characters; one that is cut ends in `…`.
+/// A cell of at most `width` characters; one that is cut ends in `…`, an address in `…:PORT`.
 fn shortened(cell: &str, width: usize) -> String {
     if cell.chars().count() <= width {
         return cell.to_owned();
     }
-    cell.chars()
-        .take(width.saturating_sub(1))
-        .chain(['…'])
-        .collect()
+    let digits = cell.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let port = cell.len().checked_sub(digits + 1);
+    let port = port.and_then(|at| cell.get(at..));
+    let port = port.filter(|port| port.starts_with(':') && digits > 0 && port.len() + 1 < width);
+    let end = format!("…{}", port.unwrap_or_default());
+    let kept = width.saturating_sub(end.chars().count());
+    cell.chars().take(kept).chain(end.chars()).collect()
 }
 
 /// Columns as wide as their widest cell; the last one ends where it ends.
@@ -147,6 +150,22 @@ mod tests {
             "NAME     STATUS     SITE\nmy shop  connected  http://shop.localho…\n"
         );
         assert_eq!(shown(9), "NA…\nmy…\n");
+    }
+
+    #[test]
+    fn a_shortened_address_keeps_its_port() {
+        for (cell, width, shown) in [
+            ("127.0.0.1:30001", 15, "127.0.0.1:30001"),
+            ("127.0.0.1:30001", 14, "127.0.0…:30001"),
+            ("127.0.0.1:30001", 10, "127…:30001"),
+            ("127.0.0.1:30001", 7, "127.0.…"),
+            ("tcp://[2001:db8::1]:22", 12, "tcp://[2…:22"),
+            ("2001:db8", 4, "200…"),
+            ("käse-and-wine:", 5, "käse…"),
+            ("abc", 0, "…"),
+        ] {
+            assert_eq!(shortened(cell, width), shown, "{cell} in {width}");
+        }
     }
 
     #[test]

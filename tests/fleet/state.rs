@@ -409,6 +409,9 @@ fn each_relay_shows_its_operator_the_whole_fleet() {
     for words in ["this one", "linked", "away"] {
         assert!(said.stdout.contains(words), "{}", said.stdout);
     }
+    let table = ["relay", "fleet", "--data", &data];
+    let table = Home::new().table_on_a_terminal(&table, "RELAY ");
+    assert!(table[0].contains("TUNNELS AT"), "{table:?}");
     let alone = Relay::start(&[]);
     let said = Home::new().run(&["relay", "fleet", "--data", alone.data().to_str().unwrap()]);
     assert_eq!(said.code, Some(1));

@@ -3,14 +3,12 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::http::Client;
 use support::manager::{Manager, Target};
-use support::postern::binary;
 use support::relay::{Relay, body, with};
 use support::{Home, TIMEOUT, assert_within, wait_until};
 
@@ -728,24 +726,6 @@ fn a_request_in_the_log_has_fields_where_that_is_json() {
     assert!(line["bytes"].is_u64() && line["ms"].is_number() && line["message"].is_string());
 }
 
-/// What a command prints on a terminal of 80 columns.
-fn on_a_terminal(home: &Home, arguments: &[&str]) -> String {
-    let line = format!(
-        "stty cols 80; exec {} {}",
-        binary().display(),
-        arguments.join(" ")
-    );
-    let mut command = Command::new("script");
-    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    command.envs(home.environment()).env("SHELL", "/bin/sh");
-    let done = command
-        .stdin(Stdio::null())
-        .output()
-        .expect("util-linux has 'script'");
-    assert!(done.status.success(), "{done:?}");
-    String::from_utf8(done.stdout).unwrap().replace('\r', "")
-}
-
 #[test]
 fn tables_have_a_line_a_row_on_a_terminal_of_80_columns() {
     let relay = Relay::start(&[]);
@@ -766,22 +746,48 @@ fn tables_have_a_line_a_row_on_a_terminal_of_80_columns() {
         (&home, &["status"], "NAME ", 3),
         (relay.home(), &["relay", "list"], "LABEL ", 2),
     ] {
-        let said = on_a_terminal(home, arguments);
-        let lines: Vec<&str> = said.lines().collect();
-        let at = lines.iter().position(|line| line.starts_with(first));
-        let table = &lines[at.unwrap_or_else(|| panic!("{said}"))..];
-        let table = &table[..=rows];
-        assert!(
-            table.iter().all(|line| line.chars().count() <= 80),
-            "{said}"
-        );
-        assert!(
-            table
-                .iter()
-                .any(|line| line.contains("http://shop.localhost:")),
-            "{said}"
-        );
-        let wide = on_a_terminal(home, &[arguments, &["--wide"]].concat());
-        assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
+        let table = home.table_on_a_terminal(arguments, first);
+        assert!(table.len() > rows, "{table:?}");
+        let has_site = |line: &String| line.contains("http://shop.localhost:");
+        assert!(table.iter().any(has_site), "{table:?}");
     }
+}
+
+/// Which port leads where, in whole or with its port at least.
+#[test]
+fn addresses_in_tables_keep_their_ports_on_a_terminal_of_80_columns() {
+    let relay = Relay::start(&[]);
+    let home = Arc::new(Home::new());
+    let manager = Manager::start_in(&home, &["--server", &relay.url()]);
+    let target = Target::start();
+    let at = format!(":{}", target.port());
+    // The longer one leaves no room for the whole address behind it.
+    let names = [("tcp", "db"), ("http", "wiki-of-a-team")];
+    for (protocol, name) in names {
+        let app = with(target.app(), json!({"protocol": protocol, "name": name}));
+        manager.connected(&manager.add(&app));
+    }
+    let shows = |table: Vec<String>| {
+        let rows = table.iter().filter(|line| line.contains(&at));
+        assert_eq!(rows.count(), names.len(), "{at}: {table:?}");
+    };
+    shows(home.table_on_a_terminal(&["app", "list"], "NAME "));
+    let table = relay
+        .home()
+        .table_on_a_terminal(&["relay", "list"], "LABEL ");
+    assert!(table[0].contains(" TARGET "), "{table:?}");
+    shows(table);
+}
+
+#[test]
+fn invites_fit_a_terminal_of_80_columns() {
+    let relay = Relay::start(&["--enroll-token", "chosen-by-the-operator"]);
+    let home = relay.home();
+    let label = "the new laptop of the whole department";
+    let invite = ["relay", "invite", "--json", "--label", label];
+    let made: Value = serde_json::from_str(&home.run(&invite).stdout).unwrap();
+    let id = made["invite"]["id"].as_str().unwrap();
+    let table = home.table_on_a_terminal(&["relay", "invites"], "LABEL ");
+    let has = |line: &&String| line.starts_with("the new laptop") && line.contains(id);
+    assert!(table.iter().any(|line| has(&line)), "{id}: {table:?}");
 }

@@ -81,6 +81,40 @@ impl Home {
         finish(self.command(args), input, args)
     }
 
+    /// What a command prints on a terminal of 80 columns.
+    #[track_caller]
+    pub fn on_a_terminal(&self, arguments: &[&str]) -> String {
+        let line = format!(
+            "stty cols 80; exec {} {}",
+            binary().display(),
+            arguments.join(" ")
+        );
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        command.envs(self.environment()).env("SHELL", "/bin/sh");
+        let done = command
+            .stdin(Stdio::null())
+            .output()
+            .expect("util-linux has 'script'");
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap().replace('\r', "")
+    }
+
+    /// The lines of a table from the one that begins with `first`; each fits a terminal of 80 columns, and with
+    /// `--wide` one does not.
+    #[track_caller]
+    pub fn table_on_a_terminal(&self, arguments: &[&str], first: &str) -> Vec<String> {
+        let said = self.on_a_terminal(arguments);
+        let lines: Vec<String> = said.lines().map(str::to_owned).collect();
+        let at = lines.iter().position(|line| line.starts_with(first));
+        let table = lines[at.unwrap_or_else(|| panic!("{said}"))..].to_vec();
+        let fits = |line: &String| line.chars().count() <= 80;
+        assert!(table.iter().all(fits), "{said}");
+        let wide = self.on_a_terminal(&[arguments, &["--wide"]].concat());
+        assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
+        table
+    }
+
     /// What every command gets in its environment.
     pub fn environment(&self) -> [(&'static str, String); 4] {
         [

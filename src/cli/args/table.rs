@@ -278,8 +278,8 @@ give its URL as --public-url.",
         name: "relay invites",
         brief: "list invites and who used them",
         about: "Lists the invites of the relay on this machine: ID, STATUS (good, used, over, forbidden), USED, \
-            MADE, ENDS, LABEL (or its origin), BY (connectors that used it).",
-        flags: &[DATA, JSON],
+            MADE, ENDS, LABEL (or its origin), BY (connectors that used it). A terminal shows the columns that fit.",
+        flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
     };
@@ -343,8 +343,8 @@ give its URL as --public-url.",
         brief: "list the relays of the fleet",
         about: "Lists the relays that share their state (--store), as seen by the relay on this machine: RELAY \
             (id), STATE (this one, linked, leaving, away), CONNECTORS (number with a tunnel there), TUNNELS AT \
-            (address for connectors), LINKED AT (--peer-listen), VERSION.",
-        flags: &[DATA, JSON],
+            (address for connectors), LINKED AT (--peer-listen), VERSION. A terminal shows the columns that fit.",
+        flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
     };

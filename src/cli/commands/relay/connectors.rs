@@ -35,7 +35,7 @@ const HEADING: [&str; 13] = [
 pub(super) const SEE_NAMES: &str = "'postern relay list' shows their names";
 
 /// Columns that an operator reads first.
-const FIRST: [&str; 5] = ["LABEL", "STATUS", "URL", "NAME", "TARGET"];
+const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
 
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::connectors::SEE_NAMES;
 use super::running::{ask, find, items, member, text};
-use crate::cli::columns::print_table;
+use crate::cli::args::command::Parsed;
+use crate::cli::args::table::{JSON, WIDE};
+use crate::cli::columns::print_fitting;
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::store::DataDir;
@@ -18,8 +20,11 @@ const HEADING: [&str; 6] = [
     "VERSION",
 ];
 
+/// Columns that an operator reads first.
+const FIRST: [&str; 5] = ["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION"];
+
 /// Prints a line a relay.
-pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
+pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let running = find(data)?.ok_or_else(|| {
         Failure::operation(format!("no relay is running on {}", data.dir().display()))
             .hint("start it, or give another relay's directory with --data")
@@ -29,11 +34,11 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
         return Err(Failure::operation("this relay is not part of a fleet")
             .hint("start relays with --store to share their state"));
     }
-    if as_json {
+    if parsed.has(&JSON) {
         return print(&format!("{:#}\n", member(&status, "relays")));
     }
     let rows: Vec<_> = items(&status, "relays").map(row).collect();
-    print_table(HEADING, &rows, "")?;
+    print_fitting(HEADING, &FIRST, &rows, ("", parsed.has(&WIDE)))?;
     if text(&status, "store") == "away" {
         eprintln!(
             "The store is unreachable: existing connections continue, nothing new is accepted until it is back."

@@ -6,10 +6,10 @@ use zeroize::Zeroizing;
 use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
 use super::state_dir::claim;
 use crate::cli::args::command::{Command, Parsed};
-use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
+use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::args::values::{duration, whole_number};
-use crate::cli::columns::print_table;
+use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
 use crate::net::percent::encode;
@@ -17,6 +17,8 @@ use crate::relay::{self, InviteTerms};
 use crate::store::DataDir;
 
 const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
+/// Columns that an operator reads first.
+const FIRST: [&str; 6] = ["LABEL", "ID", "STATUS", "USED", "ENDS", "BY"];
 const SEE_IDS: &str = "'postern relay invites' shows their ids";
 
 /// Makes an invite, and prints its token.
@@ -89,7 +91,7 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 }
 
 /// Prints a line an invite.
-pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
+pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let invites: Vec<Value> = match find(data)? {
         Some(running) => {
             let answer = ask(&running, ("GET", "/api/invites"), None, SEE_IDS)?;
@@ -97,15 +99,12 @@ pub(super) fn list(data: &DataDir, as_json: bool) -> Result<(), Failure> {
         }
         None => relay::invites(data).map_err(|error| of_state(&error))?,
     };
-    if as_json {
+    if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(invites)));
     }
     let rows: Vec<_> = invites.iter().map(row).collect();
-    print_table(
-        HEADING,
-        &rows,
-        "No invites. 'postern relay invite' creates one.",
-    )
+    let hint = "No invites. 'postern relay invite' creates one.";
+    print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
 fn row(invite: &Value) -> [String; 7] {

@@ -16,7 +16,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use crate::cli::args::command::{Action, Command, Parsed};
-use crate::cli::args::table::JSON;
 use crate::cli::args::table::relay::{
     ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, FLEET, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER,
     RELEASE, REVOKE, STATUS_URL, TRANSFER, UNINVITE,
@@ -44,13 +43,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             invites::invite(&settings::data(parsed)?, parsed)
         }),
         (&INVITES, |parsed| {
-            invites::list(&settings::data(parsed)?, parsed.has(&JSON))
+            invites::list(&settings::data(parsed)?, parsed)
         }),
         (&UNINVITE, |parsed| {
             invites::uninvite(&settings::data(parsed)?, parsed.operand())
         }),
         (&FLEET, |parsed| {
-            fleet::list(&settings::data(parsed)?, parsed.has(&JSON))
+            fleet::list(&settings::data(parsed)?, parsed)
         }),
         (&COPY_STORE, store::copy_store),
         (&RECOVER, |parsed| {
