@@ -435,7 +435,7 @@ fn a_revocation_forbids_its_invite_alone_and_is_undone() {
     assert_eq!(ask(&relay, "one-again", &team).0, 403, "for good");
     let said = relay_says(relay.home(), &["allow", "one"]);
     assert!(
-        said.contains("as before") && said.contains("invite"),
+        said.contains("still reserved for it") && said.contains("invite"),
         "{said}"
     );
     assert!(is_in(&relay, "one", "") && is_in(&relay, "four", &team));

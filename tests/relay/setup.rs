@@ -485,7 +485,7 @@ fn a_revocation_ends_the_enrol_token_for_good_and_can_be_undone() {
     assert_eq!(unknown.code, Some(1), "{unknown:?}");
     let allowed = relay.home().run(&["relay", "allow", "one"]);
     assert!(
-        allowed.code == Some(0) && allowed.stdout.contains("as before"),
+        allowed.code == Some(0) && allowed.stdout.contains("still reserved for it"),
         "{allowed:?}"
     );
     let back = ask(&relay, "one", "").data();
@@ -530,7 +530,10 @@ fn a_revocation_without_a_running_relay_is_as_good() {
     assert_eq!(ask(&relay, "one", &token), 403);
     drop(relay);
     let allowed = home.run(&["relay", "allow", "one"]);
-    assert!(allowed.stdout.contains("as before"), "{allowed:?}");
+    assert!(
+        allowed.stdout.contains("still reserved for it"),
+        "{allowed:?}"
+    );
     let relay = Relay::start_in(&home, &ports);
     assert_eq!(ask(&relay, "one", ""), 200);
 }
