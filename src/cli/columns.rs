@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use rustix::termios::tcgetwinsize;
 
+use super::clock::Zone;
 use super::failure::Failure;
 use super::output::print;
 
@@ -26,7 +27,8 @@ pub(super) fn print_table<const N: usize>(
     let heading = [heading.map(str::to_owned)];
     let lines = heading.iter().chain(rows);
     if std::io::stdout().is_terminal() {
-        return print(&aligned(lines));
+        let rows = in_local_time(rows);
+        return print(&aligned(heading.iter().chain(&rows)));
     }
     let lines = lines.map(|cells| cells.join("\t") + "\n");
     print(&lines.collect::<String>())
@@ -42,10 +44,17 @@ pub(super) fn print_fitting<const N: usize>(
 ) -> Result<(), Failure> {
     match tcgetwinsize(std::io::stdout()).map(|size| usize::from(size.ws_col)) {
         Ok(width @ 1..) if !rows.is_empty() && !is_wide => {
-            print(&fitting(heading, first, rows, width))
+            print(&fitting(heading, first, &in_local_time(rows), width))
         }
         _ => print_table(heading, rows, hint),
     }
+}
+
+/// The rows as a person reads them: with local times.
+fn in_local_time<const N: usize>(rows: &[[String; N]]) -> Vec<[String; N]> {
+    let zone = Zone::local();
+    let row = |cells: &[String; N]| cells.clone().map(|cell| zone.shown_text(&cell));
+    rows.iter().map(row).collect()
 }
 
 fn fitting<const N: usize>(

@@ -295,7 +295,10 @@ fn a_revoked_connector_is_out_at_once_and_for_good() {
     assert!(listed.stdout.contains("one\tconnected\t"), "{listed:?}");
     let revoked = relay.home().run(&["relay", "revoke", "one"]);
     assert_eq!(
-        (revoked.code, revoked.stdout.starts_with("revoked one: ")),
+        (
+            revoked.code,
+            revoked.stdout.starts_with("one is revoked until ")
+        ),
         (Some(0), true),
         "{revoked:?}"
     );

@@ -45,9 +45,9 @@ fn servers_that_are_no_tunnels_are_told_apart() {
             "it answered 407",
         ),
         (b"HTTP/1.0 502 Bad Gateway\r\n\r\n", "it answered 502"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "no HTTP"),
-        (b"\x15\x03\x01\x00\x02\x02\x50", "no HTTP"),
-        (b"HTTP/1.1 101 X\nUpgrade: websocket\n\n", "no HTTP"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "not HTTP"),
+        (b"\x15\x03\x01\x00\x02\x02\x50", "not HTTP"),
+        (b"HTTP/1.1 101 X\nUpgrade: websocket\n\n", "not HTTP"),
         (b"HTTP/1.1 101 X\r\n\r\n", "something else"),
     ] {
         let error = answered(answer).unwrap_err().to_string();

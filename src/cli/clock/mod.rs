@@ -9,6 +9,13 @@ use std::time::{Duration, SystemTime};
 use calendar::{DAY, civil_at};
 pub(super) use zone::Zone;
 
+use crate::store::time::parse_rfc3339;
+
+/// Short names of the months.
+#[rustfmt::skip]
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 /// Seconds in which a minute is much.
 const SOON: i64 = 600;
 
@@ -39,7 +46,16 @@ impl Zone {
         local - self.offset(guess)
     }
 
-    /// `18:04`, `tomorrow 18:04`, or with the date where it is later; with seconds where it is in less than 10 minutes.
+    /// An RFC 3339 time as it is shown now; any other text as it is.
+    pub(super) fn shown_text(&self, text: &str) -> String {
+        let time = parse_rfc3339(text);
+        time.map_or_else(
+            || text.to_owned(),
+            |time| self.shown(time, SystemTime::now()),
+        )
+    }
+
+    /// `18:04`, `tomorrow 18:04`, or with the date on other days; with seconds where it is in less than 10 minutes.
     pub(super) fn shown(&self, time: SystemTime, now: SystemTime) -> String {
         let local = |time: SystemTime| unix(time) + self.offset(unix(time));
         let (at, now) = (local(time), local(now));
@@ -51,8 +67,16 @@ impl Zone {
             0 => clock,
             1 => format!("tomorrow {clock}"),
             _ => {
-                let (year, month, day) = civil_at(at);
-                format!("{year:04}-{month:02}-{day:02} {clock}")
+                let ((year, month, day), this_year) = (civil_at(at), civil_at(now).0);
+                let month = usize::try_from(month)
+                    .ok()
+                    .and_then(|at| MONTHS.get(at - 1));
+                let year = if year == this_year {
+                    String::new()
+                } else {
+                    format!(" {year}")
+                };
+                format!("{} {day}{year}, {clock}", month.unwrap_or(&""))
             }
         }
     }
@@ -75,7 +99,7 @@ fn clock(local: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::time::{parse_rfc3339, rfc3339};
+    use crate::store::time::rfc3339;
 
     fn next(zone: &Zone, now: &str, of_day: i64) -> String {
         rfc3339(zone.next(parse_rfc3339(now).unwrap(), of_day))
@@ -113,10 +137,17 @@ mod tests {
             ("2026-11-22T13:59:59Z", "10:59"),
             ("2026-11-23T02:59:00Z", "23:59"),
             ("2026-11-23T03:00:00Z", "tomorrow 00:00"),
-            ("2026-12-01T12:00:00Z", "2026-12-01 09:00"),
+            ("2026-12-01T12:00:00Z", "Dec 1, 09:00"),
+            ("2026-11-01T12:00:00Z", "Nov 1, 09:00"),
+            ("2027-01-31T12:00:00Z", "Jan 31 2027, 09:00"),
         ] {
             assert_eq!(zone.shown(at(time), now), shown);
         }
         assert_eq!(zone.with_seconds(now), "11:00:00");
+        assert_eq!(
+            zone.shown_text("2001-01-31T12:00:00Z"),
+            "Jan 31 2001, 09:00"
+        );
+        assert_eq!(zone.shown_text("-"), "-");
     }
 }

@@ -241,7 +241,10 @@ fn too_far_inside(
         write!(f, " ({address})")?;
     }
     match AddressClass::of(address) {
-        None => write!(f, " for tunnels, which cannot be a server's address: not dialled"),
+        None => write!(
+            f,
+            " for tunnels, which cannot be a server's address: not dialled"
+        ),
         Some(_) => write!(
             f,
             " for tunnels, which is less public than the server itself ({innermost}): not dialled"

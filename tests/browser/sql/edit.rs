@@ -916,7 +916,7 @@ fn a_row_that_another_transaction_holds_can_be_waited_for_or_cancelled() {
     review(&client);
     let told = client.text("dialog");
     assert!(
-        told.contains("This tab (query 1) has a transaction open"),
+        told.contains("This tab (query 1) has an open transaction"),
         "{told}"
     );
     page.click("dialog text=Apply");

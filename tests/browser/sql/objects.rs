@@ -181,7 +181,7 @@ fn routines_triggers_events_and_sequences_are_listed_and_shown() {
     look(&client, "routine");
     page.click(&row("fill_total"));
     let trigger = pane(&client, "fill_total");
-    for part in ["orders", "before insert of each row", "COALESCE"] {
+    for part in ["orders", "before insert for each row", "COALESCE"] {
         assert!(trigger.contains(part), "no {part} in {trigger}");
     }
     page.click(&row("nightly"));

@@ -111,7 +111,7 @@ fn what_is_selected_of_a_file_runs_alone_and_settings_that_it_leaves_behind_are_
     page.click(".script-banner text=Run from the file");
     page.wait_for("eyes.first('.editor-message')?.innerText.includes('Duplicate entry')");
     page.click(".results-tab text=Messages");
-    page.wait_for("eyes.first('.messages').innerText.includes('with foreign_key_checks = 0')");
+    page.wait_for("eyes.first('.messages').innerText.includes('session: foreign_key_checks = 0')");
     assert_eq!(kept(), ["1", "2"]);
     let told = client.text(".messages");
     assert!(

@@ -298,10 +298,7 @@ fn a_visitor_begins_where_all_names_are() {
     manager.connect(&id);
     let error = manager.wait_status(&id, "failed")["error"].clone();
     let error = error.as_str().unwrap();
-    assert!(
-        error.contains("two tables called people"),
-        "{error}"
-    );
+    assert!(error.contains("two tables called people"), "{error}");
     assert!(is_gone());
 }
 

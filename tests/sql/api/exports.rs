@@ -161,10 +161,7 @@ fn a_procedure_is_exported_where_it_returns_one_result_set() {
     // Nothing was written when the second came; the procedure ran to its end all the same.
     let (status, body) = export("CALL two()");
     assert_eq!(status, 400, "{body}");
-    assert!(
-        body.contains("ran and returned 2 result sets"),
-        "{body}"
-    );
+    assert!(body.contains("ran and returned 2 result sets"), "{body}");
     let ran = db.value("SELECT COUNT(*) FROM api_export_call.t WHERE v = 'ran'");
     assert_eq!(ran, "1");
     let (status, body) = export("CALL late()");

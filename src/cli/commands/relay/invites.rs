@@ -9,6 +9,7 @@ use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::args::values::{duration, whole_number};
+use crate::cli::clock::Zone;
 use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
@@ -62,7 +63,7 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
          On that machine: postern server add {url} --enroll-token TOKEN\n\
          To cancel it: postern relay uninvite {}\n",
         *token,
-        text(&invite, "expires"),
+        Zone::local().shown_text(&text(&invite, "expires")),
         text(&invite, "id"),
     ));
     print(&text)

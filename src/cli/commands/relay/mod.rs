@@ -20,6 +20,7 @@ use crate::cli::args::table::relay::{
     ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, FLEET, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER,
     RELEASE, REVOKE, STATUS_URL, TRANSFER, UNINVITE,
 };
+use crate::cli::clock::Zone;
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
 use crate::cli::signals::SignalWatch;
@@ -234,6 +235,7 @@ fn announcement(running: &Running) -> String {
     let url = running.url();
     let invite = running.new_invite.as_ref();
     let token = invite.map_or(String::new(), |(token, end)| {
+        let end = Zone::local().shown_text(end);
         format!(
             "Enrolment token: {} (valid for one connector, until {end}; not shown again; 'postern relay invite' \
              creates more)\n",
