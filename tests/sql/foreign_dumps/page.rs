@@ -16,7 +16,7 @@ fn restore(postern: &Postern, name: &str, file: &[u8]) -> String {
     );
     // As the console is asked to.
     page.click("#more");
-    page.click(".menu text=Go on after errors");
+    page.click(".menu text=Continue after errors");
     // Each byte is a sign of its number.
     let signs: String = file.iter().copied().map(char::from).collect();
     page.eval(&format!(
