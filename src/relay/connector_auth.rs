@@ -121,7 +121,8 @@ pub(super) fn admit(
         return Err(AuthError::Full);
     }
     let admission = match rule {
-        Enrolment::Open => Admission::Open,
+        // A token that it does not need still says whose it is.
+        Enrolment::Open => invited(state, request, now).map_or(Admission::Open, Admission::Invited),
         Enrolment::WithToken => Admission::Invited(invited(state, request, now)?),
     };
     // Strangers do not learn who is there.
@@ -191,12 +192,17 @@ mod tests {
             (
                 json!({"enroll_token": token}),
                 Enrolment::WithToken,
-                Ok(by_invite),
+                Ok(by_invite.clone()),
             ),
             (
                 json!({"enroll_token": ended}),
                 Enrolment::WithToken,
                 Err(AuthError::NotGood(NotGood::Forbidden)),
+            ),
+            (
+                json!({"enroll_token": token}),
+                Enrolment::Open,
+                Ok(by_invite.clone()),
             ),
             (
                 json!({"enroll_token": "x"}),

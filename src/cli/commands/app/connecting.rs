@@ -260,6 +260,8 @@ fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
         "plugin" if text(result, "/error").starts_with("unsupported protocol") => {
             Some("run 'postern plugin add mysql' first".to_owned())
         }
+        // It says itself what is missing.
+        "plugin" if text(result, "/error").contains("guest account") => None,
         "plugin" => Some(match name {
             Some(name) => format!(
                 "check the database's address, user and password; change them with 'postern app edit {name} --db-user \

@@ -98,6 +98,7 @@ fn reason(class: &str, error: &str) -> String {
         "limit" => "over a limit",
         "no-server" => "no server",
         "plugin" if error.contains("Access denied") => "database access denied",
+        "plugin" if error.contains("guest account") => "guest account refused",
         "plugin" => "database error",
         "quick-setup" => "server setup failed",
         "local" => "local error",
