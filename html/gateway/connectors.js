@@ -84,7 +84,7 @@ function connectorCard(of, { revoke, relayName }) {
 /** The columns of the table: name, what it means, how it is aligned. */
 const COLUMNS = [
   ['Address', 'Address for visitors'],
-  ['Leads to', 'As seen from the owner’s computer'],
+  ['Target', 'As seen from the owner’s computer'],
   ['State', ''],
   ['Access', 'Access'],
   ['Last visit', ''],

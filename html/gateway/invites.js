@@ -16,14 +16,14 @@ const DAY = 24 * 3600;
 const LIVES = [[DAY, 'a day'], [7 * DAY, 'a week'], [30 * DAY, '30 days'], [365 * DAY, 'a year']];
 
 /** What the states are called. @type {Record<Invite['status'], string>} */
-const STATES = { good: '● good', used: '○ used up', over: '○ over', forbidden: '○ forbidden' };
+const STATES = { good: '● valid', used: '○ used up', over: '○ expired', forbidden: '○ disabled' };
 
 /** The columns: name, what it means, how it is aligned. */
 const COLUMNS = [
   ['For', 'Its label, and its id for the command line: postern relay uninvite ID', 'wraps'],
   ['State', ''],
-  ['Let in', 'Connectors that used it', 'number'],
-  ['By', 'The last connectors that used it', 'wraps'],
+  ['Used', 'Connectors that used it', 'number'],
+  ['Used by', 'The last connectors that used it', 'wraps'],
   ['Made', ''],
   ['Ends', ''],
   ['', '', 'act'],

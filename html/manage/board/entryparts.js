@@ -122,7 +122,7 @@ function connectedParts(failing, pending, wanted, actions, current, openLog) {
   const tick = () => setText(visitors, visitorsText(current().connection?.visitors, Date.now()));
   return {
     line: [
-      failing && note('failing', `Connected, but ${failing}.`, 'Ask again', 'ask', (app) => actions.ask(app)),
+      failing && note('failing', `Connected, but ${failing}.`, 'Check again', 'ask', (app) => actions.ask(app)),
       pending && note('pending', 'Saved changes take effect after reconnecting.', 'Reconnect', 'reconnect', (app) => actions.reconnect(app)),
       wanted && h('div', { class: 'card-note', data: { part: 'renamed' } }, icon('warn'), h('span', { text: `The site name “${wanted}” is taken, so the site has another one.` })),
     ].filter((node) => node !== false && node !== ''),

@@ -1,4 +1,4 @@
-// Until when an application is shared: for ever, for a while from now, or until a point in time.
+// Until when an application is shared: without end, for a while from now, or until a point in time.
 import { localText } from '../../common/times.js';
 import { LENGTHS, distance, expiryOf } from '../core/expiry.js';
 import { OpenSelect } from './field.js';
@@ -19,7 +19,7 @@ export class ExpiryField extends OpenSelect {
     const text = Number.isNaN(at) ? '' : localText(at);
     super({
       name: 'expires', label: 'Shared', value: text ? 'until' : '', other: 'until', otherLabel: 'Shared until', otherValue: text, type: 'datetime-local',
-      options: [{ value: '', label: 'for ever' }, ...LENGTHS, { value: 'until', label: 'until …' }],
+      options: [{ value: '', label: 'without end' }, ...LENGTHS, { value: 'until', label: 'until …' }],
     });
     this.#before = text ? before ?? null : null;
     this.#beforeText = text;
