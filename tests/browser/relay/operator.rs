@@ -148,7 +148,7 @@ fn invites_are_made_and_taken_back_on_the_page_and_name_who_came_by_them() {
         assert!(head.contains(part), "{part} in {head}");
     }
     let made = page.text("#invites tr");
-    for part in ["anna-laptop", "1 of 2", "postern_1", "good"] {
+    for part in ["anna-laptop", "1 of 2", "postern_1", "valid"] {
         assert!(made.contains(part), "{part} in {made}");
     }
     look(&page, "operator-invites");
@@ -172,7 +172,7 @@ fn invites_are_made_and_taken_back_on_the_page_and_name_who_came_by_them() {
     page.click("dialog text=Cancel invite");
     page.wait_for("!document.querySelector('#no-invites').hidden");
     page.click("#all-invites");
-    page.wait_for("document.querySelector('#invites')?.innerText.includes('forbidden')");
+    page.wait_for("document.querySelector('#invites')?.innerText.includes('disabled')");
     assert!(
         page.text(".connector h3") == "anna-laptop",
         "who came by it stays"
