@@ -212,7 +212,7 @@ impl<'a> Connection<'a> {
         if let Some(handler) = handler {
             let has_body = head.framing != Framing::Length(0);
             self.entry
-                .is_of(has_body.then(|| handler.source(head)).flatten());
+                .set_source(has_body.then(|| handler.source(head)).flatten());
             if handler.claims(head) {
                 return handler.serve(head, self).into();
             }

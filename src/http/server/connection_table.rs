@@ -76,8 +76,8 @@ impl ConnectionEntry {
         *self.life.lock() = Life::new(phase);
     }
 
-    /// From here on its body is this visitor's.
-    pub(super) fn is_of(&self, visitor: Option<IpAddr>) {
+    /// Sets whose body it carries from here on.
+    pub(super) fn set_source(&self, visitor: Option<IpAddr>) {
         *self.source.lock() = visitor.map(source);
     }
 
