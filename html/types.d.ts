@@ -231,7 +231,7 @@ interface RelayStatus {
   metrics: Record<string, any>;
   /** What the operator is to see to. */
   notices: string[];
-  revoked: { name: string; label?: string; revoked_at: string; invite?: { id: string; label: string } | null }[];
+  revoked: { name: string; label?: string; revoked_at: string; sites: string[]; invite?: { id: string; label: string } | null }[];
   /** Whether new connectors need a token. */
   asks_token: boolean;
   /** The relays of its fleet, this one first; null of a relay alone. */

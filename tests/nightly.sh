@@ -4,7 +4,7 @@
 # it is run again alone has failed here.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# != 0 ] || set -- base servers suites chromium fuzz soak fleet static apple
+[ $# != 0 ] || set -- base versions servers suites chromium fuzz soak fleet static apple
 export POSTERN_TEST_WHOLE=1
 further=$(tests/servers.sh | grep -v '^cannot')
 
@@ -26,12 +26,21 @@ suites() {
     return "$failed"
 }
 
+# A relay and members of which one is of today and the other older: the last commit before names could be handed over.
+versions() {
+    old=cf058c92 tree=target/old/tree
+    [ -d "$tree" ] || git worktree add --detach "$tree" "$old" || return 1
+    (cd "$tree" && cargo build --locked --target-dir ../build) || return 1
+    POSTERN_TEST_OLD=$PWD/target/old/build/debug/postern cargo test --locked --test manager versions::
+}
+
 part() {
     # shellcheck disable=SC2046,SC2086 # lists of words
     case $1 in
         base) tests/run.sh cli fleet http lib manager relay sql ssh tunnel perf ;;
         servers) tests/run.sh $(on $further) ;;
         suites) suites ;;
+        versions) versions ;;
         chromium) CHROMIUM=chromium tests/run.sh browser ;;
         fuzz) tests/fuzz/run.sh 300 ;;
         soak) make --no-print-directory soak MINUTES=15 ;;

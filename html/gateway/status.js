@@ -223,6 +223,6 @@ function revoked(of) {
   return h('li', { class: 'connector' },
     h('div', { class: 'connector-head' },
       heading(of),
-      h('span', { class: 'dim', text: `revoked ${time(of.revoked_at)}` }),
+      h('span', { class: 'dim', text: [`revoked ${time(of.revoked_at)}`, of.sites.length > 0 && `reserved: ${of.sites.join(', ')}`].filter(Boolean).join(' · ') }),
       h('button', { type: 'button', class: 'button', text: 'Allow', data: { name: of.name, part: `allow ${of.name}` }, 'aria-label': `Allow ${labelOf(of)} again`, on: { click: allow } })));
 }

@@ -48,7 +48,7 @@ use crate::plugin::{self, WebClients};
 use crate::store::{AuditSets, CredentialStore, Credentials, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
-pub use apps::{app, app_input, app_store, protocol};
+pub use apps::{app, app_input, app_store, protocol, site_wish};
 pub(crate) use connection::EXTEND;
 pub use connection::MAX_ACTIVE;
 pub use remote::DEFAULT_TUNNEL_PORT;

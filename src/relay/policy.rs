@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::certificates;
+use super::gateway::RefusedVisit;
 use super::setup::{LOOK, Service};
 use super::state::RelayState;
 use crate::http::auth::{RateLimiter, WhenFull};
@@ -132,6 +133,7 @@ impl Policy for TunnelPolicy {
                 let app_id = app_id.as_ref();
                 app_id.is_some_and(|app_id| service.sites.may_visit(app_id, address))
             }),
+            refusal: |address| RefusedVisit::at_port(address).encode(),
             stats: stats.unwrap_or_default(),
         }
     }

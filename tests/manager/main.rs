@@ -28,4 +28,5 @@ mod start;
 mod stop;
 mod streams;
 mod terms;
+mod versions;
 mod visitors;

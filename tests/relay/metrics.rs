@@ -345,7 +345,7 @@ fn a_tunnel_that_comes_back_is_a_reconnect_and_a_full_connector_is_told_apart() 
     let full = Tunnel::start(settings).unwrap();
     assert!(full.wait(TIMEOUT), "{:?}", full.snapshot());
     wait_for(&relay, reconnects, &[], |n| n == 1.0);
-    assert_eq!(relay.visit("shop", "/").status(), 502);
+    assert_eq!(relay.visit("shop", "/").status(), 503);
     wait_for(
         &relay,
         "stream_refusals_total",

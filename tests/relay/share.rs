@@ -1,5 +1,7 @@
 //! `postern mysql --share`: others reach the web client, read-only and with a code unless told otherwise.
 
+use std::io::Read;
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -204,6 +206,22 @@ fn who_is_refused_is_seen_by_the_sharer() {
         let requests = requests.text();
         requests.contains("\"path\":\"/.postern/auth\"") && requests.contains("\"status\":429")
     });
+}
+
+/// So it is with a public port, of which the visitor is told nothing.
+#[test]
+fn who_is_refused_at_a_public_port_is_seen_by_the_sharer() {
+    let (home, target, relay) = (Home::new(), Target::start(), Relay::start(&[]));
+    let (url, token, port) = (relay.url(), relay.enrol_token(), target.port().to_string());
+    let flags = ["tcp", &port, "--visible", "--allow", "192.0.2.0/24"];
+    let server = ["--server", &url, "--enroll-token", &token];
+    let sharing = Sharing::start(&home, &[&flags[..], &server].concat());
+    let link = sharing.link();
+    let (_, public) = link.rsplit_once(':').unwrap();
+    let mut visitor =
+        TcpStream::connect(format!("127.0.0.1:{}", public.trim_end_matches('/'))).unwrap();
+    let _ = visitor.read(&mut [0]);
+    sharing.wait_said("127.0.0.1 was refused: not from an allowed network");
 }
 
 /// Visitors and the relay's operator learn no path of this machine.

@@ -150,6 +150,7 @@ fn class_of(failure: &Failure) -> &'static str {
         revoked if revoked.is_revocation() => "revoked",
         full if full.is_quota() => "limit",
         Failure::Status { status: 409, .. } => NAME_TAKEN,
+        reserved if reserved.is_reserved_name() => NAME_TAKEN,
         Failure::Status { status: 403, .. } => "forbidden",
         Failure::Refused { code, .. } if code == "401" => "wrong-password",
         Failure::Refused { code, .. } if code == "403" => "forbidden",

@@ -83,6 +83,11 @@ impl Failure {
         matches!(self, Self::Status { status: 403, said } if TOLD.iter().any(|told| said.contains(told)))
     }
 
+    /// True if the relay gives the wished name to nobody.
+    pub(crate) fn is_reserved_name(&self) -> bool {
+        matches!(self, Self::Status { status: 400, said } if said.contains("this name is reserved"))
+    }
+
     /// An answer that was refused.
     pub(super) fn of(refusal: Refusal, body: &[u8], secrets: &SentSecrets) -> Self {
         let (reason, came) = match refusal {
@@ -116,6 +121,7 @@ impl Failure {
             full if full.is_quota() => "remove an unused application, or ask the server's operator",
             Self::Status { status: 403, said } => hint_of_403(said),
             Self::Status { status: 409, .. } => OTHER_NAME,
+            reserved if reserved.is_reserved_name() => OTHER_NAME,
             Self::Status { status: 400, said } if said.contains("site_name: 3 to 63") => {
                 "this server is older: it takes site names of 3 to 63 characters"
             }

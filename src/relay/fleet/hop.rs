@@ -51,6 +51,7 @@ const HELD: &[u8] = b"held\n";
 const OK: &[u8] = b"ok\n";
 const NONE: &[u8] = b"none\n";
 const REFUSED: &[u8] = b"refused\n";
+const FULL: &[u8] = b"full\n";
 /// Bytes of a word of an answer, at most.
 const MAX_WORD: usize = 16;
 /// Time after which a stream ends that is silent or takes nothing: whoever has asked for it watches over it, and has
@@ -81,6 +82,8 @@ pub(super) enum HopError {
     NotThere,
     /// It has, and the tunnel's other end refuses the stream.
     Refused,
+    /// It has, and the tunnel's other end has as many streams as it takes.
+    Full,
     /// It does not answer in time.
     Silent,
     /// The link to it was lost, or it does not answer as a relay does.
@@ -107,6 +110,7 @@ pub(super) fn ask(
         Ok(NONE) => Err(HopError::NotThere),
         // A connector that does not confirm a stream is no better by another way.
         Ok(REFUSED) | Err(HopError::Silent) => Err(HopError::Refused),
+        Ok(FULL) => Err(HopError::Full),
         _ => Err(HopError::Lost),
     }
 }
@@ -204,6 +208,7 @@ pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
     let answer = match &opened {
         Ok(_) => OK,
         Err(OpenError::Refused) => REFUSED,
+        Err(OpenError::Full) => FULL,
         // It has gone just now.
         Err(_) => NONE,
     };

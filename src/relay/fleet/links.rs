@@ -284,9 +284,9 @@ impl Links {
         connector: &str,
         id: String,
     ) -> Result<Box<dyn ByteStream>, Down> {
-        let stream = found.map_err(|_| {
-            let why = "The other end of its tunnel refused the stream.";
-            Down::Target(why.to_owned())
+        let stream = found.map_err(|error| match error {
+            HopError::Full => Down::Full,
+            _ => Down::Target("The other end of its tunnel refused the stream.".to_owned()),
         })?;
         self.remember(connector, id);
         Ok(stream)
@@ -325,7 +325,7 @@ impl Links {
     ) -> Result<Box<dyn ByteStream>, HopError> {
         let opened = self.opener.open_within(id, LINK, within);
         let mut stream = opened.map_err(|error| match error {
-            OpenError::Refused => HopError::Silent,
+            OpenError::Refused | OpenError::Full => HopError::Silent,
             OpenError::NotHeld | OpenError::Tunnel => HopError::Lost,
         })?;
         let asked = hop::ask(&mut stream, connector, port, within);

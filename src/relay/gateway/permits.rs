@@ -31,6 +31,8 @@ pub(super) enum Full {
     Connector,
     /// That of the visitor.
     Source,
+    /// What the member's program takes.
+    Application,
 }
 
 /// The requests that run now.

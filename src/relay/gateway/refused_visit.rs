@@ -36,7 +36,17 @@ impl RefusedVisit {
         }
     }
 
-    pub(super) fn encode(self) -> Vec<u8> {
+    /// A connection to a public port, from a network that is not allowed.
+    pub(crate) fn at_port(source: IpAddr) -> RefusedVisit {
+        RefusedVisit {
+            source,
+            method: "TCP".to_owned(),
+            path: String::new(),
+            status: 403,
+        }
+    }
+
+    pub(crate) fn encode(self) -> Vec<u8> {
         serde_json::to_vec(&Told { refused: self }).unwrap_or_default()
     }
 

@@ -81,7 +81,7 @@ pub(super) fn too_busy(full: Full) -> Message<'static> {
             "There are too many requests from your address.",
             Cause::SourceBusy,
         ),
-        Full::Connector => (
+        Full::Connector | Full::Application => (
             "Too many visitors use the sites of this member.",
             Cause::ConnectorBusy,
         ),

@@ -132,6 +132,8 @@ pub enum Down {
     Tunnel,
     /// The tunnel is, but not what it leads to: what happened there.
     Target(String),
+    /// The other end of the tunnel has as many visitors as it takes.
+    Full,
 }
 
 /// Message if the other end refuses a stream.
@@ -142,6 +144,7 @@ pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
     let holder = holder.into();
     Box::new(move || match opener.open(&holder, port) {
         Ok(stream) => Ok(Box::new(stream)),
+        Err(OpenError::Full) => Err(Down::Full),
         Err(OpenError::Refused) => Err(Down::Target(REFUSED_STREAM.to_owned())),
         Err(_) => Err(Down::Tunnel),
     })

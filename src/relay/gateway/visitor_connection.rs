@@ -398,6 +398,7 @@ impl VisitorConnection {
             NotOpened::Changed => has_changed(),
             NotOpened::Down(Down::Tunnel) => tunnel_is_down(),
             NotOpened::Down(Down::Target(why)) => target_is_down(why),
+            NotOpened::Down(Down::Full) => too_busy(Full::Application),
         };
         self.gateway.say(request, visitor, &told)
     }

@@ -40,6 +40,8 @@ pub enum OpenError {
     Tunnel,
     /// The client refused, or did not answer in time.
     Refused,
+    /// The client has as many streams as it takes.
+    Full,
 }
 
 impl fmt::Display for OpenError {
@@ -48,6 +50,7 @@ impl fmt::Display for OpenError {
             Self::NotHeld => "its tunnel is not connected",
             Self::Tunnel => "its tunnel accepts no more streams",
             Self::Refused => "the other end of its tunnel refused the stream",
+            Self::Full => "the other end of its tunnel has too many streams",
         })
     }
 }
@@ -82,6 +85,8 @@ impl Mux {
             Ok(local)
         } else if self.has_ended() {
             Err(OpenError::Tunnel)
+        } else if local.stream.state().found_full() {
+            Err(OpenError::Full)
         } else {
             Err(OpenError::Refused)
         }

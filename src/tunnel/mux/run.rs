@@ -125,7 +125,7 @@ impl Mux {
                 self.options.traffic.count_refused(is_full);
                 let stream = self.streams().remove(&channel);
                 if let Some(stream) = stream {
-                    self.update(&stream, StreamState::refused);
+                    self.update(&stream, |state| state.refused(is_full));
                 }
             }
             Event::GlobalRequest {

@@ -88,7 +88,9 @@ enum Opening {
     },
     #[default]
     Open,
-    Refused,
+    Refused {
+        is_full: bool,
+    },
 }
 
 impl Opening {
@@ -180,6 +182,11 @@ impl StreamState {
         matches!(self.opening, Opening::Open) && !self.dead
     }
 
+    /// True if the peer has refused the channel since it has as many as it takes.
+    pub(super) fn found_full(&self) -> bool {
+        matches!(self.opening, Opening::Refused { is_full: true })
+    }
+
     pub(super) fn is_dead(&self) -> bool {
         self.dead
     }
@@ -241,7 +248,7 @@ impl StreamState {
     pub(super) fn opened(&mut self) -> Effects {
         let visitor = match std::mem::replace(&mut self.opening, Opening::Open) {
             Opening::Asked { visitor, .. } => visitor,
-            Opening::Open | Opening::Refused => None,
+            Opening::Open | Opening::Refused { .. } => None,
         };
         Effects {
             visitor,
@@ -250,10 +257,10 @@ impl StreamState {
         }
     }
 
-    /// The peer has refused the channel.
-    pub(super) fn refused(&mut self) -> Effects {
+    /// The peer has refused the channel, perhaps since it has as many as it takes.
+    pub(super) fn refused(&mut self, is_full: bool) -> Effects {
         let effects = self.turn_away();
-        self.opening = Opening::Refused;
+        self.opening = Opening::Refused { is_full };
         self.released = true;
         effects
     }
@@ -472,7 +479,7 @@ impl StreamState {
     fn turn_away(&mut self) -> Effects {
         let visitor = match &mut self.opening {
             Opening::Asked { visitor, .. } => visitor.take(),
-            Opening::Open | Opening::Refused => None,
+            Opening::Open | Opening::Refused { .. } => None,
         };
         Effects {
             freed: visitor.as_ref().and_then(|_| self.permit.take()),

@@ -79,7 +79,10 @@ fn in_any_order_of_ends_the_channel_is_closed_once_and_its_permit_freed() {
 
 #[test]
 fn a_visitor_that_nobody_confirmed_is_turned_away_with_its_permit() {
-    for end in [StreamState::refused, StreamState::abort] {
+    for end in [
+        |state: &mut StreamState| state.refused(true),
+        StreamState::abort,
+    ] {
         let traffic = Arc::new(Traffic::default());
         let permit = StreamPermit::new(&traffic, None, ());
         let (visitor, _socket) = pair();

@@ -26,6 +26,7 @@ pub trait Policy: Send + Sync {
     fn visits(&self, _holder: &str, _remote: &Remote) -> Visits {
         Visits {
             may_come: Box::new(|_| true),
+            refusal: |_| Vec::new(),
             stats: Arc::default(),
         }
     }
@@ -38,6 +39,8 @@ pub trait Policy: Send + Sync {
 pub struct Visits {
     /// True if somebody may come from this address; asked at each visit, before a byte is read.
     pub may_come: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
+    /// Message for the client about a visitor who may not come, as data of a ping; empty if it is told nothing.
+    pub refusal: fn(IpAddr) -> Vec<u8>,
     /// Where they count.
     pub stats: Arc<PortStats>,
 }

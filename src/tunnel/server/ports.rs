@@ -150,7 +150,7 @@ impl Ports {
             Err(OpenError::NotHeld) => count(&self.stats.no_tunnel),
             Err(OpenError::Tunnel) => count(&self.stats.broken_tunnel),
             // Refusals of the other end are counted where its answer is read.
-            Err(OpenError::Refused) | Ok(_) => {}
+            Err(OpenError::Refused | OpenError::Full) | Ok(_) => {}
         }
         stream
     }
@@ -294,6 +294,10 @@ impl PortListener {
         count(&self.stats.visitors);
         if !(self.visits.may_come)(address) {
             count(&self.stats.not_allowed);
+            let refusal = (self.visits.refusal)(address);
+            if !refusal.is_empty() {
+                self.mux.tell(&refusal);
+            }
             return log::debug!("visitor from {address} refused: not allowed here");
         }
         match self.permits.take(&self.owner, address) {

@@ -186,6 +186,7 @@ fn the_operators_page_is_accessible_in_every_look() {
     page.click("dialog text=Done");
     page.wait_for("!document.querySelector('.token')");
     page.wait_for_text("0 enrolled");
+    assert!(page.text("#revoked").contains("reserved: shown"));
     look(&page, "operator-revoked");
     page.click("#revoked text=Allow");
     page.wait_for_text("1 enrolled");

@@ -25,11 +25,11 @@ use crate::cli::fields::{self, Fields};
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::AppStore;
 use crate::manager::protocol::Protocol;
 use crate::manager::server_store::{ServerList, ServerStore};
+use crate::manager::{ServerUrl, site_wish};
 use crate::store::DataDir;
 
 /// Format name in such a file.
@@ -89,6 +89,8 @@ fn without_secrets(app: &AppConfig) -> Value {
     if let Some(fields) = shown.as_object_mut() {
         let server = app.server.as_ref().or(app.used_server.as_ref());
         fields.insert("server".to_owned(), json!(server));
+        // The words of a site without a name of its own are chosen anew elsewhere.
+        fields.insert("site_name".to_owned(), json!(site_wish(app)));
         fields.retain(|name, value| {
             let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
             !is_nothing && !LEFT_OUT.contains(&name.as_str())
