@@ -20,7 +20,15 @@ pub(crate) const UNTIL: Flag = Flag::valued("until", "TIME",
 #[rustfmt::skip]
 pub(crate) const INVISIBLE: Flag = Flag::switch("invisible", "visitors need a code (default for databases)");
 #[rustfmt::skip]
-pub(crate) const VISIBLE: Flag = Flag::switch("visible", "visitors need no code (default for all others)");
+pub(crate) const VISIBLE: Flag = Flag::switch("visible", "visitors need no code (default except for databases)");
+#[rustfmt::skip]
+pub(crate) const INVISIBLE_SITE: Flag = Flag::switch("invisible", "visitors need a code; the printed link contains it");
+#[rustfmt::skip]
+pub(crate) const VISIBLE_SITE: Flag = Flag::switch("visible", "visitors need no code (default)");
+#[rustfmt::skip]
+pub(crate) const VISIBLE_PORT: Flag = Flag::switch("visible",
+    "open the port to everybody who can reach the relay; only the service's own sign-in protects it then. By \
+        default, sharing through a relay on another machine is refused unless --allow limits access");
 #[rustfmt::skip]
 pub(crate) const ALLOW: Flag = Flag::valued("allow", "CIDR",
     "limit access to this network, e.g. 192.0.2.0/24 (repeatable)").repeatable();

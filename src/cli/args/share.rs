@@ -2,8 +2,8 @@
 
 use super::command::{Command, Kind};
 use super::flags::{
-    ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR, SERVER,
-    SITE_NAME, UNTIL, VISIBLE,
+    ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE_SITE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR,
+    SERVER, SITE_NAME, UNTIL, VISIBLE_PORT, VISIBLE_SITE,
 };
 use super::table::{VERBOSE, environment as env};
 
@@ -51,8 +51,8 @@ pub(crate) const HTTP: Command = Command {
         SITE_NAME,
         FOR,
         UNTIL,
-        INVISIBLE,
-        VISIBLE,
+        INVISIBLE_SITE,
+        VISIBLE_SITE,
         ALLOW,
         HOST,
         MAX_STREAMS,
@@ -90,7 +90,7 @@ pub(crate) const TCP: Command = Command {
         FOR,
         UNTIL,
         ALLOW,
-        VISIBLE,
+        VISIBLE_PORT,
         MAX_STREAMS,
         AUDIT,
         QR,
