@@ -69,7 +69,7 @@ pub(crate) mod mysql {
             prompt are not").alias("auth-pass");
     pub(crate) const DATABASE: Flag = Flag::valued("db-name", "NAME", "initial database");
     pub(crate) const READONLY: Flag = Flag::switch("readonly",
-        "refuse every statement that could write (default: read-write)");
+        "refuse every statement that could write (default with --share; else read-write)");
     pub(crate) const INVISIBLE: Flag = Flag::switch("invisible",
         "require the authorization code printed at start");
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
@@ -83,12 +83,11 @@ pub(crate) mod mysql {
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
         "stop statements after this time, in seconds or e.g. 5m (default: no limit; 60 with --share)");
     pub(crate) const SHARE: Flag = Flag::switch("share",
-        "share the web client through a server, read-only and with a code");
+        "share the web client through a relay, read-only and with a code");
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
-        "with --share: relay server (default: POSTERN_SERVER, or this machine only)").kind(Kind::Server);
-    pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "with --share: allow visitors to change the \
-        database");
-    pub(crate) const VISIBLE: Flag = Flag::switch("visible", "with --share: no code needed");
+        "relay to share through (default: POSTERN_SERVER, or this machine only)").kind(Kind::Server);
+    pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "allow visitors to change the database");
+    pub(crate) const VISIBLE: Flag = Flag::switch("visible", "visitors need no code");
     pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, NO_OPEN, VERBOSE};
 
     /// Flags that mean nothing without `--share`.
@@ -107,9 +106,10 @@ pub(crate) mod mysql {
         about: "Opens a web SQL client for a MySQL or MariaDB database.",
         flags: &[
             USER, PASSWORD, DATABASE, READONLY, INVISIBLE, LISTEN, NO_OPEN, ALLOW_HOST, TLS, QUERY_TIMEOUT,
-            ALLOW_OTHER_USERS, SHARE, SERVER, ENROLL_TOKEN, READWRITE, VISIBLE, NAME, SITE_NAME, FOR, UNTIL, ALLOW, GUEST,
-            AUDIT, RECORD_SQL, QR, JSON, VERBOSE,
+            ALLOW_OTHER_USERS, VERBOSE, SHARE, SERVER, ENROLL_TOKEN, READWRITE, VISIBLE, NAME, SITE_NAME, FOR, UNTIL,
+            ALLOW, GUEST, AUDIT, RECORD_SQL, QR, JSON,
         ],
+        of_last: (OF_SHARING.len(), "With --share"),
         notes: "\
 Target (default 127.0.0.1:3306):
   PORT                        this port on 127.0.0.1
@@ -121,7 +121,11 @@ Target (default 127.0.0.1:3306):
                               a password here is as visible as --db-pass
 
 Missing values are asked for. If standard input is not a terminal, they are read
-from it, one per line: user, password, database.",
+from it, one per line: user, password, database.
+
+Exit status: 0 done, 1 failed, 2 invalid command line; with --share also
+3 unreachable, 4 refused, 5 over a limit, 130 ended by Ctrl-C before anything
+was shared.",
         ..Command::EMPTY
     };
 }
