@@ -2,8 +2,8 @@
 
 use super::command::{Command, Flag, Kind};
 use super::flags::{
-    ALLOW, AUDIT, ENROLL_TOKEN, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME,
-    QR, RECORD_SQL, SERVER, SITE_NAME, UNTIL, VISIBLE,
+    ALLOW, AUDIT, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, QR, RECORD_SQL,
+    SITE_NAME, UNTIL, VISIBLE,
 };
 pub(crate) use super::table::{JSON, WIDE};
 use super::table::{PROTOCOLS, QUIET, environment as env};
@@ -16,6 +16,13 @@ pub(crate) const TIMEOUT: Flag = Flag::valued("timeout", "SECONDS",
 #[rustfmt::skip]
 pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
     "trust only the key with this fingerprint, without asking");
+#[rustfmt::skip]
+pub(crate) const SERVER: Flag = Flag::valued("server", "URL", "relay (default: the one that 'postern start' uses)")
+    .kind(Kind::Server);
+#[rustfmt::skip]
+pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
+    "enrolment token, which registers this machine at the relay. Other users can see it in the process list; to hide \
+        it, use 'postern server add' with POSTERN_ENROLL_TOKEN");
 #[rustfmt::skip]
 pub(crate) const TUNNEL_PORT: Flag = Flag::valued("tunnel-port", "PORT", "port of the tunnel server");
 #[rustfmt::skip]

@@ -7,7 +7,8 @@ pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
     "relay server (default: POSTERN_SERVER, or the server 'postern start' uses, or this machine only)").kind(Kind::Server);
 #[rustfmt::skip]
 pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-    "enrolment token; visible to other users of this machine in the process list, POSTERN_ENROLL_TOKEN is not");
+    "enrolment token, which registers this machine at the relay. Other users can see it in the process list; set \
+        POSTERN_ENROLL_TOKEN to hide it");
 #[rustfmt::skip]
 pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "name of the share, also used for its address");
 #[rustfmt::skip]

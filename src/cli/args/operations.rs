@@ -127,8 +127,7 @@ pub(crate) mod server {
     use crate::cli::args::app::YES;
 
     pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label in lists");
-    pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "enrolment token; visible to other users of this machine in the process list, POSTERN_ENROLL_TOKEN is not");
+    pub(crate) use crate::cli::args::flags::ENROLL_TOKEN;
     pub(crate) const DEFAULT_FLAG: Flag = Flag::switch("default", "make it the default of 'postern start'");
 
     pub(crate) const GROUP: Command = Command {

@@ -137,8 +137,7 @@ pub(crate) mod start {
 
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
         "relay server (default: POSTERN_SERVER, or the built-in relay for this machine only)").kind(Kind::Server);
-    pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "enrolment token; visible to other users of this machine in the process list, POSTERN_ENROLL_TOKEN is not");
+    pub(crate) use crate::cli::args::flags::ENROLL_TOKEN;
     pub(crate) const INSECURE: Flag = Flag::switch("insecure",
         "allow http to servers on other machines; passwords are sent unencrypted");
     pub(crate) const RESET: Flag = Flag::switch("reset-credentials",
@@ -189,8 +188,8 @@ pub(crate) mod relay {
     pub(crate) const EXTERNAL_IP: Flag = Flag::valued("external-ip", "IP",
         "address that connectors dial (default: the host of --tunnel-listen)");
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "enrolment token for any number of connectors, in addition to invites; visible to other users of this \
-            machine in the process list, POSTERN_ENROLL_TOKEN is not");
+        "enrolment token that registers any number of connectors, in addition to invites. Other users can see it in \
+            the process list; set POSTERN_ENROLL_TOKEN to hide it");
     pub(crate) const QUOTA_SITES: Flag = Flag::valued("quota-sites", "N",
         "maximum applications of one connector (default and upper limit 100)");
     pub(crate) const QUOTA_MBPS: Flag = Flag::valued("quota-mbps", "N",
