@@ -135,11 +135,12 @@ pub(crate) const EDIT: Command = Command {
     ],
     notes: "\
 An empty value removes a setting: --until '' removes the end time, --allow ''
-allows every network, --guest '' ends the guest account, --max-streams 0 removes
-the limit; --name '' restores the initial name. POSTERN_DB_PASS is used together
-with --db-user, or if no other setting is given. For a connected application,
-code, end time and networks apply at once; everything else applies after the
-next connect ('postern app reconnect').",
+allows every network, --guest '' ends the guest account, --name '' restores the
+initial name. --max-streams 0 removes the limit. --for counts from now; the
+previous end time does not matter. POSTERN_DB_PASS is used together with
+--db-user, or if no other setting is given. For a connected application, code,
+end time and networks apply at once; everything else applies after the next
+connect ('postern app reconnect').",
     ..Command::EMPTY
 };
 #[rustfmt::skip]

@@ -14,7 +14,8 @@ pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "name of the share, a
 #[rustfmt::skip]
 pub(crate) const SITE_NAME: Flag = Flag::valued("site-name", "NAME", "preferred first part of the address");
 #[rustfmt::skip]
-pub(crate) const FOR: Flag = Flag::valued("for", "TIME", "share for this long: 30s, 90m, 1h30m, 8h or 2d");
+pub(crate) const FOR: Flag = Flag::valued("for", "TIME",
+    "share for this long, counted from now: 30s, 90m, 1h30m, 8h or 2d");
 #[rustfmt::skip]
 pub(crate) const UNTIL: Flag = Flag::valued("until", "TIME",
     "share until this time: 18:00 (local time) or 2030-01-31T18:00:00Z");
