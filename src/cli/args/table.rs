@@ -179,8 +179,8 @@ pub(crate) mod relay {
     pub(crate) const PORTS: Flag = Flag::valued("ports", "FIRST-LAST",
         "range of these public ports (default 20000-29999)");
     pub(crate) const SHARED_HOST_PORTS: Flag = Flag::switch("shared-host-ports",
-        "bind public ports on the host of --tunnel-listen; a member with a port can then receive cookies of every \
-            site's visitors (default on loopback; elsewhere ports are refused without one of the two flags)");
+        "offer public ports on the host of --tunnel-listen; a member with a port can then receive cookies of every \
+            site's visitors (default on loopback; elsewhere public ports need --port-listen or this flag)");
     pub(crate) const DOMAIN: Flag = Flag::valued("domain", "NAME",
         "sites are NAME.DOMAIN (default localhost); needs a wildcard DNS entry");
     pub(crate) const PUBLIC_URL: Flag = Flag::valued("public-url", "URL",
@@ -191,7 +191,7 @@ pub(crate) mod relay {
         "enrolment token that registers any number of connectors, in addition to invites. Other users can see it in \
             the process list; set POSTERN_ENROLL_TOKEN to hide it");
     pub(crate) const QUOTA_SITES: Flag = Flag::valued("quota-sites", "N",
-        "maximum applications of one connector (default and upper limit 100)");
+        "maximum number of applications of one connector (default and upper limit 100)");
     pub(crate) const QUOTA_MBPS: Flag = Flag::valued("quota-mbps", "N",
         "bandwidth limit of one connector in Mbit/s, both directions together (default: no limit)");
     pub(crate) const TRUST_PROXY: Flag = Flag::valued("trust-proxy", "CIDR",
@@ -199,14 +199,14 @@ pub(crate) mod relay {
     pub(crate) const PASS_HEADER: Flag = Flag::valued("pass-header", "NAME",
         "pass this identity header from a trusted proxy to applications (repeatable)").repeatable();
     pub(crate) const CONNECTIONS: Flag = Flag::valued("connections", "N",
-        "maximum simultaneous connections of visitors and connectors (default 512); one connector's sites may use \
-            half of them, one visitor a quarter");
+        "maximum number of simultaneous connections of visitors and connectors (default 512); one connector's sites \
+            may use half of them, one visitor a quarter");
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
-        "how long a request may stand still before its answer begins, because the visitor or the application is slow, also \
-         as in 5m (default 300)");
+        "how long a request may wait for the visitor or the application before its answer begins, in seconds or e.g. \
+            5m (default 300)");
     pub(crate) const DRAIN: Flag = Flag::valued("drain", "SECONDS",
-        "how long to finish running requests after SIGTERM, in seconds or e.g. 1m; /health then answers 503, new \
-            requests are still served (default 0; 30 with --store)");
+        "how long to finish running requests after SIGTERM, in seconds or e.g. 1m (default 0; 30 with --store); during \
+            this time /health answers 503, and new requests are still served");
     pub(crate) const METRICS_LISTEN: Flag = Flag::valued("metrics-listen", "[HOST:]PORT",
         "separate address for Prometheus' /metrics, e.g. 127.0.0.1:8182, without access control; the metrics \
             contain no site or user names (default: none)");
@@ -240,19 +240,24 @@ pub(crate) mod relay {
         notes: "\
 Except on loopback, a new connector needs an enrolment token: the first start
 prints one, 'postern relay invite' creates more.
-Quick-setup sends passwords: put a web server that terminates TLS in front, and
-give its URL as --public-url.",
+Connectors send passwords to --listen: put a web server that terminates TLS in
+front, and give its URL as --public-url.",
         ..Command::EMPTY
     };
     pub(crate) const LIST: Command = Command {
         name: "relay list",
         brief: "list connectors and their applications",
-        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: LABEL (its \
-            invite's, else its machine's name), NAME (for 'revoke'), STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION, \
-            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC. A revoked connector is \
-            shown with the sites that are reserved for it. A terminal shows the columns that fit.",
+        about: "Lists the connectors that are enrolled at the relay on this machine, one line per application.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
+        notes: "\
+LABEL                         label of its invite, else the machine's name
+NAME                          name of the connector, for 'relay revoke'
+INVITE                        the invite that it used
+QUOTA                         its quotas, used and allowed
+Further columns: STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION,
+LAST VISIT, TRAFFIC. A terminal shows the columns that fit. A revoked connector
+is listed with the sites that are reserved for it.",
         ..Command::EMPTY
     };
     pub(crate) const STATUS_URL: Command = Command {
@@ -280,10 +285,15 @@ give its URL as --public-url.",
     pub(crate) const INVITES: Command = Command {
         name: "relay invites",
         brief: "list invites and who used them",
-        about: "Lists the invites of the relay on this machine: ID, STATUS (good, used, over, forbidden), USED, \
-            MADE, ENDS, LABEL (or its origin), BY (connectors that used it). A terminal shows the columns that fit.",
+        about: "Lists the invites of the relay on this machine.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
+        notes: "\
+STATUS                        good, used (as often as allowed), over (expired),
+                              forbidden (cancelled, or its member was revoked)
+LABEL                         its label, or how it was created
+BY                            connectors that used it
+Further columns: ID, USED, MADE, ENDS. A terminal shows the columns that fit.",
         ..Command::EMPTY
     };
     pub(crate) const UNINVITE: Command = Command {
@@ -303,30 +313,35 @@ give its URL as --public-url.",
         operand_count: 1..=1,
         operand_kinds: &[Kind::Connector],
         brief: "disconnect and block a connector, and disable the invite it used",
-        about: "Turns a connector out at once, and forbids the invite that it came by, also where that is the relay's \
-            --enroll-token. Where no other is good, that token is renewed, and the new one is printed. NAME may be \
-            the connector's label if only one has it.",
+        about: "Disconnects and blocks a connector, and disables the invite it used, also if that is the relay's \
+            --enroll-token.",
         flags: &[DATA],
         environment: &[env::HOME],
+        notes: "\
+If no valid invite is left, a new enrolment token is printed.
+NAME may be the connector's label, if no other connector has that label.",
         ..Command::EMPTY
     };
     pub(crate) const ALLOW: Command = Command {
         name: "relay allow",
         brief: "undo revoke; reserved names and ports come back within 30 days",
-        about: "Lets a revoked connector in again: within 30 days with the names and ports that were not transferred or \
-            released, else it may enrol anew. Its invite is good again too, unless it is the token that all share. NAME \
-            may be the connector's label if only one has it.",
+        about: "Allows a revoked connector again.",
+        notes: "\
+Within 30 days the connector gets back its names and ports, except those that
+were transferred or released. Later it enrols like a new one. Its invite becomes
+valid again, except a token given with --enroll-token.
+NAME may be the connector's label, if no other connector has that label.",
         ..REVOKE
     };
-    pub(crate) const FORCE: Flag = Flag::switch("force", "take the name also while its site is connected, which ends it");
+    pub(crate) const FORCE: Flag = Flag::switch("force", "also if the site is connected now: its connection ends");
     pub(crate) const RELEASE: Command = Command {
         name: "relay release",
         operands: "NAME",
         operand_count: 1..=1,
         operand_kinds: &[Kind::Text],
         brief: "release the name of a site, so that any connector can have it",
-        about: "Releases the name of a site, in use or reserved, so that any connector can have it. Sign-ins end, and \
-            browsers drop what they stored for the earlier site.",
+        about: "Releases the name of a site, in use or reserved, so that any connector can have it.",
+        notes: "Sign-ins end, and browsers drop what they stored for the previous site.",
         flags: &[FORCE, DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -337,18 +352,27 @@ give its URL as --public-url.",
         operand_count: 2..=2,
         operand_kinds: &[Kind::Text, Kind::Connector],
         brief: "transfer the name of a site to another connector",
-        about: "Transfers the name of a site to the connector with this label, or this name if the label is not unique. Its \
-            next connect with this name gets it. Sign-ins end, and browsers drop what they stored for the earlier site.",
+        about: "Reserves the name of a site for another connector.",
+        notes: "\
+LABEL is the label of the new owner, or its NAME if the label is not unique. It
+gets the site at its next connect with this site name. Sign-ins end, and
+browsers drop what they stored for the previous site.",
         ..RELEASE
     };
     pub(crate) const FLEET: Command = Command {
         name: "relay fleet",
         brief: "list the relays of the fleet",
-        about: "Lists the relays that share their state (--store), as seen by the relay on this machine: RELAY \
-            (id), STATE (this one, linked, leaving, away), CONNECTORS (number with a tunnel there), TUNNELS AT \
-            (address for connectors), LINKED AT (--peer-listen), VERSION. A terminal shows the columns that fit.",
+        about: "Lists the relays that share their state (--store), as seen by the relay on this machine.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
+        notes: "\
+RELAY                         its id
+STATE                         this one, linked, leaving or away
+CONNECTORS                    number of connectors with a tunnel there
+TUNNELS AT                    address for connectors
+LINKED AT                     address for other relays (--peer-listen)
+VERSION                       its version of postern
+A terminal shows the columns that fit.",
         ..Command::EMPTY
     };
     pub(crate) const COPY_STORE: Command = Command {
@@ -357,9 +381,12 @@ give its URL as --public-url.",
         operand_count: 2..=2,
         operand_kinds: &[Kind::Directory, Kind::Directory],
         brief: "copy a relay's state to a shared store or back",
-        about: "Copies a stopped relay's state, except host keys and statistics, from its directory to an empty \
-            store (mysql://USER@HOST:PORT/DATABASE, see --store), or back to an empty directory.",
+        about: "Copies the state of a stopped relay from its directory to a shared store, or back.",
         environment: &[env::STORE_PASS, env::STORE_PASS_FILE, env::CERTIFICATES],
+        notes: "\
+One of FROM and TO is a directory, the other a store such as
+mysql://USER@HOST:PORT/DATABASE (see 'postern relay --store'). TO must be empty.
+Host keys and statistics are not copied.",
         ..Command::EMPTY
     };
     pub(crate) const RECOVER: Command = Command {
