@@ -32,12 +32,12 @@ pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "name
 pub(crate) const USERNAME: Flag = Flag::valued("app-username", "NAME", "user name stored with the application");
 #[rustfmt::skip]
 pub(crate) const AUTH_PASS: Flag = Flag::valued("app-pass", "PASSWORD",
-    "password of that user; visible to other users of this machine in the process list");
+    "password of that user. Other users can see it in the process list");
 #[rustfmt::skip]
 pub(crate) const DB_USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)");
 #[rustfmt::skip]
 pub(crate) const DB_PASS: Flag = Flag::valued("db-pass", "PASSWORD",
-    "database password; visible to other users of this machine in the process list, POSTERN_DB_PASS is not");
+    "database password. Other users can see it in the process list; set POSTERN_DB_PASS to hide it");
 #[rustfmt::skip]
 pub(crate) const DB_NAME: Flag = Flag::valued("db-name", "NAME", "initial database");
 #[rustfmt::skip]
@@ -213,8 +213,7 @@ pub(crate) const TRUST: Command = Command {
     operands: "ID",
     operand_count: 1..=1,
     brief: "trust a changed host key",
-    about: "Shows the old and the new host key of an application's tunnel server, and asks whether to trust the new \
-        one.",
+    about: "Shows the old and the new host key of an application's relay, and asks whether to trust the new one.",
     flags: &[YES],
     ..CONNECT
 };
@@ -223,7 +222,7 @@ pub(crate) const EXPORT: Command = Command {
     name: "app export",
     operands: "[ID…]",
     brief: "write applications as JSON",
-    about: "Writes the given applications, or all, as JSON with their servers, without passwords and codes.",
+    about: "Writes the given applications, or all, as JSON with their relays, without passwords and codes.",
     flags: &[WITH_SECRETS],
     notes: "\
 Secrets are sealed with AES-256-GCM; the key comes from PBKDF2-HMAC-SHA-256.
@@ -242,7 +241,7 @@ pub(crate) const IMPORT: Command = Command {
     notes: "\
 FILE is - for standard input. Applications with existing names are skipped.
 Nothing is connected now, and without --keep-autoconnect nothing connects
-automatically later. Each application is listed with its server.",
+automatically later. Each application is listed with its relay.",
     ..CONNECT
 };
 pub(crate) const RELEASE: Flag = Flag::switch(
@@ -254,7 +253,7 @@ pub(crate) const REMOVE: Command = Command {
     name: "app remove",
     operand_count: 1..=usize::MAX,
     brief: "disconnect and remove applications",
-    about: "Disconnects applications and removes them. Their server reserves the names of their sites for 30 days.",
+    about: "Disconnects applications and removes them. The relay reserves the names of their sites for 30 days.",
     flags: &[RELEASE, JSON],
     ..CONNECT
 };

@@ -26,7 +26,7 @@ Exit status: 0 done, 1 failed, 2 invalid command line, 3 unreachable, 4 refused,
 const TCP_NOTES: &str = "\
 Shares until Ctrl-C or the end time, through your 'postern start' if it is
 running. The first line of standard output is the address; visitors are shown
-on standard error. A port cannot ask for a code: on a server that others can
+on standard error. A port cannot ask for a code: on a relay that others can
 reach, limit access with --allow, or open the port to everybody with --visible.
 
 Target (default: the protocol's port on 127.0.0.1):

@@ -20,7 +20,7 @@ pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
     "also allow other users of this machine");
 pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
 #[rustfmt::skip]
-pub(crate) const WIDE: Flag = Flag::switch("wide", "show all columns, also where they do not fit the terminal");
+pub(crate) const WIDE: Flag = Flag::switch("wide", "show all columns, even if they do not fit the terminal");
 /// Every protocol of an application, as `Protocol` has them.
 pub(crate) const PROTOCOLS: Kind = Kind::Choice(&[
     "http", "https", "tcp", "ssh", "rdp", "vnc", "telnet", "mysql", "mariadb",
@@ -65,20 +65,20 @@ pub(crate) mod mysql {
 
     pub(crate) const USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)").alias("username");
     pub(crate) const PASSWORD: Flag = Flag::valued("db-pass", "PASSWORD",
-        "database password; visible to other users of this machine in the process list, POSTERN_DB_PASS and the \
-            prompt are not").alias("auth-pass");
+        "database password. Other users can see it in the process list; set POSTERN_DB_PASS or use the prompt to hide \
+            it").alias("auth-pass");
     pub(crate) const DATABASE: Flag = Flag::valued("db-name", "NAME", "initial database");
     pub(crate) const READONLY: Flag = Flag::switch("readonly",
         "refuse every statement that could write (default with --share; else read-write)");
     pub(crate) const INVISIBLE: Flag = Flag::switch("invisible",
-        "require the authorization code printed at start");
+        "visitors need the code that is printed at start");
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
         "address of the web client (default 127.0.0.1:8306, or the next free port up to 8405); an address other \
             machines can reach needs --invisible");
     pub(crate) const TLS: Flag = Flag::valued("tls", "MODE",
-        "encryption to the database: off, prefer (default; if the server offers it), require, verify-ca (also check \
-            that the authority in SSL_CERT_FILE issued the certificate), verify (also check the host name; public \
-            authorities are trusted too)")
+        "encryption to the database server: off, prefer (default; only if the server offers it), require, verify-ca \
+            (also check that the authority in SSL_CERT_FILE issued the certificate), verify (also check the host name; \
+            public authorities are trusted too)")
         .kind(Kind::Choice(&["off", "prefer", "require", "verify-ca", "verify"]));
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
         "stop statements after this time, in seconds or e.g. 5m (default: no limit; 60 with --share)");
@@ -136,10 +136,11 @@ pub(crate) mod start {
     use super::{Command, Flag, Kind, environment as env};
 
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
-        "relay server (default: POSTERN_SERVER, or the built-in relay for this machine only)").kind(Kind::Server);
+        "relay (default: POSTERN_SERVER, or the one set with 'postern server default', or the built-in relay, for this \
+            machine only)").kind(Kind::Server);
     pub(crate) use crate::cli::args::flags::ENROLL_TOKEN;
     pub(crate) const INSECURE: Flag = Flag::switch("insecure",
-        "allow http to servers on other machines; passwords are sent unencrypted");
+        "allow http to relays on other machines; passwords are sent unencrypted");
     pub(crate) const RESET: Flag = Flag::switch("reset-credentials",
         "create a new identity for this machine; the old file is kept as a backup");
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
@@ -159,7 +160,10 @@ pub(crate) mod start {
             SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, LOG_FORMAT, QUIET,
             VERBOSE,
         ],
-        notes: "The default port is 8181; 0 selects a free one.",
+        notes: "\
+The default port is 8181; 0 selects a free one.
+The manager stops when its terminal is closed. To keep it running, use
+'postern service install', or nohup.",
         ..Command::EMPTY
     };
 }
@@ -227,9 +231,8 @@ pub(crate) mod relay {
 
     pub(crate) const COMMAND: Command = Command {
         name: "relay",
-        brief: "run the relay server",
-        about: "Starts the relay server: it gives applications public addresses and forwards visitors through \
-            tunnels.",
+        brief: "run a relay",
+        about: "Starts a relay: a server that gives applications public addresses and forwards visitors through tunnels.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
             TRUST_PROXY, PASS_HEADER, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
@@ -269,7 +272,7 @@ is listed with the sites that are reserved for it.",
         environment: &[env::HOME],
         ..Command::EMPTY
     };
-    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label in lists, e.g. the person or machine");
+    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label of the connector that uses the token, shown in lists, e.g. a person or machine");
     pub(crate) const USES: Flag = Flag::valued("uses", "N", "how many connectors may use it (default 1)");
     pub(crate) const FOR: Flag = Flag::valued("for", "TIME", "how long it is valid, e.g. 12h or 30d (default 7d)");
 
@@ -462,8 +465,8 @@ pub(crate) mod tunnel {
         "HTTP proxy (default: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)");
     pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log details (repeat for more)").alias("v").repeatable();
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT", "address for clients (default 0.0.0.0:8080)");
-    pub(crate) const HOST: Flag = Flag::valued("host", "HOST", "host part of --listen, as chisel spells it");
-    pub(crate) const PORT: Flag = Flag::valued("port", "PORT", "port part of --listen, as chisel spells it").alias("p");
+    pub(crate) const HOST: Flag = Flag::valued("host", "HOST", "host of --listen, for chisel's command lines");
+    pub(crate) const PORT: Flag = Flag::valued("port", "PORT", "port of --listen, for chisel's command lines").alias("p");
     const REVERSE: Flag = Flag::switch("reverse", "ignored; all remotes are reverse");
     pub(crate) const SERVER_AUTH: Flag = Flag::valued("auth", "USER:PASS",
         "user with all rights (default: the environment variable AUTH)");
@@ -496,7 +499,8 @@ on the local host and port; this client forwards connections to the remote ones.
         notes: "\
 Without users it accepts only loopback connections, because every client can
 listen on any port of this machine.
-Expressions are matched against R:HOST:PORT; an empty one allows everything.",
+Expressions of --authfile are matched against R:HOST:PORT; an empty one allows
+everything.",
         ..Command::EMPTY
     };
 }
