@@ -239,7 +239,7 @@ impl ConnectionWork<'_> {
             let (what, pause) = if has_moved(&tunnel) {
                 ("the server may have moved", MOVED_PAUSE)
             } else {
-                ("rejected", SEQUENCE_PAUSE)
+                ("refused", SEQUENCE_PAUSE)
             };
             log::info!(
                 "application '{}': {what}; asking the server again",
