@@ -92,7 +92,7 @@ pub(super) fn guard_port(
     if asks_for_a_code || is_allowed || server.is_none_or(ServerUrl::is_loopback) {
         return Ok(());
     }
-    let message = "anybody could connect through that server without a code";
+    let message = "anybody could connect through that relay without a code";
     let hint = "limit access with --allow CIDR, or allow everybody with --visible";
     Err(command.usage(message).hint(hint))
 }

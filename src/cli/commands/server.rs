@@ -67,7 +67,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     print_table(
         ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
         &rows,
-        "No servers yet. 'postern server add URL' adds one.",
+        "No relays yet. 'postern server add URL' adds one.",
     )?;
     servers
         .iter()
