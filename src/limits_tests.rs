@@ -68,8 +68,15 @@ pub(super) fn count(number: impl TryInto<usize>) -> String {
     }
 }
 
-pub(super) fn part((part, of): (usize, usize)) -> String {
-    format!("{part}/{of}")
+pub(super) fn part(part: (usize, usize)) -> String {
+    let words = match part {
+        (1, 2) => "half",
+        (1, 4) => "a quarter",
+        (1, 8) => "one eighth",
+        (7, 8) => "seven eighths",
+        (part, of) => panic!("no words for {part} of {of}"),
+    };
+    words.to_owned()
 }
 
 pub(super) fn one_of(of: usize) -> String {

@@ -48,6 +48,6 @@ status=0
 message=$(inside "$chroot" "$root" /postern mysql 127.0.0.1:1 --db-user u --db-pass p --no-open 2>&1 >/dev/null) || status=$?
 [ "$status" = 1 ] || fail "exit status $status for a closed port"
 expected='plugin error: cannot connect to 127.0.0.1:1: connection refused
-check that the server runs and that host and port are right'
+check that the database server runs and that host and port are right'
 [ "$message" = "$expected" ] || fail "unexpected message: $message"
 echo "static: passed"

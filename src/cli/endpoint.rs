@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 use super::args::values::whole_number;
 use super::target;
 use crate::manager::protocol::Protocol;
+use crate::net::authority;
 use crate::sqlweb::Target;
 
 /// Given parts; the rest is the protocol's default.
@@ -121,6 +122,9 @@ fn host_and_port(text: &str) -> Result<Endpoint, String> {
     let digits = rest.strip_prefix(':');
     if host.is_empty() || (digits.is_none() && !rest.is_empty()) {
         return Err("give PORT, HOST or HOST:PORT".to_owned());
+    }
+    if !host.starts_with('[') && !authority::is_host(host) {
+        return Err("a host name has letters, digits, '-' and '_' between single dots".to_owned());
     }
     Ok(Endpoint {
         host: Some(host.to_owned()),

@@ -30,7 +30,9 @@ pub(super) fn read(command: &Command, parsed: &Parsed) -> Result<Option<SystemTi
     };
     let end = end.ok_or_else(|| refused("give a time such as 18:00 or 2030-01-31T18:00:00Z"))?;
     if end <= now {
-        return Err(refused("this time is in the past"));
+        return Err(refused(
+            "this time is in the past; give a later one such as 18:00 or 2030-01-31T18:00:00Z",
+        ));
     }
     Ok(Some(end))
 }

@@ -74,6 +74,9 @@ const CALLED: [(&str, &str); 9] = [
     ("body", "the application"),
 ];
 
+/// Addresses that every protocol accepts.
+const ADDRESS_EXAMPLES: &str = "examples: 3000, db-host, 192.0.2.7:3000, [::1]:3000";
+
 /// Refuses to open a public port through `server` unless the command line allows it: nobody asks the visitors of a port for
 /// a code. A missing `server` is the relay on this machine.
 pub(super) fn guard_port(
@@ -89,7 +92,7 @@ pub(super) fn guard_port(
     if asks_for_a_code || is_allowed || server.is_none_or(ServerUrl::is_loopback) {
         return Ok(());
     }
-    let message = "anybody could connect through that server without a code";
+    let message = "anybody could connect through that relay without a code";
     let hint = "limit access with --allow CIDR, or allow everybody with --visible";
     Err(command.usage(message).hint(hint))
 }
@@ -152,7 +155,9 @@ pub(super) fn set_expiry(fields: &mut Fields, end: SystemTime) {
 pub(super) fn read_address(command: &Command, text: &str) -> Result<Endpoint, Failure> {
     let read = endpoint::parse(text).map_err(|why| {
         let text = quoted(&target::redacted(text));
-        command.usage(format!("{text} is not an address: {why}"))
+        let hint = format!("{ADDRESS_EXAMPLES}; see 'postern {} --help'", command.name);
+        let failure = Failure::usage(format!("{text} is not an address: {why}"));
+        failure.hint(hint)
     })?;
     let host = read
         .host

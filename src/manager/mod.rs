@@ -259,7 +259,7 @@ fn begin_main_tunnel(
     credentials: &Credentials,
 ) -> Option<MainTunnelWait> {
     if Connector::of(origin, credentials).is_none() {
-        log::info!("main tunnel to {origin}: set up with the server's next answer");
+        log::info!("main tunnel to {origin}: set up with the relay's next answer");
         return None;
     }
     match core.servers.of(origin) {

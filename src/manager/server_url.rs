@@ -33,7 +33,7 @@ impl ServerUrl {
         let endpoint = Endpoint::parse(&host_and_port)?;
         if scheme == "http" && !endpoint.is_loopback() && !insecure {
             return Err(format!(
-                "{host_and_port} would send passwords unencrypted: use https ('postern start --insecure' allows it)"
+                "http is accepted only for this machine (loopback), not for {host_and_port}: use https ('postern start --insecure' allows http)"
             ));
         }
         Ok(Self {

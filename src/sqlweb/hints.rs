@@ -6,7 +6,7 @@ use super::error::DbError;
 pub(super) fn hint(error: &DbError) -> Option<&'static str> {
     match error {
         DbError::Unreachable(_) => {
-            Some("check that the server runs and that host and port are right")
+            Some("check that the database server runs and that host and port are right")
         }
         DbError::Denied(error) => Some(of_denial(error.code)),
         DbError::Statement(error) if EXPIRED.contains(&error.code) => Some(of_denial(error.code)),

@@ -407,7 +407,7 @@ fn an_unreachable_database_is_the_specified_line_and_what_to_try() {
             &format!("Connecting to 127.0.0.1:{port} as u\n"),
             &format!(
                 "plugin error: cannot connect to 127.0.0.1:{port}: connection refused\n\
-                 check that the server runs and that host and port are right\n"
+                 check that the database server runs and that host and port are right\n"
             ),
         );
     }

@@ -194,8 +194,8 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
         .script([Act::json(403, &json!({"message": said}))]);
     let failed = manager.home().run(&["app", "connect", "printer"]);
     let expected = format!(
-        "postern: the server answered 403: {said}\n\
-         give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask its operator\n"
+        "postern: the relay answered 403: {said}\n\
+         give an enrolment token of the relay (on the page, or 'postern server add URL --enroll-token T'), or ask its operator\n"
     );
     assert_eq!((failed.code, failed.stderr), (Some(4), expected));
     far.quick
@@ -203,8 +203,8 @@ fn no_error_is_cut_and_the_hint_is_the_second_line() {
     let failed = manager.home().run(&["app", "connect", "printer"]);
     assert_eq!(
         failed.stderr,
-        "postern: the server answered 400: no [2Jroom here\n\
-         check the application and the server's URL, or ask the server's operator\n"
+        "postern: the relay answered 400: no [2Jroom here\n\
+         check the application and the relay's URL, or ask the relay's operator\n"
     );
 }
 
@@ -294,7 +294,7 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
             &known,
             &offered,
             &format!(
-                "\ncheck the new key with the server's operator, then run 'postern app trust {named}'\n"
+                "\ncheck the new key with the relay's operator, then run 'postern app trust {named}'\n"
             ),
         ] {
             assert!(refused.stderr.contains(part), "{part}: {refused:?}");

@@ -337,7 +337,7 @@ fn https_needs_an_authority_that_is_trusted() {
     );
     let stranger = child(&url, &[]);
     assert!(
-        stranger.contains("failed: the server did not give an address: the certificate of localhost is not trusted: \
+        stranger.contains("failed: the relay did not give an address: the certificate of localhost is not trusted: \
              no trusted authority signed it"),
         "{stranger}"
     );

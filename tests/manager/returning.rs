@@ -159,7 +159,7 @@ fn what_a_relay_lets_in_again_comes_back() {
     assert_eq!(listed.matches("\tfailed: revoked\t").count(), 2, "{listed}");
     let refused = manager.home().run(&["app", "connect", &ids[0]]);
     let hint =
-        "ask the server's operator to allow it again ('postern relay allow'); it then reconnects\n";
+        "ask the relay's operator to allow it again ('postern relay allow'); it then reconnects\n";
     assert!(
         refused.code == Some(4) && refused.stderr.ends_with(hint),
         "{refused:?}"
@@ -418,7 +418,7 @@ fn a_revoked_connector_says_so_everywhere_and_comes_back_by_itself() {
         for text in [&listed.stderr, &status] {
             assert!(text.contains(ask), "{text}");
         }
-        let of_server = format!("Server: {}: revoked: ", relay.url());
+        let of_server = format!("Relay: {}: revoked: ", relay.url());
         assert!(status.contains(&of_server), "{status}");
         assert!(status.contains("\tfailed: revoked\t"), "{status}");
         let apps = home.run(&["app", "list"]).stdout;

@@ -145,7 +145,7 @@ fn a_share_outlives_the_start_that_carried_it_while_its_server_is_away() {
     let asked = far.quick.requests().len();
     far.quick.script([Act::json(502, &json!({}))]);
     manager.kill();
-    sharing.wait_said("reconnecting: the server answered 502");
+    sharing.wait_said("reconnecting: the relay answered 502");
     far.quick.wait_for(asked + 2);
     far.open();
     far.assign();
@@ -384,7 +384,7 @@ fn an_import_names_the_server_and_is_not_armed_unasked() {
             false => "no (yes in the file; --keep-autoconnect keeps that)",
         };
         let said = format!(
-            "postern: 'a': autoconnect: {by_itself}; server: http://127.0.0.1:7, not in your server list\n\
+            "postern: 'a': autoconnect: {by_itself}; server: http://127.0.0.1:7, not in your list of relays\n\
              postern: 'b': autoconnect: {by_itself}; server: http://127.0.0.1:8\n"
         );
         assert_eq!(imported.stderr, said);
@@ -591,7 +591,7 @@ fn a_name_of_two_letters_is_told_to_be_too_short_for_an_older_relay() {
     assert_ne!(refused.code, Some(0), "{refused:?}");
     let said = &refused.stderr;
     assert!(
-        said.contains("this server is older: it takes site names of 3 to 63"),
+        said.contains("this relay is older: it takes site names of 3 to 63"),
         "{said}"
     );
 }

@@ -178,11 +178,11 @@ fn what_is_hinted_fits_the_refusal() {
         assert_eq!(ended.code, Some(4), "{ended:?}");
         ended.stderr.lines().last().unwrap().to_owned()
     };
-    assert!(hinted(&["http", "1"]).starts_with("give the server's enrolment token"));
+    assert!(hinted(&["http", "1"]).starts_with("give an enrolment token of the relay"));
     assert!(is_in(&relay, "one", &token));
     let used = hinted(&["http", "1", "--enroll-token", &token]);
     assert!(
-        used.starts_with("ask the server's operator for a new token"),
+        used.starts_with("ask the relay's operator for a new token"),
         "{used}"
     );
     let port = hinted(&["tcp", "1", "--visible"]);

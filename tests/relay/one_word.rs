@@ -51,7 +51,7 @@ fn a_server_whose_sites_are_on_this_machine_is_said_to_be_that() {
     let port = target.port().to_string();
     let sharing = Sharing::start(&home, &["http", &port, "--server", &relay.url()]);
     sharing.link();
-    sharing.wait_said("Only this machine can open this address, because of the server's domain.");
+    sharing.wait_said("Only this machine can open this address, because of the relay's domain.");
     assert!(!sharing.stderr().contains("on a public server"));
 }
 

@@ -2,8 +2,8 @@
 
 use super::command::{Command, Flag, Kind};
 use super::flags::{
-    ALLOW, AUDIT, ENROLL_TOKEN, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME,
-    QR, RECORD_SQL, SERVER, SITE_NAME, UNTIL, VISIBLE,
+    ALLOW, AUDIT, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, QR, RECORD_SQL,
+    SITE_NAME, UNTIL, VISIBLE,
 };
 pub(crate) use super::table::{JSON, WIDE};
 use super::table::{PROTOCOLS, QUIET, environment as env};
@@ -17,6 +17,13 @@ pub(crate) const TIMEOUT: Flag = Flag::valued("timeout", "SECONDS",
 pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
     "trust only the key with this fingerprint, without asking");
 #[rustfmt::skip]
+pub(crate) const SERVER: Flag = Flag::valued("server", "URL", "relay (default: the one that 'postern start' uses)")
+    .kind(Kind::Server);
+#[rustfmt::skip]
+pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
+    "enrolment token, which registers this machine at the relay. Other users can see it in the process list; to hide \
+        it, use 'postern server add' with POSTERN_ENROLL_TOKEN");
+#[rustfmt::skip]
 pub(crate) const TUNNEL_PORT: Flag = Flag::valued("tunnel-port", "PORT", "port of the tunnel server");
 #[rustfmt::skip]
 pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "name on the sign-in page and in the \
@@ -25,12 +32,12 @@ pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "name
 pub(crate) const USERNAME: Flag = Flag::valued("app-username", "NAME", "user name stored with the application");
 #[rustfmt::skip]
 pub(crate) const AUTH_PASS: Flag = Flag::valued("app-pass", "PASSWORD",
-    "password of that user; visible to other users of this machine in the process list");
+    "password of that user. Other users can see it in the process list");
 #[rustfmt::skip]
 pub(crate) const DB_USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)");
 #[rustfmt::skip]
 pub(crate) const DB_PASS: Flag = Flag::valued("db-pass", "PASSWORD",
-    "database password; visible to other users of this machine in the process list, POSTERN_DB_PASS is not");
+    "database password. Other users can see it in the process list; set POSTERN_DB_PASS to hide it");
 #[rustfmt::skip]
 pub(crate) const DB_NAME: Flag = Flag::valued("db-name", "NAME", "initial database");
 #[rustfmt::skip]
@@ -128,11 +135,12 @@ pub(crate) const EDIT: Command = Command {
     ],
     notes: "\
 An empty value removes a setting: --until '' removes the end time, --allow ''
-allows every network, --guest '' ends the guest account, --max-streams 0 removes
-the limit; --name '' restores the initial name. POSTERN_DB_PASS is used together
-with --db-user, or if no other setting is given. For a connected application,
-code, end time and networks apply at once; everything else applies after the
-next connect ('postern app reconnect').",
+allows every network, --guest '' ends the guest account, --name '' restores the
+initial name. --max-streams 0 removes the limit. --for counts from now; the
+previous end time does not matter. POSTERN_DB_PASS is used together with
+--db-user, or if no other setting is given. For a connected application, code,
+end time and networks apply at once; everything else applies after the next
+connect ('postern app reconnect').",
     ..Command::EMPTY
 };
 #[rustfmt::skip]
@@ -205,8 +213,7 @@ pub(crate) const TRUST: Command = Command {
     operands: "ID",
     operand_count: 1..=1,
     brief: "trust a changed host key",
-    about: "Shows the old and the new host key of an application's tunnel server, and asks whether to trust the new \
-        one.",
+    about: "Shows the old and the new host key of an application's relay, and asks whether to trust the new one.",
     flags: &[YES],
     ..CONNECT
 };
@@ -215,7 +222,7 @@ pub(crate) const EXPORT: Command = Command {
     name: "app export",
     operands: "[ID…]",
     brief: "write applications as JSON",
-    about: "Writes the given applications, or all, as JSON with their servers, without passwords and codes.",
+    about: "Writes the given applications, or all, as JSON with their relays, without passwords and codes.",
     flags: &[WITH_SECRETS],
     notes: "\
 Secrets are sealed with AES-256-GCM; the key comes from PBKDF2-HMAC-SHA-256.
@@ -234,7 +241,7 @@ pub(crate) const IMPORT: Command = Command {
     notes: "\
 FILE is - for standard input. Applications with existing names are skipped.
 Nothing is connected now, and without --keep-autoconnect nothing connects
-automatically later. Each application is listed with its server.",
+automatically later. Each application is listed with its relay.",
     ..CONNECT
 };
 pub(crate) const RELEASE: Flag = Flag::switch(
@@ -246,7 +253,7 @@ pub(crate) const REMOVE: Command = Command {
     name: "app remove",
     operand_count: 1..=usize::MAX,
     brief: "disconnect and remove applications",
-    about: "Disconnects applications and removes them. Their server reserves the names of their sites for 30 days.",
+    about: "Disconnects applications and removes them. The relay reserves the names of their sites for 30 days.",
     flags: &[RELEASE, JSON],
     ..CONNECT
 };

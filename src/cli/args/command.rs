@@ -91,6 +91,8 @@ pub(crate) struct Command {
     pub(crate) about: &'static str,
     /// Its options, but for `--help`.
     pub(crate) flags: &'static [Flag],
+    /// How many of the last options have a heading of their own in the help, and that heading.
+    pub(crate) of_last: (usize, &'static str),
     /// Its subcommands.
     pub(crate) commands: &'static [&'static Command],
     /// Environment variables that it reads.
@@ -122,6 +124,7 @@ impl Command {
         brief: "",
         about: "",
         flags: &[],
+        of_last: (0, ""),
         commands: &[],
         environment: &[],
         notes: "",
@@ -250,6 +253,12 @@ impl Command {
     /// Every option, and `--help`.
     pub(super) fn all_flags(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().chain([&HELP])
+    }
+
+    /// The options below the common heading, `--help` last, and those below a heading of their own.
+    pub(super) fn flag_groups(&self) -> (impl Iterator<Item = &Flag>, &[Flag]) {
+        let (common, last) = self.flags.split_at(self.flags.len() - self.of_last.0);
+        (common.iter().chain([&HELP]), last)
     }
 
     fn options(&self) -> Options {

@@ -28,8 +28,11 @@ impl Command {
             }
         }
         text.push_str("\nOptions:\n");
-        for flag in self.all_flags() {
-            text.push_str(&flag.help_lines());
+        let (common, last) = self.flag_groups();
+        text.extend(common.map(Flag::help_lines));
+        if !last.is_empty() {
+            push_line(&mut text, &format!("\n{}:", self.of_last.1));
+            text.extend(last.iter().map(Flag::help_lines));
         }
         if !self.environment.is_empty() {
             text.push_str("\nEnvironment:\n");

@@ -13,8 +13,8 @@ pub(crate) const STRICT: Flag = Flag::switch("strict", "exit with status 1 if a 
 #[rustfmt::skip]
 pub(crate) const STATUS: Command = Command {
     name: "status",
-    brief: "show active shares and their servers",
-    about: "Shows whether the manager runs, its servers, and each application with its active settings.",
+    brief: "show the manager, its relays and applications",
+    about: "Shows whether the manager runs, its relays, and each application with its active settings.",
     flags: &[WIDE, JSON],
     environment: &[env::HOME],
     notes: "Exit status: 0 the manager is running, 1 it is not.",
@@ -63,7 +63,7 @@ pub(crate) const DOCS: Command = Command {
     brief: "show the manual",
     about: "Prints a page of the manual, or the list of pages without a topic.",
     flags: &[OPEN],
-    notes: "The manager's page shows them at /docs.",
+    notes: "The manager's page shows the manual at /docs.",
     ..Command::EMPTY
 };
 
@@ -126,24 +126,23 @@ pub(crate) mod server {
     use super::{Command, Flag, JSON, Kind, env};
     use crate::cli::args::app::YES;
 
-    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label in lists");
-    pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "enrolment token; visible to other users of this machine in the process list, POSTERN_ENROLL_TOKEN is not");
-    pub(crate) const DEFAULT_FLAG: Flag = Flag::switch("default", "make it the default of 'postern start'");
+    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "your own label for it, shown in lists");
+    pub(crate) use crate::cli::args::flags::ENROLL_TOKEN;
+    pub(crate) const DEFAULT_FLAG: Flag = Flag::switch("default", "make it the relay that 'postern start' uses");
 
     pub(crate) const GROUP: Command = Command {
         name: "server",
-        brief: "manage your relay servers",
-        about: "Manages your relay servers: label, enrolment token, state, and the default of 'postern start'.",
+        brief: "manage the relays that you use",
+        about: "Manages the relays that you use: their enrolment tokens, and the default of 'postern start'.",
         commands: &[&LIST, &ADD, &REMOVE, &DEFAULT, &TRUST],
         environment: &[env::HOME],
-        notes: "An application keeps its server until you change it with 'postern app edit'.",
+        notes: "An application keeps its relay until you change it with 'postern app edit'.",
         ..Command::EMPTY
     };
     pub(crate) const LIST: Command = Command {
         name: "server list",
         brief: "show DEFAULT, URL, STATUS, APPS, TOKEN, LABEL",
-        about: "Lists your relay servers.",
+        about: "Lists the relays that you use.",
         flags: &[JSON],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -153,8 +152,8 @@ pub(crate) mod server {
         operands: "URL",
         operand_count: 1..=1,
         operand_kinds: &[Kind::Server],
-        brief: "add or update a relay server",
-        about: "Adds a relay server, or updates it: settings that are not given stay unchanged.",
+        brief: "add or update a relay",
+        about: "Adds a relay, or updates it: settings that are not given stay unchanged.",
         flags: &[LABEL, ENROLL_TOKEN, DEFAULT_FLAG, JSON],
         environment: &[env::HOME, env::TOKEN],
         notes: "\
@@ -164,8 +163,8 @@ Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
     };
     pub(crate) const REMOVE: Command = Command {
         name: "server remove",
-        brief: "remove a relay server",
-        about: "Removes a relay server and its enrolment token.",
+        brief: "remove a relay",
+        about: "Removes a relay and its enrolment token from the list.",
         flags: &[],
         environment: &[env::HOME],
         notes: "",
@@ -174,16 +173,14 @@ Exit status: 0 added, 1 failed, 2 invalid command line, 3 added but unreachable,
     pub(crate) const DEFAULT: Command = Command {
         name: "server default",
         operands: "URL|none",
-        brief: "set the default relay server",
-        about: "Sets the relay server that 'postern start' uses without --server; 'none' selects the built-in \
-            relay.",
+        brief: "set the relay that 'postern start' uses",
+        about: "Sets the relay that 'postern start' uses without --server; 'none' selects the built-in relay.",
         ..REMOVE
     };
     pub(crate) const TRUST: Command = Command {
         name: "server trust",
         brief: "trust a changed host key",
-        about: "Shows the old and the new host key of a relay's tunnel server, and asks whether to trust the new \
-            one.",
+        about: "Shows the old and the new host key of a relay, and asks whether to trust the new one.",
         flags: &[YES],
         notes: "Exit status: 0 trusted, 1 the key has not changed, 3 unreachable, 4 not trusted.",
         ..REMOVE
@@ -217,8 +214,8 @@ pub(crate) mod service {
 Options after -- are passed to 'postern start' or 'postern relay':
   postern service install start -- --server https://relay.example
 POSTERN_SERVER, POSTERN_ENROLL_TOKEN and POSTERN_HOME, if set, are saved next to
-the unit in a file that only you can read. A unit or file of that name that this
-command did not write is not changed.",
+the unit in a file that only you can read. A unit or file with that name
+from another source is not changed.",
         ..Command::EMPTY
     };
     pub(crate) const REMOVE: Command = Command {

@@ -53,7 +53,12 @@ impl Command {
             }
         }
         section(page, "OPTIONS");
-        for flag in self.all_flags() {
+        let (common, last) = self.flag_groups();
+        common.for_each(|flag| item(page, flag.spelling().trim_start(), flag.help));
+        if !last.is_empty() {
+            push(page, &format!(".SS {}", escaped(self.of_last.1)));
+        }
+        for flag in last {
             item(page, flag.spelling().trim_start(), flag.help);
         }
         if !self.environment.is_empty() {

@@ -2,8 +2,8 @@
 
 use super::command::{Command, Kind};
 use super::flags::{
-    ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR, SERVER,
-    SITE_NAME, UNTIL, VISIBLE,
+    ALLOW, AUDIT, ENROLL_TOKEN, FOR, HOST, INVISIBLE_SITE, JSON, MAX_STREAMS, NAME, NO_OPEN, QR,
+    SERVER, SITE_NAME, UNTIL, VISIBLE_PORT, VISIBLE_SITE,
 };
 use super::table::{VERBOSE, environment as env};
 
@@ -26,7 +26,7 @@ Exit status: 0 done, 1 failed, 2 invalid command line, 3 unreachable, 4 refused,
 const TCP_NOTES: &str = "\
 Shares until Ctrl-C or the end time, through your 'postern start' if it is
 running. The first line of standard output is the address; visitors are shown
-on standard error. A port cannot ask for a code: on a server that others can
+on standard error. A port cannot ask for a code: on a relay that others can
 reach, limit access with --allow, or open the port to everybody with --visible.
 
 Target (default: the protocol's port on 127.0.0.1):
@@ -51,8 +51,8 @@ pub(crate) const HTTP: Command = Command {
         SITE_NAME,
         FOR,
         UNTIL,
-        INVISIBLE,
-        VISIBLE,
+        INVISIBLE_SITE,
+        VISIBLE_SITE,
         ALLOW,
         HOST,
         MAX_STREAMS,
@@ -90,7 +90,7 @@ pub(crate) const TCP: Command = Command {
         FOR,
         UNTIL,
         ALLOW,
-        VISIBLE,
+        VISIBLE_PORT,
         MAX_STREAMS,
         AUDIT,
         QR,

@@ -20,7 +20,7 @@ pub(crate) const ALLOW_OTHER_USERS: Flag = Flag::switch("allow-other-users",
     "also allow other users of this machine");
 pub(crate) const JSON: Flag = Flag::switch("json", "print JSON");
 #[rustfmt::skip]
-pub(crate) const WIDE: Flag = Flag::switch("wide", "show all columns, also where they do not fit the terminal");
+pub(crate) const WIDE: Flag = Flag::switch("wide", "show all columns, even if they do not fit the terminal");
 /// Every protocol of an application, as `Protocol` has them.
 pub(crate) const PROTOCOLS: Kind = Kind::Choice(&[
     "http", "https", "tcp", "ssh", "rdp", "vnc", "telnet", "mysql", "mariadb",
@@ -65,30 +65,29 @@ pub(crate) mod mysql {
 
     pub(crate) const USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)").alias("username");
     pub(crate) const PASSWORD: Flag = Flag::valued("db-pass", "PASSWORD",
-        "database password; visible to other users of this machine in the process list, POSTERN_DB_PASS and the \
-            prompt are not").alias("auth-pass");
+        "database password. Other users can see it in the process list; set POSTERN_DB_PASS or use the prompt to hide \
+            it").alias("auth-pass");
     pub(crate) const DATABASE: Flag = Flag::valued("db-name", "NAME", "initial database");
     pub(crate) const READONLY: Flag = Flag::switch("readonly",
-        "refuse every statement that could write (default: read-write)");
+        "refuse every statement that could write (default with --share; else read-write)");
     pub(crate) const INVISIBLE: Flag = Flag::switch("invisible",
-        "require the authorization code printed at start");
+        "visitors need the code that is printed at start");
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
         "address of the web client (default 127.0.0.1:8306, or the next free port up to 8405); an address other \
             machines can reach needs --invisible");
     pub(crate) const TLS: Flag = Flag::valued("tls", "MODE",
-        "encryption to the database: off, prefer (default; if the server offers it), require, verify-ca (also check \
-            that the authority in SSL_CERT_FILE issued the certificate), verify (also check the host name; public \
-            authorities are trusted too)")
+        "encryption to the database server: off, prefer (default; only if the server offers it), require, verify-ca \
+            (also check that the authority in SSL_CERT_FILE issued the certificate), verify (also check the host name; \
+            public authorities are trusted too)")
         .kind(Kind::Choice(&["off", "prefer", "require", "verify-ca", "verify"]));
     pub(crate) const QUERY_TIMEOUT: Flag = Flag::valued("query-timeout", "SECONDS",
         "stop statements after this time, in seconds or e.g. 5m (default: no limit; 60 with --share)");
     pub(crate) const SHARE: Flag = Flag::switch("share",
-        "share the web client through a server, read-only and with a code");
+        "share the web client through a relay, read-only and with a code");
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
-        "with --share: relay server (default: POSTERN_SERVER, or this machine only)").kind(Kind::Server);
-    pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "with --share: allow visitors to change the \
-        database");
-    pub(crate) const VISIBLE: Flag = Flag::switch("visible", "with --share: no code needed");
+        "relay to share through (default: POSTERN_SERVER, or this machine only)").kind(Kind::Server);
+    pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "allow visitors to change the database");
+    pub(crate) const VISIBLE: Flag = Flag::switch("visible", "visitors need no code");
     pub(crate) use super::{ALLOW_HOST, ALLOW_OTHER_USERS, NO_OPEN, VERBOSE};
 
     /// Flags that mean nothing without `--share`.
@@ -107,9 +106,10 @@ pub(crate) mod mysql {
         about: "Opens a web SQL client for a MySQL or MariaDB database.",
         flags: &[
             USER, PASSWORD, DATABASE, READONLY, INVISIBLE, LISTEN, NO_OPEN, ALLOW_HOST, TLS, QUERY_TIMEOUT,
-            ALLOW_OTHER_USERS, SHARE, SERVER, ENROLL_TOKEN, READWRITE, VISIBLE, NAME, SITE_NAME, FOR, UNTIL, ALLOW, GUEST,
-            AUDIT, RECORD_SQL, QR, JSON, VERBOSE,
+            ALLOW_OTHER_USERS, VERBOSE, SHARE, SERVER, ENROLL_TOKEN, READWRITE, VISIBLE, NAME, SITE_NAME, FOR, UNTIL,
+            ALLOW, GUEST, AUDIT, RECORD_SQL, QR, JSON,
         ],
+        of_last: (OF_SHARING.len(), "With --share"),
         notes: "\
 Target (default 127.0.0.1:3306):
   PORT                        this port on 127.0.0.1
@@ -121,7 +121,11 @@ Target (default 127.0.0.1:3306):
                               a password here is as visible as --db-pass
 
 Missing values are asked for. If standard input is not a terminal, they are read
-from it, one per line: user, password, database.",
+from it, one per line: user, password, database.
+
+Exit status: 0 done, 1 failed, 2 invalid command line; with --share also
+3 unreachable, 4 refused, 5 over a limit, 130 ended by Ctrl-C before anything
+was shared.",
         ..Command::EMPTY
     };
 }
@@ -132,11 +136,11 @@ pub(crate) mod start {
     use super::{Command, Flag, Kind, environment as env};
 
     pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
-        "relay server (default: POSTERN_SERVER, or the built-in relay for this machine only)").kind(Kind::Server);
-    pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "enrolment token; visible to other users of this machine in the process list, POSTERN_ENROLL_TOKEN is not");
+        "relay (default: POSTERN_SERVER, or the one set with 'postern server default', or the built-in relay, for this \
+            machine only)").kind(Kind::Server);
+    pub(crate) use crate::cli::args::flags::ENROLL_TOKEN;
     pub(crate) const INSECURE: Flag = Flag::switch("insecure",
-        "allow http to servers on other machines; passwords are sent unencrypted");
+        "allow http to relays on other machines; passwords are sent unencrypted");
     pub(crate) const RESET: Flag = Flag::switch("reset-credentials",
         "create a new identity for this machine; the old file is kept as a backup");
     pub(crate) const PRINT_UNIT: Flag = Flag::switch("print-systemd-unit",
@@ -156,7 +160,10 @@ pub(crate) mod start {
             SERVER, ENROLL_TOKEN, ALLOW_HOST, INSECURE, NO_OPEN, RESET, ALLOW_OTHER_USERS, PRINT_UNIT, LOG_FORMAT, QUIET,
             VERBOSE,
         ],
-        notes: "The default port is 8181; 0 selects a free one.",
+        notes: "\
+The default port is 8181; 0 selects a free one.
+The manager stops when its terminal is closed. To keep it running, use
+'postern service install', or nohup.",
         ..Command::EMPTY
     };
 }
@@ -176,8 +183,8 @@ pub(crate) mod relay {
     pub(crate) const PORTS: Flag = Flag::valued("ports", "FIRST-LAST",
         "range of these public ports (default 20000-29999)");
     pub(crate) const SHARED_HOST_PORTS: Flag = Flag::switch("shared-host-ports",
-        "bind public ports on the host of --tunnel-listen; a member with a port can then receive cookies of every \
-            site's visitors (default on loopback; elsewhere ports are refused without one of the two flags)");
+        "offer public ports on the host of --tunnel-listen; a member with a port can then receive cookies of every \
+            site's visitors (default on loopback; elsewhere public ports need --port-listen or this flag)");
     pub(crate) const DOMAIN: Flag = Flag::valued("domain", "NAME",
         "sites are NAME.DOMAIN (default localhost); needs a wildcard DNS entry");
     pub(crate) const PUBLIC_URL: Flag = Flag::valued("public-url", "URL",
@@ -185,10 +192,10 @@ pub(crate) mod relay {
     pub(crate) const EXTERNAL_IP: Flag = Flag::valued("external-ip", "IP",
         "address that connectors dial (default: the host of --tunnel-listen)");
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-        "enrolment token for any number of connectors, in addition to invites; visible to other users of this \
-            machine in the process list, POSTERN_ENROLL_TOKEN is not");
+        "enrolment token that registers any number of connectors, in addition to invites. Other users can see it in \
+            the process list; set POSTERN_ENROLL_TOKEN to hide it");
     pub(crate) const QUOTA_SITES: Flag = Flag::valued("quota-sites", "N",
-        "maximum applications of one connector (default and upper limit 100)");
+        "maximum number of applications of one connector (default and upper limit 100)");
     pub(crate) const QUOTA_MBPS: Flag = Flag::valued("quota-mbps", "N",
         "bandwidth limit of one connector in Mbit/s, both directions together (default: no limit)");
     pub(crate) const TRUST_PROXY: Flag = Flag::valued("trust-proxy", "CIDR",
@@ -196,14 +203,14 @@ pub(crate) mod relay {
     pub(crate) const PASS_HEADER: Flag = Flag::valued("pass-header", "NAME",
         "pass this identity header from a trusted proxy to applications (repeatable)").repeatable();
     pub(crate) const CONNECTIONS: Flag = Flag::valued("connections", "N",
-        "maximum simultaneous connections of visitors and connectors (default 512); one connector's sites may use \
-            half of them, one visitor a quarter");
+        "maximum number of simultaneous connections of visitors and connectors (default 512); one connector's sites \
+            may use half of them, one visitor a quarter");
     pub(crate) const ANSWER_TIMEOUT: Flag = Flag::valued("answer-timeout", "SECONDS",
-        "how long a request may stand still before its answer begins, because the visitor or the application is slow, also \
-         as in 5m (default 300)");
+        "how long a request may wait for the visitor or the application before its answer begins, in seconds or e.g. \
+            5m (default 300)");
     pub(crate) const DRAIN: Flag = Flag::valued("drain", "SECONDS",
-        "how long to finish running requests after SIGTERM, in seconds or e.g. 1m; /health then answers 503, new \
-            requests are still served (default 0; 30 with --store)");
+        "how long to finish running requests after SIGTERM, in seconds or e.g. 1m (default 0; 30 with --store); during \
+            this time /health answers 503, and new requests are still served");
     pub(crate) const METRICS_LISTEN: Flag = Flag::valued("metrics-listen", "[HOST:]PORT",
         "separate address for Prometheus' /metrics, e.g. 127.0.0.1:8182, without access control; the metrics \
             contain no site or user names (default: none)");
@@ -224,9 +231,8 @@ pub(crate) mod relay {
 
     pub(crate) const COMMAND: Command = Command {
         name: "relay",
-        brief: "run the relay server",
-        about: "Starts the relay server: it gives applications public addresses and forwards visitors through \
-            tunnels.",
+        brief: "run a relay",
+        about: "Starts a relay: a server that gives applications public addresses and forwards visitors through tunnels.",
         flags: &[
             LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
             TRUST_PROXY, PASS_HEADER, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
@@ -237,19 +243,24 @@ pub(crate) mod relay {
         notes: "\
 Except on loopback, a new connector needs an enrolment token: the first start
 prints one, 'postern relay invite' creates more.
-Quick-setup sends passwords: put a web server that terminates TLS in front, and
-give its URL as --public-url.",
+Connectors send passwords to --listen: put a web server that terminates TLS in
+front, and give its URL as --public-url.",
         ..Command::EMPTY
     };
     pub(crate) const LIST: Command = Command {
         name: "relay list",
         brief: "list connectors and their applications",
-        about: "Lists the connectors that are enrolled at the relay on this machine, a line an application: LABEL (its \
-            invite's, else its machine's name), NAME (for 'revoke'), STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION, \
-            INVITE (what let it in), QUOTA (what it has of what it may have), LAST VISIT, TRAFFIC. A revoked connector is \
-            shown with the sites that are reserved for it. A terminal shows the columns that fit.",
+        about: "Lists the connectors that are enrolled at the relay on this machine, one line per application.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
+        notes: "\
+LABEL                         label of its invite, else the machine's name
+NAME                          name of the connector, for 'relay revoke'
+INVITE                        the invite that it used
+QUOTA                         its quotas, used and allowed
+Further columns: STATUS, ENROLLED, URL, TARGET, MACHINE, SOURCE, VERSION,
+LAST VISIT, TRAFFIC. A terminal shows the columns that fit. A revoked connector
+is listed with the sites that are reserved for it.",
         ..Command::EMPTY
     };
     pub(crate) const STATUS_URL: Command = Command {
@@ -261,7 +272,7 @@ give its URL as --public-url.",
         environment: &[env::HOME],
         ..Command::EMPTY
     };
-    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label in lists, e.g. the person or machine");
+    pub(crate) const LABEL: Flag = Flag::valued("label", "TEXT", "label of the connector that uses the token, shown in lists, e.g. a person or machine");
     pub(crate) const USES: Flag = Flag::valued("uses", "N", "how many connectors may use it (default 1)");
     pub(crate) const FOR: Flag = Flag::valued("for", "TIME", "how long it is valid, e.g. 12h or 30d (default 7d)");
 
@@ -277,10 +288,15 @@ give its URL as --public-url.",
     pub(crate) const INVITES: Command = Command {
         name: "relay invites",
         brief: "list invites and who used them",
-        about: "Lists the invites of the relay on this machine: ID, STATUS (good, used, over, forbidden), USED, \
-            MADE, ENDS, LABEL (or its origin), BY (connectors that used it). A terminal shows the columns that fit.",
+        about: "Lists the invites of the relay on this machine.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
+        notes: "\
+STATUS                        good, used (as often as allowed), over (expired),
+                              forbidden (cancelled, or its member was revoked)
+LABEL                         its label, or how it was created
+BY                            connectors that used it
+Further columns: ID, USED, MADE, ENDS. A terminal shows the columns that fit.",
         ..Command::EMPTY
     };
     pub(crate) const UNINVITE: Command = Command {
@@ -300,30 +316,35 @@ give its URL as --public-url.",
         operand_count: 1..=1,
         operand_kinds: &[Kind::Connector],
         brief: "disconnect and block a connector, and disable the invite it used",
-        about: "Turns a connector out at once, and forbids the invite that it came by, also where that is the relay's \
-            --enroll-token. Where no other is good, that token is renewed, and the new one is printed. NAME may be \
-            the connector's label if only one has it.",
+        about: "Disconnects and blocks a connector, and disables the invite it used, also if that is the relay's \
+            --enroll-token.",
         flags: &[DATA],
         environment: &[env::HOME],
+        notes: "\
+If no valid invite is left, a new enrolment token is printed.
+NAME may be the connector's label, if no other connector has that label.",
         ..Command::EMPTY
     };
     pub(crate) const ALLOW: Command = Command {
         name: "relay allow",
         brief: "undo revoke; reserved names and ports come back within 30 days",
-        about: "Lets a revoked connector in again: within 30 days with the names and ports that were not transferred or \
-            released, else it may enrol anew. Its invite is good again too, unless it is the token that all share. NAME \
-            may be the connector's label if only one has it.",
+        about: "Allows a revoked connector again.",
+        notes: "\
+Within 30 days the connector gets back its names and ports, except those that
+were transferred or released. Later it enrols like a new one. Its invite becomes
+valid again, except a token given with --enroll-token.
+NAME may be the connector's label, if no other connector has that label.",
         ..REVOKE
     };
-    pub(crate) const FORCE: Flag = Flag::switch("force", "take the name also while its site is connected, which ends it");
+    pub(crate) const FORCE: Flag = Flag::switch("force", "also if the site is connected now: its connection ends");
     pub(crate) const RELEASE: Command = Command {
         name: "relay release",
         operands: "NAME",
         operand_count: 1..=1,
         operand_kinds: &[Kind::Text],
         brief: "release the name of a site, so that any connector can have it",
-        about: "Releases the name of a site, in use or reserved, so that any connector can have it. Sign-ins end, and \
-            browsers drop what they stored for the earlier site.",
+        about: "Releases the name of a site, in use or reserved, so that any connector can have it.",
+        notes: "Sign-ins end, and browsers drop what they stored for the previous site.",
         flags: &[FORCE, DATA],
         environment: &[env::HOME],
         ..Command::EMPTY
@@ -334,18 +355,27 @@ give its URL as --public-url.",
         operand_count: 2..=2,
         operand_kinds: &[Kind::Text, Kind::Connector],
         brief: "transfer the name of a site to another connector",
-        about: "Transfers the name of a site to the connector with this label, or this name if the label is not unique. Its \
-            next connect with this name gets it. Sign-ins end, and browsers drop what they stored for the earlier site.",
+        about: "Reserves the name of a site for another connector.",
+        notes: "\
+LABEL is the label of the new owner, or its NAME if the label is not unique. It
+gets the site at its next connect with this site name. Sign-ins end, and
+browsers drop what they stored for the previous site.",
         ..RELEASE
     };
     pub(crate) const FLEET: Command = Command {
         name: "relay fleet",
         brief: "list the relays of the fleet",
-        about: "Lists the relays that share their state (--store), as seen by the relay on this machine: RELAY \
-            (id), STATE (this one, linked, leaving, away), CONNECTORS (number with a tunnel there), TUNNELS AT \
-            (address for connectors), LINKED AT (--peer-listen), VERSION. A terminal shows the columns that fit.",
+        about: "Lists the relays that share their state (--store), as seen by the relay on this machine.",
         flags: &[DATA, WIDE, JSON],
         environment: &[env::HOME],
+        notes: "\
+RELAY                         its id
+STATE                         this one, linked, leaving or away
+CONNECTORS                    number of connectors with a tunnel there
+TUNNELS AT                    address for connectors
+LINKED AT                     address for other relays (--peer-listen)
+VERSION                       its version of postern
+A terminal shows the columns that fit.",
         ..Command::EMPTY
     };
     pub(crate) const COPY_STORE: Command = Command {
@@ -354,9 +384,12 @@ give its URL as --public-url.",
         operand_count: 2..=2,
         operand_kinds: &[Kind::Directory, Kind::Directory],
         brief: "copy a relay's state to a shared store or back",
-        about: "Copies a stopped relay's state, except host keys and statistics, from its directory to an empty \
-            store (mysql://USER@HOST:PORT/DATABASE, see --store), or back to an empty directory.",
+        about: "Copies the state of a stopped relay from its directory to a shared store, or back.",
         environment: &[env::STORE_PASS, env::STORE_PASS_FILE, env::CERTIFICATES],
+        notes: "\
+One of FROM and TO is a directory, the other a store such as
+mysql://USER@HOST:PORT/DATABASE (see 'postern relay --store'). TO must be empty.
+Host keys and statistics are not copied.",
         ..Command::EMPTY
     };
     pub(crate) const RECOVER: Command = Command {
@@ -432,8 +465,8 @@ pub(crate) mod tunnel {
         "HTTP proxy (default: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)");
     pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log details (repeat for more)").alias("v").repeatable();
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT", "address for clients (default 0.0.0.0:8080)");
-    pub(crate) const HOST: Flag = Flag::valued("host", "HOST", "host part of --listen, as chisel spells it");
-    pub(crate) const PORT: Flag = Flag::valued("port", "PORT", "port part of --listen, as chisel spells it").alias("p");
+    pub(crate) const HOST: Flag = Flag::valued("host", "HOST", "host of --listen, for chisel's command lines");
+    pub(crate) const PORT: Flag = Flag::valued("port", "PORT", "port of --listen, for chisel's command lines").alias("p");
     const REVERSE: Flag = Flag::switch("reverse", "ignored; all remotes are reverse");
     pub(crate) const SERVER_AUTH: Flag = Flag::valued("auth", "USER:PASS",
         "user with all rights (default: the environment variable AUTH)");
@@ -466,7 +499,8 @@ on the local host and port; this client forwards connections to the remote ones.
         notes: "\
 Without users it accepts only loopback connections, because every client can
 listen on any port of this machine.
-Expressions are matched against R:HOST:PORT; an empty one allows everything.",
+Expressions of --authfile are matched against R:HOST:PORT; an empty one allows
+everything.",
         ..Command::EMPTY
     };
 }

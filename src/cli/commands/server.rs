@@ -67,7 +67,7 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
     print_table(
         ["DEFAULT", "URL", "STATUS", "APPS", "TOKEN", "LABEL"],
         &rows,
-        "No servers yet. 'postern server add URL' adds one.",
+        "No relays yet. 'postern server add URL' adds one.",
     )?;
     servers
         .iter()
@@ -137,17 +137,18 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let server = change_server(&ADD, parsed.operand(), change)?;
     let url = printable(text(&server, "/url"));
     let is_default = server.get("default").and_then(Value::as_bool) == Some(true);
-    print(&match (parsed.has(&JSON), is_default) {
-        (true, _) => format!("{server:#}\n"),
-        (_, true) => format!("{url} is saved; 'postern start' uses it\n"),
+    print(&match (parsed.has(&JSON), is_default, &unreached) {
+        (true, ..) => format!("{server:#}\n"),
+        (_, true, _) => format!("{url} is saved; 'postern start' uses it\n"),
+        (_, _, Some(_)) => format!("{url} is saved\n"),
         _ => {
             format!("{url} is saved; 'postern server default {url}' makes it the default\n")
         }
     })?;
     match unreached {
         Some(why) => Err(
-            Failure::operation(format!("{url} is saved, but unreachable: {why}"))
-                .hint("check the URL and that the server runs, then run 'postern doctor'")
+            Failure::operation(format!("no relay answered at {url}: {why}"))
+                .hint("check the host and port of the URL, and that the relay runs; then run 'postern doctor'")
                 .exit_status(UNREACHABLE),
         ),
         None => Ok(()),

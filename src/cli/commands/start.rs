@@ -147,7 +147,7 @@ impl Settings {
     fn is_connected_elsewhere(&self, known: &ServerStore) -> Result<bool, Failure> {
         if let Some(server) = &self.server {
             if let Err(error) = known.remember(server) {
-                log::debug!("cannot save the server: {error}");
+                log::debug!("cannot save the relay: {error}");
             }
             return Ok(true);
         }
@@ -156,7 +156,7 @@ impl Settings {
             return Ok(false);
         };
         ServerUrl::parse(&default.url, self.insecure).map_err(|why| {
-            Failure::operation(format!("the default server: {why}"))
+            Failure::operation(format!("the default relay: {why}"))
                 .hint("choose another with 'postern server default URL' or --server")
         })?;
         Ok(true)
@@ -177,7 +177,7 @@ impl OwnRelay {
                 Self::of(
                     None,
                     vec![format!(
-                        "Cannot connect yet: {error}. Add a server, start with --server URL, or set {SERVER_VARIABLE}."
+                        "Cannot connect yet: {error}. Add a relay, start with --server URL, or set {SERVER_VARIABLE}."
                     )],
                 )
             }
@@ -247,7 +247,7 @@ impl OwnRelay {
 
     fn beside(relay: relay::Whereabouts) -> Self {
         let notice = format!(
-            "No server given: applications use the relay that already runs here, at {}.",
+            "No relay given: applications use the relay that already runs here, at {}.",
             relay.url
         );
         let url = format!("http://{}", relay.address);

@@ -92,7 +92,7 @@ fn server_line(server: &Value) -> String {
     };
     let (url, status) = (text(server, "/url"), text(server, "/status"));
     format!(
-        "Server: {}{label}: {}{error}\n{hint}",
+        "Relay: {}{label}: {}{error}\n{hint}",
         printable(url),
         printable(status)
     )

@@ -63,7 +63,7 @@ impl Enforcement {
 }
 
 fn not_enforced() -> ConnectError {
-    let why = "the server cannot limit visitors to networks";
+    let why = "the relay cannot limit visitors to networks";
     ConnectError::new("not-enforced", why)
         .refused(true)
         .hint("connect it through a postern relay, or allow every network")

@@ -38,7 +38,7 @@ impl PortReservations {
                 return Err(Ended::Stopped);
             }
             if Instant::now() >= deadline {
-                let taken = "the remote server assigned a port that another application uses";
+                let taken = "the relay assigned a port that another application uses";
                 return Err(ConnectError::new("quick-setup", taken).into());
             }
         }

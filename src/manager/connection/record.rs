@@ -228,7 +228,7 @@ impl ConnectionRecord {
         status.pause = owed.map(|(until, reason)| Wait {
             attempt: 0,
             until,
-            reason: format!("the server has not applied a change yet: {reason}"),
+            reason: format!("the relay has not applied a change yet: {reason}"),
         });
     }
 

@@ -100,7 +100,7 @@ impl ConnectionWork<'_> {
         let again = Instant::now() + pause;
         let why = error.in_one_line();
         log::warn!(
-            "application '{}': the server has not applied a change: {why}",
+            "application '{}': the relay has not applied a change: {why}",
             self.app.name
         );
         self.record.owes(Some((again, why)));

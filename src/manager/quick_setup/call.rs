@@ -249,7 +249,7 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
             None => lasting(in_words(error)),
         },
         // A computer that has just been started has no network yet.
-        ureq::Error::HostNotFound => passing("the server's name has no DNS entry"),
+        ureq::Error::HostNotFound => passing("the relay's name has no DNS entry"),
         ureq::Error::Protocol(error) => {
             lasting(format!("the program there is not a web server ({error})"))
         }
@@ -282,7 +282,7 @@ fn row(kind: io::ErrorKind) -> Option<&'static str> {
         }
         TimedOut | WouldBlock => Some(LATE),
         ConnectionRefused => Some("connection refused"),
-        HostUnreachable | NetworkDown | NetworkUnreachable => Some("no route to the server"),
+        HostUnreachable | NetworkDown | NetworkUnreachable => Some("no route to the relay"),
         _ => None,
     }
 }

@@ -60,13 +60,13 @@ pub enum Failure {
 
 /// Hint for a revocation.
 pub(crate) const REVOKED: &str =
-    "ask the server's operator to allow it again ('postern relay allow'); it then reconnects";
+    "ask the relay's operator to allow it again ('postern relay allow'); it then reconnects";
 /// Hint for a revocation that ends the command.
-pub(crate) const REVOKED_HERE: &str = "ask the server's operator to allow it again ('postern relay allow'), then run the command again";
+pub(crate) const REVOKED_HERE: &str = "ask the relay's operator to allow it again ('postern relay allow'), then run the command again";
 
 /// Advice about a name that another connector has.
 pub(crate) const OTHER_NAME: &str =
-    "choose another --site-name, or ask the server's operator to transfer it";
+    "choose another --site-name, or ask the relay's operator to transfer it";
 
 impl Failure {
     /// True if the operator of a relay has revoked this connector.
@@ -115,19 +115,19 @@ impl Failure {
             }
             Self::TooManyRequests { .. } => "wait some minutes and connect again",
             Self::Unreachable { .. } | Self::Call { .. } => {
-                "check the server's URL, and that it runs and is reachable"
+                "check the relay's URL, and that the relay runs and is reachable"
             }
             revoked if revoked.is_revocation() => REVOKED,
-            full if full.is_quota() => "remove an unused application, or ask the server's operator",
+            full if full.is_quota() => "remove an unused application, or ask the relay's operator",
             Self::Status { status: 403, said } => hint_of_403(said),
             Self::Status { status: 409, .. } => OTHER_NAME,
             reserved if reserved.is_reserved_name() => OTHER_NAME,
             Self::Status { status: 400, said } if said.contains("site_name: 3 to 63") => {
-                "this server is older: it takes site names of 3 to 63 characters"
+                "this relay is older: it takes site names of 3 to 63 characters"
             }
-            Self::Status { status: 503, .. } => "try again later, or ask the server's operator",
+            Self::Status { status: 503, .. } => "try again later, or ask the relay's operator",
             Self::Status { .. } | Self::Refused { .. } => {
-                "check the application and the server's URL, or ask the server's operator"
+                "check the application and the relay's URL, or ask the relay's operator"
             }
             Self::Answer { .. } => {
                 "check that the URL is the one of a relay or another tunnel server"
@@ -141,20 +141,20 @@ fn hint_of_403(said: &str) -> &'static str {
     let is = |words: &str| said.contains(words);
     match () {
         () if is("no public ports") => {
-            "share it as http or https if it is a web site, or ask the server's operator for public ports"
+            "share it as http or https if it is a web site, or ask the relay's operator for public ports"
         }
         () if is("enrols new ones") => {
-            "give the server's enrolment token (on the page, or 'postern server add URL --enroll-token T'), or ask its \
+            "give an enrolment token of the relay (on the page, or 'postern server add URL --enroll-token T'), or ask its \
              operator"
         }
         () if is("enrol token") || is("enrolment token") => {
-            "ask the server's operator for a new token, and give it on the page or with 'postern server add URL \
+            "ask the relay's operator for a new token, and give it on the page or with 'postern server add URL \
              --enroll-token T'"
         }
         () if is("has the same name but for") => {
             "reset the identity on the page or with --reset-credentials"
         }
-        () => "ask the server's operator",
+        () => "ask the relay's operator",
     }
 }
 
@@ -162,36 +162,36 @@ fn hint_of_403(said: &str) -> &'static str {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stopped => f.write_str("the call to the server was stopped"),
+            Self::Stopped => f.write_str("the call to the relay was stopped"),
             Self::Local(reason) => f.write_str(reason),
             Self::Unauthorized { said } => {
-                f.write_str("the server refuses this connector's credentials (401")?;
+                f.write_str("the relay refuses this connector's credentials (401")?;
                 part(f, " ", said)?;
                 f.write_str(")")
             }
             Self::TooManyRequests { attempts } => {
                 write!(
                     f,
-                    "the server still limits calls (429) after {attempts} attempts"
+                    "the relay still limits calls (429) after {attempts} attempts"
                 )
             }
             Self::Unreachable { reason, attempts } => {
                 write!(
                     f,
-                    "the server cannot be reached: {reason}, {attempts} attempts"
+                    "the relay cannot be reached: {reason}, {attempts} attempts"
                 )
             }
-            Self::Call { reason } => write!(f, "the server did not give an address: {reason}"),
+            Self::Call { reason } => write!(f, "the relay did not give an address: {reason}"),
             Self::Status { status, said } => {
-                write!(f, "the server answered {status}")?;
+                write!(f, "the relay answered {status}")?;
                 part(f, ": ", said)
             }
             Self::Refused { code, said } => {
-                write!(f, "the server refused with code {code}")?;
+                write!(f, "the relay refused with code {code}")?;
                 part(f, ": ", said)
             }
             Self::Answer { reason, came } => {
-                write!(f, "the server's answer is invalid: {reason}")?;
+                write!(f, "the relay's answer is invalid: {reason}")?;
                 part(f, "; it sent: ", came)
             }
         }

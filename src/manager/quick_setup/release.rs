@@ -75,9 +75,9 @@ pub(crate) fn release_name(
         // It has nothing of it.
         None if reply.status == 404 => Ok(()),
         None if reply.status == 200 => {
-            Err("the server is too old to release names: it reserves them for 30 days".to_owned())
+            Err("the relay is too old to release names: it reserves them for 30 days".to_owned())
         }
-        None => Err(format!("the server answered {}", reply.status)),
+        None => Err(format!("the relay answered {}", reply.status)),
     }
 }
 

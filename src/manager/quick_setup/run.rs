@@ -138,7 +138,7 @@ fn next(pace: Pace, attempt: u32, outcome: Outcome) -> Next {
         Outcome::TooMany(_) if last => failed(Failure::TooManyRequests { attempts: attempt }),
         Outcome::TooMany(asked) => {
             let pause = asked.unwrap_or_default().max(pace.second * attempt * 3);
-            Next::Pause(pause, "the server limits calls (429)".to_owned())
+            Next::Pause(pause, "the relay limits calls (429)".to_owned())
         }
         Outcome::Busy(_, said) if last => failed(Failure::Status { status: 503, said }),
         Outcome::Busy(asked, said) => {
@@ -185,7 +185,7 @@ fn ask(
     select! {
         recv(stop) -> _ => Err(Failure::Stopped),
         recv(answered) -> outcome => {
-            outcome.map_err(|_| Failure::Local("the call to the server was interrupted".to_owned()))
+            outcome.map_err(|_| Failure::Local("the call to the relay was interrupted".to_owned()))
         }
     }
 }
@@ -196,7 +196,7 @@ fn start(
     server: ServerUrl,
     prepared: PreparedCall,
 ) -> Result<Receiver<Outcome>, Failure> {
-    let too_many = || format!("{MAX_CALLS} calls to servers still wait for an answer");
+    let too_many = || format!("{MAX_CALLS} calls to relays still wait for an answer");
     let permit = CALLS
         .take(MAX_CALLS)
         .ok_or_else(|| Failure::Local(too_many()))?;

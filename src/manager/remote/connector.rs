@@ -118,7 +118,7 @@ fn endpoint(host: &str, port: u16) -> Result<Endpoint, ConnectError> {
     Endpoint::parse(&url).map_err(|error| {
         ConnectError::new(
             "quick-setup",
-            format!("the server sent an unusable tunnel address: {error}"),
+            format!("the relay sent an unusable tunnel address: {error}"),
         )
     })
 }

@@ -68,11 +68,11 @@ pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
         }
         if status == NOT_IN_FORCE_YET {
             let message = format!(
-                "the server has not signed out the visitors of {} yet",
+                "the relay has not signed out the visitors of {} yet",
                 app.name
             );
             return Err(Failure::operation(message)
-                .hint("postern repeats the request until the server answers")
+                .hint("postern repeats the request until the relay answers")
                 .exit_status(UNREACHABLE));
         }
         Ok(())
@@ -97,7 +97,7 @@ fn renewed(manager: &Manager, app: &Selected, before: &Value) -> Result<Value, F
     let deadline = Instant::now() + RENEWAL_TIMEOUT;
     while !link.is_empty() && text(&shown, "/connection/auth_url") == link {
         if Instant::now() >= deadline {
-            let message = format!("the server does not have the new code of {} yet", app.name);
+            let message = format!("the relay does not have the new code of {} yet", app.name);
             return Err(Failure::operation(message)
                 .hint(format!("check with 'postern app code {}'", app.name))
                 .exit_status(UNREACHABLE));

@@ -184,7 +184,7 @@ fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
         "" => (servers.default.as_str(), ""),
         url => match ServerUrl::parse(url, true) {
             Ok(parsed) if servers.list.get(parsed.origin()).is_some() => (url, ""),
-            _ => (url, ", not in your server list"),
+            _ => (url, ", not in your list of relays"),
         },
     };
     format!(

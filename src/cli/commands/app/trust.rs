@@ -39,7 +39,7 @@ impl KeyChange {
             "the host key of {server} has changed: known {known}, now {offered}; no password was sent"
         ))
         .hint(format!(
-            "check the new key with the server's operator, then run 'postern {command}'"
+            "check the new key with the relay's operator, then run 'postern {command}'"
         ))
         .exit_status(REFUSED)
     }
@@ -112,20 +112,20 @@ fn is_wanted(parsed: &Parsed, change: &KeyChange) -> Result<bool, Failure> {
         let is_offered = named == change.offered;
         let other = || {
             Failure::operation(format!("{} is not the offered key", quoted(&named)))
-                .hint("check the offered key with the server's operator")
+                .hint("check the offered key with the relay's operator")
                 .exit_status(REFUSED)
         };
         return is_offered.then_some(true).ok_or_else(other);
     }
     if !std::io::stdin().is_terminal() {
         return Err(Failure::usage("no terminal to ask on").hint(
-            "check the offered key with the server's operator, then give it as --yes FINGERPRINT",
+            "check the offered key with the relay's operator, then give it as --yes FINGERPRINT",
         ));
     }
     let unanswered = |error: std::io::Error| Failure::operation(format!("cannot ask: {error}"));
     write!(
         std::io::stderr(),
-        "Check the offered key with the server's operator, not through this connection.\nTrust it? [y/N] "
+        "Check the offered key with the relay's operator, not through this connection.\nTrust it? [y/N] "
     )
     .map_err(unanswered)?;
     let mut answer = String::new();

@@ -122,7 +122,7 @@ pub(super) fn files(home: &DataDir, files: &Files) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         let (apps, known) = (files.apps.len(), files.credentials.len());
-        let text = format!("readable; applications: {apps}, servers with credentials: {known}");
+        let text = format!("readable; applications: {apps}, relays with credentials: {known}");
         findings.push(Finding::good(CHECK, text));
     }
     findings.extend(files_set_aside(home).iter().map(|path| {

@@ -99,7 +99,7 @@ fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> F
         Err(ConnectionProblem::Network(error)) => Finding::wrong(
             "connection",
             format!("{server}: {error}"),
-            "check that the server runs and no firewall blocks it",
+            "check that the relay runs and no firewall blocks it",
         ),
     }
 }

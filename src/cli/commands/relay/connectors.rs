@@ -140,7 +140,7 @@ pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
         }
         None => Err(
             Failure::operation(format!("no relay is running on {}", data.dir().display()))
-                .hint("run 'postern relay', or 'postern start' without a server"),
+                .hint("run 'postern relay', or 'postern start' without --server"),
         ),
     }
 }

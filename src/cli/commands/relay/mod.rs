@@ -219,7 +219,8 @@ fn forbidden_token(since: &str) -> String {
     )
 }
 
-const TLS_HINT: &str = "put a TLS server in front and give its URL: --public-url https://…";
+const TLS_HINT: &str =
+    "put a web server that terminates TLS in front, and give its URL: --public-url https://…";
 
 fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     serve::listen(address, |kind| {

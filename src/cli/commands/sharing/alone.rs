@@ -155,7 +155,7 @@ fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnR
             let url = format!("http://{}", relay.address);
             Ok((access(&url, relay.token)?, None, beside))
         }
-        Err(error) => Err(cannot(&error.to_string()).hint("give a server with --server URL")),
+        Err(error) => Err(cannot(&error.to_string()).hint("give a relay with --server URL")),
     }
 }
 

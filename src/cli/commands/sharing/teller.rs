@@ -159,7 +159,7 @@ impl Teller {
         }
         if is_local(result) && self.has_server {
             lines.push_str(
-                "Only this machine can open this address, because of the server's domain. To share with others,\n\
+                "Only this machine can open this address, because of the relay's domain. To share with others,\n\
                  use a server with a domain that points to it ('postern relay --domain').\n",
             );
         } else if is_local(result) {
