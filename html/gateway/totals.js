@@ -42,7 +42,7 @@ const REFUSALS = [
     no_port: 'no public port for it',
     store_away: 'the fleet’s store is unavailable',
     quota: 'over the connector’s quota',
-    refused: 'refused',
+    refused: 'rejected',
   }],
   ['Connection', 'postern_relay_early_refusals_total', {
     malformed: 'malformed request',

@@ -25,7 +25,7 @@ const CLASSES = {
   'host-key-changed': ['Host key changed', 'Trust the new key only if you know why it changed.'],
   'permission-denied': ['Not permitted', 'The server does not let this connector use that port.'],
   'port-held': ['Port still held', 'An earlier connection still uses the port; it is free within a minute.'],
-  refused: ['Refused', 'The server refused the request; its message is above.'],
+  refused: ['Refused', 'The server rejected the request; its message is above.'],
   protocol: ['Protocol error', 'The server’s answer is invalid; are the versions compatible?'],
   timeout: ['Timeout', 'The tunnel was not ready in time; the reason, if known, is above.'],
   'quick-setup': ['Remote server', ''],

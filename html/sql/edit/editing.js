@@ -398,7 +398,7 @@ export class Editing {
     else this.#changed();
     const missing = left + Math.max(0, spots.length - MOST_CELLS);
     const add = { text: `Add ${rowsText(beyond.length)}`, run: () => { if (this.#sheet.shown && changes === this.#sheet.table.changes && !this.#isBusy()) this.#added(beyond); } };
-    if (missing) this.#host.notify(`${(spots.length - missing).toLocaleString('en')} of ${spots.length.toLocaleString('en')} cells were pasted; the others do not exist or refuse the value`, 'warn', beyond.length ? add : undefined);
+    if (missing) this.#host.notify(`${(spots.length - missing).toLocaleString('en')} of ${spots.length.toLocaleString('en')} cells were pasted; the others do not exist or reject the value`, 'warn', beyond.length ? add : undefined);
     else if (ids.length && cells.length) this.#host.notify(`${rowsText(ids.length)} added by the paste`, 'info');
     else if (!ids.length) this.#host.announce(`${cells.length} ${cells.length === 1 ? 'cell' : 'cells'} pasted`);
   }

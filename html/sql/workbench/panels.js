@@ -92,7 +92,7 @@ export function showReplicaAdvice(by) {
   return openDialog({
     title: 'This server is read-only',
     body: [
-      h('p', { text: `The server has ${by.map((name) => `${name} = ON`).join(' and ')}, like a replica. It refuses statements that write, and its data may lag behind the primary server.` }),
+      h('p', { text: `The server has ${by.map((name) => `${name} = ON`).join(' and ')}, like a replica. It rejects statements that write, and its data may lag behind the primary server.` }),
       h('p', { text: 'To write, connect to the primary server. Accounts with READ_ONLY ADMIN, CONNECTION_ADMIN or SUPER can still write here, unless super_read_only or innodb_read_only is on.' }),
     ],
     actions: [{ label: 'Close', value: undefined, kind: 'primary' }],
@@ -105,7 +105,7 @@ export function showAccountAdvice({ user }) {
   return openDialog({
     title: 'This account can write',
     body: [
-      h('p', { text: `Read-only mode is on: the page, the server and the database session each refuse statements that write. However, the account “${user}” has write privileges.` }),
+      h('p', { text: `Read-only mode is on: the page, the server and the database session each reject statements that write. However, the account “${user}” has write privileges.` }),
       h('p', { text: 'Only the account limits what views and functions do outside tables, such as setting a global variable. A read-only account is safer, especially if you share this page:' }),
       h('pre', { class: 'quote', text: sql }),
     ],

@@ -25,7 +25,7 @@ export function showInfo(info) {
   const readOnly = info.readonly === true || info.mode === 'read-only';
   const badge = byId('mode');
   badge.className = `mode ${readOnly ? 'read-only' : 'read-write'}`;
-  badge.title = readOnly ? 'Statements that write are refused. Set when postern was started.' : 'Statements that write are executed. Set when postern was started.';
+  badge.title = readOnly ? 'Statements that write are rejected. Set when postern was started.' : 'Statements that write are executed. Set when postern was started.';
   fill(badge, icon(readOnly ? 'lock' : 'unlock'), readOnly ? 'Read-Only' : 'Read-Write');
   badge.hidden = false;
   const could = byId('could-write');

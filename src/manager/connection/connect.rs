@@ -239,7 +239,7 @@ impl ConnectionWork<'_> {
             let (what, pause) = if has_moved(&tunnel) {
                 ("the relay may have moved", MOVED_PAUSE)
             } else {
-                ("refused", SEQUENCE_PAUSE)
+                ("rejected", SEQUENCE_PAUSE)
             };
             log::info!(
                 "application '{}': {what}; asking the relay again",

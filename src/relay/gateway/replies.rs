@@ -174,7 +174,7 @@ pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
             "It does not speak TLS: share it as http.".to_owned()
         }
         (_, Some(rustls::Error::AlertReceived(_))) => {
-            "It refuses the TLS name it is asked for.".to_owned()
+            "It rejects the TLS name it is asked for.".to_owned()
         }
         (Some(error), _) if error.kind() != io::ErrorKind::ConnectionReset => {
             format!("The connection to it failed: {}.", in_words(error))

@@ -42,7 +42,7 @@ pub(crate) fn make_read_only(
         // A variable or a mode that this server does not know, a table that the account may not read any more.
         Err(DbError::Statement(error)) => {
             return Err(changed(&format!(
-                "the server refuses the read-only settings: {}",
+                "the server rejects the read-only settings: {}",
                 error.message
             )));
         }

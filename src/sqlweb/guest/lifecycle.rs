@@ -114,7 +114,7 @@ fn prove(guest: &Guest, options: Options, readable: &Readable) -> Result<Options
     let connector = Arc::new(Connector::new(options.clone()));
     let mut conn = connector.administer(TIME_TO_MAKE).map_err(|error| {
         NoGuest::new(
-            format!("the server refused its sign-in, so it was dropped: {error}"),
+            format!("the server rejected its sign-in, so it was dropped: {error}"),
             "something between here and the server may know only its own accounts; share without a guest account",
         )
     })?;

@@ -101,7 +101,7 @@ fn an_https_virtual_host_is_picked_by_its_name() {
     );
     let page = way.get("unnamed", "/", "");
     assert!(
-        page.starts_with("HTTP/1.1 502") && page.contains("It refuses the TLS name"),
+        page.starts_with("HTTP/1.1 502") && page.contains("It rejects the TLS name"),
         "{page}"
     );
     assert!(
