@@ -10,10 +10,10 @@ pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
     "enrolment token, which registers this machine at the relay. Other users can see it in the process list; set \
         POSTERN_ENROLL_TOKEN to hide it");
 #[rustfmt::skip]
-pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "name of the application, also used for its address");
+pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "name of the share, also used for its address");
 #[rustfmt::skip]
 pub(crate) const SITE_NAME: Flag = Flag::valued("site-name", "NAME",
-    "preferred first word of the address, such as shop in https://shop.relay.example/");
+    "preferred first part of the address, such as shop in https://shop.relay.example/");
 #[rustfmt::skip]
 pub(crate) const FOR: Flag = Flag::valued("for", "TIME",
     "share for this long, counted from now: 30s, 90m, 1h30m, 8h or 2d");

@@ -237,12 +237,12 @@ impl ConnectionWork<'_> {
             rounds.reset();
             self.serve(held, &tunnel, &mut health)?;
             let (what, pause) = if has_moved(&tunnel) {
-                ("the relay may have moved", MOVED_PAUSE)
+                ("the server may have moved", MOVED_PAUSE)
             } else {
                 ("rejected", SEQUENCE_PAUSE)
             };
             log::info!(
-                "application '{}': {what}; asking the relay again",
+                "application '{}': {what}; asking the server again",
                 self.app.name
             );
             self.record.turned_away();
