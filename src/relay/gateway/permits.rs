@@ -31,7 +31,7 @@ pub(super) enum Full {
     Connector,
     /// That of the visitor.
     Source,
-    /// What the member's program takes.
+    /// Limit of the member's own program.
     Application,
 }
 
