@@ -2,8 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,21 +20,6 @@ const MAX_ADDRESSES: usize = 4;
 
 /// True if an address may be connected to. Asked at each connect, as a name may lead elsewhere each time.
 pub(crate) type MayDial = Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>;
-
-/// Serves what a stream would have been connected to: given one end of a pair of sockets in this process, whose other
-/// end the tunnel carries. It is called on a thread of the tunnel's pool, and returns when the stream is over: at the
-/// latest when the other end is closed.
-pub(crate) type Serve = Arc<dyn Fn(TcpStream) + Send + Sync>;
-
-/// Two ends of one connection within this process, in non-blocking mode. They are Unix sockets, so nobody else can be at
-/// either end and no port is used: of a `TcpStream` they do all but name addresses and take TCP's own options.
-pub(super) fn pair() -> io::Result<(TcpStream, TcpStream)> {
-    let (one, other) = UnixStream::pair()?;
-    one.set_nonblocking(true)?;
-    other.set_nonblocking(true)?;
-    let stream = |socket: UnixStream| TcpStream::from(OwnedFd::from(socket));
-    Ok((stream(one), stream(other)))
-}
 
 /// Opens a connection to the first address that takes it and may be dialled, unless `unwanted` becomes true. The socket
 /// is in non-blocking mode; a name without an address is [`io::ErrorKind::NotFound`], see also [`is_forbidden`].

@@ -38,6 +38,30 @@ pub trait ByteStream: Read + Write + Send {
     fn wanted(&self, read: bool, write: bool) -> [(BorrowedFd<'_>, PollFlags); 2];
 }
 
+/// The client's side of an exchange: its end is seen also while nothing is read.
+pub trait ClientStream: ByteStream {
+    /// Returns what to poll for, to learn which of these it is ready for: `IN`, `OUT`, `HUP` and [`READ_CLOSED`].
+    ///
+    /// [`READ_CLOSED`]: crate::http::socket::READ_CLOSED
+    fn watched(&mut self, flags: PollFlags) -> [(BorrowedFd<'_>, PollFlags); 2];
+
+    /// Returns what it is ready for, from what the poll said of both.
+    fn ready(&self, polled: [PollFlags; 2]) -> PollFlags;
+}
+
+impl ClientStream for &TcpStream {
+    fn watched(&mut self, flags: PollFlags) -> [(BorrowedFd<'_>, PollFlags); 2] {
+        [
+            ((**self).as_fd(), flags),
+            ((**self).as_fd(), PollFlags::empty()),
+        ]
+    }
+
+    fn ready(&self, [polled, _]: [PollFlags; 2]) -> PollFlags {
+        polled
+    }
+}
+
 // A socket must be non-blocking.
 macro_rules! socket_stream {
     ($socket:ty) => {
@@ -58,6 +82,7 @@ macro_rules! socket_stream {
 }
 
 socket_stream!(TcpStream);
+socket_stream!(&TcpStream);
 socket_stream!(UnixStream);
 
 /// `flags`, or nothing to poll for.
@@ -65,19 +90,20 @@ pub(crate) fn only_if(wanted: bool, flags: PollFlags) -> PollFlags {
     if wanted { flags } else { PollFlags::empty() }
 }
 
-/// Polls a client's socket and an upstream until `until`, for ever when that is `None`. What nothing
-/// is wanted of is left out: a closed one would wake for ever. Returns what the socket is ready
-/// for, and whether anything was.
+/// Polls a client and an upstream until `until`, for ever when that is `None`. What nothing is wanted of is left out: a
+/// closed one would wake for ever. Returns what the client's descriptors are ready for, and whether anything was.
 pub(super) fn wait(
-    client: (&TcpStream, PollFlags),
+    client: [(BorrowedFd<'_>, PollFlags); 2],
     upstream: [(BorrowedFd<'_>, PollFlags); 2],
     until: Option<Instant>,
-) -> io::Result<(PollFlags, bool)> {
+) -> io::Result<([PollFlags; 2], bool)> {
     let left = until.map(|until| timespec(until.saturating_duration_since(Instant::now())));
     let [first, second] = upstream;
-    let all = [(client.0.as_fd(), client.1), first, second];
-    let wanted = all.iter().filter(|(_, flags)| !flags.is_empty());
-    let mut fds: Vec<PollFd<'_>> = wanted
+    let [of_client, also] = client;
+    let all = [of_client, also, first, second];
+    let mut fds: Vec<PollFd<'_>> = all
+        .iter()
+        .filter(|(_, flags)| !flags.is_empty())
         .map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
         .collect();
     let ready = match poll(&mut fds, left.as_ref()) {
@@ -85,7 +111,10 @@ pub(super) fn wait(
         Err(Errno::INTR) => true,
         Err(error) => return Err(error.into()),
     };
-    let of_client = fds.first().filter(|_| !client.1.is_empty());
-    let of_client = of_client.map_or(PollFlags::empty(), PollFd::revents);
+    let mut found = fds.iter().map(PollFd::revents);
+    let of_client = client.map(|(_, flags)| match flags.is_empty() {
+        true => PollFlags::empty(),
+        false => found.next().unwrap_or(PollFlags::empty()),
+    });
     Ok((of_client, ready))
 }

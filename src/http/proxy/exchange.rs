@@ -256,7 +256,7 @@ impl<'e> Exchange<'e> {
     fn pull(&mut self) -> Result<Turn, Outcome> {
         for _ in 0..PIECES_A_TURN {
             if self.transfer.answer.has_piece() {
-                match self.transfer.answer.send(self.client.socket()) {
+                match self.transfer.answer.send(self.client.stream()) {
                     Ok(sent) => self.rules.count_down(sent),
                     failed if would_block(&failed) => return Ok(Turn::Blocked),
                     Err(_) => return Err(Outcome::Gone),
@@ -319,8 +319,9 @@ impl<'e> Exchange<'e> {
         client.set(READ_CLOSED, watches);
         let until = self.deadline().map(|(until, _)| until);
         let upstream = self.upstream.wanted(!to_client, self.wants_room());
-        let waited = wait((self.client.socket(), client), upstream, until);
-        let (ready, is_ready) = waited.map_err(|_| Outcome::Gone)?;
+        let waited = wait(self.client.stream().watched(client), upstream, until);
+        let (polled, is_ready) = waited.map_err(|_| Outcome::Gone)?;
+        let ready = self.client.stream().ready(polled);
         if is_stalled && self.transfer.request.is_whole() {
             self.mark_at_work();
         }

@@ -19,8 +19,8 @@ mod response_head;
 mod rules;
 mod upgraded;
 
-pub use byte_stream::ByteStream;
 pub(crate) use byte_stream::only_if;
+pub use byte_stream::{ByteStream, ClientStream};
 pub(crate) use exchange::{Exchange, Step, Transfer};
 pub(crate) use outcome::Outcome;
 pub(crate) use request_body::RequestBody;

@@ -1,11 +1,11 @@
 //! The way down of an exchange: what the upstream has sent and the client has not taken.
 
 use std::cell::Cell;
-use std::io::{self, IoSlice, Write};
-use std::net::TcpStream;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::time::Instant;
 
+use super::byte_stream::ClientStream;
 use super::outcome::Outcome;
 use super::response_head::{NotHttp, Piece, ResponseHead};
 use super::rules::Rules;
@@ -132,7 +132,7 @@ impl ResponseBody {
     }
 
     /// Sends what the client takes at once; returns how much that was.
-    pub(super) fn send(&mut self, mut client: &TcpStream) -> io::Result<usize> {
+    pub(super) fn send(&mut self, client: &mut dyn ClientStream) -> io::Result<usize> {
         let before = self.before.get(self.before_sent..);
         let before = before.expect("no more is sent than there is");
         let body = self.buffer.get(self.body.clone());

@@ -1,15 +1,15 @@
 //! Rules of an exchange for its two sides.
 
 use std::io;
-use std::net::TcpStream;
 use std::time::Duration;
 
+use super::byte_stream::ClientStream;
 use crate::http::h1::head::{AnswerHead, Head};
 
 /// The client's side of an exchange.
 pub trait Client {
-    /// The connection; non-blocking.
-    fn socket(&self) -> &TcpStream;
+    /// The connection.
+    fn stream(&mut self) -> &mut dyn ClientStream;
 
     /// Returns the bytes that have arrived and are not yet used. What belongs to the request is to be taken out.
     fn inbox(&mut self) -> &mut Vec<u8>;

@@ -1,13 +1,12 @@
 //! An upgraded connection: bytes both ways, each way with its own end.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::byte_stream::{ByteStream, wait};
+use super::byte_stream::{ByteStream, ClientStream, wait};
 use super::rules::Rules;
 use crate::http::socket::would_block;
 
@@ -29,7 +28,7 @@ pub(crate) struct UpgradedTimeouts {
 
 /// The two ends of an upgraded connection.
 pub(crate) struct Upgraded<'a> {
-    pub(crate) client: &'a TcpStream,
+    pub(crate) client: &'a mut dyn ClientStream,
     pub(crate) upstream: &'a mut dyn ByteStream,
     pub(crate) rules: &'a dyn Rules,
     pub(crate) timeouts: UpgradedTimeouts,
@@ -68,8 +67,8 @@ impl Upgraded<'_> {
     }
 
     fn move_both(&mut self, up: &mut Direction, down: &mut Direction) -> io::Result<usize> {
-        let (client, upstream) = (self.client, &mut *self.upstream);
-        up.fill(|buffer| (&mut &*client).read(buffer))?;
+        let (client, upstream) = (&mut *self.client, &mut *self.upstream);
+        up.fill(|buffer| client.read(buffer))?;
         let taken = up.pass(|bytes| upstream.write(bytes))?;
         self.rules.count_up(taken);
         if up.may_end() {
@@ -77,26 +76,26 @@ impl Upgraded<'_> {
             up.is_over = true;
         }
         down.fill(|buffer| upstream.read(buffer))?;
-        let sent = down.pass(|bytes| (&mut &*client).write(bytes))?;
+        let sent = down.pass(|bytes| client.write(bytes))?;
         self.rules.count_down(sent);
         if down.may_end() {
-            // A client that is gone already is as good.
-            let _ = client.shutdown(Shutdown::Write);
+            client.end_write();
             down.is_over = true;
         }
         Ok(sent)
     }
 
     /// False when it has been silent for too long, or the client is gone.
-    fn wait(&self, up: &Direction, down: &Direction) -> bool {
+    fn wait(&mut self, up: &Direction, down: &Direction) -> bool {
         let mut client = PollFlags::empty();
         client.set(PollFlags::IN, up.wants_more());
         client.set(PollFlags::OUT, down.has_waiting());
         let until = self.deadline(up, down);
         let wanted = self.upstream.wanted(down.wants_more(), up.has_waiting());
-        match wait((self.client, client), wanted, Some(until)) {
+        match wait(self.client.watched(client), wanted, Some(until)) {
             // A hang-up is found by reading: the last bytes may still be there. After the last nobody takes anything.
-            Ok((ready, is_ready)) => {
+            Ok((polled, is_ready)) => {
+                let ready = self.client.ready(polled);
                 let is_gone = up.is_over && ready.intersects(PollFlags::HUP);
                 is_ready && !is_gone && !ready.intersects(PollFlags::ERR)
             }

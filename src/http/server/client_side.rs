@@ -1,7 +1,6 @@
 //! A connection as exchanges and handlers see it.
 
 use std::io::{self, Read};
-use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::budget::ExchangeSlot;
@@ -12,11 +11,11 @@ use super::limits::Limits;
 use crate::http::Response;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
-use crate::http::proxy::Client;
+use crate::http::proxy::{Client, ClientStream};
 
 impl Client for Connection<'_> {
-    fn socket(&self) -> &TcpStream {
-        self.socket
+    fn stream(&mut self) -> &mut dyn ClientStream {
+        &mut self.socket
     }
 
     fn inbox(&mut self) -> &mut Vec<u8> {

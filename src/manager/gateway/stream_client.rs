@@ -1,7 +1,6 @@
 //! The visitor's side of a stream.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -10,12 +9,13 @@ use rustix::event::PollFlags;
 use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
-use crate::http::proxy::Client;
+use crate::http::proxy::{Client, ClientStream};
 use crate::http::server::connection_handler::{After, ClientConnection, Reset};
 use crate::http::server::{ExchangeSlot, response_bytes};
-use crate::http::socket::{BROKEN, would_block};
+use crate::http::socket::would_block;
 use crate::http::{Limits, Response};
-use crate::net::poll::{poll_until, poll_within};
+use crate::net::poll::poll_until;
+use crate::tunnel::server::LocalStream;
 
 /// Bytes read at once of a head. Default 4 KiB.
 const PIECE: usize = 4 * 1024;
@@ -33,15 +33,14 @@ static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
 
 /// The visitor's side of a stream.
 pub(super) struct StreamClient {
-    /// One end of a pair; the tunnel carries the other.
-    socket: TcpStream,
+    stream: LocalStream,
     inbox: Vec<u8>,
 }
 
 impl StreamClient {
-    pub(super) fn new(socket: TcpStream) -> StreamClient {
+    pub(super) fn new(stream: LocalStream) -> StreamClient {
         let inbox = Vec::new();
-        StreamClient { socket, inbox }
+        StreamClient { stream, inbox }
     }
 
     /// The next request; none at the end of the stream.
@@ -67,8 +66,7 @@ impl StreamClient {
 
     /// True if nobody waits for an answer any more.
     pub(super) fn has_left(&self) -> bool {
-        poll_within([(&self.socket, PollFlags::empty())], Duration::ZERO)
-            .map_or(true, |[ready]| ready.intersects(BROKEN))
+        self.stream.has_gone()
     }
 
     /// Ends the stream after its last answer: what is still coming is read and thrown away for a while, as the answer
@@ -76,8 +74,7 @@ impl StreamClient {
     pub(super) fn finish(mut self) {
         let until = Instant::now() + LIMITS.linger_time;
         let mut left = LIMITS.linger_bytes;
-        // A stream that has ended already is as good.
-        let _ = self.socket.shutdown(Shutdown::Write);
+        self.stream.end_write();
         while left > 0 && self.fill(until) {
             left = left.saturating_sub(self.inbox.len());
             self.inbox.clear();
@@ -87,15 +84,14 @@ impl StreamClient {
     /// Waits for more; false at the end, or when `until` has passed.
     fn fill(&mut self, until: Instant) -> bool {
         loop {
-            // Seldom is there anything to read at once.
-            let ready = poll_until([(&self.socket, PollFlags::IN)], Some(until));
-            if !ready.is_ok_and(|[ready]| !ready.is_empty()) {
-                return false;
-            }
             match self.receive(PIECE) {
                 Ok(count) => return count > 0,
                 failed if would_block(&failed) => {}
                 Err(_) => return false,
+            }
+            let ready = poll_until([(&self.stream.readable(), PollFlags::IN)], Some(until));
+            if !ready.is_ok_and(|[ready]| !ready.is_empty()) {
+                return false;
             }
         }
     }
@@ -109,14 +105,15 @@ impl StreamClient {
     }
 
     /// Writes something small.
-    pub(super) fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let until = Instant::now() + LIMITS.write_stall;
         while !bytes.is_empty() {
-            match (&mut &self.socket).write(bytes) {
+            match self.stream.write(bytes) {
                 Ok(sent) => bytes = bytes.get(sent..).expect("no more is sent than there is"),
                 failed if would_block(&failed) => {
-                    let [ready] = poll_until([(&self.socket, PollFlags::OUT)], Some(until))?;
-                    if ready.is_empty() || ready.intersects(BROKEN) {
+                    let writable = self.stream.writable();
+                    let [ready] = poll_until([(&writable, PollFlags::IN)], Some(until))?;
+                    if ready.is_empty() || self.stream.has_gone() {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
                 }
@@ -141,8 +138,8 @@ impl StreamClient {
 }
 
 impl Client for StreamClient {
-    fn socket(&self) -> &TcpStream {
-        &self.socket
+    fn stream(&mut self) -> &mut dyn ClientStream {
+        &mut self.stream
     }
 
     fn inbox(&mut self) -> &mut Vec<u8> {
@@ -150,15 +147,20 @@ impl Client for StreamClient {
     }
 
     fn receive(&mut self, most: usize) -> io::Result<usize> {
-        let begin = self.inbox.len();
-        if begin == 0 {
-            // Its zeros come from the allocator, those of `resize` one by one.
-            self.inbox = vec![0; most];
-        } else {
-            self.inbox.resize(begin + most, 0);
+        // The received bytes are copied: they are mostly few, and room for the most costs more to get and to give back.
+        if most <= PIECE {
+            let mut room = [0; PIECE];
+            let room = room.get_mut(..most).expect("it is long enough");
+            let read = self.stream.read(room)?;
+            let came = room.get(..read);
+            self.inbox
+                .extend_from_slice(came.expect("no more is read than there is room"));
+            return Ok(read);
         }
+        let begin = self.inbox.len();
+        self.inbox.resize(begin + most, 0);
         let room = self.inbox.get_mut(begin..).expect("it was made longer");
-        let read = (&mut &self.socket).read(room);
+        let read = self.stream.read(room);
         self.inbox.truncate(begin + *read.as_ref().unwrap_or(&0));
         if self.inbox.is_empty() {
             self.inbox = Vec::new(); // an idle stream holds no memory

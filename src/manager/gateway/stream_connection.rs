@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -29,7 +29,8 @@ use crate::relay::gateway::{
     Cause, FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message,
     not_http, path, refused, target_is_down, too_slow, unanswered,
 };
-use crate::tunnel::target::Serve;
+use crate::tunnel::client::Serve;
+use crate::tunnel::server::LocalStream;
 
 /// Time after which a kept connection to the application is not used for a request that must not be sent twice, and not
 /// at all. As a relay has them for streams.
@@ -46,7 +47,7 @@ const OWN_PATHS: &str = "/.postern/";
 /// Handler for the streams of the application's tunnel.
 pub(crate) fn serve(gateway: SiteGateway) -> Serve {
     let gateway = Arc::new(gateway);
-    Arc::new(move |socket| StreamConnection::new(&gateway, socket).run())
+    Arc::new(move |stream| StreamConnection::new(&gateway, stream).run())
 }
 
 /// One stream.
@@ -66,10 +67,10 @@ struct KeptConnection {
 }
 
 impl<'g> StreamConnection<'g> {
-    fn new(gateway: &'g SiteGateway, socket: TcpStream) -> StreamConnection<'g> {
+    fn new(gateway: &'g SiteGateway, stream: LocalStream) -> StreamConnection<'g> {
         StreamConnection {
             gateway,
-            client: StreamClient::new(socket),
+            client: StreamClient::new(stream),
             kept: None,
             presence: None,
             began: Instant::now(),
@@ -217,7 +218,7 @@ impl<'g> StreamConnection<'g> {
             let up = std::mem::take(self.client.inbox());
             let upgraded = Upgraded {
                 timeouts: upgraded_timeouts(),
-                client: self.client.socket(),
+                client: self.client.stream(),
                 upstream: stream,
                 rules: &rules,
             };
@@ -273,7 +274,7 @@ impl<'g> StreamConnection<'g> {
     }
 
     /// Refuses a request that cannot be passed on.
-    fn refuse(self, refusal: Refusal) {
+    fn refuse(mut self, refusal: Refusal) {
         let page = Response::error(&ApiError::from(refusal));
         let bytes = response_bytes(page, false, true);
         if self.client.write_all(&bytes).is_ok() {

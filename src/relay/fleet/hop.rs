@@ -23,7 +23,6 @@
 //! It is answered from the relay's own tunnels alone: a hop never hops.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -118,18 +117,20 @@ pub(super) fn ask(
 fn say(stream: &mut LocalStream, asked: &Asked, until: Instant) -> Result<(), HopError> {
     let mut line = serde_json::to_vec(asked).expect("texts and numbers have JSON for them");
     line.push(b'\n');
-    let mut left = &line[..];
+    send(stream, &line, until)
+}
+
+fn send(stream: &mut dyn ByteStream, mut left: &[u8], until: Instant) -> Result<(), HopError> {
     while !left.is_empty() {
-        match LocalStream::write(stream, left) {
+        match stream.write(left) {
             Ok(taken) => left = left.get(taken..).expect("no more is taken than there is"),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                wait(stream.writable(), until)?;
+                wait(stream.wanted(false, true), until)?;
             }
             Err(_) => return Err(HopError::Lost),
         }
     }
-    LocalStream::flush(stream);
-    Ok(())
+    stream.flush().map_err(|_| HopError::Lost)
 }
 
 /// Asks what connectors hold at another relay.
@@ -142,7 +143,7 @@ pub(super) fn ask_held(stream: &mut LocalStream, within: Duration) -> Result<Hel
             Ok(0) => break,
             Ok(read) if list.len() + read <= MAX_HELD => list.extend(piece.iter().take(read)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                wait(stream.readable(), until)?;
+                wait(stream.wanted(true, false), until)?;
             }
             _ => return Err(HopError::Lost),
         }
@@ -152,24 +153,31 @@ pub(super) fn ask_held(stream: &mut LocalStream, within: Duration) -> Result<Hel
 
 /// One word of an answer.
 fn word(stream: &mut LocalStream, until: Instant) -> Result<Vec<u8>, HopError> {
-    let mut word = Vec::new();
-    // A byte at a time: what follows the answer is the application's.
-    while !word.ends_with(b"\n") {
+    line(stream, MAX_WORD, until)
+}
+
+/// A line of so many bytes at most, with its end.
+fn line(stream: &mut dyn ByteStream, most: usize, until: Instant) -> Result<Vec<u8>, HopError> {
+    let mut line = Vec::new();
+    // A byte at a time: what follows is the application's.
+    while !line.ends_with(b"\n") {
         let mut byte = [0];
-        match LocalStream::read(stream, &mut byte) {
-            Ok(1..) if word.len() < MAX_WORD => word.extend(byte),
+        match stream.read(&mut byte) {
+            Ok(1..) if line.len() < most => line.extend(byte),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                wait(stream.readable(), until)?;
+                wait(stream.wanted(true, false), until)?;
             }
             _ => return Err(HopError::Lost),
         }
     }
-    Ok(word)
+    Ok(line)
 }
 
-fn wait(ready: BorrowedFd<'_>, until: Instant) -> Result<(), HopError> {
+fn wait(wanted: [(BorrowedFd<'_>, PollFlags); 2], until: Instant) -> Result<(), HopError> {
     let left = until.saturating_duration_since(Instant::now());
-    match poll_within([(&ready, PollFlags::IN)], left) {
+    let one = wanted.iter().find(|(_, flags)| !flags.is_empty());
+    let (fd, flags) = one.ok_or(HopError::Lost)?;
+    match poll_within([(fd, *flags)], left) {
         Ok([found]) if found.is_empty() => Err(HopError::Silent),
         Ok(_) => Ok(()),
         Err(_) => Err(HopError::Lost),
@@ -184,40 +192,44 @@ pub(super) fn tell_revoked(stream: &mut LocalStream, name: &str, within: Duratio
 }
 
 /// Answers what another relay asks for, until that is over. Who is `revoked` is out when it returns.
-pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
-    let Some(asked) = read_asked(&relay) else {
+pub(super) fn serve(mut relay: LocalStream, opener: &Opener, revoked: &dyn Fn(&str)) {
+    let Some(asked) = read_asked(&mut relay) else {
         return log::debug!("unknown request from another relay");
     };
+    let mut answer = |bytes: &[u8]| send(&mut relay, bytes, Instant::now() + ASKED);
     let (connector, port) = match asked {
         Asked::Stream { connector, port } => (connector, port),
-        Asked::Held { .. } => return tell_held(&relay, &opener.all_held()),
+        Asked::Held { .. } => {
+            let held = serde_json::to_vec(&opener.all_held());
+            // A relay that does not hear it asks again.
+            let _ = answer(&held.expect("texts and numbers have JSON for them"));
+            return;
+        }
         Asked::Revoked { revoked: name } => {
             revoked(&name);
             // A relay that does not hear it asks another.
-            let _ = (&relay).write_all(OK);
+            let _ = answer(OK);
             return;
         }
     };
     let is_held = opener.is_held(&connector, port);
-    // They fit into the buffer of a pair of sockets that is new.
-    let said = (&relay).write_all(if is_held { HELD } else { NONE });
-    if said.is_err() || !is_held {
+    if answer(if is_held { HELD } else { NONE }).is_err() || !is_held {
         return;
     }
     let opened = opener.open(&connector, port);
-    let answer = match &opened {
+    let told = answer(match &opened {
         Ok(_) => OK,
         Err(OpenError::Refused) => REFUSED,
         Err(OpenError::Full) => FULL,
         // It has gone just now.
         Err(_) => NONE,
-    };
-    if (&relay).write_all(answer).is_err() {
+    });
+    if told.is_err() {
         return;
     }
     let Ok(mut stream) = opened else { return };
     Upgraded {
-        client: &relay,
+        client: &mut relay,
         upstream: &mut stream,
         rules: &Bytes,
         timeouts: UpgradedTimeouts {
@@ -230,42 +242,8 @@ pub(super) fn serve(relay: TcpStream, opener: &Opener, revoked: &dyn Fn(&str)) {
     .run(Vec::new(), Vec::new());
 }
 
-fn tell_held(mut relay: &TcpStream, held: &Held) {
-    let list = serde_json::to_vec(held).expect("texts and numbers have JSON for them");
-    let (mut left, until) = (&list[..], Instant::now() + ASKED);
-    while !left.is_empty() {
-        let took = match relay.write(left) {
-            Ok(taken) => taken,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let time = until.saturating_duration_since(Instant::now());
-                match poll_within([(&relay, PollFlags::OUT)], time) {
-                    Ok([ready]) if !ready.is_empty() => 0,
-                    _ => return,
-                }
-            }
-            Err(_) => return,
-        };
-        left = left.get(took..).expect("no more is taken than there is");
-    }
-}
-
-fn read_asked(mut relay: &TcpStream) -> Option<Asked> {
-    let until = Instant::now() + ASKED;
-    let mut line = Vec::new();
-    while !line.ends_with(b"\n") && line.len() < CAP {
-        let mut byte = [0];
-        match relay.read(&mut byte) {
-            Ok(1..) => line.extend(byte),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let left = until.saturating_duration_since(Instant::now());
-                let [ready] = poll_within([(&relay, PollFlags::IN)], left).ok()?;
-                if ready.is_empty() {
-                    return None;
-                }
-            }
-            _ => return None,
-        }
-    }
+fn read_asked(relay: &mut dyn ByteStream) -> Option<Asked> {
+    let line = line(relay, CAP, Instant::now() + ASKED).ok()?;
     serde_json::from_slice(&line).ok()
 }
 
@@ -321,15 +299,14 @@ impl Rules for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
     fn asked(bytes: &[u8]) -> Option<Asked> {
-        let (one, mut other) = UnixStream::pair().unwrap();
+        let (mut one, mut other) = UnixStream::pair().unwrap();
         one.set_nonblocking(true).unwrap();
         other.write_all(bytes).unwrap();
         drop(other);
-        read_asked(&TcpStream::from(OwnedFd::from(one)))
+        read_asked(&mut one)
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Stream of a tunnel to an application, and TLS inside it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::BorrowedFd;
 use std::task::Waker;
 
 use rustix::event::PollFlags;
 use rustls::Connection;
 
-use crate::http::proxy::{ByteStream, only_if};
+use crate::http::proxy::{ByteStream, ClientStream, only_if};
+use crate::http::socket::READ_CLOSED;
 use crate::tunnel::server::LocalStream;
 
 impl Read for LocalStream {
@@ -19,6 +20,11 @@ impl Read for LocalStream {
 impl Write for LocalStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         LocalStream::write(self, bytes)
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let piece = |at: usize| pieces.get(at).map_or(&[][..], |piece| piece);
+        self.write_both([piece(0), piece(1)])
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -41,6 +47,25 @@ impl ByteStream for LocalStream {
             (self.readable(), only_if(read, PollFlags::IN)),
             (self.writable(), only_if(write, PollFlags::IN)),
         ]
+    }
+}
+
+impl ClientStream for LocalStream {
+    fn watched(&mut self, flags: PollFlags) -> [(BorrowedFd<'_>, PollFlags); 2] {
+        let reads = flags.intersects(PollFlags::IN | READ_CLOSED);
+        let watches = reads || flags.contains(PollFlags::HUP);
+        if watches {
+            self.watch(reads);
+        }
+        self.wanted(watches, flags.contains(PollFlags::OUT))
+    }
+
+    fn ready(&self, [_, writable]: [PollFlags; 2]) -> PollFlags {
+        let mut ready = PollFlags::empty();
+        ready.set(PollFlags::IN, self.has_something());
+        ready.set(PollFlags::HUP, self.has_gone());
+        ready.set(PollFlags::OUT, !writable.is_empty());
+        ready
     }
 }
 

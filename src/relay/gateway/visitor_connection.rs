@@ -453,7 +453,7 @@ impl VisitorConnection {
             let up = std::mem::take(visitor.inbox());
             let upgraded = Upgraded {
                 timeouts: self.upgraded_timeouts(visitor),
-                client: visitor.socket(),
+                client: visitor.stream(),
                 upstream: stream,
                 rules: &rules,
             };

@@ -10,9 +10,10 @@ use zeroize::Zeroizing;
 use super::failure::Failure;
 use super::timing::{Retries, Timeouts};
 use crate::tunnel::known_servers::KnownServers;
+use crate::tunnel::mux::Serve;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::ssh;
-use crate::tunnel::target::{MayDial, Serve};
+use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::{DialOptions, Endpoint};
 
 /// The pause between keep-alive requests. Default 25 s: below what middle boxes forget.

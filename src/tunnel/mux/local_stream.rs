@@ -30,6 +30,10 @@ pub struct LocalStream {
     _permit: StreamPermit,
 }
 
+/// Serves a stream that the peer has asked for, in the place of a target. It is called on a thread of the tunnel's pool,
+/// and returns when the stream is over: at the latest when the peer has closed it.
+pub(crate) type Serve = Arc<dyn Fn(LocalStream) + Send + Sync>;
+
 /// Why there is no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,14 +73,8 @@ impl Mux {
         let stream = self
             .open_channel(target, None, state)
             .map_err(|_| OpenError::Tunnel)?;
-        let local = LocalStream {
-            mux: Arc::clone(self),
-            stream,
-            readable,
-            writable: None,
-            is_deferred: false,
-            _permit: StreamPermit::new(&self.options.traffic, None, ()),
-        };
+        let permit = StreamPermit::new(&self.options.traffic, None, ());
+        let local = LocalStream::new(self, stream, readable, permit);
         self.flush();
         if self.has_ended() {
             self.update(&local.stream, StreamState::abort);
@@ -94,6 +92,22 @@ impl Mux {
 }
 
 impl LocalStream {
+    pub(super) fn new(
+        mux: &Arc<Mux>,
+        stream: Arc<Stream>,
+        readable: Arc<Waker>,
+        permit: StreamPermit,
+    ) -> LocalStream {
+        LocalStream {
+            mux: Arc::clone(mux),
+            stream,
+            readable,
+            writable: None,
+            is_deferred: false,
+            _permit: permit,
+        }
+    }
+
     /// Reads what has come down; 0 at the end of the target's bytes. [`io::ErrorKind::ConnectionAborted`]
     /// when the tunnel ended first. Waits for its turn where the holder is held to a rate.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -113,12 +127,16 @@ impl LocalStream {
 
     /// Takes as much as the channel's window has room for. Waits for its turn as well.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bytes = bytes.get(..self.mux.piece()).unwrap_or(bytes);
+        self.write_both([bytes, &[]])
+    }
+
+    /// The same with two pieces, which leave together.
+    pub fn write_both(&mut self, pieces: [&[u8]; 2]) -> io::Result<usize> {
         loop {
-            let taken = self.mux.session().write(self.stream.channel, bytes);
+            let taken = self.queue(pieces);
             self.sent();
             match taken {
-                Ok(0) if bytes.is_empty() => return Ok(0),
+                Ok(0) if pieces.iter().all(|piece| piece.is_empty()) => return Ok(0),
                 Ok(0) => self.check_writable()?,
                 Ok(taken) => {
                     add(&self.mux.options.traffic.sent, taken);
@@ -129,6 +147,21 @@ impl LocalStream {
                 Err(Error::NoChannel(_)) => return Err(io::ErrorKind::BrokenPipe.into()),
                 Err(_) => return Err(io::ErrorKind::ConnectionAborted.into()),
             }
+        }
+    }
+
+    /// Puts what the channel takes of both behind what is to be sent.
+    fn queue(&self, [first, second]: [&[u8]; 2]) -> Result<usize, Error> {
+        let most = self.mux.piece();
+        let mut session = self.mux.session();
+        let channel = self.stream.channel;
+        let first = first.get(..most).unwrap_or(first);
+        let taken = session.write(channel, first)?;
+        let room = most - taken;
+        let second = second.get(..room).unwrap_or(second);
+        match taken == first.len() && !second.is_empty() {
+            true => Ok(taken + session.write(channel, second).unwrap_or(0)),
+            false => Ok(taken),
         }
     }
 
@@ -166,6 +199,22 @@ impl LocalStream {
         if !self.is_deferred {
             self.mux.flush();
         }
+    }
+
+    /// Before a wait: [`LocalStream::readable`] is so from now on when the peer has closed the stream and, where it
+    /// `reads`, when there is something to read.
+    pub fn watch(&mut self, reads: bool) {
+        self.stream.state().watch(reads);
+    }
+
+    /// True if the peer has closed the stream, or the tunnel has ended.
+    pub fn has_gone(&self) -> bool {
+        self.stream.state().has_gone()
+    }
+
+    /// True if a read has something to tell.
+    pub fn has_something(&self) -> bool {
+        self.stream.state().has_something()
     }
 
     /// Becomes readable when [`LocalStream::read`] has something to tell.

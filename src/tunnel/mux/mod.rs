@@ -74,6 +74,7 @@ mod writer_thread;
 
 pub(super) use connection::Mux;
 pub(super) use end::End;
+pub(crate) use local_stream::Serve;
 pub use local_stream::{LocalStream, OpenError};
 pub(super) use options::Options;
 pub(super) use run::{FAREWELL, Handler};

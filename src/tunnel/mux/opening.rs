@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::connection::Mux;
+use super::local_stream::{LocalStream, Serve};
 use super::socket::Socket;
 use super::stats::{PortStats, StreamPermit};
 use super::stream::Stream;
 use super::stream_state::StreamState;
+use crate::net::Waker;
 use crate::tunnel::ssh::{ChannelId, ChannelOpenFailure, Error};
-use crate::tunnel::target::{self, Begun, Serve};
+use crate::tunnel::target::{self, Begun};
 
 // Client: to a target.
 impl Mux {
@@ -25,11 +27,11 @@ impl Mux {
         share: impl Send + 'static,
     ) -> Result<(), Error> {
         let permit = StreamPermit::new(&self.options.traffic, None, share);
+        if let Some(serve) = &self.options.serve {
+            return self.serve_here(channel, serve, permit);
+        }
         let stream = Stream::new(channel, None, StreamState::offered(permit));
         self.streams().insert(channel, Arc::clone(&stream));
-        if let Some(serve) = &self.options.serve {
-            return self.serve_here(&stream, serve);
-        }
         let begun = match Begun::new(host, port, self.options.may_dial.as_ref()) {
             Some(Begun::Ended(Err(error))) if target::is_forbidden(&error) => {
                 return self.forbid(&stream);
@@ -52,24 +54,39 @@ impl Mux {
     }
 
     /// As above, if this process serves the streams itself. Never waits.
-    fn serve_here(self: &Arc<Self>, stream: &Arc<Stream>, serve: &Serve) -> Result<(), Error> {
-        let serve = Arc::clone(serve);
-        // On a thread because it reads and writes; it ends with the stream.
-        let begun = target::pair().and_then(|(ours, theirs)| {
-            self.threads.run(move || serve(theirs))?;
-            Ok(ours)
-        });
-        match begun {
-            Ok(socket) => {
-                self.accept(stream);
-                self.carry_when_attached(stream, Socket::in_process(socket));
-                Ok(())
-            }
+    fn serve_here(
+        self: &Arc<Self>,
+        channel: ChannelId,
+        serve: &Serve,
+        permit: StreamPermit,
+    ) -> Result<(), Error> {
+        let full = ChannelOpenFailure::ResourceShortage;
+        let readable = match Waker::new() {
+            Ok(waker) => Arc::new(waker),
             Err(error) => {
                 log::warn!("stream refused: {error}");
-                self.refuse_offered(stream, ChannelOpenFailure::ResourceShortage, "no thread")
+                self.options.traffic.count_refused(true);
+                return self.session().refuse(channel, full, "no descriptor");
             }
+        };
+        let stream = Stream::new(
+            channel,
+            None,
+            StreamState::offered_to(Arc::clone(&readable)),
+        );
+        self.streams().insert(channel, Arc::clone(&stream));
+        let (mux, own, serve) = (Arc::clone(self), Arc::clone(&stream), Arc::clone(serve));
+        // On a thread because it waits for the application; it ends with the stream.
+        let job = move || {
+            mux.accept(&own);
+            mux.flush();
+            serve(LocalStream::new(&mux, own, readable, permit));
+        };
+        if let Err(error) = self.threads.run(job) {
+            log::warn!("stream refused: no thread for it: {error}");
+            return self.refuse_offered(&stream, full, "no thread");
         }
+        Ok(())
     }
 
     fn reach_target(

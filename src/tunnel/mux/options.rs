@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
+use super::local_stream::Serve;
 use super::stats::Traffic;
-use crate::tunnel::target::{MayDial, Serve};
+use crate::tunnel::target::MayDial;
 
 /// Options of a connection.
 pub(in crate::tunnel) struct Options {

@@ -30,11 +30,6 @@ impl Socket {
         Ok(Self(socket))
     }
 
-    /// One whose other end is in this process: nothing delays its bytes, and its end is always told.
-    pub(super) fn in_process(socket: TcpStream) -> Self {
-        Self(socket)
-    }
-
     /// Reads what is there; 0 at the end.
     pub(super) fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
         receive_now(&self.0, buffer)

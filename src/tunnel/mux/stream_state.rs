@@ -163,6 +163,13 @@ impl StreamState {
     pub(super) fn asked_for_local(readable: Arc<Waker>) -> Self {
         Self {
             opening: Opening::asked(None),
+            ..Self::offered_to(readable)
+        }
+    }
+
+    /// The peer has offered the channel, which is used in this process.
+    pub(super) fn offered_to(readable: Arc<Waker>) -> Self {
+        Self {
             local: Some(LocalEnd {
                 readable,
                 task: None,
@@ -374,6 +381,33 @@ impl StreamState {
         }
         effects.consumed = count;
         (Ok(count), effects)
+    }
+
+    /// Before a wait of the reader in this process: `readable` is woken from now on when there is something to read, where
+    /// it `reads`, and in any case when the peer has closed the channel.
+    pub(super) fn watch(&mut self, reads: bool) {
+        let is_ready = self.has_gone() || (reads && self.has_something());
+        let Some(end) = &mut self.local else { return };
+        if is_ready {
+            end.woken = true;
+            end.readable.wake();
+        } else {
+            if end.woken {
+                // One that is only about to be woken is cleared the next time.
+                end.woken = !end.readable.clear();
+            }
+            end.waits = true;
+        }
+    }
+
+    /// True if nobody waits for anything any more.
+    pub(super) fn has_gone(&self) -> bool {
+        self.dead || self.peer == Peer::Closed
+    }
+
+    /// True if a read has something to tell.
+    pub(super) fn has_something(&self) -> bool {
+        !self.queue.is_empty() || self.peer != Peer::Sending || self.dead
     }
 
     fn nothing_to_read(&self) -> io::Result<usize> {
