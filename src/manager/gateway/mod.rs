@@ -1,7 +1,7 @@
 //! The gateway at home: what stands between a tunnel's streams and an application that speaks HTTP.
 //!
 //! ```text
-//! tunnel/mux ── pair of sockets ── stream_connection ── http::proxy ── target ── the application
+//! tunnel/mux ── stream_connection ── http::proxy ── target ── the application
 //! ```
 //!
 //! So what only this end can know or do is done here, once, whatever server the tunnel leads to: the application's own

@@ -112,3 +112,21 @@ fn a_reader_in_this_process_is_woken_when_it_waits_and_gets_all_before_the_end()
     assert!(state.eof().shut.is_none());
     assert_eq!(read(&mut state).unwrap(), 0);
 }
+
+#[test]
+fn whoever_reads_nothing_is_woken_by_the_end_and_not_for_ever_by_what_lies_there() {
+    let waker = Arc::new(Waker::new().unwrap());
+    let mut state = StreamState::offered_to(Arc::clone(&waker));
+    let wake = |effects: Effects| effects.wake.map(WakeUp::wake).is_some();
+    state.watch(true);
+    assert!(wake(state.data(b"ab", false)));
+    state.watch(true);
+    assert!(waker.clear(), "there is something to read");
+    state.watch(false);
+    assert!(!waker.clear(), "nobody wants to know");
+    assert!(!state.has_gone());
+    assert!(wake(state.closed()));
+    state.watch(false);
+    assert!(waker.clear() && state.has_gone());
+    assert_eq!(state.read(&mut [0; 4]).0.unwrap(), 2);
+}
