@@ -1,5 +1,6 @@
 //! A connection that is served: it leaves the table when whoever has it drops it, also in a panic.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use super::connection::Held;
@@ -29,6 +30,22 @@ impl Admitted {
                 id: entry.id,
             },
             entry,
+        }
+    }
+}
+
+impl super::parking_lot::Parkable for Admitted {
+    fn id(&self) -> u64 {
+        self.entry.id
+    }
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.entry.socket.as_fd())
+    }
+
+    fn flush(&mut self) {
+        if let Some(handler) = self.held.handler() {
+            handler.flush();
         }
     }
 }

@@ -71,10 +71,6 @@ impl Held {
 }
 
 /// With what a thread begins.
-#[cfg_attr(
-    not(target_os = "linux"),
-    allow(dead_code, reason = "of kept connections, which Linux alone has")
-)]
 pub(super) enum Work {
     /// The connection is new.
     Accepted,

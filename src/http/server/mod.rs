@@ -28,9 +28,7 @@ mod client_side;
 mod connection;
 mod connection_table;
 mod listener;
-#[cfg(target_os = "linux")]
 mod parked;
-#[cfg(target_os = "linux")]
 mod parking_lot;
 mod proc_net;
 mod server_state;
@@ -45,4 +43,5 @@ pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
 pub(crate) use connection::response_bytes;
 pub(super) use listener::{Listener, ListenerConfig};
+pub(crate) use parking_lot::{Next, Parkable, Parked, ParkingLot, Steps, carry};
 pub(crate) use proc_net::{ListeningSocket, listening};

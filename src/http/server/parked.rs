@@ -5,24 +5,11 @@ use std::sync::Arc;
 use super::connection::{Connection, Held, PIECE, Work};
 use super::connection_handler::{After, ConnectionHandler, Progress};
 use super::connection_table::{ConnectionEntry, Phase};
+use super::parking_lot::Next;
 use super::server_state::ServerState;
 use crate::http::h1::head::{Head, HeadScan};
 use crate::http::proxy::Client;
 use crate::http::socket::would_block;
-
-/// Next event that a parked connection waits for after a step.
-pub(super) enum Parked {
-    /// Event as before.
-    Unchanged,
-    /// Its next request.
-    Idle,
-    /// Its upstream.
-    Waits,
-    /// A thread.
-    Needs(Work),
-    /// Nothing: it has ended.
-    Gone,
-}
 
 /// Reads the next request of a parked connection and begins with it, as far as that goes without
 /// waiting.
@@ -30,7 +17,7 @@ pub(super) fn read_parked(
     state: &ServerState,
     entry: &Arc<ConnectionEntry>,
     held: &mut Held,
-) -> Parked {
+) -> Next<Work> {
     with_parked(state, entry, held, |connection, handler| {
         connection.read_now(handler)
     })
@@ -41,7 +28,7 @@ pub(super) fn go_on_parked(
     state: &ServerState,
     entry: &Arc<ConnectionEntry>,
     held: &mut Held,
-) -> Parked {
+) -> Next<Work> {
     with_parked(state, entry, held, |connection, handler| {
         let progress = handler.go_on(connection);
         connection.parked(progress)
@@ -52,11 +39,11 @@ fn with_parked(
     state: &ServerState,
     entry: &Arc<ConnectionEntry>,
     held: &mut Held,
-    step: impl FnOnce(&mut Connection<'_>, &mut dyn ConnectionHandler) -> Parked,
-) -> Parked {
+    step: impl FnOnce(&mut Connection<'_>, &mut dyn ConnectionHandler) -> Next<Work>,
+) -> Next<Work> {
     let mut connection = Connection::new(state, entry, held);
     let Some(handler) = held.handler() else {
-        return Parked::Gone;
+        return Next::Gone;
     };
     let next = step(&mut connection, handler);
     held.inbox = connection.inbox;
@@ -65,26 +52,26 @@ fn with_parked(
 
 impl Connection<'_> {
     /// A head that is not whole, or that is refused, is looked at again by a thread.
-    fn read_now(&mut self, handler: &mut dyn ConnectionHandler) -> Parked {
+    fn read_now(&mut self, handler: &mut dyn ConnectionHandler) -> Next<Work> {
         let range = loop {
             let count = match self.receive(PIECE) {
                 Ok(count @ 1..) => count,
                 failed if would_block(&failed) && self.inbox.is_empty() => {
-                    return Parked::Unchanged;
+                    return Next::Unchanged;
                 }
-                failed if would_block(&failed) => return Parked::Needs(Work::Read),
-                _ => return Parked::Gone,
+                failed if would_block(&failed) => return Next::Needs(Work::Read),
+                _ => return Next::Gone,
             };
             match HeadScan::default().scan(&self.inbox, self.state.limits.head) {
                 Ok(Some(range)) => break range,
                 // Where all has come that was asked for, there may be more.
                 Ok(None) if count == PIECE => {}
-                _ => return Parked::Needs(Work::Read),
+                _ => return Next::Needs(Work::Read),
             }
         };
         let bytes = self.inbox.get(range.clone()).expect("a head was scanned");
         let Ok(head) = Head::parse(bytes, self.state.limits.headers) else {
-            return Parked::Needs(Work::Read);
+            return Next::Needs(Work::Read);
         };
         self.consume(range.end);
         let begun = if handler.claims(&head) {
@@ -94,28 +81,28 @@ impl Connection<'_> {
         };
         let next = match begun {
             Ok(progress) => self.parked(progress),
-            Err(head) => Parked::Needs(Work::Serve(head)),
+            Err(head) => Next::Needs(Work::Serve(head)),
         };
         // A waiting one is at work, as it says itself.
-        if matches!(next, Parked::Needs(_)) {
+        if matches!(next, Next::Needs(_)) {
             self.entry.leave_idle();
         }
         next
     }
 
-    fn parked(&self, progress: Progress) -> Parked {
+    fn parked(&self, progress: Progress) -> Next<Work> {
         match progress {
-            Progress::Idle => Parked::Unchanged,
-            Progress::Waits => Parked::Waits,
-            Progress::NeedsThread => Parked::Needs(Work::Finish),
+            Progress::Idle => Next::Unchanged,
+            Progress::Waits => Next::Waits,
+            Progress::NeedsThread => Next::Needs(Work::Finish),
             Progress::Done(After::Keep) if self.state.is_stopping() => {
-                Parked::Needs(Work::End(After::Close))
+                Next::Needs(Work::End(After::Close))
             }
             Progress::Done(After::Keep) => {
                 self.entry.enter(Phase::Idle);
-                Parked::Idle
+                Next::Idle
             }
-            Progress::Done(after) => Parked::Needs(Work::End(after)),
+            Progress::Done(after) => Next::Needs(Work::End(after)),
         }
     }
 }

@@ -1,16 +1,15 @@
-//! Connections that have no thread: what they wait for, and since when.
+//! Connections that have no thread: what they wait for, and since when. One thread [`carry`]s them all.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{self, Wake};
 use std::time::{Duration, Instant};
 
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
+use rustix::event::Timespec;
 
-use super::admitted::Admitted;
+use self::sockets::Sockets;
 use crate::net::Waker;
 use crate::net::poll::timespec;
 use crate::sync::{CountedMap, Mutex, MutexGuard};
@@ -20,24 +19,71 @@ use crate::sync::{CountedMap, Mutex, MutexGuard};
 const TURN: usize = 64;
 /// Token of the waker; connections count from 1.
 const WAKER_TOKEN: u64 = 0;
+/// Time that a parked connection waits for its answer. Default 250 ms: one that takes longer is worth a thread, which
+/// keeps the time limits.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// A connection that can be parked.
+pub(crate) trait Parkable: Send + 'static {
+    /// Its number, above 0.
+    fn id(&self) -> u64;
+
+    /// The socket that is polled, beside what wakes its waker.
+    fn socket(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Sends what a step has left to be sent.
+    fn flush(&mut self);
+}
+
+/// Next event that a parked connection waits for after a step.
+pub(crate) enum Next<W> {
+    /// Event as before.
+    Unchanged,
+    /// Its next request.
+    Idle,
+    /// Its answer.
+    Waits,
+    /// A thread, which begins with this.
+    Needs(W),
+    /// Nothing: it has ended.
+    Gone,
+}
+
+/// The steps of parked connections, none of which waits.
+pub(crate) trait Steps<T> {
+    /// Work that a thread begins with.
+    type Work;
+
+    /// One step: its waker was woken, or its socket is readable.
+    fn next(&self, parked: &mut Parked<T>, is_woken: bool) -> Next<Self::Work>;
+
+    /// Gives it a thread again.
+    fn leave(self: &Arc<Self>, one: T, work: Self::Work);
+
+    /// Time after which one without a request ends.
+    fn idle_time(&self) -> Duration;
+
+    /// Work with one whose answer takes long.
+    fn overdue(&self) -> Self::Work;
+}
 
 /// A parked connection.
-pub(super) struct ParkedConnection {
-    pub(super) one: Admitted,
-    /// True if its upstream is waited for, and not its next request.
-    pub(super) waits: bool,
-    pub(super) since: Instant,
+pub(crate) struct Parked<T> {
+    pub(crate) one: T,
+    /// True if its answer is waited for, and not its next request.
+    pub(crate) waits: bool,
+    since: Instant,
 }
 
 /// All that are parked.
-pub(super) struct ParkingLot {
-    epoll: OwnedFd,
+pub(crate) struct ParkingLot<T> {
+    sockets: Sockets,
     waker: Waker,
     ready: Mutex<Ready>,
-    lot: Mutex<Lot>,
+    lot: Mutex<Lot<T>>,
 }
 
-/// Whose upstream has something to tell.
+/// Whose waker was woken.
 #[derive(Default)]
 struct Ready {
     ids: Vec<u64>,
@@ -45,61 +91,48 @@ struct Ready {
     is_waited_for: bool,
 }
 
-#[derive(Default)]
-struct Lot {
-    parked: CountedMap<ParkedConnection>,
+struct Lot<T> {
+    parked: CountedMap<Parked<T>>,
     is_closed: bool,
 }
 
 /// Wakes the lot for one connection.
-struct Upstream {
-    lot: Arc<ParkingLot>,
+struct OfOne<T> {
+    lot: Arc<ParkingLot<T>>,
     id: u64,
 }
 
-impl Wake for Upstream {
+impl<T: Parkable> Wake for OfOne<T> {
     fn wake(self: Arc<Self>) {
         self.lot.is_ready(self.id);
     }
 }
 
-impl ParkedConnection {
-    /// It waits for its upstream, or for its next request, since `now`.
-    pub(super) fn wait_for(&mut self, upstream: bool, now: Instant) {
-        self.waits = upstream;
-        self.since = now;
-    }
-
-    /// Sends what a step has left to be sent.
-    pub(super) fn flush(&mut self) {
-        if let Some(handler) = self.one.held.handler() {
-            handler.flush();
-        }
-    }
-}
-
-impl ParkingLot {
-    pub(super) fn new() -> io::Result<ParkingLot> {
+impl<T: Parkable> ParkingLot<T> {
+    pub(crate) fn new() -> io::Result<ParkingLot<T>> {
         let lot = ParkingLot {
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            sockets: Sockets::new()?,
             waker: Waker::new()?,
             ready: Mutex::default(),
-            lot: Mutex::default(),
+            lot: Mutex::new(Lot {
+                parked: CountedMap::default(),
+                is_closed: false,
+            }),
         };
-        lot.add(&lot.waker, WAKER_TOKEN)?;
+        lot.sockets.add(lot.waker.as_fd(), WAKER_TOKEN)?;
         Ok(lot)
     }
 
-    /// Waker for a connection's upstream when it has something to tell.
-    pub(super) fn waker(self: &Arc<Self>, id: u64) -> task::Waker {
+    /// Waker for a connection with this number.
+    pub(crate) fn waker(self: &Arc<Self>, id: u64) -> task::Waker {
         let lot = Arc::clone(self);
-        task::Waker::from(Arc::new(Upstream { lot, id }))
+        task::Waker::from(Arc::new(OfOne { lot, id }))
     }
 
     /// Takes a connection that waits for its next request. One that cannot be waited for is dropped.
-    pub(super) fn park(&self, one: Admitted) -> io::Result<()> {
-        let entry = Arc::clone(&one.entry);
-        let parked = ParkedConnection {
+    pub(crate) fn park(&self, one: T) -> io::Result<()> {
+        let id = one.id();
+        let parked = Parked {
             one,
             waits: false,
             since: Instant::now(),
@@ -108,42 +141,34 @@ impl ParkingLot {
         if lot.is_closed {
             return Ok(());
         }
-        lot.parked.insert(entry.id, parked);
         // Under the lock: its first event must find it.
-        let added = self.add(&entry.socket, entry.id);
-        let left = added.is_err().then(|| lot.parked.remove(&entry.id));
+        let added = match parked.one.socket() {
+            Some(socket) => self.sockets.add(socket, id),
+            None => Ok(()),
+        };
+        let left = match added {
+            Ok(()) => lot.parked.insert(id, parked),
+            Err(_) => Some(parked),
+        };
         drop(lot);
         drop(left);
         added
     }
 
-    /// Room for the events of one turn.
-    pub(super) fn events() -> Vec<epoll::Event> {
-        Vec::with_capacity(TURN)
-    }
-
-    /// Waits until `until` for sockets, and for upstreams, which it adds to `ready`; false when it was
+    /// Waits until `until` for sockets, and for wakers, which it adds to `ready`; false when it was
     /// closed, or waiting failed.
-    pub(super) fn wait(
-        &self,
-        events: &mut Vec<epoll::Event>,
-        ready: &mut Vec<u64>,
-        until: Instant,
-    ) -> bool {
+    fn wait(&self, readable: &mut Vec<u64>, ready: &mut Vec<u64>, until: Instant) -> bool {
         let limit = if self.begins_to_wait() {
             timespec(until.saturating_duration_since(Instant::now()))
         } else {
             Timespec::default()
         };
-        events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(events), Some(&limit)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => {
-                log::error!("http: cannot wait for kept connections: {error}");
-                self.lot().is_closed = true;
-            }
+        readable.clear();
+        if let Err(error) = self.sockets.wait(readable, &limit) {
+            log::error!("http: cannot wait for kept connections: {error}");
+            self.lot().is_closed = true;
         }
-        if events.iter().any(|event| event.data.u64() == WAKER_TOKEN) {
+        if readable.contains(&WAKER_TOKEN) {
             self.waker.clear();
         }
         let mut told = self.ready.lock();
@@ -154,32 +179,30 @@ impl ParkingLot {
     }
 
     /// Takes one out for a step; it is polled all the while.
-    pub(super) fn take(&self, id: u64) -> Option<ParkedConnection> {
+    fn take(&self, id: u64) -> Option<Parked<T>> {
         self.lot().parked.remove(&id)
     }
 
     /// The other way.
-    pub(super) fn put_back(&self, parked: impl IntoIterator<Item = ParkedConnection>) {
+    fn put_back(&self, parked: impl IntoIterator<Item = Parked<T>>) {
         let mut lot = self.lot();
         for parked in parked {
-            lot.parked.insert(parked.one.entry.id, parked);
+            lot.parked.insert(parked.one.id(), parked);
         }
     }
 
     /// It is not polled any more.
-    pub(super) fn release(&self, parked: ParkedConnection) -> Admitted {
-        // One that is not polled already is as good.
-        let _ = epoll::delete(&self.epoll, &parked.one.entry.socket);
+    fn release(&self, parked: Parked<T>) -> T {
+        if let Some(socket) = parked.one.socket() {
+            // One that is not polled already is as good.
+            let _ = self.sockets.remove(socket);
+        }
         parked.one
     }
 
-    /// Connections that have waited for their upstream for longer than `patience`, or for their next request for longer
+    /// Connections that have waited for their answer for longer than `patience`, or for their next request for longer
     /// than `idle`; and when the next one has.
-    pub(super) fn late(
-        &self,
-        now: Instant,
-        (patience, idle): (Duration, Duration),
-    ) -> (Vec<u64>, Instant) {
+    fn late(&self, now: Instant, (patience, idle): (Duration, Duration)) -> (Vec<u64>, Instant) {
         let (mut late, mut next) = (Vec::new(), now + idle);
         for (id, parked) in &self.lot().parked {
             let until = parked.since + if parked.waits { patience } else { idle };
@@ -193,18 +216,18 @@ impl ParkingLot {
     }
 
     /// Wakes the waiting thread; no connection is accepted any more.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lot().is_closed = true;
         self.waker.wake();
     }
 
     /// Ends all that are left.
-    pub(super) fn clear(&self) {
+    fn clear(&self) {
         let left = std::mem::take(&mut self.lot().parked);
         drop(left);
     }
 
-    /// A connection's upstream has something to tell.
+    /// A connection's waker was woken.
     fn is_ready(&self, id: u64) {
         let mut ready = self.ready.lock();
         ready.ids.push(id);
@@ -222,12 +245,151 @@ impl ParkingLot {
         ready.is_waited_for
     }
 
-    fn add(&self, what: impl AsFd, token: u64) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(token);
-        Ok(epoll::add(&self.epoll, what, data, epoll::EventFlags::IN)?)
-    }
-
-    fn lot(&self) -> MutexGuard<'_, Lot> {
+    fn lot(&self) -> MutexGuard<'_, Lot<T>> {
         self.lot.lock()
+    }
+}
+
+/// Carries all that are parked, until the lot is closed.
+pub(crate) fn carry<T: Parkable, S: Steps<T>>(steps: &Arc<S>, lot: &ParkingLot<T>) {
+    let (mut readable, mut ready) = (Vec::with_capacity(TURN), Vec::new());
+    let mut moved: Vec<Parked<T>> = Vec::new();
+    let mut look_at = Instant::now();
+    while lot.wait(&mut readable, &mut ready, look_at) {
+        // One look at the clock for all of this turn: it is soon over.
+        let now = Instant::now();
+        let woken = ready.drain(..).map(|id| (id, true));
+        let of_sockets = readable.iter().map(|id| (*id, false));
+        for (id, is_woken) in woken.chain(of_sockets) {
+            let step = contained(|| step(steps, lot, (id, is_woken), now));
+            moved.extend(step.flatten());
+        }
+        if !moved.is_empty() {
+            // Bytes of many leave with the first.
+            contained(|| moved.iter_mut().for_each(|parked| parked.one.flush()));
+            lot.put_back(moved.drain(..));
+            look_at = look_at.min(now + PATIENCE);
+        }
+        if look_at <= now {
+            look_at = end_late(steps, lot, now);
+        }
+    }
+    lot.clear();
+}
+
+/// One that has moved is given back: it may have something to send.
+fn step<T: Parkable, S: Steps<T>>(
+    steps: &Arc<S>,
+    lot: &ParkingLot<T>,
+    (id, is_woken): (u64, bool),
+    now: Instant,
+) -> Option<Parked<T>> {
+    let mut parked = lot.take(id)?;
+    match steps.next(&mut parked, is_woken) {
+        Next::Unchanged => {
+            lot.put_back([parked]);
+            return None;
+        }
+        Next::Idle => (parked.waits, parked.since) = (false, now),
+        Next::Waits => (parked.waits, parked.since) = (true, now),
+        Next::Needs(work) => {
+            steps.leave(lot.release(parked), work);
+            return None;
+        }
+        Next::Gone => {
+            drop(lot.release(parked));
+            return None;
+        }
+    }
+    Some(parked)
+}
+
+/// Ends who is idle for too long, and gives a thread to who waits; answers when to look again.
+fn end_late<T: Parkable, S: Steps<T>>(
+    steps: &Arc<S>,
+    lot: &ParkingLot<T>,
+    now: Instant,
+) -> Instant {
+    let (late, next) = lot.late(now, (PATIENCE, steps.idle_time()));
+    for parked in late.into_iter().filter_map(|id| lot.take(id)) {
+        if parked.waits {
+            steps.leave(lot.release(parked), steps.overdue());
+        } else {
+            drop(lot.release(parked));
+        }
+    }
+    next
+}
+
+/// One that breaks off has ended, and is no reason that others do.
+fn contained<T>(step: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(step)).ok()
+}
+
+/// Sockets that are polled together, each with a number.
+#[cfg(target_os = "linux")]
+mod sockets {
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::os::fd::{BorrowedFd, OwnedFd};
+
+    use rustix::event::{Timespec, epoll};
+    use rustix::io::Errno;
+
+    pub(super) struct Sockets(OwnedFd);
+
+    impl Sockets {
+        pub(super) fn new() -> io::Result<Sockets> {
+            Ok(Sockets(epoll::create(epoll::CreateFlags::CLOEXEC)?))
+        }
+
+        pub(super) fn add(&self, socket: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+            let data = epoll::EventData::new_u64(token);
+            Ok(epoll::add(&self.0, socket, data, epoll::EventFlags::IN)?)
+        }
+
+        pub(super) fn remove(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+            Ok(epoll::delete(&self.0, socket)?)
+        }
+
+        /// Adds the numbers of those that are readable, [`TURN`](super::TURN) at most.
+        pub(super) fn wait(&self, readable: &mut Vec<u64>, limit: &Timespec) -> io::Result<()> {
+            let mut room = [MaybeUninit::uninit(); super::TURN];
+            match epoll::wait(&self.0, &mut room[..], Some(limit)) {
+                Ok((events, _)) => readable.extend(events.iter().map(|event| event.data.u64())),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            Ok(())
+        }
+    }
+}
+
+/// There is no epoll: each connection has a thread.
+#[cfg(not(target_os = "linux"))]
+mod sockets {
+    use std::io;
+    use std::os::fd::BorrowedFd;
+
+    use rustix::event::Timespec;
+
+    pub(super) struct Sockets;
+
+    impl Sockets {
+        pub(super) fn new() -> io::Result<Sockets> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(super) fn add(&self, _: BorrowedFd<'_>, _: u64) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(super) fn remove(&self, _: BorrowedFd<'_>) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(super) fn wait(&self, _: &mut Vec<u64>, _: &Timespec) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
     }
 }

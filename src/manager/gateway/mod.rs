@@ -18,6 +18,7 @@ mod rules;
 mod site_gateway;
 mod stream_client;
 mod stream_connection;
+mod streams;
 mod target;
 
 pub(crate) use door::Door;

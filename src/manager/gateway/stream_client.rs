@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, LazyLock};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -15,6 +16,7 @@ use crate::http::server::{ExchangeSlot, response_bytes};
 use crate::http::socket::would_block;
 use crate::http::{Limits, Response};
 use crate::net::poll::poll_until;
+use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
 
 /// Bytes read at once of a head. Default 4 KiB.
@@ -25,11 +27,20 @@ const MAX_HEAD: usize = 64 * 1024;
 const MAX_LINES: usize = 128;
 /// Time for the first byte of a request, and for a whole head from then on. Default 2 min: browsers open connections
 /// ahead; a relay opens one for a request that is there.
-const IDLE_TIME: Duration = Duration::from_secs(120);
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(120);
 const HEAD_TIME: Duration = Duration::from_secs(30);
 
 /// The caps of the forms that are read here.
 static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
+
+/// Next request, as far as it is there.
+pub(super) enum HeadNow {
+    Whole(Head),
+    /// The beginning of one, or one that is to be refused.
+    Part,
+    Nothing,
+    End,
+}
 
 /// The visitor's side of a stream.
 pub(super) struct StreamClient {
@@ -67,6 +78,45 @@ impl StreamClient {
     /// True if nobody waits for an answer any more.
     pub(super) fn has_left(&self) -> bool {
         self.stream.has_gone()
+    }
+
+    /// See [`LocalStream::defer`].
+    pub(super) fn defer(&mut self, waker: Option<Waker>) -> bool {
+        self.stream.defer(waker)
+    }
+
+    /// Sends what waits, without waiting.
+    pub(super) fn flush(&mut self) {
+        self.stream.flush();
+    }
+
+    /// Threads for what waits.
+    pub(super) fn threads(&self) -> StreamThreads {
+        self.stream.threads()
+    }
+
+    /// The next request, if all of it is there: without waiting.
+    pub(super) fn head_now(&mut self) -> HeadNow {
+        loop {
+            let count = match self.receive(PIECE) {
+                Ok(count @ 1..) => count,
+                failed if would_block(&failed) && self.inbox.is_empty() => return HeadNow::Nothing,
+                failed if would_block(&failed) => return HeadNow::Part,
+                _ => return HeadNow::End,
+            };
+            let range = match HeadScan::default().scan(&self.inbox, MAX_HEAD) {
+                Ok(Some(range)) => range,
+                // Where all has come that was asked for, there may be more.
+                Ok(None) if count == PIECE => continue,
+                _ => return HeadNow::Part,
+            };
+            let bytes = self.inbox.get(range.clone()).expect("a head was scanned");
+            let Ok(head) = Head::parse(bytes, MAX_LINES) else {
+                return HeadNow::Part;
+            };
+            self.consume(range.end);
+            return HeadNow::Whole(head);
+        }
     }
 
     /// Ends the stream after its last answer: what is still coming is read and thrown away for a while, as the answer

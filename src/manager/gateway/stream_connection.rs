@@ -3,13 +3,15 @@
 use std::cell::Cell;
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::app_request;
 use super::rules::AppRules;
 use super::site_gateway::SiteGateway;
-use super::stream_client::StreamClient;
+use super::stream_client::{HeadNow, StreamClient};
+use super::streams::{Parking, Streams};
 use super::target;
 use crate::http::ApiError;
 use crate::http::Response;
@@ -17,11 +19,11 @@ use crate::http::h1::Refusal;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{
-    ByteStream, Client, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded,
+    ByteStream, Client, Exchange, Outcome, RequestBody, Step, Timeouts, Transfer, Upgraded,
     UpgradedTimeouts, gone_grace,
 };
 use crate::http::server::connection_handler::{After, ClientConnection};
-use crate::http::server::response_bytes;
+use crate::http::server::{Next, response_bytes};
 use crate::http::socket::would_block;
 use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
@@ -29,7 +31,7 @@ use crate::relay::gateway::{
     Cause, FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message,
     not_http, path, refused, target_is_down, too_slow, unanswered,
 };
-use crate::tunnel::client::Serve;
+use crate::tunnel::client::{Serve, StreamThreads};
 use crate::tunnel::server::LocalStream;
 
 /// Time after which a kept connection to the application is not used for a request that must not be sent twice, and not
@@ -44,20 +46,30 @@ const HALF_CLOSED: Duration = crate::limits::HALF_CLOSED;
 /// Prefix of the program's own paths, which are never logged.
 const OWN_PATHS: &str = "/.postern/";
 
+/// Steps that an answer may take on a thread of many. Default 8: a longer one has a thread of its own.
+const STEPS: usize = 8;
+
 /// Handler for the streams of the application's tunnel.
 pub(crate) fn serve(gateway: SiteGateway) -> Serve {
-    let gateway = Arc::new(gateway);
-    Arc::new(move |stream| StreamConnection::new(&gateway, stream).run())
+    let streams = Streams::new(gateway);
+    Arc::new(move |stream| {
+        StreamConnection::new(streams.gateway(), streams.parking(), stream).run(Work::Read);
+    })
 }
 
 /// One stream.
-struct StreamConnection<'g> {
-    gateway: &'g SiteGateway,
+pub(super) struct StreamConnection {
+    gateway: Arc<SiteGateway>,
+    parking: Parking,
     client: StreamClient,
     kept: Option<KeptConnection>,
-    presence: Option<Presence<'g>>,
+    presence: Option<Presence>,
     /// When the request that is served came.
     began: Instant,
+    /// The same for its log.
+    time: SystemTime,
+    /// Request that runs while no thread waits for it.
+    under_way: Option<UnderWay>,
 }
 
 /// A connection to the application that the stream's next request may use.
@@ -66,41 +78,216 @@ struct KeptConnection {
     since: Instant,
 }
 
-impl<'g> StreamConnection<'g> {
-    fn new(gateway: &'g SiteGateway, stream: LocalStream) -> StreamConnection<'g> {
+/// A request whose answer is awaited.
+struct UnderWay {
+    head: Head,
+    stream: Box<dyn ByteStream>,
+    transfer: Transfer,
+    /// How it ended, where that is still to be dealt with.
+    outcome: Option<Outcome>,
+    /// How often it has gone on.
+    steps: usize,
+}
+
+/// With what a thread begins.
+pub(super) enum Work {
+    /// A request is to be read.
+    Read,
+    /// A request is to be served.
+    Serve(Head),
+    /// What was begun is to be ended.
+    Finish,
+    /// The last answer is sent.
+    End(After),
+}
+
+// On a thread of its own.
+impl StreamConnection {
+    fn new(gateway: &Arc<SiteGateway>, parking: Parking, stream: LocalStream) -> StreamConnection {
         StreamConnection {
-            gateway,
+            gateway: Arc::clone(gateway),
+            parking,
             client: StreamClient::new(stream),
             kept: None,
             presence: None,
             began: Instant::now(),
+            time: SystemTime::now(),
+            under_way: None,
         }
     }
 
-    /// Serves it to its end.
-    fn run(mut self) {
+    /// Serves it to its end, or until it is parked.
+    pub(super) fn run(mut self, mut work: Work) {
+        self.client.defer(None);
         loop {
-            let head = match self.client.read_head() {
-                Ok(Some(head)) => head,
-                Ok(None) => return,
-                Err(refusal) => return self.refuse(refusal),
+            let after = match work {
+                Work::Read => match self.client.read_head() {
+                    Ok(Some(head)) => self.serve(&head),
+                    Ok(None) => return,
+                    Err(refusal) => self.refuse(refusal),
+                },
+                Work::Serve(head) => self.serve(&head),
+                Work::Finish => self.finish(),
+                Work::End(after) => after,
             };
-            if head.headers.only("host").is_err() {
-                return self.refuse(Refusal::new(400, "more than one Host"));
-            }
-            let time = SystemTime::now();
-            self.began = Instant::now();
-            let source = self.source(&head);
-            self.is_present(source);
-            self.gateway.visits.asks(time);
-            let served = self.request(&head);
-            self.note(&head, source, (time, self.began.elapsed()), &served);
-            match served.after {
+            match after {
                 After::Keep => {}
                 After::Close => return self.client.finish(),
                 After::Reset | After::Drop => return,
             }
+            self = match self.park() {
+                Some(own) => own,
+                None => return,
+            };
+            work = Work::Read;
         }
+    }
+
+    /// None where it is parked.
+    fn park(mut self) -> Option<StreamConnection> {
+        if !self.client.inbox().is_empty() {
+            return Some(self);
+        }
+        let parking = self.parking.clone();
+        parking.park(self, |own, waker| own.client.defer(Some(waker)))
+    }
+
+    fn serve(&mut self, head: &Head) -> After {
+        if head.headers.only("host").is_err() {
+            return self.refuse(Refusal::new(400, "more than one Host"));
+        }
+        self.begins(head);
+        let served = self.request(head);
+        self.note(head, &served);
+        served.after
+    }
+
+    /// Ends what was begun.
+    fn finish(&mut self) -> After {
+        let Some(mut run) = self.under_way.take() else {
+            return After::Keep;
+        };
+        let ended = match run.outcome {
+            Some(outcome) => {
+                let served = served(&outcome, &run.transfer);
+                (outcome, served)
+            }
+            None => self.exchange(&run.head, run.stream.as_mut(), &mut run.transfer),
+        };
+        let served = self.after_kept(&run.head, run.stream, ended);
+        self.note(&run.head, &served);
+        served.after
+    }
+}
+
+// Without a thread.
+impl StreamConnection {
+    /// Reads the next request and begins with it, as far as that goes without waiting.
+    pub(super) fn read_now(&mut self) -> Next<Work> {
+        let head = match self.client.head_now() {
+            HeadNow::Whole(head) => head,
+            HeadNow::Part => return Next::Needs(Work::Read),
+            HeadNow::Nothing => return Next::Unchanged,
+            HeadNow::End => return Next::Gone,
+        };
+        let is_short = head.framing == Framing::Length(0)
+            && !asks_for_websocket(&head)
+            && head.headers.only("host").is_ok()
+            && !path(&head).starts_with(OWN_PATHS);
+        let is_simple = self.gateway.tls.is_none() && !self.gateway.door.is_closed();
+        if !is_short || !is_simple || !self.client.inbox().is_empty() {
+            return Next::Needs(Work::Serve(head));
+        }
+        let Some(stream) = self.take_kept(&head) else {
+            return Next::Needs(Work::Serve(head));
+        };
+        self.begins(&head);
+        self.under_way = Some(UnderWay {
+            transfer: self.transfer(&head),
+            head,
+            stream,
+            outcome: None,
+            steps: 0,
+        });
+        self.go_on()
+    }
+
+    /// Goes on with what was begun: the application has something to tell.
+    pub(super) fn go_on(&mut self) -> Next<Work> {
+        let Some(run) = &mut self.under_way else {
+            return Next::Unchanged;
+        };
+        let rules = app_rules(&self.gateway, &run.head, self.began);
+        let stream = run.stream.as_mut();
+        let times = timeouts(&run.head);
+        let mut exchange =
+            Exchange::new(&mut self.client, stream, &mut run.transfer, &rules, times);
+        let step = match run.steps {
+            0 => exchange.send(),
+            _ => exchange.step(),
+        };
+        run.steps += 1;
+        match step {
+            Step::Ended(outcome @ Outcome::Done { .. }) => self.done(&outcome),
+            Step::Ended(outcome) => {
+                run.outcome = Some(outcome);
+                Next::Needs(Work::Finish)
+            }
+            // Only one that was found to say nothing wakes its waker.
+            Step::Quiet if run.steps < STEPS && would_block(&self.client.receive(1)) => Next::Waits,
+            Step::Quiet | Step::Busy => Next::Needs(Work::Finish),
+        }
+    }
+
+    /// The whole answer has been sent.
+    fn done(&mut self, outcome: &Outcome) -> Next<Work> {
+        let run = self.under_way.take().expect("it was under way just now");
+        let served = served(outcome, &run.transfer);
+        self.keep(&run.head, run.stream, outcome, served.after);
+        self.note(&run.head, &served);
+        match served.after {
+            // The next request may be there already.
+            After::Keep => match self.read_now() {
+                Next::Unchanged => Next::Idle,
+                next => next,
+            },
+            after => Next::Needs(Work::End(after)),
+        }
+    }
+
+    /// The kept connection has something to tell although nothing was asked.
+    pub(super) fn check_kept(&mut self) {
+        if let Some(kept) = &mut self.kept
+            && !would_block(&kept.stream.read(&mut [0]))
+        {
+            self.kept = None;
+        }
+    }
+
+    /// The connection to the application.
+    pub(super) fn upstream(&self) -> Option<BorrowedFd<'_>> {
+        let used = self.under_way.as_ref().map(|run| &run.stream);
+        let stream = used.or(self.kept.as_ref().map(|kept| &kept.stream))?;
+        let [(socket, _), _] = stream.wanted(true, false);
+        Some(socket)
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.client.flush();
+    }
+
+    pub(super) fn threads(&self) -> StreamThreads {
+        self.client.threads()
+    }
+}
+
+impl StreamConnection {
+    /// A request came.
+    fn begins(&mut self, head: &Head) {
+        (self.began, self.time) = (Instant::now(), SystemTime::now());
+        let source = self.source(head);
+        self.is_present(source);
+        self.gateway.visits.asks(self.time);
     }
 
     /// The visitor, as a relay of ours says: it writes the line afresh, the visitor first.
@@ -118,17 +305,13 @@ impl<'g> StreamConnection<'g> {
             .is_of(source);
     }
 
-    fn note(
-        &self,
-        head: &Head,
-        source: Option<IpAddr>,
-        times: (SystemTime, Duration),
-        served: &Served,
-    ) {
+    fn note(&self, head: &Head, served: &Served) {
         let path = path(head);
         if !path.starts_with(OWN_PATHS) {
             let said = (head.method.as_str(), path);
-            let record = RequestRecord::new(said, source, times, (served.status, served.bytes));
+            let times = (self.time, self.began.elapsed());
+            let did = (served.status, served.bytes);
+            let record = RequestRecord::new(said, self.source(head), times, did);
             self.gateway.visits.note(record);
         }
     }
@@ -145,32 +328,52 @@ impl<'g> StreamConnection<'g> {
             let told = told.because(Cause::BadRequest);
             return self.say(head, &told);
         }
-        self.pass(head, host)
+        self.pass(head)
     }
 
-    fn pass(&mut self, head: &Head, host: &[u8]) -> Served {
-        let mut kept = self.take_kept(head);
-        loop {
-            let may_repeat = kept.is_some() && is_repeatable(head);
-            let opened = match kept.take() {
-                Some(kept) => Ok(kept),
-                None => self.open(host),
-            };
-            let mut stream = match opened {
-                Ok(stream) => stream,
-                Err(error) => return self.unreached(head, &error),
-            };
-            let (outcome, served) = self.exchange(head, stream.as_mut());
-            if may_repeat && matches!(outcome, Outcome::Unanswered(_)) {
-                continue;
-            }
-            // The unread rest of a body would be read as the next request.
-            let is_clean = outcome.keeps_upstream() && head.framing == Framing::Length(0);
-            if served.after == After::Keep && is_clean {
-                let since = Instant::now();
-                self.kept = Some(KeptConnection { stream, since });
-            }
-            return self.conclude(head, outcome, served);
+    fn pass(&mut self, head: &Head) -> Served {
+        let Some(mut stream) = self.take_kept(head) else {
+            return self.pass_anew(head);
+        };
+        let mut transfer = self.transfer(head);
+        let ended = self.exchange(head, stream.as_mut(), &mut transfer);
+        self.after_kept(head, stream, ended)
+    }
+
+    /// A connection that was kept may have ended just when the request came: then it is sent once more.
+    fn after_kept(
+        &mut self,
+        head: &Head,
+        stream: Box<dyn ByteStream>,
+        (outcome, served): (Outcome, Served),
+    ) -> Served {
+        if is_repeatable(head) && matches!(outcome, Outcome::Unanswered(_)) {
+            drop(stream);
+            return self.pass_anew(head);
+        }
+        self.keep(head, stream, &outcome, served.after);
+        self.conclude(head, outcome, served)
+    }
+
+    /// Passes a request on by a connection of its own.
+    fn pass_anew(&mut self, head: &Head) -> Served {
+        let mut stream = match self.open(head) {
+            Ok(stream) => stream,
+            Err(error) => return self.unreached(head, &error),
+        };
+        let mut transfer = self.transfer(head);
+        let (outcome, served) = self.exchange(head, stream.as_mut(), &mut transfer);
+        self.keep(head, stream, &outcome, served.after);
+        self.conclude(head, outcome, served)
+    }
+
+    /// Keeps the connection for the next request, where that may be.
+    fn keep(&mut self, head: &Head, stream: Box<dyn ByteStream>, outcome: &Outcome, after: After) {
+        // The unread rest of a body would be read as the next request.
+        let is_clean = outcome.keeps_upstream() && head.framing == Framing::Length(0);
+        if after == After::Keep && is_clean {
+            let since = Instant::now();
+            self.kept = Some(KeptConnection { stream, since });
         }
     }
 
@@ -190,31 +393,31 @@ impl<'g> StreamConnection<'g> {
         would_block(&read).then_some(kept.stream)
     }
 
-    fn open(&self, host: &[u8]) -> io::Result<Box<dyn ByteStream>> {
+    fn open(&self, head: &Head) -> io::Result<Box<dyn ByteStream>> {
+        let host = head.headers.all("host").next().unwrap_or_default();
         let host = std::str::from_utf8(host).unwrap_or_default();
         let name = authority::split(host).map_or("", |(name, _)| name);
-        target::open(self.gateway, name, || self.client.has_left())
+        target::open(&self.gateway, name, || self.client.has_left())
     }
 
-    /// One attempt, and if it comes to that, the upgraded connection.
-    fn exchange(&mut self, head: &Head, stream: &mut dyn ByteStream) -> (Outcome, Served) {
-        let rules = AppRules {
-            gateway: self.gateway,
-            asks_for_websocket: asks_for_websocket(head),
-            began: self.began,
-            has_begun: Cell::new(false),
-        };
+    /// The request as the application gets it, of which nothing was sent.
+    fn transfer(&self, head: &Head) -> Transfer {
         let to_app = app_request::head(head, &self.gateway.names.naming);
-        let mut transfer = Transfer::new(head, RequestBody::new(head.framing, to_app));
+        Transfer::new(head, RequestBody::new(head.framing, to_app))
+    }
+
+    /// One attempt to its end, and if it comes to that, the upgraded connection.
+    fn exchange(
+        &mut self,
+        head: &Head,
+        stream: &mut dyn ByteStream,
+        transfer: &mut Transfer,
+    ) -> (Outcome, Served) {
+        let rules = app_rules(&self.gateway, head, self.began);
         let client = &mut self.client;
-        let outcome = Exchange::new(client, stream, &mut transfer, &rules, timeouts(head)).run();
-        let mut served = Served {
-            after: After::from(&outcome),
-            status: transfer.status().unwrap_or(0),
-            bytes: transfer.sent(),
-        };
+        let outcome = Exchange::new(client, stream, transfer, &rules, timeouts(head)).run();
+        let mut served = served(&outcome, transfer);
         if matches!(outcome, Outcome::Upgraded) {
-            let down = transfer.rest();
             let up = std::mem::take(self.client.inbox());
             let upgraded = Upgraded {
                 timeouts: upgraded_timeouts(),
@@ -222,7 +425,7 @@ impl<'g> StreamConnection<'g> {
                 upstream: stream,
                 rules: &rules,
             };
-            served.bytes += upgraded.run(up, down);
+            served.bytes += upgraded.run(up, transfer.rest());
         }
         (outcome, served)
     }
@@ -274,12 +477,29 @@ impl<'g> StreamConnection<'g> {
     }
 
     /// Refuses a request that cannot be passed on.
-    fn refuse(mut self, refusal: Refusal) {
+    fn refuse(&mut self, refusal: Refusal) -> After {
         let page = Response::error(&ApiError::from(refusal));
-        let bytes = response_bytes(page, false, true);
-        if self.client.write_all(&bytes).is_ok() {
-            self.client.finish();
+        match self.client.write_all(&response_bytes(page, false, true)) {
+            Ok(()) => After::Close,
+            Err(_) => After::Drop,
         }
+    }
+}
+
+fn app_rules<'a>(gateway: &'a SiteGateway, head: &Head, began: Instant) -> AppRules<'a> {
+    AppRules {
+        gateway,
+        asks_for_websocket: asks_for_websocket(head),
+        began,
+        has_begun: Cell::new(false),
+    }
+}
+
+fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
+    Served {
+        after: After::from(outcome),
+        status: transfer.status().unwrap_or(0),
+        bytes: transfer.sent(),
     }
 }
 

@@ -128,29 +128,32 @@ impl Visits {
 }
 
 /// A visitor's connection that is open; it counts until this is dropped.
-pub(crate) struct Presence<'v> {
-    visits: &'v Visits,
+pub(crate) struct Presence {
+    visits: Arc<Visits>,
     source: Option<IpAddr>,
 }
 
-impl<'v> Presence<'v> {
+impl Presence {
     /// One of this visitor's, as far as that is known.
     /// A network that one host may use all of is one.
-    pub(crate) fn new(visits: &'v Visits, source: Option<IpAddr>) -> Presence<'v> {
+    pub(crate) fn new(visits: &Arc<Visits>, source: Option<IpAddr>) -> Presence {
         let source = source.map(http::source);
         visits.come(source);
-        Presence { visits, source }
+        Presence {
+            visits: Arc::clone(visits),
+            source,
+        }
     }
 
     /// It was this visitor's last request that came.
     pub(crate) fn is_of(&mut self, source: Option<IpAddr>) {
         if self.source != source.map(http::source) {
-            *self = Presence::new(self.visits, source);
+            *self = Presence::new(&self.visits, source);
         }
     }
 }
 
-impl Drop for Presence<'_> {
+impl Drop for Presence {
     fn drop(&mut self) {
         self.visits.go(self.source);
     }

@@ -16,7 +16,7 @@ mod state;
 mod timing;
 mod tunnel;
 
-pub(crate) use super::mux::Serve;
+pub(crate) use super::mux::{Serve, StreamThreads};
 pub(crate) use backoff::Pauses;
 pub use failure::{Class, Failure, HostKeyChange};
 pub(crate) use settings::OnTold;

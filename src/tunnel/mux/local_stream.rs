@@ -34,6 +34,16 @@ pub struct LocalStream {
 /// and returns when the stream is over: at the latest when the peer has closed it.
 pub(crate) type Serve = Arc<dyn Fn(LocalStream) + Send + Sync>;
 
+/// The threads of a stream's tunnel.
+pub(crate) struct StreamThreads(Arc<Mux>);
+
+impl StreamThreads {
+    /// Runs `job` on a thread of its own. Never waits.
+    pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        self.0.threads.run(job)
+    }
+}
+
 /// Why there is no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -192,6 +202,11 @@ impl LocalStream {
     /// Sends what waits, as far as that goes without waiting; the rest is sent by another thread.
     pub fn flush(&mut self) {
         self.mux.flush_soon();
+    }
+
+    /// Threads for what waits.
+    pub(crate) fn threads(&self) -> StreamThreads {
+        StreamThreads(Arc::clone(&self.mux))
     }
 
     /// Something is to be sent.
