@@ -16,6 +16,7 @@ use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
+use crate::http::h1::upgrade::Upgrade;
 use crate::http::proxy::{
     ByteStream, Client, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded,
     UpgradedTimeouts, gone_grace,
@@ -26,8 +27,8 @@ use crate::http::socket::would_block;
 use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
 use crate::relay::gateway::{
-    Cause, FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message,
-    not_http, path, refused, target_is_down, too_slow, unanswered,
+    Cause, FORWARDED_FOR, Message, REFUSED, Served, is_repeatable, message, not_http,
+    other_protocol, path, refused, target_is_down, too_slow, unanswered,
 };
 use crate::tunnel::target::Serve;
 
@@ -144,6 +145,9 @@ impl<'g> StreamConnection<'g> {
             let told = told.because(Cause::BadRequest);
             return self.say(head, &told);
         }
+        if let Upgrade::Refused(protocol) = Upgrade::of(head) {
+            return self.say(head, &other_protocol(&protocol).message());
+        }
         self.pass(head, host)
     }
 
@@ -199,7 +203,7 @@ impl<'g> StreamConnection<'g> {
     fn exchange(&mut self, head: &Head, stream: &mut dyn ByteStream) -> (Outcome, Served) {
         let rules = AppRules {
             gateway: self.gateway,
-            asks_for_websocket: asks_for_websocket(head),
+            upgrade: Upgrade::passed(head),
             began: self.began,
             has_begun: Cell::new(false),
         };
@@ -242,7 +246,7 @@ impl<'g> StreamConnection<'g> {
                 target_is_down(&text)
             }
             Outcome::NotHttp(why) => {
-                self.gateway.note_missed();
+                self.gateway.note_refused_answer(path(head), why);
                 text = not_http(why);
                 target_is_down(&text)
             }
