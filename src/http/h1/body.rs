@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::Refusal;
+use super::{Refusal, trailers};
 
 /// Bytes of a chunk-size line. Extensions are legal and useless.
 const MAX_SIZE_LINE: u16 = 256;
-/// Bytes of all trailer lines of a body; they are dropped.
+/// Bytes of all trailer lines of a body.
 const MAX_TRAILER: u16 = 4096;
 /// Hexadecimal digits of a chunk size: what fits a 64-bit number.
 const MAX_SIZE_DIGITS: u8 = 16;
@@ -28,6 +28,20 @@ pub enum Framing {
 #[derive(Debug, Clone)]
 pub struct Body {
     state: BodyState,
+    /// True if chunks may have lines that end in a line feed alone, and spaces behind their sizes.
+    is_answer: bool,
+    /// Trailer lines so far, where they are passed on.
+    trailers: Option<Vec<u8>>,
+}
+
+/// Fate of a byte of framing in a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copied {
+    AsIs,
+    /// A part of an extension or a trailer.
+    Dropped,
+    /// A line feed that is to follow a carriage return.
+    BehindCr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +79,28 @@ impl Body {
             Framing::UntilClose => BodyState::UntilClose,
             Framing::Chunked => NEXT_CHUNK,
         };
-        Body { state }
+        Body {
+            state,
+            is_answer: false,
+            trailers: None,
+        }
+    }
+
+    /// One of an application, in the chunks that every other proxy reads: some servers pad sizes, others end lines in a
+    /// line feed alone. [`Body::copy_plain`] makes them regular.
+    pub fn of_answer(framing: Framing) -> Body {
+        Body {
+            is_answer: true,
+            ..Body::new(framing)
+        }
+    }
+
+    /// One whose trailers [`Body::copy_plain`] passes on.
+    pub fn with_trailers(self) -> Body {
+        Body {
+            trailers: Some(Vec::new()),
+            ..self
+        }
     }
 
     /// True if the body has ended.
@@ -100,23 +135,30 @@ impl Body {
         })
     }
 
-    /// How much of `input` belongs to the body and its framing, and whether chunk extensions or trailers are a part of it.
+    /// How much of `input` belongs to the body and its framing, and whether it must be
+    /// copied: chunk extensions, trailers or irregular lines are a part of it.
     pub fn follow(&mut self, input: &[u8]) -> Result<(usize, bool), Refusal> {
-        let (mut at, mut has_extras) = (0, false);
+        let mut at = 0;
+        let mut has_extras = self.trailers.as_ref().is_some_and(|held| !held.is_empty());
         while let Some(&byte) = input.get(at).filter(|_| !self.is_done()) {
             if let Some(data) = self.data(input.len() - at) {
                 at += data;
             } else {
-                has_extras |= self.framing_byte_is_extra(byte)?;
+                has_extras |= self.pass_framing(byte)? != Copied::AsIs;
                 at += 1;
             }
         }
         Ok((at, has_extras))
     }
 
-    /// Takes all of `input`, and adds it to `out` without chunk extensions and trailers: two readers could read those
-    /// differently, and a trailer could set what no header line may.
-    pub fn copy_plain(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+    /// Takes all of `input`, and adds it to `out` without chunk extensions: two readers could read those differently. Of
+    /// the trailers only those are written that were asked for and pass.
+    pub fn copy_plain(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        passes: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Refusal> {
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
             if let Some(data) = self.data(input.len() - at) {
@@ -125,8 +167,15 @@ impl Body {
                 out.extend_from_slice(data);
                 at += data.len();
             } else {
-                if !self.framing_byte_is_extra(byte)? {
-                    out.push(byte);
+                let copied = self.pass_framing(byte)?;
+                if self.state == BodyState::LastLf || self.is_done() {
+                    let held = self.trailers.take().unwrap_or_default();
+                    trailers::write(&held, passes, out);
+                }
+                match copied {
+                    Copied::AsIs => out.push(byte),
+                    Copied::BehindCr => out.extend_from_slice(b"\r\n"),
+                    Copied::Dropped => self.hold(byte),
                 }
                 at += 1;
             }
@@ -134,16 +183,39 @@ impl Body {
         Ok(())
     }
 
-    /// Moves on by one byte of framing; true for one of an extension or a trailer.
-    fn framing_byte_is_extra(&mut self, byte: u8) -> Result<bool, Refusal> {
+    /// Keeps a byte of a trailer line, if it is one.
+    fn hold(&mut self, byte: u8) {
+        if !matches!(self.state, BodyState::Extension { .. })
+            && let Some(held) = &mut self.trailers
+        {
+            held.push(byte);
+        }
+    }
+
+    /// Moves on by one byte of framing.
+    fn pass_framing(&mut self, byte: u8) -> Result<Copied, Refusal> {
         let before = self.state;
+        let is_bare = self.is_bare_lf(byte);
         self.state = self.framing_byte(byte)?;
         let is_extra = |state| {
             let mut extras = matches!(state, BodyState::Extension { .. });
             extras |= matches!(state, BodyState::Line { .. } | BodyState::LineLf { .. });
             extras
         };
-        Ok(is_extra(self.state) || matches!(before, BodyState::LineLf { .. }))
+        let ends_line = matches!(before, BodyState::LineLf { .. })
+            || (is_bare && matches!(before, BodyState::Line { .. }));
+        Ok(match (is_extra(self.state) || ends_line, is_bare) {
+            (true, _) => Copied::Dropped,
+            (false, true) => Copied::BehindCr,
+            (false, false) => Copied::AsIs,
+        })
+    }
+
+    /// True for a line feed of an answer that no carriage return precedes.
+    fn is_bare_lf(&self, byte: u8) -> bool {
+        let mut follows_cr = matches!(self.state, BodyState::SizeLf { .. } | BodyState::DataLf);
+        follows_cr |= matches!(self.state, BodyState::LineLf { .. } | BodyState::LastLf);
+        self.is_answer && byte == b'\n' && !follows_cr
     }
 
     /// How many of `available` bytes are data; `None` where framing is expected.
@@ -167,6 +239,13 @@ impl Body {
 
     /// RFC 9112 section 7.1, without the "bad white space" that it lets pass.
     fn framing_byte(&self, byte: u8) -> Result<BodyState, Refusal> {
+        if self.is_bare_lf(byte) {
+            let after_cr = Body {
+                state: self.framing_byte(b'\r')?,
+                ..Body::new(Framing::Chunked)
+            };
+            return after_cr.framing_byte(byte);
+        }
         let text = matches!(byte, b'\t' | b' '..=b'~');
         Ok(match (self.state, byte) {
             (BodyState::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {
@@ -174,6 +253,9 @@ impl Body {
             }
             (BodyState::Size { value, digits: 1.. }, b'\r') => BodyState::SizeLf { value },
             (BodyState::Size { value, digits: 1.. }, b';') => {
+                BodyState::Extension { value, seen: 0 }
+            }
+            (BodyState::Size { value, digits: 1.. }, b' ' | b'\t') if self.is_answer => {
                 BodyState::Extension { value, seen: 0 }
             }
             (BodyState::Extension { value, .. }, b'\r') => BodyState::SizeLf { value },
@@ -291,7 +373,8 @@ mod tests {
             for piece in input.chunks(split) {
                 let (taken, extras) = seen.follow(piece).unwrap();
                 has_extras |= extras;
-                body.copy_plain(&piece[..taken], &mut out).unwrap();
+                body.copy_plain(&piece[..taken], &mut out, &|_| true)
+                    .unwrap();
             }
             assert!(seen.is_done() && has_extras);
             assert_eq!(out, plain, "{split}");

@@ -10,8 +10,10 @@ use httparse::{Error, Header, Status};
 use super::Refusal;
 use super::body::Framing;
 
+pub use super::answer::AnswerHead;
+
 /// Header lines that httparse gets room for; callers may allow fewer.
-const MAX_HEADERS: usize = 128;
+pub(super) const MAX_HEADERS: usize = 128;
 /// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17, and methods
 /// are shown in logs.
 const MAX_METHOD: usize = 32;
@@ -25,12 +27,22 @@ pub struct HeadScan {
     lines: usize,
     start: usize,
     after_cr: bool,
+    is_answer: bool,
 }
 
 /// The first and the next byte after a head.
 pub type HeadRange = std::ops::Range<usize>;
 
 impl HeadScan {
+    /// For the answer of an application. It also takes what every other proxy passes on: lines that end in a line feed
+    /// alone, control characters, and a phrase that is not ASCII. [`AnswerHead::parse`] makes them regular.
+    pub fn of_answer() -> HeadScan {
+        HeadScan {
+            is_answer: true,
+            ..HeadScan::default()
+        }
+    }
+
     /// Goes on where it stopped: `input` is all that has arrived since the head began. One
     /// empty line before the head is skipped (RFC 9112 section 2.2).
     pub fn scan(&mut self, input: &[u8], cap: usize) -> Result<Option<HeadRange>, Refusal> {
@@ -58,6 +70,11 @@ impl HeadScan {
         }
     }
 
+    /// The part of `input` that has been seen.
+    pub(in crate::http) fn seen<'i>(&self, input: &'i [u8]) -> &'i [u8] {
+        input.get(..self.seen).unwrap_or(input)
+    }
+
     /// True if anything of a head has been seen.
     pub fn has_begun(&self) -> bool {
         self.seen > 0
@@ -67,11 +84,12 @@ impl HeadScan {
     /// head.
     fn byte(&mut self, byte: u8) -> Result<bool, Refusal> {
         match (byte, self.after_cr) {
-            (b'\n', true) => return self.line_end(),
-            (b'\n', false) => return Err(Refusal::malformed("line feed without carriage return")),
+            (b'\n', after_cr) if after_cr || self.is_answer => return self.line_end(),
+            (b'\n', _) => return Err(Refusal::malformed("line feed without carriage return")),
             (_, true) => return Err(Refusal::malformed("carriage return without line feed")),
             (b'\r', false) => self.after_cr = true,
-            (b'\t', false) | (0x80..=0xff, false) if self.lines > 0 => self.line += 1,
+            (b'\t' | 0x80..=0xff, false) if self.lines > 0 => self.line += 1,
+            (1.., false) if self.is_answer => self.line += 1,
             _ => return Err(Refusal::malformed("forbidden byte in the head")),
         }
         Ok(false)
@@ -149,7 +167,7 @@ impl Headers {
             .any(|item| item.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    fn collect(parsed: &[Header<'_>], max: usize) -> Result<Headers, Refusal> {
+    pub(super) fn collect(parsed: &[Header<'_>], max: usize) -> Result<Headers, Refusal> {
         if parsed.len() > max {
             return Err(Refusal::new(431, "too many header lines"));
         }
@@ -309,59 +327,6 @@ fn expectation(headers: &Headers, version: Version) -> Result<bool, Refusal> {
             417,
             "only 'Expect: 100-continue' is supported",
         )),
-    }
-}
-
-/// The head of an answer of an upstream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerHead {
-    /// The version.
-    pub version: Version,
-    /// The status, 100 to 999.
-    pub status: u16,
-    /// The phrase beside it.
-    pub reason: String,
-    /// The header lines.
-    pub headers: Headers,
-    /// How the body is delimited.
-    pub framing: Framing,
-}
-
-impl AnswerHead {
-    /// Parses a complete head; `to_head` when it answers a HEAD request.
-    pub fn parse(bytes: &[u8], to_head: bool) -> Result<AnswerHead, Refusal> {
-        let mut lines = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-        let mut answer = httparse::Response::new(&mut []);
-        let config = httparse::ParserConfig::default();
-        match config.parse_response_with_uninit_headers(&mut answer, bytes, &mut lines) {
-            Ok(Status::Complete(length)) if length == bytes.len() => {}
-            _ => return Err(Refusal::new(502, "malformed answer from the upstream")),
-        }
-        let headers = Headers::collect(answer.headers, MAX_HEADERS)?;
-        let status = answer.code.expect("a complete answer has one");
-        Ok(AnswerHead {
-            version: version(answer.version)?,
-            framing: answer_framing(status, to_head, &headers)?,
-            status,
-            reason: answer.reason.unwrap_or_default().to_owned(),
-            headers,
-        })
-    }
-}
-
-/// RFC 9112 section 6.3.
-fn answer_framing(status: u16, to_head: bool, headers: &Headers) -> Result<Framing, Refusal> {
-    let broken = |_| Refusal::new(502, "ambiguous framing in the answer");
-    let coding = headers.only("transfer-encoding").map_err(broken)?;
-    let length = headers.only("content-length").map_err(broken)?;
-    if to_head || matches!(status, 100..=199 | 204 | 304) {
-        return Ok(Framing::Length(0));
-    }
-    match (coding, length) {
-        (None, None) => Ok(Framing::UntilClose),
-        (None, Some(length)) => decimal(length).map(Framing::Length),
-        (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::Chunked),
-        _ => Err(broken(MoreThanOne)),
     }
 }
 

@@ -167,7 +167,8 @@ impl<'e> Exchange<'e> {
         if self.transfer.answer.is_done() {
             return Err(self.done());
         }
-        if self.transfer.answer.is_upgraded() {
+        let request = &self.transfer.request;
+        if self.transfer.answer.is_upgraded() && (request.is_whole() || request.is_deaf) {
             return Err(Outcome::Upgraded);
         }
         let is_blocked = (up, down) == (Turn::Blocked, Turn::Blocked);
@@ -283,7 +284,7 @@ impl<'e> Exchange<'e> {
     /// False when the upstream has to be waited for.
     fn read(&mut self) -> Result<bool, Outcome> {
         let Some(room) = self.transfer.answer.room() else {
-            return Err(Outcome::NotHttp("its head is too large"));
+            return Err(Outcome::NotHttp("its head is too large".into()));
         };
         match self.upstream.read(room) {
             Ok(0) => self.transfer.answer.ended().map(|()| true),
@@ -318,7 +319,8 @@ impl<'e> Exchange<'e> {
         client.set(PollFlags::IN, self.wants_body() || takes_ahead);
         client.set(READ_CLOSED, watches);
         let until = self.deadline().map(|(until, _)| until);
-        let upstream = self.upstream.wanted(!to_client, self.wants_room());
+        let reads = !to_client && !self.transfer.answer.is_over();
+        let upstream = self.upstream.wanted(reads, self.wants_room());
         let waited = wait(self.client.stream().watched(client), upstream, until);
         let (polled, is_ready) = waited.map_err(|_| Outcome::Gone)?;
         let ready = self.client.stream().ready(polled);

@@ -1,5 +1,6 @@
 //! How an exchange ended.
 
+use std::borrow::Cow;
 use std::io;
 
 use crate::http::h1::Refusal;
@@ -19,7 +20,7 @@ pub(crate) enum Outcome {
     /// Not a byte came, and the upstream was closed, or broke.
     Unanswered(Option<io::Error>),
     /// The bytes are no answer; the client is still to be told.
-    NotHttp(&'static str),
+    NotHttp(Cow<'static, str>),
     /// The upstream took too long; the client is still to be told.
     TooSlow {
         /// True if it had the whole request.

@@ -217,7 +217,7 @@ impl ResponseBody {
     pub(super) fn broke(&self, error: io::Error) -> Outcome {
         match (self.head.has_head(), self.received) {
             (true, _) => self.broken_off(),
-            (false, true) => Outcome::NotHttp("it ended within the head"),
+            (false, true) => Outcome::NotHttp("it ended within the head".into()),
             (false, false) => Outcome::Unanswered(Some(error)),
         }
     }

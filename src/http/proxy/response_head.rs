@@ -4,12 +4,16 @@
 //! answer is known from its breaking off; only HTTP/1.0 gets chunks taken apart, and an answer that
 //! ends with its connection is put into chunks.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::rules::Rules;
+use crate::http::h1::Refusal;
+use crate::http::h1::answer;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version, decimal};
 use crate::http::h1::hop_by_hop::write_line;
+use crate::http::h1::trailers;
 use crate::store::digits::digits;
 
 /// Bytes of an answer's head. Default 64 KiB: some applications set many cookies.
@@ -22,8 +26,14 @@ const MAX_INTERIM: usize = 16;
 const HTTP: &[u8] = b"HTTP/";
 
 /// Fault of an answer that is not HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotHttp(pub(super) &'static str);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NotHttp(pub(super) Cow<'static, str>);
+
+impl NotHttp {
+    fn because(why: &'static str) -> NotHttp {
+        NotHttp(why.into())
+    }
+}
 
 /// Passes one answer on.
 pub(super) struct ResponseHead {
@@ -31,6 +41,8 @@ pub(super) struct ResponseHead {
     to_head: bool,
     /// True if it speaks HTTP/1.0.
     is_old_client: bool,
+    /// True if it takes trailers.
+    takes_trailers: bool,
     interim: usize,
     part: AnswerPart,
     /// The status, once it is known.
@@ -78,8 +90,9 @@ impl ResponseHead {
         ResponseHead {
             to_head: request.method == "HEAD",
             is_old_client: request.version == Version::Http10,
+            takes_trailers: trailers::are_wanted(request),
             interim: 0,
-            part: AnswerPart::Head(HeadScan::default()),
+            part: AnswerPart::Head(HeadScan::of_answer()),
             status: None,
             keeps_client: request.keep_alive,
             keeps_upstream: true,
@@ -120,15 +133,17 @@ impl ResponseHead {
         last: bool,
     ) -> Result<Piece, NotHttp> {
         match &mut self.part {
-            AnswerPart::Head(_) if !begins_http(input) => Err(NotHttp(rules.name_protocol(input))),
+            AnswerPart::Head(_) if !begins_http(input) => {
+                Err(NotHttp::because(rules.name_protocol(input)))
+            }
             AnswerPart::Head(scan) => {
                 let found = scan.scan(input, MAX_HEAD);
-                match found.map_err(|_| NotHttp("its head is malformed or too large"))? {
+                match found.map_err(|refusal| head_fault(scan.seen(input), &refusal))? {
                     Some(range) => self.head(rules, input, range, last),
                     None => Ok(Piece::default()),
                 }
             }
-            AnswerPart::Body(body, mode) => step_body(body, mode, input),
+            AnswerPart::Body(body, mode) => step_body(rules, body, mode, input),
             AnswerPart::Upgraded => Ok(Piece::default()),
         }
     }
@@ -146,7 +161,7 @@ impl ResponseHead {
                 *body = Body::new(Framing::Length(0));
                 Ok(last.to_vec())
             }
-            _ => Err(NotHttp("it ended too early")),
+            _ => Err(NotHttp::because("it ended too early")),
         }
     }
 
@@ -160,17 +175,17 @@ impl ResponseHead {
         let bytes = input
             .get(range.clone())
             .expect("a head lies in what was scanned");
-        let answer = AnswerHead::parse(bytes, self.to_head)
-            .map_err(|_| NotHttp("its head is malformed or ambiguous"))?;
-        if answer.version == Version::Http10 && answer.headers.all("transfer-encoding").count() > 0
-        {
-            return Err(NotHttp("it is chunked in HTTP/1.0"));
-        }
+        let answer =
+            AnswerHead::parse(bytes, self.to_head).map_err(|refusal| NotHttp(refusal.message))?;
         let before = match answer.status {
             101 => self.upgrade(rules, &answer)?,
             100..=199 => self.interim(rules, &answer)?,
-            200..=599 => self.begin(rules, &answer, last),
-            _ => return Err(NotHttp("its status is out of range")),
+            200..=999 => self.begin(rules, &answer, last),
+            status => {
+                return Err(NotHttp(
+                    format!("its status {status} is out of range").into(),
+                ));
+            }
         };
         Ok(Piece {
             consumed: range.end,
@@ -180,27 +195,29 @@ impl ResponseHead {
     }
 
     fn upgrade(&mut self, rules: &dyn Rules, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
-        if !rules.asks_for_websocket() || !answer.headers.lists("upgrade", "websocket") {
-            return Err(NotHttp("it switches to a protocol that was not requested"));
-        }
+        let asked = rules.upgrade();
+        let Some(protocol) = asked.filter(|asked| answer.headers.lists("upgrade", asked)) else {
+            let why = "it switches to a protocol that was not requested";
+            return Err(NotHttp::because(why));
+        };
         self.part = AnswerPart::Upgraded;
         self.status = Some(answer.status);
         let mut out = status_and_lines(rules, answer);
         write_line(&mut out, "Connection", b"Upgrade");
-        write_line(&mut out, "Upgrade", b"websocket");
+        write_line(&mut out, "Upgrade", protocol.as_bytes());
         out.extend_from_slice(b"\r\n");
         Ok(out)
     }
 
     /// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2).
     fn interim(&mut self, rules: &dyn Rules, answer: &AnswerHead) -> Result<Vec<u8>, NotHttp> {
-        self.part = AnswerPart::Head(HeadScan::default());
+        self.part = AnswerPart::Head(HeadScan::of_answer());
         if self.is_old_client || !rules.passes_interim() {
             return Ok(Vec::new());
         }
         self.interim += 1;
         if self.interim > MAX_INTERIM {
-            return Err(NotHttp("it has too many interim answers"));
+            return Err(NotHttp::because("it has too many interim answers"));
         }
         let mut out = status_and_lines(rules, answer);
         out.extend_from_slice(b"\r\n");
@@ -228,8 +245,17 @@ impl ResponseHead {
         }
         out.extend_from_slice(b"\r\n");
         self.status = Some(answer.status);
-        self.part = AnswerPart::Body(Body::new(answer.framing), mode);
+        self.part = AnswerPart::Body(self.body(answer, mode), mode);
         out
+    }
+
+    fn body(&self, answer: &AnswerHead, mode: BodyMode) -> Body {
+        let body = Body::of_answer(answer.framing);
+        if self.takes_trailers && mode == BodyMode::AsIs {
+            body.with_trailers()
+        } else {
+            body
+        }
     }
 
     /// True if HTTP has no place for a body (RFC 9110 section 6.4.1, and 15.3.6 of 205). Some applications send
@@ -257,7 +283,21 @@ impl ResponseHead {
             }
             _ => {}
         }
+        if self.takes_trailers && (answer.framing, mode) == (Framing::Chunked, BodyMode::AsIs) {
+            let announced = trailers::announced(&answer.headers);
+            if !announced.is_empty() {
+                write_line(out, "Trailer", &announced);
+            }
+        }
     }
+}
+
+/// Why a head could not be scanned to its end.
+fn head_fault(seen: &[u8], refusal: &Refusal) -> NotHttp {
+    NotHttp(match refusal.status {
+        414 | 431 => format!("its head is larger than {} KiB", MAX_HEAD / 1024).into(),
+        _ => answer::fault(seen),
+    })
 }
 
 fn write_length(out: &mut Vec<u8>, length: u64) {
@@ -288,13 +328,18 @@ fn begins_http(input: &[u8]) -> bool {
     HTTP.starts_with(begin) || input == b"\r"
 }
 
-fn step_body(body: &mut Body, mode: &mut BodyMode, input: &[u8]) -> Result<Piece, NotHttp> {
-    let broken = |_| NotHttp("its chunks are malformed");
+fn step_body(
+    rules: &dyn Rules,
+    body: &mut Body,
+    mode: &mut BodyMode,
+    input: &[u8],
+) -> Result<Piece, NotHttp> {
+    let broken = |_| NotHttp::because("its chunks are malformed");
     if *mode == BodyMode::AsIs {
         let mut ahead = body.clone();
         let (consumed, has_extras) = ahead.follow(input).map_err(broken)?;
         if has_extras {
-            return plain(body, input, consumed);
+            return plain(rules, body, input, consumed);
         }
         *body = ahead;
         return Ok(Piece {
@@ -319,14 +364,19 @@ fn step_body(body: &mut Body, mode: &mut BodyMode, input: &[u8]) -> Result<Piece
     })
 }
 
-/// A piece without the chunk extensions and trailers that it holds.
-fn plain(body: &mut Body, input: &[u8], consumed: usize) -> Result<Piece, NotHttp> {
+/// A piece without the chunk extensions that it holds, and with those trailers alone that pass.
+fn plain(
+    rules: &dyn Rules,
+    body: &mut Body,
+    input: &[u8],
+    consumed: usize,
+) -> Result<Piece, NotHttp> {
     let input = input
         .get(..consumed)
         .expect("a step stays within its input");
     let mut before = Vec::with_capacity(consumed);
-    let copied = body.copy_plain(input, &mut before);
-    copied.map_err(|_| NotHttp("its chunks are malformed"))?;
+    let copied = body.copy_plain(input, &mut before, &|name| rules.passes_trailer(name));
+    copied.map_err(|_| NotHttp::because("its chunks are malformed"))?;
     Ok(Piece {
         consumed,
         before,
@@ -384,6 +434,57 @@ mod tests {
         }
         let whole = answer.is_done() || answer.end().is_ok();
         (out, Ok(whole))
+    }
+
+    /// One answer of `tests/data/answers.json`: the visitor gets `back`, or the owner reads why it is `refused`. What
+    /// nginx 1.22, HAProxy 2.6 and Caddy 2.6 do with it stands beside.
+    #[derive(serde::Deserialize)]
+    struct OddAnswer {
+        name: String,
+        app: String,
+        #[serde(default)]
+        back: String,
+        #[serde(default)]
+        refused: String,
+        /// The answer breaks off.
+        #[serde(default)]
+        cut: bool,
+    }
+
+    /// Each character stands for the byte of its number.
+    fn bytes(text: &str) -> Vec<u8> {
+        let text = text
+            .replace("{pad:61440}", &"x".repeat(61_440))
+            .replace("{lines:130}", &"X-A: 1\r\n".repeat(130));
+        text.chars()
+            .map(|c| u8::try_from(u32::from(c)).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn odd_answers_pass_where_every_other_proxy_passes_them_and_are_named_else() {
+        let cases = include_str!("../../../tests/data/answers.json");
+        let cases: Vec<OddAnswer> = serde_json::from_str(cases).unwrap();
+        assert!(cases.len() >= 40, "{} cases", cases.len());
+        let request = request("HTTP/1.1");
+        for case in &cases {
+            let app = bytes(&case.app);
+            for split in [1, 2, 7, app.len()] {
+                let (out, whole) = pass(&request, &app, split);
+                if case.refused.is_empty() {
+                    assert_eq!(whole, Ok(!case.cut), "{}", case.name);
+                    assert_eq!(
+                        out.escape_ascii().to_string(),
+                        bytes(&case.back).escape_ascii().to_string(),
+                        "{}",
+                        case.name
+                    );
+                } else {
+                    let why = whole.map_err(|NotHttp(why)| why.into_owned());
+                    assert_eq!(why, Err(case.refused.clone()), "{}", case.name);
+                }
+            }
+        }
     }
 
     #[test]

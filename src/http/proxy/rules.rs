@@ -33,9 +33,14 @@ pub(crate) trait Rules {
     /// are written afresh. The status line, the framing and `Connection` are written around them.
     fn write_lines(&self, answer: &AnswerHead, out: &mut Vec<u8>);
 
-    /// True if the upstream was asked for a WebSocket.
-    fn asks_for_websocket(&self) -> bool {
-        false
+    /// The protocol that the upstream was asked to change to.
+    fn upgrade(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// True if a trailer of this name goes to a client that takes trailers.
+    fn passes_trailer(&self, _name: &str) -> bool {
+        true
     }
 
     /// True if interim answers (RFC 9110 section 15.2) go to the client.

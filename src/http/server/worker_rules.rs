@@ -1,5 +1,6 @@
 //! How an answer of a worker of ours is passed on.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use super::backend::PendingResponse;
@@ -62,14 +63,14 @@ impl WorkerRules<'_> {
     pub(super) fn after(&self, outcome: &Outcome) -> Result<After, Refusal> {
         match outcome {
             Outcome::Unanswered(_) => Err(self.broken("the request was not answered")),
-            Outcome::NotHttp(why) => Err(self.broken(why)),
+            Outcome::NotHttp(why) => Err(self.broken(why.clone())),
             Outcome::TooSlow { .. } => Err(too_busy()),
             Outcome::Refused(refusal) => Err(refusal.clone()),
             ended => Ok(After::from(ended)),
         }
     }
 
-    fn broken(&self, why: &'static str) -> Refusal {
+    fn broken(&self, why: impl Into<Cow<'static, str>>) -> Refusal {
         let status = if self.pending.is_taken() { 500 } else { 503 };
         Refusal::new(status, why)
     }

@@ -120,7 +120,13 @@ impl TargetProbe {
         let tls_name = naming
             .and_then(Naming::asked_tls_name)
             .unwrap_or(&self.host);
-        match (self.head(host, tls_name)?, &self.names) {
+        let answer = self.head(host, tls_name)?;
+        let refused = self.names.as_ref().and_then(|names| names.refused_answer());
+        if let Some(why) = refused {
+            let error = format!("an answer of {own} to a visitor is not valid HTTP: {why}");
+            return Err(error.into());
+        }
+        match (answer, &self.names) {
             (None, Some(_)) => failing(format!("{own} refuses TLS for the name {tls_name}")),
             (Some(answer), Some(names)) if names.naming.is_visitors() => {
                 self.judge(names, host, &answer)

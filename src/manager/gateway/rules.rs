@@ -13,7 +13,8 @@ use crate::relay::gateway::{caching, cookies, is_order_to_proxy, name_protocol};
 /// up closes the stream.
 pub(super) struct AppRules<'a> {
     pub(super) gateway: &'a SiteGateway,
-    pub(super) asks_for_websocket: bool,
+    /// The protocol that was asked for.
+    pub(super) upgrade: Option<&'static str>,
     /// When the request came.
     pub(super) began: Instant,
     /// True if the visitor has received a byte of the answer.
@@ -50,8 +51,12 @@ impl Rules for AppRules<'_> {
         }
     }
 
-    fn asks_for_websocket(&self) -> bool {
-        self.asks_for_websocket
+    fn upgrade(&self) -> Option<&'static str> {
+        self.upgrade
+    }
+
+    fn passes_trailer(&self, name: &str) -> bool {
+        !is_order_to_proxy(name)
     }
 
     fn name_protocol(&self, input: &[u8]) -> &'static str {

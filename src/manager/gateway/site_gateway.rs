@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
@@ -11,9 +12,17 @@ use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
 use crate::manager::visits::Visits;
+use crate::net::authority::authority;
 use crate::relay::gateway::Pages;
+use crate::sync::Mutex;
 use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::Tls;
+
+/// Time for which an answer that could not be passed on shows on the application's card. Default 60 s: health is checked
+/// every 30 s meanwhile.
+const RECENT: Duration = Duration::from_secs(60);
+/// Characters of its path that are logged. Default 100.
+const SHOWN_PATH: usize = 100;
 
 /// Pages shown instead of an application. Loaded on first use: most applications need none.
 static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
@@ -41,6 +50,14 @@ pub(crate) struct SiteNames {
     pub(crate) naming: Naming,
     /// It has sent a visitor to its own address, where no visitor is.
     is_self_named: AtomicBool,
+    /// The last answer to a visitor that could not be passed on.
+    refused: Mutex<Option<RefusedAnswer>>,
+}
+
+/// An answer that could not be passed on.
+struct RefusedAnswer {
+    at: Instant,
+    why: String,
 }
 
 impl SiteNames {
@@ -51,12 +68,32 @@ impl SiteNames {
         SiteNames {
             naming: Naming::new(host_header, (&app.ip, app.port), is_tls, site_url),
             is_self_named: AtomicBool::new(false),
+            refused: Mutex::default(),
         }
     }
 
     /// True if it has sent a visitor to its own address.
     pub(crate) fn has_named_itself(&self) -> bool {
         self.is_self_named.load(Ordering::Relaxed)
+    }
+
+    /// Why an answer of the last [`RECENT`] could not be passed on, if one could not.
+    pub(crate) fn refused_answer(&self) -> Option<String> {
+        let refused = self.refused.lock();
+        let recent = refused.as_ref().filter(|it| it.at.elapsed() < RECENT);
+        recent.map(|refused| refused.why.clone())
+    }
+
+    /// Notes such an answer; true where nothing of the kind was noted lately.
+    fn note_refused_answer(&self, why: &str) -> bool {
+        let mut refused = self.refused.lock();
+        let is_known = |it: &RefusedAnswer| it.at.elapsed() < RECENT && it.why == why;
+        let is_new = !refused.as_ref().is_some_and(is_known);
+        *refused = Some(RefusedAnswer {
+            at: Instant::now(),
+            why: why.to_owned(),
+        });
+        is_new
     }
 }
 
@@ -89,6 +126,16 @@ impl SiteGateway {
     pub(super) fn note_missed(&self) {
         // One message is enough.
         let _ = self.missed.try_send(());
+    }
+
+    /// An answer at this path could not be passed on.
+    pub(super) fn note_refused_answer(&self, path: &str, why: &str) {
+        if self.names.note_refused_answer(why) {
+            let target = authority(&self.target.0, self.target.1);
+            let path: String = path.chars().take(SHOWN_PATH).collect();
+            log::warn!("the answer of {target} at {path} is not valid HTTP: {why}");
+        }
+        self.note_missed();
     }
 
     /// The application has sent a visitor to its own address.

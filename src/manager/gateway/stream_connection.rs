@@ -18,6 +18,7 @@ use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
+use crate::http::h1::upgrade::Upgrade;
 use crate::http::proxy::{
     ByteStream, Client, Exchange, Outcome, RequestBody, Step, Timeouts, Transfer, Upgraded,
     UpgradedTimeouts, gone_grace,
@@ -28,8 +29,8 @@ use crate::http::socket::would_block;
 use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
 use crate::relay::gateway::{
-    Cause, FORWARDED_FOR, Message, REFUSED, Served, asks_for_websocket, is_repeatable, message,
-    not_http, path, refused, target_is_down, too_slow, unanswered,
+    Cause, FORWARDED_FOR, Message, REFUSED, Served, is_repeatable, message, not_http,
+    other_protocol, path, refused, target_is_down, too_slow, unanswered,
 };
 use crate::tunnel::client::{Serve, StreamThreads};
 use crate::tunnel::server::LocalStream;
@@ -191,7 +192,7 @@ impl StreamConnection {
             HeadNow::End => return Next::Gone,
         };
         let is_short = head.framing == Framing::Length(0)
-            && !asks_for_websocket(&head)
+            && matches!(Upgrade::of(&head), Upgrade::None)
             && head.headers.only("host").is_ok()
             && !path(&head).starts_with(OWN_PATHS);
         let is_simple = self.gateway.tls.is_none() && !self.gateway.door.is_closed();
@@ -328,6 +329,9 @@ impl StreamConnection {
             let told = told.because(Cause::BadRequest);
             return self.say(head, &told);
         }
+        if let Upgrade::Refused(protocol) = Upgrade::of(head) {
+            return self.say(head, &other_protocol(&protocol).message());
+        }
         self.pass(head)
     }
 
@@ -446,7 +450,7 @@ impl StreamConnection {
                 target_is_down(&text)
             }
             Outcome::NotHttp(why) => {
-                self.gateway.note_missed();
+                self.gateway.note_refused_answer(path(head), why);
                 text = not_http(why);
                 target_is_down(&text)
             }
@@ -489,7 +493,7 @@ impl StreamConnection {
 fn app_rules<'a>(gateway: &'a SiteGateway, head: &Head, began: Instant) -> AppRules<'a> {
     AppRules {
         gateway,
-        asks_for_websocket: asks_for_websocket(head),
+        upgrade: Upgrade::passed(head),
         began,
         has_begun: Cell::new(false),
     }

@@ -75,7 +75,7 @@ fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Resul
     let reached = Reached::default();
     let agent = agent(server, proxy.as_ref(), timeout, &reached).map_err(local)?;
     let is_direct = proxy.is_none();
-    let way = proxy.map(|proxy| format!(" (by the proxy {})", proxy.authority()));
+    let way = proxy.map(|proxy| way_by(&proxy, server.host()));
     let explained = |error| classified(server, error, way.as_deref().unwrap_or_default());
     let request = agent
         .post(server.with(path))
@@ -93,6 +93,17 @@ fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Resul
         reply.server_class = class;
     }
     Ok(reply)
+}
+
+/// The way to a server, for errors. A proxy rarely leads back into the network that it stands in.
+fn way_by(proxy: &Proxy, host: &str) -> String {
+    let by = format!("by the proxy {}", proxy.authority());
+    let class = host.parse().ok().and_then(AddressClass::of);
+    if class.is_some_and(|class| class != AddressClass::Public) {
+        format!(" ({by}; to connect directly, add {host} to NO_PROXY)")
+    } else {
+        format!(" ({by})")
+    }
 }
 
 /// Answer at a server's API path.
@@ -284,5 +295,23 @@ fn row(kind: io::ErrorKind) -> Option<&'static str> {
         ConnectionRefused => Some("connection refused"),
         HostUnreachable | NetworkDown | NetworkUnreachable => Some("no route to the relay"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_relay_behind_a_proxy_names_no_proxy() {
+        let proxy = Proxy::parse("http://proxy.example:3128").unwrap();
+        assert_eq!(
+            way_by(&proxy, "10.0.0.5"),
+            " (by the proxy proxy.example:3128; to connect directly, add 10.0.0.5 to NO_PROXY)"
+        );
+        for public in ["relay.example", "192.0.2.5", "8.8.8.8"] {
+            let way = way_by(&proxy, public);
+            assert_eq!(way, " (by the proxy proxy.example:3128)", "{public}");
+        }
     }
 }

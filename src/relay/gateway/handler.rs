@@ -15,13 +15,13 @@ use rustix::event::PollFlags;
 
 use super::auth::is_sign_in;
 use super::host::Host;
-use super::request_head::asks_for_websocket;
 use super::site_request::SiteRequest;
 use super::site_rules::SiteRules;
 use super::under_way::{KeptStream, Terms, UnderWay, served, site_request};
 use super::visitor_connection::{VisitorConnection, timeouts};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
+use crate::http::h1::upgrade::Upgrade;
 use crate::http::proxy::{Exchange, Outcome, Step};
 use crate::http::server::connection_handler::{
     After, ClientConnection, ConnectionHandler, Progress,
@@ -69,7 +69,7 @@ impl ConnectionHandler for VisitorConnection {
 
     fn begin(&mut self, head: Head, visitor: &mut dyn ClientConnection) -> Result<Progress, Head> {
         self.began = Instant::now();
-        let is_short = head.framing == Framing::Length(0) && !asks_for_websocket(&head);
+        let is_short = head.framing == Framing::Length(0) && Upgrade::of(&head) == Upgrade::None;
         if !is_short || self.kept.is_none() || !visitor.inbox().is_empty() {
             return Err(head);
         }

@@ -71,11 +71,10 @@ pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
 pub(crate) use refused_visit::RefusedVisit;
 pub(crate) use replies::{
-    REFUSED, answer, message, not_http, refused, target_is_down, too_slow, unanswered,
+    REFUSED, answer, message, not_http, other_protocol, refused, target_is_down, too_slow,
+    unanswered,
 };
-pub(crate) use request_head::{
-    asks_for_websocket, end as end_head, is_never_kept, is_ours, is_repeatable,
-};
+pub(crate) use request_head::{end as end_head, is_never_kept, is_ours, is_repeatable};
 pub(crate) use request_stats::{Cause, RequestStats};
 pub(crate) use site_request::{Served, SiteRequest, path};
 pub(crate) use site_rules::is_order_to_proxy;

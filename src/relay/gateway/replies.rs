@@ -10,11 +10,15 @@ use super::site_request::{Served, SiteRequest};
 use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
+use crate::http::h1::upgrade;
 use crate::http::server::connection_handler::ClientConnection;
 use crate::net::in_words;
 
 /// Seconds after which one who found no room may try again. Default 5.
 const RETRY_AFTER: &str = "5";
+
+/// Characters of a protocol's name that are shown. Default 60.
+const SHOWN_PROTOCOL: usize = 60;
 
 impl GatewayState {
     /// Says something in place of an application, to a request that may not have been read to
@@ -161,6 +165,25 @@ pub(crate) fn refused(refusal: &Refusal) -> Message<'_> {
         return message(408, "The upload stopped", text, "Send it again.");
     }
     message(refusal.status, "A malformed request", &refusal.message, "")
+}
+
+/// Refusal of a protocol that a request asks to change to.
+pub(crate) struct OtherProtocol(String);
+
+/// Refuses it by name.
+pub(crate) fn other_protocol(name: &str) -> OtherProtocol {
+    let passed = upgrade::PASSED.join(", ");
+    let name: String = name.chars().take(SHOWN_PROTOCOL).collect();
+    OtherProtocol(format!(
+        "The request asks to switch to “{name}”. Only these protocols are passed on: {passed}."
+    ))
+}
+
+impl OtherProtocol {
+    /// The page.
+    pub(crate) fn message(&self) -> Message<'_> {
+        message(501, "Protocol not supported", &self.0, "")
+    }
 }
 
 /// Message if nobody is at the target, or it says nothing.

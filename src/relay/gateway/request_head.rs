@@ -3,8 +3,10 @@
 use super::cookies::{self, OURS};
 use super::forwarded::Origin;
 use crate::http::h1::body::Framing;
-use crate::http::h1::head::{Head, Version};
+use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::{HOP_BY_HOP, named_by_connection, write_line};
+use crate::http::h1::trailers;
+use crate::http::h1::upgrade::Upgrade;
 
 /// Header lines that only proxies may write: applications believe them about a visitor's address or
 /// name, or about the request. `Host` is written afresh, `Proxy-Authorization` is for this hop,
@@ -76,7 +78,8 @@ pub(super) fn head(
     out
 }
 
-/// Writes the end of every head for an application: how the body is framed, and whether a WebSocket is asked for.
+/// Writes the end of every head for an application: how the body is framed, and whether another protocol or trailers
+/// are asked for.
 pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
     match head.framing {
         Framing::Chunked => write_line(out, "Transfer-Encoding", b"chunked"),
@@ -86,9 +89,12 @@ pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
         }
         Framing::UntilClose => {}
     }
-    if asks_for_websocket(head) {
+    if let Some(protocol) = Upgrade::passed(head) {
         write_line(out, "Connection", b"Upgrade");
-        write_line(out, "Upgrade", b"websocket");
+        write_line(out, "Upgrade", protocol.as_bytes());
+    } else if trailers::are_wanted(head) {
+        write_line(out, "Connection", b"TE");
+        write_line(out, "TE", b"trailers");
     }
     out.extend_from_slice(b"\r\n");
 }
@@ -102,23 +108,13 @@ pub(super) fn comes_back(head: &Head, loop_id: &str) -> bool {
         .any(|id| id.trim_ascii().eq_ignore_ascii_case(loop_id.as_bytes()))
 }
 
-/// True if this is the opening handshake of a WebSocket (RFC 6455 section 4.1). No other protocol
-/// is upgraded to.
-pub(crate) fn asks_for_websocket(head: &Head) -> bool {
-    head.method == "GET"
-        && head.version == Version::Http11
-        && head.framing == Framing::Length(0)
-        && head.headers.lists("connection", "upgrade")
-        && head.headers.lists("upgrade", "websocket")
-}
-
 /// True if sending it twice does what sending it once does (RFC 9110 section 9.2.2), and it can
 /// be sent twice.
 pub(crate) fn is_repeatable(head: &Head) -> bool {
     let idempotent = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"];
     idempotent.contains(&head.method.as_str())
         && head.framing == Framing::Length(0)
-        && !asks_for_websocket(head)
+        && Upgrade::passed(head).is_none()
 }
 
 /// True if it asks for nothing to be done (RFC 9110 section 9.2.1): it may come twice, whatever became of the first.

@@ -9,12 +9,12 @@ use super::earlier_owner;
 use super::gateway_state::GatewayState;
 use super::permits::BusyPermit;
 use super::protocol;
-use super::request_head::asks_for_websocket;
 use super::request_stats::RequestStats;
 use super::site::PresentVisitor;
 use super::under_way::Terms;
 use crate::http::h1::head::{AnswerHead, Head};
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
+use crate::http::h1::upgrade::Upgrade;
 use crate::http::proxy::Rules;
 use crate::http::response::HSTS;
 
@@ -37,7 +37,8 @@ const DROPPED_FAMILY: &str = "x-reproxy-";
 pub(super) struct SiteRules<'a> {
     pub(super) present: &'a PresentVisitor,
     pub(super) permit: &'a BusyPermit,
-    pub(super) asks_for_websocket: bool,
+    /// The protocol that was asked for.
+    pub(super) upgrade: Option<&'static str>,
     pub(super) answer_time: Duration,
     /// Only its visitor may keep the answer: not everybody sees it, or not for ever.
     pub(super) is_private: bool,
@@ -82,8 +83,12 @@ impl Rules for SiteRules<'_> {
         }
     }
 
-    fn asks_for_websocket(&self) -> bool {
-        self.asks_for_websocket
+    fn upgrade(&self) -> Option<&'static str> {
+        self.upgrade
+    }
+
+    fn passes_trailer(&self, name: &str) -> bool {
+        !is_order_to_proxy(name)
     }
 
     fn name_protocol(&self, input: &[u8]) -> &'static str {
@@ -128,7 +133,7 @@ impl<'a> SiteRules<'a> {
         SiteRules {
             present: &terms.present,
             permit: &terms.permit,
-            asks_for_websocket: asks_for_websocket(head),
+            upgrade: Upgrade::passed(head),
             answer_time: gateway.config.limits.answer_time,
             is_private: terms.present.site.is_private(),
             of_earlier: Some(head).filter(|head| earlier_owner::is_of_earlier(head, site)),

@@ -17,8 +17,8 @@ use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{
-    answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, refused,
-    target_is_down, too_busy, too_slow, tunnel_is_down, unanswered,
+    answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, other_protocol,
+    refused, target_is_down, too_busy, too_slow, tunnel_is_down, unanswered,
 };
 use super::request_head::{self, is_repeatable, is_safe};
 use super::request_stats::Cause;
@@ -30,6 +30,7 @@ use super::tries::Tries;
 use super::under_way::{KeptStream, Terms, UnderWay, Upstream, served, site_request};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
+use crate::http::h1::upgrade::Upgrade;
 use crate::http::proxy::{
     ByteStream, Exchange, Outcome, RequestBody, Timeouts, Transfer, Upgraded, UpgradedTimeouts,
     gone_grace,
@@ -137,6 +138,10 @@ impl VisitorConnection {
                 let page = self.gateway.asking(request, &site);
                 return answer(request.head, visitor, page, false);
             }
+        }
+        if let Upgrade::Refused(protocol) = Upgrade::of(request.head) {
+            let refused = other_protocol(&protocol);
+            return self.gateway.say(request, visitor, &refused.message());
         }
         self.pass(request, &site, visitor)
     }

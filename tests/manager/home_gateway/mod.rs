@@ -3,6 +3,7 @@
 
 mod nginx;
 mod odd;
+mod odd_answers;
 mod own_names;
 mod passing;
 mod virtual_host;
