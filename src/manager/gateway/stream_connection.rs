@@ -144,10 +144,12 @@ impl<'g> StreamConnection<'g> {
             let told = told.because(Cause::BadRequest);
             return self.say(head, &told);
         }
-        self.pass(head, host)
+        self.pass(head)
     }
 
-    fn pass(&mut self, head: &Head, host: &[u8]) -> Served {
+    fn pass(&mut self, head: &Head) -> Served {
+        let gateway = self.gateway;
+        let host = gateway.names.naming.asked_by(&head.headers).host;
         let mut kept = self.take_kept(head);
         loop {
             let may_repeat = kept.is_some() && is_repeatable(head);
