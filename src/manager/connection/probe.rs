@@ -130,14 +130,15 @@ impl TargetProbe {
         }
     }
 
-    /// As with the setting `target`.
+    /// As with the setting `target`, and nothing else but the name another than visitors have it.
     fn naming_by_address(&self) -> Naming {
         let is_tls = self.protocol == Protocol::Https;
-        let site = match &self.names {
-            Some(names) => names.naming.at(),
-            None => ("", Server::Ours),
+        let (scheme, site) = match &self.names {
+            Some(names) => (names.naming.asked_scheme(), names.naming.at()),
+            None => (self.protocol.name(), ("", Server::Ours)),
         };
-        Naming::new(TARGETS_HOST, (&self.host, self.port), is_tls, site)
+        let header = format!("{scheme}://{TARGETS_HOST}");
+        Naming::new(&header, (&self.host, self.port), is_tls, site)
     }
 
     fn tls_name<'a>(&'a self, naming: &'a Naming) -> &'a str {
@@ -146,25 +147,31 @@ impl TargetProbe {
 
     /// Checks whether such an answer is right for visitors.
     fn judge(&self, names: &SiteNames, answer: &HeadAnswer) -> Answer {
-        let own = self.name();
+        let (own, naming) = (self.name(), &names.naming);
         let link = answer.location.as_ref();
-        if link.is_some_and(|link| names.naming.insists_on_https(link)) {
+        if link.is_some_and(|link| naming.insists_on_https(link)) {
             return Err(Failing {
-                error: format!("{own} redirects visitors to https again and again"),
+                error: format!("{own} redirects to https in a loop"),
                 hint: Some(HTTPS_HINT),
             });
         }
-        let Some(host) = names.naming.visitors_host() else {
-            return Ok(());
-        };
         if link.is_some_and(|link| names.naming.is_trap(link)) || names.has_named_itself() {
             let error = format!("{own} redirects visitors to its own, unreachable address");
             return failing(error);
         }
-        let Some(status) = answer.status.filter(|status| REFUSES_NAME.contains(status)) else {
+        let is_visitors = naming.is_visitors();
+        // Under a name that was set there may be no first page.
+        let is_refusal =
+            |status: &u16| REFUSES_NAME.contains(status) && (is_visitors || *status != 404);
+        let by_address = self.naming_by_address();
+        let (Some(status), Some(host)) = (answer.status.filter(is_refusal), naming.asked_host())
+        else {
             return Ok(());
         };
-        let by_own = self.head(&self.naming_by_address()).ok().flatten();
+        if by_address.asked_host() == Some(host) {
+            return Ok(());
+        }
+        let by_own = self.head(&by_address).ok().flatten();
         match by_own.and_then(|answer| answer.status) {
             Some(by_own @ ..400) => failing(format!(
                 "{own} answers {status} for the host name {host}, but {by_own} for its own name"

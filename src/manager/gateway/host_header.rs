@@ -108,7 +108,7 @@ impl Naming {
         // HTTP/1.0 knows no Host; HTTP/1.1, which is spoken from here on, asks for one.
         let sent = sent.unwrap_or(self.own_host().as_bytes());
         if let Some(host) = &self.host {
-            let (host, scheme) = (host.as_bytes(), Some(origin::scheme_of(&self.origin)));
+            let (host, scheme) = (host.as_bytes(), Some(self.asked_scheme()));
             return Asked { host, scheme };
         }
         if self.server == Server::Ours {
@@ -126,7 +126,7 @@ impl Naming {
         let scheme = match first("x-forwarded-proto") {
             Some(b"https") => Some("https"),
             Some(b"http") => Some("http"),
-            _ => site.map(|_| origin::scheme_of(&self.site)),
+            _ => site.map(|_| self.asked_scheme()),
         };
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(byte);
         let scheme = scheme.filter(|_| host.iter().all(is_plain));
@@ -139,7 +139,7 @@ impl Naming {
 
     /// The name that it gets in TLS.
     pub(crate) fn asked_tls_name(&self) -> Option<&str> {
-        let host = || authority::split(self.site_host()?).map(|(name, _)| name);
+        let host = || authority::split(self.asked_host()?).map(|(name, _)| name);
         self.tls_name.as_deref().or_else(host)
     }
 
@@ -153,9 +153,24 @@ impl Naming {
         (&self.site, self.server)
     }
 
-    /// The visitors' name for it, if it is asked by that: it may not know it.
-    pub(crate) fn visitors_host(&self) -> Option<&str> {
-        self.site_host().filter(|_| self.host.is_none())
+    /// The `Host` that the application gets of a visitor; none where the site has no address.
+    pub(crate) fn asked_host(&self) -> Option<&str> {
+        self.host.as_deref().or(self.site_host())
+    }
+
+    /// The scheme that the application hears that visitors come by.
+    pub(crate) fn asked_scheme(&self) -> &'static str {
+        let is_visitors = self.is_visitors();
+        origin::scheme_of(if is_visitors {
+            &self.site
+        } else {
+            &self.origin
+        })
+    }
+
+    /// True if it is asked by the visitors' name for it, which it may not know.
+    pub(crate) fn is_visitors(&self) -> bool {
+        self.host.is_none() && !self.site.is_empty()
     }
 
     /// True if the application's answers are rewritten: it does not know the site's name.
@@ -177,7 +192,7 @@ impl Naming {
         let is_secure =
             origin::split_scheme(link).is_some_and(|(scheme, _)| scheme == Some("https"));
         let is_first = |rest: &[u8]| matches!(rest, b"" | b"/");
-        let hears_http = self.host.is_some() && origin::scheme_of(&self.origin) == "http";
+        let hears_http = self.host.is_some() && self.asked_scheme() == "http";
         hears_http && is_secure && self.after_own_origin(link).is_some_and(is_first)
     }
 
