@@ -130,7 +130,7 @@ impl TargetProbe {
         }
     }
 
-    /// As with the setting `target`, and nothing else but the name another than visitors have it.
+    /// Naming of the setting `target`, with the scheme that the application hears now.
     fn naming_by_address(&self) -> Naming {
         let is_tls = self.protocol == Protocol::Https;
         let (scheme, site) = match &self.names {

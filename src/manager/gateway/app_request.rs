@@ -15,8 +15,8 @@ const BROWSER: &str = concat!(
 /// Lines of a head that is written here.
 const MAX_LINES: usize = 32;
 
-/// The head for the application, under the name that it is asked by and without a cookie of ours. What a server in front
-/// says of the visitor's address passes.
+/// The head for the application, under the name that it is asked by and without a cookie of ours. The visitor's address
+/// passes as a server in front says it.
 pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
@@ -51,8 +51,8 @@ pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
     out
 }
 
-/// The head with which the application gets `HEAD /` of a visitor on this machine, on the same way as all of them: what a
-/// browser sends, what our relay adds, and what is written here.
+/// The head of a `HEAD /` of a visitor on this machine, as the application gets it: a browser's lines, those that our
+/// relay adds, and the changes made here.
 pub(crate) fn head_of_visitor(naming: &Naming) -> Vec<u8> {
     let host = naming.site_host().unwrap_or(naming.own_host());
     let sent = format!("HEAD / HTTP/1.1\r\nHost: {host}\r\n{BROWSER}\r\n");
@@ -82,7 +82,7 @@ mod tests {
         );
     }
 
-    /// What a visitor's browser sends to `https://shop.relay.example`, and what a server in front adds.
+    /// Request of a visitor's browser to `https://shop.relay.example`, with the lines that a server in front adds.
     fn sent(server: Server) -> Head {
         let browser = "POST /a?b HTTP/1.1\r\nHost: shop.relay.example\r\nCookie: a=1; postern-visitor=x\r\n\
             Connection: keep-alive, X-Mine\r\nX-Mine: 1\r\nX-Postern-Link: 7\r\nAccept: */*\r\n\
@@ -104,8 +104,8 @@ mod tests {
         Head::parse(format!("{browser}{added}\r\n").as_bytes(), 100).unwrap()
     }
 
-    /// The table of [`super::super::host_header`], row by row: mode, TLS, server, then name, port and scheme in all lines,
-    /// and the name in TLS.
+    /// The table of [`super::super::host_header`]: mode and TLS, then name, port and scheme in all lines, and the name in
+    /// TLS.
     #[test]
     fn the_application_hears_one_name_and_scheme_in_every_line() {
         let target = ("10.0.0.5", 3000);
@@ -247,7 +247,7 @@ mod tests {
         );
     }
 
-    /// Line by line what a visitor's request has: the relay's lines are those that it writes, and the name is one.
+    /// It has the relay's lines, and one name in all of them.
     #[test]
     fn the_question_about_health_is_a_visitors() {
         let asked = |mode: &str, server: Server| {

@@ -5,8 +5,8 @@ use crate::http::h1::hop_by_hop::write_line;
 use crate::net::authority;
 use crate::relay::gateway::is_line;
 
-/// Lines that proxies and frameworks have for it, and that applications would believe instead of those written here: Rack
-/// takes `X-Forwarded-Ssl` first, WordPress' plugins `Cf-Visitor`. Of those with an address or a path none is meant.
+/// Lines that applications would believe instead of those written here: Rack takes `X-Forwarded-Ssl` first, plugins of
+/// WordPress `Cf-Visitor`. None with a visitor's address or a path is among them.
 const NAMES: [&str; 21] = [
     "x-forwarded-host",
     "x-forwarded-proto",

@@ -1,24 +1,26 @@
 //! The one name and scheme by which an application is asked, and which addresses are its own. Text in, text out.
 //!
-//! An application compares what it hears of itself: Rails checks `X-Forwarded-Host` as it does `Host`, and `Origin` against
-//! the scheme of `X-Forwarded-Proto`; Django checks `Origin` against `Host` and its own scheme; Express, Symfony and Next
-//! believe `X-Forwarded-Host` first. So all of it says the same:
+//! An application compares what it hears of itself: Rails checks `X-Forwarded-Host` as it does `Host`, and `Origin`
+//! against the scheme in `X-Forwarded-Proto`; Django checks `Origin` against `Host` and its own scheme; Express, Symfony
+//! and Next believe `X-Forwarded-Host` first. So all of it says the same:
 //!
-//! | line                                | `visitor`                 | `target`                 | NAME                     |
-//! |-------------------------------------|---------------------------|--------------------------|--------------------------|
-//! | `Host`                              | the site's                | its address              | NAME                     |
-//! | `X-Forwarded-Host`, `Forwarded: host=` | the site's             | its address              | NAME                     |
-//! | `X-Forwarded-Port`                  | the site's                | that of `Host`           | that of `Host`           |
-//! | `X-Forwarded-Proto`, `Forwarded: proto=` | the site's           | its own scheme           | its own, or NAME's       |
-//! | `Origin`, `Referer` and their kind  | the visitor's             | its own, if the site's   | NAME's, if the site's    |
-//! | `X-Forwarded-Server`, `-Ssl` and their kind | (a relay drops them) | left out              | left out                 |
-//! | name in TLS                         | that of `Host`            | its host                 | that of NAME             |
-//! | `X-Forwarded-For`, `X-Real-IP`      | the visitor               | the visitor              | the visitor              |
+//! | line                                 | `visitor`         | `target`          | NAME              |
+//! |--------------------------------------|-------------------|-------------------|-------------------|
+//! | `Host`                               | the site's        | its address       | NAME              |
+//! | name in TLS                          | that of `Host`    | its host          | host of NAME      |
+//! | `X-Forwarded-Host`, `Forwarded` host | the site's        | its address       | NAME              |
+//! | `X-Forwarded-Proto`, `-` proto       | the site's        | its own scheme    | its own scheme    |
+//! | `X-Forwarded-Port`                   | the site's        | port of `Host`    | port of `Host`    |
+//! | `Origin` and `Referer` of the site   | as sent           | its address       | NAME              |
+//! | `X-Forwarded-Server`, `-Ssl` etc.    | left out          | left out          | left out          |
+//! | `X-Forwarded-For`, `X-Real-IP`       | visitor's address | visitor's address | visitor's address |
 //!
-//! Its own scheme is `https` if it speaks TLS; a NAME with a scheme (`https://wiki.example`) says which one it hears, for an
-//! application that redirects to `https` what does not seem to come so. A relay of ours writes the lines of the first
-//! column itself, and they pass. What another server writes may be a visitor's text: with `visitor` the lines are written
-//! here too, after `Host`, and after its `X-Forwarded-Proto` or else the URL of the site. The addresses are that server's word.
+//! Its own scheme is `https` if it speaks TLS. NAME may have a scheme in front (`https://wiki.example`), which then takes
+//! the place of its own: for an application that speaks plain HTTP and redirects all requests to `https`.
+//!
+//! A relay of ours writes the first column itself, and its lines pass. Lines of another server may be a visitor's text:
+//! with `visitor` they are written here too, with the name in `Host` and the scheme in `X-Forwarded-Proto`, or else in
+//! the URL of the site. The visitor's address remains that server's word.
 
 use super::origin::{self, Origin, default_port, host_of};
 use crate::http::h1::head::Headers;
