@@ -54,6 +54,9 @@ check() {
     need 'HAProxy' haproxy has haproxy
     need 'nginx' nginx has nginx
     need 'Caddy' caddy has caddy
+    need 'Django' python3-django /usr/bin/python3 -c 'import django'
+    need 'PHP' php-cli has php
+    need 'the HttpFoundation of Symfony' php-symfony-http-foundation test -e /usr/share/php/Symfony/Component/HttpFoundation/autoload.php
     need 'libfaketime' libfaketime has_faketime
     need 'Chromium' "${CHROMIUM:-chromium-headless-shell}" has_browser
     need 'OpenSSL' openssl has openssl

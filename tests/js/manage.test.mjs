@@ -167,7 +167,7 @@ test('of how it is shared only what has changed is sent, and what a protocol has
   assert.deepEqual(sent(toBody({ ...values, protocol: 'ssh' }, new Set(), before)), { expires: null, group: null, max_streams: null, audit: false, guest: [] });
   const wrong = (field, value, protocol = 'mysql') => problem(field, value, { protocol }) !== '';
   assert.ok(!wrong('allow', '10.0.0.1\n::/0') && wrong('allow', '10.0.0.0/33') && wrong('allow', 'x') && wrong('allow', '1.2.3.4/') && wrong('allow', '::/129'));
-  assert.ok(!wrong('host_header', 'app.lan:8080', 'http') && wrong('host_header', '', 'http') && wrong('host_header', 'a b', 'http') && wrong('host_header', 'a:0', 'http'));
+  assert.ok(!wrong('host_header', 'app.lan:8080', 'http') && !wrong('host_header', 'https://app.lan', 'http') && wrong('host_header', 'ftp://app.lan', 'http') && wrong('host_header', '', 'http') && wrong('host_header', 'a b', 'http') && wrong('host_header', 'a:0', 'http'));
   assert.ok(!wrong('max_streams', '') && wrong('max_streams', '0') && wrong('max_streams', '10001') && wrong('group', 'g'.repeat(61)));
 });
 

@@ -197,7 +197,7 @@ fn bytes(text: &str, port: u16) -> Vec<u8> {
         .replace("{host}", "Host: shop.localhost:{port}\r\n")
         .replace(
             "{from}",
-            "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
+            "X-Real-IP: 127.0.0.1\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
              X-Forwarded-Host: shop.localhost:{port}\r\nX-Forwarded-Port: {port}\r\n\
              Forwarded: for=127.0.0.1;host=\"shop.localhost:{port}\";proto=http\r\nCDN-Loop: postern-test\r\n",
         )

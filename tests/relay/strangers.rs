@@ -309,6 +309,7 @@ fn a_visitor_forges_neither_his_address_nor_the_host() {
         assert!(!got.contains(trace), "{trace}: {got}");
     }
     for told in [
+        "X-Real-IP: 198.51.100.8\r\n",
         "X-Forwarded-For: 198.51.100.8, 127.0.0.1\r\n",
         "X-Forwarded-Host: shop.localhost\r\n",
         "X-Forwarded-Port: 443\r\n",

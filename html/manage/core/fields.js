@@ -91,7 +91,7 @@ function host(value) {
 }
 
 function hostHeader(value) {
-  const [, name, digits] = /^(.*?)(?::([0-9]+))?$/.exec(value) ?? [];
+  const [, name, digits] = /^(?:https?:\/\/)?(.*?)(?::([0-9]+))?$/.exec(value) ?? [];
   return value === 'visitor' || value === 'target' || (name !== '' && host(name ?? '') === '' && (digits === undefined || port(digits) === ''));
 }
 

@@ -37,7 +37,7 @@ pub(crate) const ALLOW: Flag = Flag::valued("allow", "CIDR",
     "limit access to this network, e.g. 192.0.2.0/24 (repeatable)").repeatable();
 #[rustfmt::skip]
 pub(crate) const HOST: Flag = Flag::valued("host", "NAME",
-    "Host header sent to the application: visitor (the public address, default), target (its own address) or a name");
+    "Host header sent to the application: visitor (the public address, default), target (its own address) or a name; https://NAME if the application expects https");
 #[rustfmt::skip]
 pub(crate) const GUEST: Flag = Flag::valued("guest", "GRANT",
     "create a read-only database account for visitors that is limited to these tables: 'shop.*', 'shop.customers' or \

@@ -12,7 +12,8 @@ pub const TARGETS_HOST: &str = "target";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sharing {
-    /// The `Host` that the application gets, and for TLS its name: `visitor`, `target`, or a name with an optional port.
+    /// The `Host` that the application gets, and for TLS its name: `visitor`, `target`, or a name with an optional
+    /// port, and a scheme where the application is to hear another than it speaks.
     pub host_header: String,
     /// The networks that visitors may come from (RFC 4632); empty lets everybody in.
     pub allow: Vec<String>,

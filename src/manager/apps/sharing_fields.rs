@@ -79,14 +79,16 @@ impl Reader<'_> {
     fn host_header(&mut self) -> Option<String> {
         let host = self.text("host_header", HOST_CAP)?;
         let is_name = || {
-            split(&host).is_some_and(|(name, digits)| {
+            let schemes = ["https://", "http://"];
+            let bare = schemes.iter().find_map(|scheme| host.strip_prefix(scheme));
+            split(bare.unwrap_or(&host)).is_some_and(|(name, digits)| {
                 is_host(name) && digits.is_none_or(|digits| port(digits).is_some())
             })
         };
         if host != VISITORS_HOST && host != TARGETS_HOST && !is_name() {
             self.wrong(
                 "host_header",
-                "must be 'visitor', 'target', or a host name with an optional port",
+                "must be 'visitor', 'target', or a host name with optional scheme and port",
             );
         }
         Some(host)
@@ -172,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_kept_and_null_clears() {
-        let full = json!({"protocol": "mysql", "host_header": "shop.test:8080", "allow": ["127.0.0.0/8", "::1"],
+        let full = json!({"protocol": "mysql", "host_header": "https://shop.test:8080", "allow": ["127.0.0.0/8", "::1"],
             "expires": "2030-01-31T18:00:00+01:00", "group": "g", "max_streams": 3, "audit": true,
             "record_sql": true, "guest": ["shop.*"]});
         let kept = sharing(&full, &json!({"protocol": "mysql"}));
@@ -180,7 +182,7 @@ mod tests {
         assert_eq!(kept["allow"], json!(["127.0.0.0/8", "::1"]));
         assert_eq!(
             (&kept["host_header"], &kept["max_streams"]),
-            (&json!("shop.test:8080"), &json!(3))
+            (&json!("https://shop.test:8080"), &json!(3))
         );
         let mut nulls = full.clone();
         for name in super::SHARING_FIELDS {
@@ -195,6 +197,8 @@ mod tests {
         for (name, value) in [
             ("host_header", json!("a b")),
             ("host_header", json!("shop:0")),
+            ("host_header", json!("ftp://shop")),
+            ("host_header", json!("https://shop/")),
             ("allow", json!(["10.0.0.0/33"])),
             ("allow", json!("127.0.0.1")),
             ("allow", json!([1])),

@@ -10,7 +10,8 @@ use rustls::Connection;
 use super::health::{Answer, Failing};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
-use crate::manager::gateway::{Naming, SiteNames};
+use crate::manager::apps::sharing::TARGETS_HOST;
+use crate::manager::gateway::{Naming, Server, SiteNames, head_of_visitor};
 use crate::net::authority::authority;
 use crate::net::in_words;
 use crate::plugin::SignIn;
@@ -34,6 +35,8 @@ const REFUSES_NAME: [u16; 4] = [400, 403, 404, 421];
 /// Hint for an application that does not know the name of its site.
 const HINT: &str =
     "set its Host header to 'target' (--host target) or to a name it accepts (--host NAME)";
+/// Hint for an application that wants visitors to come by `https`, and does not see that they do.
+const HTTPS_HINT: &str = "put https:// before the name in its Host header (--host https://NAME)";
 
 /// Target of a health check, and how it is asked. Nothing else ever is.
 #[derive(Clone)]
@@ -114,39 +117,66 @@ impl TargetProbe {
 
     /// As visitors ask.
     fn ask_http(&self) -> Answer {
-        let naming = self.names.as_ref().map(|names| &names.naming);
         let own = self.name();
-        let host = naming.and_then(Naming::asked_host).unwrap_or(&own);
-        let tls_name = naming
-            .and_then(Naming::asked_tls_name)
-            .unwrap_or(&self.host);
-        let answer = self.head(host, tls_name)?;
-        let refused = self.names.as_ref().and_then(|names| names.refused_answer());
-        if let Some(why) = refused {
+        let Some(names) = &self.names else {
+            return Ok(self.head(&self.naming_by_address()).map(drop)?);
+        };
+        let answer = self.head(&names.naming)?;
+        if let Some(why) = names.refused_answer() {
             let error = format!("an answer of {own} to a visitor is not valid HTTP: {why}");
             return Err(error.into());
         }
-        match (answer, &self.names) {
-            (None, Some(_)) => failing(format!("{own} refuses TLS for the name {tls_name}")),
-            (Some(answer), Some(names)) if names.naming.is_visitors() => {
-                self.judge(names, host, &answer)
-            }
-            _ => Ok(()),
+        match answer {
+            None => failing(format!(
+                "{own} refuses TLS for the name {}",
+                self.tls_name(&names.naming)
+            )),
+            Some(answer) => self.judge(names, &answer),
         }
     }
 
-    /// Checks whether such an answer is right for visitors who use the site's name.
-    fn judge(&self, names: &SiteNames, host: &str, answer: &HeadAnswer) -> Answer {
-        let own = self.name();
+    /// Naming of the setting `target`, with the scheme that the application hears now.
+    fn naming_by_address(&self) -> Naming {
+        let is_tls = self.protocol == Protocol::Https;
+        let (scheme, site) = match &self.names {
+            Some(names) => (names.naming.asked_scheme(), names.naming.at()),
+            None => (self.protocol.name(), ("", Server::Ours)),
+        };
+        let header = format!("{scheme}://{TARGETS_HOST}");
+        Naming::new(&header, (&self.host, self.port), is_tls, site)
+    }
+
+    fn tls_name<'a>(&'a self, naming: &'a Naming) -> &'a str {
+        naming.asked_tls_name().unwrap_or(&self.host)
+    }
+
+    /// Checks whether such an answer is right for visitors.
+    fn judge(&self, names: &SiteNames, answer: &HeadAnswer) -> Answer {
+        let (own, naming) = (self.name(), &names.naming);
         let link = answer.location.as_ref();
+        if link.is_some_and(|link| naming.insists_on_https(link)) {
+            return Err(Failing {
+                error: format!("{own} redirects to https in a loop"),
+                hint: Some(HTTPS_HINT),
+            });
+        }
         if link.is_some_and(|link| names.naming.is_trap(link)) || names.has_named_itself() {
             let error = format!("{own} redirects visitors to its own, unreachable address");
             return failing(error);
         }
-        let Some(status) = answer.status.filter(|status| REFUSES_NAME.contains(status)) else {
+        let is_visitors = naming.is_visitors();
+        // Under a name that was set there may be no first page.
+        let is_refusal =
+            |status: &u16| REFUSES_NAME.contains(status) && (is_visitors || *status != 404);
+        let by_address = self.naming_by_address();
+        let (Some(status), Some(host)) = (answer.status.filter(is_refusal), naming.asked_host())
+        else {
             return Ok(());
         };
-        let by_own = self.head(&own, &self.host).ok().flatten();
+        if by_address.asked_host() == Some(host) {
+            return Ok(());
+        }
+        let by_own = self.head(&by_address).ok().flatten();
         match by_own.and_then(|answer| answer.status) {
             Some(by_own @ ..400) => failing(format!(
                 "{own} answers {status} for the host name {host}, but {by_own} for its own name"
@@ -155,12 +185,16 @@ impl TargetProbe {
         }
     }
 
-    /// The answer to `HEAD /`; none where TLS was refused by an alert.
-    fn head(&self, host: &str, tls_name: &str) -> Result<Option<HeadAnswer>, String> {
+    /// The answer to a visitor's `HEAD /`; none where TLS was refused by an alert.
+    fn head(&self, naming: &Naming) -> Result<Option<HeadAnswer>, String> {
         let timed = self.connect()?;
+        let request = head_of_visitor(naming);
         match self.protocol {
-            Protocol::Https => head_by_tls(timed, (host, tls_name), &self.name()),
-            _ => head(timed, host, &self.name()).map(Some),
+            Protocol::Https => {
+                let tls_name = self.tls_name(naming);
+                head_by_tls(timed, (&request, tls_name), &self.name())
+            }
+            _ => head(timed, &request, &self.name()).map(Some),
         }
     }
 }
@@ -209,7 +243,7 @@ impl Write for Timed {
 /// Asks inside TLS; the certificate is not verified, as it is not for visitors.
 fn head_by_tls(
     mut timed: Timed,
-    (host, tls_name): (&str, &str),
+    (request, tls_name): (&[u8], &str),
     name: &str,
 ) -> Result<Option<HeadAnswer>, String> {
     let mut tls = match Tls::unverified().connection(tls_name) {
@@ -222,7 +256,7 @@ fn head_by_tls(
             return no_handshake(name, &error).map(|()| None);
         }
     }
-    head(rustls::Stream::new(&mut tls, &mut timed), host, name).map(Some)
+    head(rustls::Stream::new(&mut tls, &mut timed), request, name).map(Some)
 }
 
 /// An alert is an answer: it may be the name that it does not know.
@@ -240,15 +274,9 @@ fn no_handshake(name: &str, error: &io::Error) -> Result<(), String> {
 }
 
 /// Any answer in HTTP will do.
-fn head(mut stream: impl Read + Write, host: &str, name: &str) -> Result<HeadAnswer, String> {
-    let request = format!(
-        "HEAD / HTTP/1.1\r\nHost: {host}\r\nUser-Agent: postern/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-        env!("CARGO_PKG_VERSION")
-    );
+fn head(mut stream: impl Read + Write, request: &[u8], name: &str) -> Result<HeadAnswer, String> {
     // One that speaks first, and closes, is read all the same.
-    let sent = stream
-        .write_all(request.as_bytes())
-        .and_then(|()| stream.flush());
+    let sent = stream.write_all(request).and_then(|()| stream.flush());
     let (said, read) = first_words(&mut stream);
     match said.as_slice() {
         said if said.starts_with(HTTP) => Ok(HeadAnswer::of(said.to_vec(), stream)),

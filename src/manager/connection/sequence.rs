@@ -151,7 +151,7 @@ impl ConnectionWork<'_> {
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
-        let names = Arc::new(SiteNames::of(&self.app, &setup.app.site_url));
+        let names = Arc::new(SiteNames::of(&self.app, &setup));
         let through = (&setup, &names);
         let tunnel = self.open_tunnel(held, url.origin(), &connector, through, (ip, port), tell)?;
         let mut health = self.ask(held, names, missed, was_there);

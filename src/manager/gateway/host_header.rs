@@ -1,8 +1,39 @@
-//! By which name an application is asked, and which addresses are its own. Text in, text out.
+//! The one name and scheme by which an application is asked, and which addresses are its own. Text in, text out.
+//!
+//! An application compares what it hears of itself: Rails checks `X-Forwarded-Host` as it does `Host`, and `Origin`
+//! against the scheme in `X-Forwarded-Proto`; Django checks `Origin` against `Host` and its own scheme; Express, Symfony
+//! and Next believe `X-Forwarded-Host` first. So all of it says the same:
+//!
+//! | line                                 | `visitor`         | `target`          | NAME              |
+//! |--------------------------------------|-------------------|-------------------|-------------------|
+//! | `Host`                               | the site's        | its address       | NAME              |
+//! | name in TLS                          | that of `Host`    | its host          | host of NAME      |
+//! | `X-Forwarded-Host`, `Forwarded` host | the site's        | its address       | NAME              |
+//! | `X-Forwarded-Proto`, `-` proto       | the site's        | its own scheme    | its own scheme    |
+//! | `X-Forwarded-Port`                   | the site's        | port of `Host`    | port of `Host`    |
+//! | `Origin` and `Referer` of the site   | as sent           | its address       | NAME              |
+//! | `X-Forwarded-Server`, `-Ssl` etc.    | left out          | left out          | left out          |
+//! | `X-Forwarded-For`, `X-Real-IP`       | visitor's address | visitor's address | visitor's address |
+//!
+//! Its own scheme is `https` if it speaks TLS. NAME may have a scheme in front (`https://wiki.example`), which then takes
+//! the place of its own: for an application that speaks plain HTTP and redirects all requests to `https`.
+//!
+//! A relay of ours writes the first column itself, and its lines pass. Lines of another server may be a visitor's text:
+//! with `visitor` they are written here too, with the name in `Host` and the scheme in `X-Forwarded-Proto`, or else in
+//! the URL of the site. The visitor's address remains that server's word.
 
 use super::origin::{self, Origin, default_port, host_of};
+use crate::http::h1::head::Headers;
 use crate::manager::apps::sharing::{TARGETS_HOST, VISITORS_HOST};
 use crate::net::authority;
+
+/// Server that visitors come through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// A relay of ours: what it says of visitors is true, and it passes on no such line of theirs.
+    Ours,
+    Foreign,
+}
 
 /// By which name an application is asked, and the addresses that stand for one another at its two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +48,15 @@ pub(crate) struct Naming {
     pub(super) origin: String,
     /// The site's.
     pub(super) site: String,
+    pub(super) server: Server,
+}
+
+/// Name and scheme that an application gets with one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asked<'a> {
+    pub(super) host: &'a [u8],
+    /// Scheme of forwarding lines that are written here; none where those that came pass.
+    pub(super) scheme: Option<&'static str>,
 }
 
 impl Naming {
@@ -26,10 +66,12 @@ impl Naming {
         host_header: &str,
         (ip, port): (&str, u16),
         is_tls: bool,
-        site_url: &str,
+        (site_url, server): (&str, Server),
     ) -> Naming {
-        let scheme = if is_tls { "https" } else { "http" };
-        let target = host_of(scheme, ip, port);
+        let spoken = if is_tls { "https" } else { "http" };
+        let target = host_of(spoken, ip, port);
+        let (told, host_header) = origin::told_scheme(host_header);
+        let scheme = told.unwrap_or(spoken);
         let (host, named) = match host_header {
             VISITORS_HOST => (None, None),
             TARGETS_HOST => (Some(target.clone()), Some((ip, Some(port)))),
@@ -40,7 +82,7 @@ impl Naming {
             }
         };
         let site = origin::of_site(site_url);
-        let schemes = [Some(scheme), site.as_deref().map(origin::scheme_of)];
+        let schemes = [Some(spoken), told, site.as_deref().map(origin::scheme_of)];
         let mut own = Vec::new();
         // Behind a proxy that speaks `https` many applications name themselves so.
         for scheme in schemes.into_iter().flatten() {
@@ -58,15 +100,42 @@ impl Naming {
             site: site.unwrap_or_default(),
             host,
             own,
+            server,
         }
     }
 
-    /// The `Host` that the application gets of a visitor; none where the site has no address.
-    pub(crate) fn asked_host(&self) -> Option<&str> {
-        self.host.as_deref().or(self.site_host())
+    /// Name and scheme that the application gets with a request of these lines.
+    pub(super) fn asked_by<'a>(&'a self, headers: &'a Headers) -> Asked<'a> {
+        let sent = headers.all("host").next();
+        // HTTP/1.0 knows no Host; HTTP/1.1, which is spoken from here on, asks for one.
+        let sent = sent.unwrap_or(self.own_host().as_bytes());
+        if let Some(host) = &self.host {
+            let (host, scheme) = (host.as_bytes(), Some(self.asked_scheme()));
+            return Asked { host, scheme };
+        }
+        if self.server == Server::Ours {
+            let scheme = None;
+            return Asked { host: sent, scheme };
+        }
+        let first = |name: &'static str| {
+            let value = headers.all(name).next()?;
+            Some(value.split(|byte| *byte == b',').next()?.trim_ascii())
+        };
+        let site = self.site_host().map(str::as_bytes);
+        // A server that asks by a name of its own says there whom the visitor asked.
+        let is_site = |host: &&[u8]| site.is_some_and(|site| host.eq_ignore_ascii_case(site));
+        let host = first("x-forwarded-host").filter(is_site).unwrap_or(sent);
+        let scheme = match first("x-forwarded-proto") {
+            Some(b"https") => Some("https"),
+            Some(b"http") => Some("http"),
+            _ => site.map(|_| self.asked_scheme()),
+        };
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(byte);
+        let scheme = scheme.filter(|_| host.iter().all(is_plain));
+        Asked { host, scheme }
     }
 
-    fn site_host(&self) -> Option<&str> {
+    pub(super) fn site_host(&self) -> Option<&str> {
         self.site.split_once("://").map(|(_, host)| host)
     }
 
@@ -79,6 +148,26 @@ impl Naming {
     /// The `Host` by which it knows itself.
     pub(super) fn own_host(&self) -> &str {
         self.origin.split_once("://").map_or("", |(_, host)| host)
+    }
+
+    /// The site's URL, as short as it is, and the server that visitors come through.
+    pub(crate) fn at(&self) -> (&str, Server) {
+        (&self.site, self.server)
+    }
+
+    /// The `Host` that the application gets of a visitor; none where the site has no address.
+    pub(crate) fn asked_host(&self) -> Option<&str> {
+        self.host.as_deref().or(self.site_host())
+    }
+
+    /// The scheme that the application hears that visitors come by.
+    pub(crate) fn asked_scheme(&self) -> &'static str {
+        let is_visitors = self.is_visitors();
+        origin::scheme_of(if is_visitors {
+            &self.site
+        } else {
+            &self.origin
+        })
     }
 
     /// True if it is asked by the visitors' name for it, which it may not know.
@@ -99,13 +188,33 @@ impl Naming {
         !self.rewrites() && !is_local && self.after_own_origin(link).is_some()
     }
 
+    /// True if a redirect sends whoever asked for the first page to the same page by `https`, which the application does
+    /// not see: visitors would be sent around without end.
+    pub(crate) fn insists_on_https(&self, link: &[u8]) -> bool {
+        let is_secure =
+            origin::split_scheme(link).is_some_and(|(scheme, _)| scheme == Some("https"));
+        let is_first = |rest: &[u8]| matches!(rest, b"" | b"/");
+        let hears_http = self.host.is_some() && self.asked_scheme() == "http";
+        hears_http && is_secure && self.after_own_origin(link).is_some_and(is_first)
+    }
+
+    /// Returns the part of a link after the site's own origin in `http`, if the site has `https`.
+    pub(super) fn after_plain_site<'l>(&self, link: &'l [u8]) -> Option<&'l [u8]> {
+        let site = self.site.strip_prefix("https://")?;
+        let (scheme, after) = origin::split_scheme(link)?;
+        let (named, rest) = origin::split_host(after)?;
+        let bare = [":80", ":443"]
+            .into_iter()
+            .find_map(|port| named.strip_suffix(port));
+        let is_site = bare.unwrap_or(named).eq_ignore_ascii_case(site);
+        (scheme == Some("http") && is_site).then_some(rest)
+    }
+
     /// Returns the part of a link after an origin of the application.
     pub(super) fn after_own_origin<'l>(&self, link: &'l [u8]) -> Option<&'l [u8]> {
         let (scheme, after) = origin::split_scheme(link)?;
-        let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#' | b'\\');
-        let end = after.iter().position(is_end).unwrap_or(after.len());
-        let (named, rest) = after.split_at_checked(end)?;
-        let (host, port) = authority::split(std::str::from_utf8(named).ok()?)?;
+        let (named, rest) = origin::split_host(after)?;
+        let (host, port) = authority::split(named)?;
         let port = match port {
             None | Some("") => None,
             Some(port) => Some(authority::port(port)?),
@@ -156,6 +265,13 @@ mod tests {
                 Some("a.example"),
             ),
             (
+                "https://a.example",
+                ("10.0.0.5", 3000),
+                false,
+                Some("a.example"),
+                Some("a.example"),
+            ),
+            (
                 "a.example:8",
                 ("10.0.0.5", 3000),
                 true,
@@ -163,9 +279,31 @@ mod tests {
                 Some("a.example"),
             ),
         ] {
-            let naming = Naming::new(setting, target, is_tls, "https://shop.relay.example/");
+            let site = ("https://shop.relay.example/", Server::Ours);
+            let naming = Naming::new(setting, target, is_tls, site);
             let found = (naming.host.as_deref(), naming.tls_name.as_deref());
             assert_eq!(found, (host, name), "{setting} {target:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_insists_on_https_is_told_from_one_that_redirects() {
+        let asked = |mode: &str, is_tls: bool, link: &str| {
+            let site = ("https://shop.relay.example/", Server::Ours);
+            let naming = Naming::new(mode, ("10.0.0.5", 3000), is_tls, site);
+            naming.insists_on_https(link.as_bytes())
+        };
+        assert!(asked("target", false, "https://10.0.0.5:3000/"));
+        assert!(asked("wiki.lan", false, "https://wiki.lan/"));
+        for (mode, is_tls, link) in [
+            ("target", false, "https://10.0.0.5:3000/login"),
+            ("target", false, "http://10.0.0.5:3000/"),
+            ("target", true, "https://10.0.0.5:3000/"),
+            ("https://wiki.lan", false, "https://wiki.lan/"),
+            ("visitor", false, "https://shop.relay.example/"),
+            ("target", false, "/"),
+        ] {
+            assert!(!asked(mode, is_tls, link), "{mode} {link}");
         }
     }
 }

@@ -3,13 +3,24 @@
 
 use super::host_header::Naming;
 
+/// Lines of an answer that are one link: to all browsers, and to scripts that follow it (htmx, Inertia, Turbolinks).
+const LINKS: [&str; 7] = [
+    "location",
+    "content-location",
+    "hx-redirect",
+    "hx-push-url",
+    "hx-replace-url",
+    "x-inertia-location",
+    "turbolinks-location",
+];
+/// Lines of a request that are an address of the site: the page that asks, and where WebDAV moves something to.
+const ADDRESSES: [&str; 4] = ["referer", "destination", "hx-current-url", "x-xhr-referer"];
+
 impl Naming {
     /// The value of a header line of an answer as the visitor gets it; none where it stays as it is.
     pub(super) fn to_visitor(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
-        if !self.rewrites() {
-            None
-        } else if is("location") || is("content-location") {
+        if LINKS.into_iter().any(is) {
             self.to_site(value)
         } else if is("refresh") {
             self.refresh(value)
@@ -23,19 +34,24 @@ impl Naming {
     /// The value of a header line of a request as the application gets it; none where it stays as it is.
     pub(super) fn to_target(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
-        if !self.rewrites() || !(is("origin") || is("referer")) {
+        let is_link = ADDRESSES.into_iter().any(is);
+        if !self.rewrites() || !(is("origin") || is_link) {
             return None;
         }
         let begins = value.get(..self.site.len())?;
         let rest = value.get(self.site.len()..)?;
         let is_origin = begins.eq_ignore_ascii_case(self.site.as_bytes());
-        let ends = rest.is_empty() || (is("referer") && matches!(rest, [b'/' | b'?' | b'#', ..]));
+        let ends = rest.is_empty() || (is_link && matches!(rest, [b'/' | b'?' | b'#', ..]));
         (is_origin && ends).then(|| [self.origin.as_bytes(), rest].concat())
     }
 
-    /// A link to the application as one to the site.
+    /// A link to the application as one to the site, and a link to the site with the site's own scheme.
     fn to_site(&self, link: &[u8]) -> Option<Vec<u8>> {
-        let rest = self.after_own_origin(link)?;
+        let own = self
+            .rewrites()
+            .then(|| self.after_own_origin(link))
+            .flatten();
+        let rest = own.or_else(|| self.after_plain_site(link))?;
         Some([self.site.as_bytes(), rest].concat())
     }
 
@@ -83,12 +99,13 @@ impl Naming {
 
 #[cfg(test)]
 mod tests {
+    use super::super::host_header::Server;
     use super::*;
 
     const SITE: &str = "https://shop.relay.example/";
 
     fn naming(host_header: &str, target: (&str, u16), is_tls: bool) -> Naming {
-        Naming::new(host_header, target, is_tls, SITE)
+        Naming::new(host_header, target, is_tls, (SITE, Server::Ours))
     }
 
     fn location(naming: &Naming, link: &str) -> String {
@@ -145,6 +162,50 @@ mod tests {
         }
     }
 
+    /// Also of an application that is asked by the site's name, and takes itself for one without TLS.
+    #[test]
+    fn a_link_to_the_site_has_the_sites_scheme() {
+        let site = "https://shop.relay.example";
+        for host_header in ["visitor", "target"] {
+            let naming = naming(host_header, ("10.0.0.5", 3000), false);
+            for link in [
+                "http://shop.relay.example/a?b",
+                "HTTP://SHOP.relay.example:80/a?b",
+                "http://shop.relay.example:443/a?b",
+            ] {
+                assert_eq!(location(&naming, link), format!("{site}/a?b"), "{link}");
+            }
+            assert_eq!(location(&naming, "http://shop.relay.example"), site);
+            for link in [
+                "https://shop.relay.example/a",
+                "//shop.relay.example/a",
+                "http://shop.relay.example:8080/a",
+                "http://shop.relay.example.evil.example/",
+                "http://shop.relay.example@evil.example/",
+                "http://relay.example/",
+                "http://wiki.relay.example/",
+            ] {
+                assert_eq!(location(&naming, link), link);
+            }
+        }
+        let with =
+            |url: &str| Naming::new("visitor", ("10.0.0.5", 3000), false, (url, Server::Foreign));
+        let plain = with("http://shop.relay.example/");
+        assert_eq!(
+            location(&plain, "http://shop.relay.example/a"),
+            "http://shop.relay.example/a"
+        );
+        let other = with("https://shop.relay.example:8443/");
+        assert_eq!(
+            location(&other, "http://shop.relay.example:8443/a"),
+            "https://shop.relay.example:8443/a"
+        );
+        assert_eq!(
+            location(&other, "http://shop.relay.example/a"),
+            "http://shop.relay.example/a"
+        );
+    }
+
     #[test]
     fn where_the_visitors_name_is_kept_nothing_is_written_afresh() {
         let naming = naming("visitor", ("127.0.0.1", 9001), false);
@@ -155,7 +216,7 @@ mod tests {
             "visitor",
             ("127.0.0.1", 9001),
             false,
-            "http://a.localhost:80/",
+            ("http://a.localhost:80/", Server::Ours),
         );
         assert!(
             !local.is_trap(own.as_bytes()),
@@ -237,6 +298,11 @@ mod tests {
             ),
             ("Referer", "https://shop.relay.example.evil.example/", None),
             (
+                "Destination",
+                "https://shop.relay.example/dav/b",
+                Some("http://10.0.0.5:3000/dav/b"),
+            ),
+            (
                 "Referer",
                 "https://evil.example/https://shop.relay.example/",
                 None,
@@ -253,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_site_without_an_address_leaves_all_as_it_is() {
-        let naming = Naming::new("target", ("10.0.0.5", 3000), false, "");
+        let naming = Naming::new("target", ("10.0.0.5", 3000), false, ("", Server::Ours));
         assert_eq!(
             location(&naming, "http://10.0.0.5:3000/"),
             "http://10.0.0.5:3000/"

@@ -5,12 +5,13 @@
 //! ```
 //!
 //! So what only this end can know or do is done here, once, whatever server the tunnel leads to: the application's own
-//! name and the way back from it ([`host_header`], [`links`]), TLS to it ([`target`]), a log of requests, and, where the server asks
+//! name and the way back from it ([`host_header`], [`forwarded`], [`links`]), TLS to it ([`target`]), a log of requests, and, where the server asks
 //! for no code, the code ([`door`]). An application that nobody visits has neither a thread nor a socket here: a stream
 //! has a thread of the tunnel's pool for as long as it lives.
 
 mod app_request;
 mod door;
+mod forwarded;
 mod host_header;
 mod links;
 mod origin;
@@ -21,7 +22,8 @@ mod stream_connection;
 mod streams;
 mod target;
 
+pub(crate) use app_request::head_of_visitor;
 pub(crate) use door::Door;
-pub(crate) use host_header::Naming;
+pub(crate) use host_header::{Naming, Server};
 pub(crate) use site_gateway::{SiteGateway, SiteNames};
 pub(crate) use stream_connection::serve;

@@ -67,14 +67,28 @@ pub(super) fn split_scheme(link: &[u8]) -> Option<(Option<&'static str>, &[u8])>
     })
 }
 
+/// The host with its port in what follows `//` in a link, and the rest.
+pub(super) fn split_host(after: &[u8]) -> Option<(&str, &[u8])> {
+    let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#' | b'\\');
+    let end = after.iter().position(is_end).unwrap_or(after.len());
+    let (named, rest) = after.split_at_checked(end)?;
+    Some((std::str::from_utf8(named).ok()?, rest))
+}
+
+/// The scheme in front of a name that was set for an application, if it has one, and the name.
+pub(super) fn told_scheme(name: &str) -> (Option<&'static str>, &str) {
+    let told = DEFAULT_PORTS.iter().find_map(|(scheme, _)| {
+        let name = name.strip_prefix(scheme)?.strip_prefix("://")?;
+        Some((Some(*scheme), name))
+    });
+    told.unwrap_or((None, name))
+}
+
 /// `scheme://host[:port]` of a site's URL, as browsers write it.
 pub(super) fn of_site(url: &str) -> Option<String> {
     let (scheme, after) = split_scheme(url.as_bytes())?;
     let scheme = scheme?;
-    let named = std::str::from_utf8(after)
-        .ok()?
-        .split(['/', '?', '#'])
-        .next()?;
+    let (named, _) = split_host(after)?;
     let (host, port) = authority::split(named)?;
     let port = match port {
         Some(port) => authority::port(port)?,

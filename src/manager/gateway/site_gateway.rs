@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Sender;
 
 use super::door::Door;
-use super::host_header::Naming;
+use super::host_header::{Naming, Server};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
@@ -61,12 +61,17 @@ struct RefusedAnswer {
 }
 
 impl SiteNames {
-    /// Those of an application at a site with this URL.
-    pub(crate) fn of(app: &AppConfig, site_url: &str) -> SiteNames {
+    /// Those of an application that a server has set up so.
+    pub(crate) fn of(app: &AppConfig, setup: &Setup) -> SiteNames {
         let is_tls = app.protocol == Protocol::Https;
-        let host_header = &app.sharing.host_header;
+        let server = if setup.is_of_relay() {
+            Server::Ours
+        } else {
+            Server::Foreign
+        };
+        let (host_header, site) = (&app.sharing.host_header, &setup.app.site_url);
         SiteNames {
-            naming: Naming::new(host_header, (&app.ip, app.port), is_tls, site_url),
+            naming: Naming::new(host_header, (&app.ip, app.port), is_tls, (site, server)),
             is_self_named: AtomicBool::new(false),
             refused: Mutex::default(),
         }

@@ -398,7 +398,7 @@ impl StreamConnection {
     }
 
     fn open(&self, head: &Head) -> io::Result<Box<dyn ByteStream>> {
-        let host = head.headers.all("host").next().unwrap_or_default();
+        let host = self.gateway.names.naming.asked_by(&head.headers).host;
         let host = std::str::from_utf8(host).unwrap_or_default();
         let name = authority::split(host).map_or("", |(name, _)| name);
         target::open(&self.gateway, name, || self.client.has_left())

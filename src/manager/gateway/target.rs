@@ -15,11 +15,11 @@ const CONNECT_WITHIN: Duration = crate::limits::CONNECT_WITHIN;
 const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 
-/// Connects, and begins TLS where the application speaks it: under its own name, or `visitors_host`. Given up when
-/// `unwanted` becomes true.
+/// Connects, and begins TLS where the application speaks it: under the name that was set, or the host
+/// that it is asked by. Given up when `unwanted` becomes true.
 pub(super) fn open(
     gateway: &SiteGateway,
-    visitors_host: &str,
+    asked_host: &str,
     unwanted: impl Fn() -> bool,
 ) -> io::Result<Box<dyn ByteStream>> {
     let (host, port) = &gateway.target;
@@ -35,7 +35,7 @@ pub(super) fn open(
         .naming
         .tls_name
         .as_deref()
-        .unwrap_or(visitors_host);
+        .unwrap_or(asked_host);
     // A visitor may send any text for a name.
     let named = tls.connection(name).or_else(|_| tls.connection(host));
     let tls = named.map_err(io::Error::other)?;

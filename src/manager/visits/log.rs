@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn visitors_are_counted_by_address() {
-        let visits = Visits::default();
+        let visits = Arc::new(Visits::default());
         let ip = |text: &str| Some(text.parse().unwrap());
         let now = || visits.visitors().now;
         let one = Presence::new(&visits, ip("192.0.2.1"));

@@ -129,7 +129,9 @@ impl Origin {
         let proto = if self.secure { "https" } else { "http" };
         let (host, mut room) = (&*self.host, [0; 20]);
         let port = digits(self.port.into(), 1, &mut room);
-        write_all(out, &["X-Forwarded-For: "]);
+        write_all(out, &["X-Real-IP: "]);
+        write_address(out, self.source(), ["", ""]);
+        write_all(out, &["\r\nX-Forwarded-For: "]);
         for (at, address) in self.chain.iter().enumerate() {
             write_all(out, &[between(at)]);
             write_address(out, *address, ["", ""]);
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(source, "192.0.2.1");
         assert_eq!(
             out,
-            "X-Forwarded-For: 192.0.2.1|X-Forwarded-Proto: http|X-Forwarded-Host: a.example:81|\
+            "X-Real-IP: 192.0.2.1|X-Forwarded-For: 192.0.2.1|X-Forwarded-Proto: http|X-Forwarded-Host: a.example:81|\
              X-Forwarded-Port: 81|Forwarded: for=192.0.2.1;host=\"a.example:81\";proto=http|"
         );
     }
@@ -263,7 +265,7 @@ mod tests {
         assert_eq!(source, "2001:db8::7");
         assert_eq!(
             out,
-            "X-Forwarded-For: 2001:db8::7, 10.0.0.2, 10.0.0.1|X-Forwarded-Proto: https|\
+            "X-Real-IP: 2001:db8::7|X-Forwarded-For: 2001:db8::7, 10.0.0.2, 10.0.0.1|X-Forwarded-Proto: https|\
              X-Forwarded-Host: A.example|X-Forwarded-Port: 443|Forwarded: for=\"[2001:db8::7]\";\
              host=\"A.example\";proto=https, for=10.0.0.2, for=10.0.0.1|"
         );

@@ -74,7 +74,9 @@ pub(crate) use replies::{
     REFUSED, answer, message, not_http, other_protocol, refused, target_is_down, too_slow,
     unanswered,
 };
-pub(crate) use request_head::{end as end_head, is_never_kept, is_ours, is_repeatable};
+pub(crate) use request_head::{
+    end as end_head, head_of_local_visitor, is as is_line, is_never_kept, is_ours, is_repeatable,
+};
 pub(crate) use request_stats::{Cause, RequestStats};
 pub(crate) use site_request::{Served, SiteRequest, path};
 pub(crate) use site_rules::is_order_to_proxy;

@@ -1,7 +1,10 @@
 //! A request as the application gets it: the head written afresh, line by line.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use super::cookies::{self, OURS};
-use super::forwarded::Origin;
+use super::forwarded::{ForwardDefaults, Origin};
+use super::host::Host;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::{HOP_BY_HOP, named_by_connection, write_line};
@@ -78,6 +81,19 @@ pub(super) fn head(
     out
 }
 
+/// The head for the application as a relay writes it for a visitor on this machine, who asks a site by this host.
+pub(crate) fn head_of_local_visitor(sent: &Head, host: &str, is_secure: bool) -> Vec<u8> {
+    let usual = if is_secure { 443 } else { 80 };
+    let defaults = ForwardDefaults {
+        trusted: &[],
+        secure: is_secure,
+        port: Host::port_of(host).unwrap_or(usual),
+    };
+    let visitor = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let origin = Origin::read(&sent.headers, visitor, host, &defaults);
+    head(sent, host.as_bytes(), &origin, "postern-health", &[], true)
+}
+
 /// Writes the end of every head for an application: how the body is framed, and whether another protocol or trailers
 /// are asked for.
 pub(crate) fn end(head: &Head, out: &mut Vec<u8>) {
@@ -140,7 +156,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 
 /// True if a line of this name may never be handed on for a proxy in front: it says where the request goes or how it is framed.
 pub(crate) fn is_never_kept(name: &str) -> bool {
-    let fixed = ["host", "forwarded", "cookie", "content-length"];
+    let fixed = ["host", "forwarded", "x-real-ip", "cookie", "content-length"];
     HOP_BY_HOP.iter().chain(&fixed).any(|line| is(name, line))
         || begins(name, "x-forwarded-")
         || is_ours(name)
@@ -151,7 +167,8 @@ fn begins(name: &str, family: &str) -> bool {
         .is_some_and(|begin| is(begin, family))
 }
 
-fn is(name: &str, wanted: &str) -> bool {
+/// True if a header line is the wanted one, as applications compare their names.
+pub(crate) fn is(name: &str, wanted: &str) -> bool {
     let same = |(a, b): (u8, u8)| match b {
         b'-' => !a.is_ascii_alphanumeric(),
         b => a.eq_ignore_ascii_case(&b),

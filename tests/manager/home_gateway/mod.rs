@@ -1,6 +1,7 @@
 //! `postern start` before applications that speak HTTP: by which name they are asked, what of their answers is written
 //! afresh, who asks for the code, and what is known of who was here.
 
+mod frameworks;
 mod nginx;
 mod odd;
 mod odd_answers;
@@ -127,6 +128,22 @@ impl Way {
             relay,
             manager,
             domain: "relay.example",
+        }
+    }
+
+    /// Behind a server that ends TLS: visitors come by `https://NAME.localhost`.
+    fn by_https() -> Way {
+        let relay = Relay::start(&[
+            "--public-url=https://localhost",
+            "--trust-proxy=127.0.0.1",
+            "--enroll-token=a-token-for-tests",
+        ]);
+        let server = relay.url();
+        let manager = Manager::start(&["--server", &server, "--enroll-token", "a-token-for-tests"]);
+        Way {
+            relay,
+            manager,
+            domain: "localhost",
         }
     }
 

@@ -112,10 +112,16 @@ fn under_another_name_links_lead_to_the_site_and_back() {
         "Host: intranet.example:8080",
         "Origin: http://intranet.example:8080",
         "Referer: http://intranet.example:8080/form?x",
+        "X-Forwarded-Host: intranet.example:8080",
+        "X-Forwarded-Proto: http",
+        "X-Forwarded-Port: 8080",
+        "X-Real-IP: 127.0.0.1",
     ] {
         assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
     }
-    assert!(head.contains(&format!("\r\nX-Forwarded-Host: {}\r\n", way.host("wiki"))));
+    assert!(
+        head.contains("\r\nForwarded: for=127.0.0.1;host=\"intranet.example:8080\";proto=http\r\n")
+    );
     assert!(
         way.get("wiki", "/away", "")
             .contains("\r\nLocation: https://elsewhere.example/\r\n")
@@ -126,6 +132,97 @@ fn under_another_name_links_lead_to_the_site_and_back() {
         head.contains("\r\nOrigin: http://evil.example\r\n"),
         "{head}"
     );
+}
+
+/// As Rails does: 403 for a name that it was not told, in whatever line.
+#[test]
+fn health_is_asked_with_the_lines_that_visitors_bring() {
+    let way = Way::by_https();
+    let app = App::start(|head| {
+        let line = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+        let names = [Some(host(head)), line("X-Forwarded-Host: ")];
+        match names
+            .into_iter()
+            .flatten()
+            .all(|name| name.starts_with("127.0.0.1:"))
+        {
+            true => ok(""),
+            false => "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_owned(),
+        }
+    });
+    for (mode, state) in [
+        ("visitor", "failing"),
+        ("target", "ok"),
+        ("wiki.lan", "failing"),
+    ] {
+        let name = format!("as-{}", mode.replace('.', "-"));
+        let (_, result) = way.connected(
+            &json!({"protocol": "http", "port": app.port, "name": name, "host_header": mode}),
+        );
+        assert_eq!(result["health"]["state"], state, "{mode}: {result}");
+        let asked = app
+            .heads
+            .lock()
+            .unwrap()
+            .iter()
+            .rev()
+            .find(|head| head.starts_with("HEAD / "))
+            .cloned();
+        let lines = "X-Forwarded-Proto: https\r\nUser-Agent: x\r\nAccept: x\r\n";
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: {name}.localhost\r\nConnection: close\r\n{lines}\r\n");
+        let answer = super::ask(way.relay.address, &request);
+        assert_eq!(
+            answer.starts_with("HTTP/1.1 200 "),
+            state == "ok",
+            "{mode}: {answer}"
+        );
+        let visited = app
+            .heads
+            .lock()
+            .unwrap()
+            .iter()
+            .rev()
+            .find(|head| head.starts_with("GET / "))
+            .cloned();
+        let names = |head: Option<String>| {
+            let head = head.unwrap();
+            let lines = head
+                .lines()
+                .skip(1)
+                .filter_map(|line| line.split(": ").next());
+            lines
+                .map(str::to_owned)
+                .collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(names(asked), names(visited), "{mode}");
+    }
+}
+
+#[test]
+fn a_redirect_to_the_site_keeps_to_https() {
+    let (way, app) = (
+        Way::by_https(),
+        App::start(|head| {
+            let host = host(head);
+            format!(
+                "HTTP/1.1 302 Found\r\nLocation: http://{host}/next\r\nContent-Length: 0\r\n\r\n"
+            )
+        }),
+    );
+    for (site, mode) in [("visited", "visitor"), ("named", "target")] {
+        way.connected(
+            &json!({"protocol": "http", "port": app.port, "name": site, "host_header": mode}),
+        );
+        let request = format!(
+            "GET /a HTTP/1.1\r\nHost: {site}.localhost\r\nX-Forwarded-Proto: https\r\nConnection: close\r\n\r\n"
+        );
+        let answer = super::ask(way.relay.address, &request);
+        assert!(
+            answer.contains(&format!("\r\nLocation: https://{site}.localhost/next\r\n")),
+            "{answer}"
+        );
+    }
 }
 
 /// It would lead a visitor to the visitor's own machine.
