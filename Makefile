@@ -104,6 +104,7 @@ bench:
 	$(CARGO) bench --locked --profile release --bench figures
 	$(CARGO) bench --locked --profile release --bench tunnel
 	$(CARGO) bench --locked --profile release --bench gateway
+	$(CARGO) bench --locked --profile release --bench site
 	$(CARGO) bench --locked --profile release --bench connect
 	$(CARGO) test --locked --profile release --test perf figures -- --nocapture --test-threads=1
 

@@ -34,7 +34,9 @@ limits! {
         HEAD_TIME: Duration = secs(10), time, "time to send a request's line and headers";
         ANSWER_TIME: Duration = secs(300), time, "time without progress before a response begins: the visitor stops sending, or the application stops reading or does not answer (<code>relay --answer-timeout</code>)";
         ANSWER_HEAD: usize = 64 * KIB, bytes, "status line and headers of a response";
-        SILENCE: Duration = secs(HOUR), time, "silence of a response, an event stream or a WebSocket";
+        ANSWER_HEADERS: usize = 128, count, "header lines of a response";
+        ANSWER_TRAILERS: usize = 32, count, "trailer lines of a response, 4 KiB together";
+        SILENCE: Duration = secs(HOUR), time, "silence of a response, an event stream, a WebSocket or another upgrade";
         WRITE_STALL: Duration = secs(120), time, "time that a visitor may stop reading a response";
         HALF_CLOSED: Duration = secs(60), time, "silence of a WebSocket after one end has closed";
         GONE_GRACE: Duration = secs(1), time, "time for the rest of a response after the browser closed its connection";

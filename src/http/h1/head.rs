@@ -13,7 +13,7 @@ use super::body::Framing;
 pub use super::answer::AnswerHead;
 
 /// Header lines that httparse gets room for; callers may allow fewer.
-pub(super) const MAX_HEADERS: usize = 128;
+pub(super) const MAX_HEADERS: usize = crate::limits::ANSWER_HEADERS;
 /// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17, and methods
 /// are shown in logs.
 const MAX_METHOD: usize = 32;

@@ -6,7 +6,7 @@ use super::head::{Head, Headers, Version};
 use super::hop_by_hop::{is_hop_by_hop, write_line};
 
 /// Trailer lines of an answer. Default 32.
-const MOST: usize = 32;
+const MOST: usize = crate::limits::ANSWER_TRAILERS;
 /// Fields that mean something only before the body (section 6.5.1): framing and routing, authentication, cookies, how
 /// the content is read, kept and protected.
 #[rustfmt::skip]
