@@ -8,7 +8,6 @@ use rustix::event::PollFlags;
 use rustls::Connection;
 
 use crate::http::proxy::{ByteStream, ClientStream, only_if};
-use crate::http::socket::READ_CLOSED;
 use crate::tunnel::server::LocalStream;
 
 impl Read for LocalStream {
@@ -52,7 +51,8 @@ impl ByteStream for LocalStream {
 
 impl ClientStream for LocalStream {
     fn watched(&mut self, flags: PollFlags) -> [(BorrowedFd<'_>, PollFlags); 2] {
-        let reads = flags.intersects(PollFlags::IN | READ_CLOSED);
+        // Its end alone is found by reading: what lies before it would wake for ever.
+        let reads = flags.contains(PollFlags::IN);
         let watches = reads || flags.contains(PollFlags::HUP);
         if watches {
             self.watch(reads);
