@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
-/// What a load has measured.
+/// Figures of a load.
 pub(crate) struct Figures {
     /// Sorted.
     trips: Vec<Duration>,

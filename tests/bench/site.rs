@@ -279,7 +279,7 @@ fn nginx(dir: &Path, name: &str, servers: &str) -> Process {
     Process::start(dir, &format!("nginx {name}"), &mut command)
 }
 
-/// What follows `prefix` in the output of one, once it is there.
+/// Text after `prefix` in the output of one, once it is there.
 fn said(dir: &Path, name: &str, prefix: &str) -> String {
     let mut found = None;
     wait_for(|| {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Refusal, trailers};
+use super::Refusal;
 
 /// Bytes of a chunk-size line. Extensions are legal and useless.
 const MAX_SIZE_LINE: u16 = 256;
@@ -151,13 +151,13 @@ impl Body {
         Ok((at, has_extras))
     }
 
-    /// Takes all of `input`, and adds it to `out` without chunk extensions: two readers could read those differently. Of
-    /// the trailers only those are written that were asked for and pass.
+    /// Takes all of `input`, and adds it to `out` without chunk extensions: two readers could read those differently.
+    /// `write` gets the trailer lines, and writes those that pass.
     pub fn copy_plain(
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-        passes: &dyn Fn(&str) -> bool,
+        write: &dyn Fn(&[u8], &mut Vec<u8>),
     ) -> Result<(), Refusal> {
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
@@ -170,7 +170,7 @@ impl Body {
                 let copied = self.pass_framing(byte)?;
                 if self.state == BodyState::LastLf || self.is_done() {
                     let held = self.trailers.take().unwrap_or_default();
-                    trailers::write(&held, passes, out);
+                    write(&held, out);
                 }
                 match copied {
                     Copied::AsIs => out.push(byte),
@@ -373,7 +373,7 @@ mod tests {
             for piece in input.chunks(split) {
                 let (taken, extras) = seen.follow(piece).unwrap();
                 has_extras |= extras;
-                body.copy_plain(&piece[..taken], &mut out, &|_| true)
+                body.copy_plain(&piece[..taken], &mut out, &|held, out| out.extend(held))
                     .unwrap();
             }
             assert!(seen.is_done() && has_extras);

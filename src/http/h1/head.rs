@@ -10,8 +10,6 @@ use httparse::{Error, Header, Status};
 use super::Refusal;
 use super::body::Framing;
 
-pub use super::answer::AnswerHead;
-
 /// Header lines that httparse gets room for; callers may allow fewer.
 pub(super) const MAX_HEADERS: usize = crate::limits::ANSWER_HEADERS;
 /// Bytes of a method. Default 32: the longest registered one, UPDATEREDIRECTREF, has 17, and methods

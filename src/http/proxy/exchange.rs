@@ -323,7 +323,7 @@ impl<'e> Exchange<'e> {
         let upstream = self.upstream.wanted(reads, self.wants_room());
         let waited = wait(self.client.stream().watched(client), upstream, until);
         let (polled, is_ready) = waited.map_err(|_| Outcome::Gone)?;
-        // What was not asked for stays unread.
+        // All else stays unread.
         let ready = self.client.stream().ready(polled) & (client | BROKEN);
         if is_stalled && self.transfer.request.is_whole() {
             self.mark_at_work();

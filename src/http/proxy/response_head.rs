@@ -10,8 +10,9 @@ use std::ops::Range;
 use super::rules::Rules;
 use crate::http::h1::Refusal;
 use crate::http::h1::answer;
+use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::body::{Body, Framing};
-use crate::http::h1::head::{AnswerHead, Head, HeadScan, Version, decimal};
+use crate::http::h1::head::{Head, HeadScan, Version, decimal};
 use crate::http::h1::hop_by_hop::write_line;
 use crate::http::h1::trailers;
 use crate::store::digits::digits;
@@ -375,7 +376,9 @@ fn plain(
         .get(..consumed)
         .expect("a step stays within its input");
     let mut before = Vec::with_capacity(consumed);
-    let copied = body.copy_plain(input, &mut before, &|name| rules.passes_trailer(name));
+    let copied = body.copy_plain(input, &mut before, &|held, out| {
+        trailers::write(held, &|name| rules.passes_trailer(name), out);
+    });
     copied.map_err(|_| NotHttp::because("its chunks are malformed"))?;
     Ok(Piece {
         consumed,

@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::byte_stream::ClientStream;
-use crate::http::h1::head::{AnswerHead, Head};
+use crate::http::h1::answer::AnswerHead;
+use crate::http::h1::head::Head;
 
 /// The client's side of an exchange.
 pub trait Client {

@@ -83,7 +83,7 @@ pub(crate) struct ParkingLot<T> {
     lot: Mutex<Lot<T>>,
 }
 
-/// Whose waker was woken.
+/// Connections of which the waker was woken.
 #[derive(Default)]
 struct Ready {
     ids: Vec<u64>,

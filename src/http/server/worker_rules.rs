@@ -8,7 +8,7 @@ use super::connection_handler::After;
 use super::server_state::ServerState;
 use crate::http::CancelToken;
 use crate::http::h1::Refusal;
-use crate::http::h1::head::AnswerHead;
+use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
 use crate::http::proxy::{Outcome, Rules, Timeouts};
 use crate::http::response::HSTS;

@@ -26,4 +26,4 @@ pub(crate) use app_request::head_of_visitor;
 pub(crate) use door::Door;
 pub(crate) use host_header::{Naming, Server};
 pub(crate) use site_gateway::{SiteGateway, SiteNames};
-pub(crate) use stream_connection::serve;
+pub(crate) use streams::serve;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::site_gateway::SiteGateway;
-use crate::http::h1::head::AnswerHead;
+use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
 use crate::http::proxy::Rules;
 use crate::relay::gateway::{caching, cookies, is_order_to_proxy, name_protocol};

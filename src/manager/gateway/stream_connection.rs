@@ -5,13 +5,13 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::app_request;
 use super::rules::AppRules;
 use super::site_gateway::SiteGateway;
 use super::stream_client::{HeadNow, StreamClient};
-use super::streams::{Parking, Streams};
 use super::target;
 use crate::http::ApiError;
 use crate::http::Response;
@@ -32,7 +32,7 @@ use crate::relay::gateway::{
     Cause, FORWARDED_FOR, Message, REFUSED, Served, is_repeatable, message, not_http,
     other_protocol, path, refused, target_is_down, too_slow, unanswered,
 };
-use crate::tunnel::client::{Serve, StreamThreads};
+use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
 
 /// Time after which a kept connection to the application is not used for a request that must not be sent twice, and not
@@ -50,24 +50,15 @@ const OWN_PATHS: &str = "/.postern/";
 /// Steps that an answer may take on a thread of many. Default 8: a longer one has a thread of its own.
 const STEPS: usize = 8;
 
-/// Handler for the streams of the application's tunnel.
-pub(crate) fn serve(gateway: SiteGateway) -> Serve {
-    let streams = Streams::new(gateway);
-    Arc::new(move |stream| {
-        StreamConnection::new(streams.gateway(), streams.parking(), stream).run(Work::Read);
-    })
-}
-
 /// One stream.
 pub(super) struct StreamConnection {
     gateway: Arc<SiteGateway>,
-    parking: Parking,
     client: StreamClient,
     kept: Option<KeptConnection>,
     presence: Option<Presence>,
     /// When the request that is served came.
     began: Instant,
-    /// The same for its log.
+    /// When that was, for its log.
     time: SystemTime,
     /// Request that runs while no thread waits for it.
     under_way: Option<UnderWay>,
@@ -96,7 +87,7 @@ pub(super) enum Work {
     Read,
     /// A request is to be served.
     Serve(Head),
-    /// What was begun is to be ended.
+    /// The request that was begun is to be ended.
     Finish,
     /// The last answer is sent.
     End(After),
@@ -104,10 +95,9 @@ pub(super) enum Work {
 
 // On a thread of its own.
 impl StreamConnection {
-    fn new(gateway: &Arc<SiteGateway>, parking: Parking, stream: LocalStream) -> StreamConnection {
+    pub(super) fn new(gateway: &Arc<SiteGateway>, stream: LocalStream) -> StreamConnection {
         StreamConnection {
             gateway: Arc::clone(gateway),
-            parking,
             client: StreamClient::new(stream),
             kept: None,
             presence: None,
@@ -117,14 +107,13 @@ impl StreamConnection {
         }
     }
 
-    /// Serves it to its end, or until it is parked.
-    pub(super) fn run(mut self, mut work: Work) {
-        self.client.defer(None);
+    /// Serves it until it ends; given back where it waits for its next request, of which nothing is there.
+    pub(super) fn run(mut self, mut work: Work) -> Option<StreamConnection> {
         loop {
             let after = match work {
                 Work::Read => match self.client.read_head() {
                     Ok(Some(head)) => self.serve(&head),
-                    Ok(None) => return,
+                    Ok(None) => return None,
                     Err(refusal) => self.refuse(refusal),
                 },
                 Work::Serve(head) => self.serve(&head),
@@ -132,25 +121,20 @@ impl StreamConnection {
                 Work::End(after) => after,
             };
             match after {
-                After::Keep => {}
-                After::Close => return self.client.finish(),
-                After::Reset | After::Drop => return,
+                After::Keep if self.client.inbox().is_empty() => return Some(self),
+                After::Keep => work = Work::Read,
+                After::Close => {
+                    self.client.finish();
+                    return None;
+                }
+                After::Reset | After::Drop => return None,
             }
-            self = match self.park() {
-                Some(own) => own,
-                None => return,
-            };
-            work = Work::Read;
         }
     }
 
-    /// None where it is parked.
-    fn park(mut self) -> Option<StreamConnection> {
-        if !self.client.inbox().is_empty() {
-            return Some(self);
-        }
-        let parking = self.parking.clone();
-        parking.park(self, |own, waker| own.client.defer(Some(waker)))
+    /// Wakes `waker` from now on when there is something to read, and waits for nothing; see [`LocalStream::defer`].
+    pub(super) fn defer(&mut self, waker: Option<Waker>) -> bool {
+        self.client.defer(waker)
     }
 
     fn serve(&mut self, head: &Head) -> After {

@@ -4,29 +4,34 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::Waker;
 use std::time::Duration;
 
 use super::site_gateway::SiteGateway;
 use super::stream_client::IDLE_TIME;
 use super::stream_connection::{StreamConnection, Work};
 use crate::http::server::{Next, Parkable, Parked, ParkingLot, Steps, carry};
+use crate::tunnel::client::Serve;
 
 /// Bytes of stack of the thread: it seals and writes for a tunnel. Code that is not optimised needs more.
 const STACK: usize = if cfg!(debug_assertions) { 768 } else { 256 } * 1024;
 
-/// What the streams of an application share; its thread ends with it.
-pub(super) struct Streams {
-    gateway: Arc<SiteGateway>,
-    parking: Parking,
+/// Handler for the streams of the application's tunnel.
+pub(crate) fn serve(gateway: SiteGateway) -> Serve {
+    let (gateway, ending) = (Arc::new(gateway), Ending::default());
+    Arc::new(move |stream| {
+        let connection = StreamConnection::new(&gateway, stream);
+        ending.0.run(connection, Work::Read);
+    })
 }
 
-/// Where streams are parked between requests.
-#[derive(Clone)]
-pub(super) struct Parking(Arc<Inner>);
+/// Ends the parked streams of an application with its tunnel.
+#[derive(Default)]
+struct Ending(Arc<Streams>);
 
-struct Inner {
-    /// Made for the first one; none where that failed.
+/// The streams of an application.
+#[derive(Default)]
+struct Streams {
+    /// Made for the first one that is parked; none where that failed.
     lot: OnceLock<Option<Arc<ParkingLot<ParkedStream>>>>,
     /// The last number.
     number: AtomicU64,
@@ -38,47 +43,32 @@ struct ParkedStream {
     connection: StreamConnection,
 }
 
-impl Streams {
-    pub(super) fn new(gateway: SiteGateway) -> Streams {
-        Streams {
-            gateway: Arc::new(gateway),
-            parking: Parking(Arc::new(Inner {
-                lot: OnceLock::new(),
-                number: AtomicU64::new(0),
-            })),
-        }
-    }
-
-    pub(super) fn gateway(&self) -> &Arc<SiteGateway> {
-        &self.gateway
-    }
-
-    pub(super) fn parking(&self) -> Parking {
-        self.parking.clone()
-    }
-}
-
-impl Drop for Streams {
+impl Drop for Ending {
     fn drop(&mut self) {
-        if let Some(Some(lot)) = self.parking.0.lot.get() {
+        if let Some(Some(lot)) = self.0.lot.get() {
             lot.close();
         }
     }
 }
 
-impl Parking {
-    /// Takes a stream that waits for its next request, and is told its waker. Gives it back where that cannot be.
-    pub(super) fn park(
-        &self,
-        mut connection: StreamConnection,
-        is_told: impl FnOnce(&mut StreamConnection, Waker) -> bool,
-    ) -> Option<StreamConnection> {
+impl Streams {
+    /// Serves a stream on this thread until it ends, or is parked.
+    fn run(self: &Arc<Self>, mut connection: StreamConnection, mut work: Work) {
+        connection.defer(None);
+        while let Some(idle) = connection.run(work) {
+            let Some(own) = self.park(idle) else { return };
+            (connection, work) = (own, Work::Read);
+        }
+    }
+
+    /// Takes a stream that waits for its next request; gives it back where that cannot be.
+    fn park(self: &Arc<Self>, mut connection: StreamConnection) -> Option<StreamConnection> {
         let Some(lot) = self.lot() else {
             return Some(connection);
         };
-        let number = self.0.number.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
         let waker = lot.waker(number);
-        if !is_told(&mut connection, waker.clone()) {
+        if !connection.defer(Some(waker.clone())) {
             return Some(connection);
         }
         if let Err(error) = lot.park(ParkedStream { number, connection }) {
@@ -89,22 +79,22 @@ impl Parking {
         None
     }
 
-    fn lot(&self) -> Option<&Arc<ParkingLot<ParkedStream>>> {
+    fn lot(self: &Arc<Self>) -> Option<&Arc<ParkingLot<ParkedStream>>> {
         let start = || {
             let failed = |error: &io::Error| log::warn!("each stream uses a thread: {error}");
             self.start().inspect_err(failed).ok()
         };
-        self.0.lot.get_or_init(start).as_ref()
+        self.lot.get_or_init(start).as_ref()
     }
 
-    fn start(&self) -> io::Result<Arc<ParkingLot<ParkedStream>>> {
+    fn start(self: &Arc<Self>) -> io::Result<Arc<ParkingLot<ParkedStream>>> {
         let lot = Arc::new(ParkingLot::new()?);
-        let own = Arc::clone(&lot);
+        let (streams, own) = (Arc::clone(self), Arc::clone(&lot));
         // A thread because it waits; ends with the application's tunnel.
         std::thread::Builder::new()
             .name("app-streams".into())
             .stack_size(STACK)
-            .spawn(move || carry(&Arc::new(OfStreams), &own))?;
+            .spawn(move || carry(&streams, &own))?;
         Ok(lot)
     }
 }
@@ -123,9 +113,7 @@ impl Parkable for ParkedStream {
     }
 }
 
-struct OfStreams;
-
-impl Steps<ParkedStream> for OfStreams {
+impl Steps<ParkedStream> for Streams {
     type Work = Work;
 
     /// The waker is the stream's, the socket the application's.
@@ -145,7 +133,8 @@ impl Steps<ParkedStream> for OfStreams {
 
     fn leave(self: &Arc<Self>, one: ParkedStream, work: Work) {
         let threads = one.connection.threads();
-        if let Err(error) = threads.run(move || one.connection.run(work)) {
+        let streams = Arc::clone(self);
+        if let Err(error) = threads.run(move || streams.run(one.connection, work)) {
             log::warn!("stream ended: no thread for it: {error}");
         }
     }

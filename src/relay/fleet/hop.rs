@@ -31,7 +31,7 @@ use rustix::event::PollFlags;
 use serde::{Deserialize, Serialize};
 
 use super::overview::Held;
-use crate::http::h1::head::AnswerHead;
+use crate::http::h1::answer::AnswerHead;
 use crate::http::proxy::{ByteStream, Rules, Upgraded, UpgradedTimeouts};
 use crate::net::poll::poll_within;
 use crate::tunnel::server::{LocalStream, OpenError, Opener};

@@ -42,7 +42,6 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
             target_within: settings.timeouts.target,
             target_missed: settings.target_missed.clone(),
             may_dial: settings.may_dial.clone(),
-            serve: settings.serve.clone(),
             traffic: Arc::clone(&state.traffic),
         },
     );
@@ -239,6 +238,10 @@ impl Client<'_> {
             );
         };
         self.is_crowded = false;
+        if let Some(serve) = &self.settings.serve {
+            let served = mux.serve_here(channel, serve, permit);
+            return served.map_err(End::Protocol);
+        }
         let host = &remote.remote_host;
         let local = self.settings.localhost.map(|address| address.to_string());
         let host = local

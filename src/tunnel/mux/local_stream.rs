@@ -140,7 +140,7 @@ impl LocalStream {
         self.write_both([bytes, &[]])
     }
 
-    /// The same with two pieces, which leave together.
+    /// Takes two pieces, which leave together.
     pub fn write_both(&mut self, pieces: [&[u8]; 2]) -> io::Result<usize> {
         loop {
             let taken = self.queue(pieces);

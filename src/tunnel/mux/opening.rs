@@ -27,9 +27,6 @@ impl Mux {
         share: impl Send + 'static,
     ) -> Result<(), Error> {
         let permit = StreamPermit::new(&self.options.traffic, None, share);
-        if let Some(serve) = &self.options.serve {
-            return self.serve_here(channel, serve, permit);
-        }
         let stream = Stream::new(channel, None, StreamState::offered(permit));
         self.streams().insert(channel, Arc::clone(&stream));
         let begun = match Begun::new(host, port, self.options.may_dial.as_ref()) {
@@ -54,12 +51,13 @@ impl Mux {
     }
 
     /// As above, if this process serves the streams itself. Never waits.
-    fn serve_here(
+    pub(in crate::tunnel) fn serve_here(
         self: &Arc<Self>,
         channel: ChannelId,
         serve: &Serve,
-        permit: StreamPermit,
+        share: impl Send + 'static,
     ) -> Result<(), Error> {
+        let permit = StreamPermit::new(&self.options.traffic, None, share);
         let full = ChannelOpenFailure::ResourceShortage;
         let readable = match Waker::new() {
             Ok(waker) => Arc::new(waker),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
-use super::local_stream::Serve;
 use super::stats::Traffic;
 use crate::tunnel::target::MayDial;
 
@@ -23,8 +22,6 @@ pub(in crate::tunnel) struct Options {
     pub(in crate::tunnel) target_missed: Option<Sender<()>>,
     /// Check of a target's address before connecting; none for all.
     pub(in crate::tunnel) may_dial: Option<MayDial>,
-    /// Server of the streams of targets in this process; none if they are connected to the target.
-    pub(in crate::tunnel) serve: Option<Serve>,
     /// Where to count.
     pub(in crate::tunnel) traffic: Arc<Traffic>,
 }

@@ -65,7 +65,6 @@ fn serve(
             target_within: Duration::ZERO,
             target_missed: None,
             may_dial: None,
-            serve: None,
             traffic: Arc::clone(&state.traffic),
         },
     );

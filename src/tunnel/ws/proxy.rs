@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::endpoint::{Endpoint, checked_host, split_port};
 use super::error::DialError;
 use super::upgrade::printable;
-use crate::http::h1::head::AnswerHead;
+use crate::http::h1::answer::AnswerHead;
 use crate::net::authority::authority;
 use crate::net::percent;
 

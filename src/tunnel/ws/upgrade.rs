@@ -16,7 +16,8 @@ use zeroize::Zeroizing;
 
 use super::endpoint::Endpoint;
 use super::error::DialError;
-use crate::http::h1::head::{AnswerHead, Head, Headers, Version};
+use crate::http::h1::answer::AnswerHead;
+use crate::http::h1::head::{Head, Headers, Version};
 
 /// The subprotocol that both ends must mean.
 const PROTOCOL: &str = "chisel-v3";
