@@ -179,7 +179,6 @@ fn site(dir: &Path, application: SocketAddr) -> Way {
     ]);
     let relay = Process::start(dir, "relay", &mut relay);
     let at: SocketAddr = said(dir, "relay", "Listening on: ").parse().unwrap();
-    let token = said(dir, "relay", "Enrolment token: ");
     let mut share = Command::new(postern());
     share.args([
         "http",
@@ -190,7 +189,6 @@ fn site(dir: &Path, application: SocketAddr) -> Way {
         "bench",
     ]);
     share.args(["--server", &format!("http://{at}")]);
-    share.env("POSTERN_ENROLL_TOKEN", token.split(' ').next().unwrap());
     let share = Process::start(dir, "share", &mut share);
     let link = said(dir, "share", "http://");
     Way {
