@@ -33,7 +33,7 @@ pub type HeadRange = std::ops::Range<usize>;
 
 impl HeadScan {
     /// For the answer of an application. It also takes what every other proxy passes on: lines that end in a line feed
-    /// alone, control characters, and a phrase that is not ASCII. [`AnswerHead::parse`] makes them regular.
+    /// alone, control characters, and a phrase that is not ASCII. `AnswerHead::parse` makes them regular.
     pub fn of_answer() -> HeadScan {
         HeadScan {
             is_answer: true,
