@@ -12,7 +12,8 @@
 //! |---|---|
 //! | [`cli`] | a file a command; flags, help and parsing come from one table |
 //! | [`manager`] | `postern start`: applications, the state machine of each connection, an owner a remote server |
-//! | [`relay`] | `postern relay`: quick-setup, names and ports, the gateway to the sites |
+//! | [`relay`] | `postern relay`: quick-setup, names and ports, the sites |
+//! | [`gateway`] | what stands between visitors and the sites behind tunnels; its parts serve the connector too |
 //! | [`sqlweb`] | `postern mysql`: the API of the web client, its sessions, the read-only gate |
 //! | [`plugin`] | which plugins exist and are installed |
 //! | [`tunnel`] | the chisel protocol from both ends: `ws` carries bytes, `ssh` is a pure state machine, `mux` runs it |
@@ -48,17 +49,17 @@
 //! ```text
 //! visitor ─TCP─> http/server/connection    as above; a name that is a site's is the gateway's
 //!                http/server/parked        the same without a thread, for a kept connection's short requests
-//!                relay/gateway             which site (host), who may (auth, signin), what it gets to see (request_head)
+//!                gateway                   which site (host), who may (auth, signin), what it gets to see (request_head)
 //!                http/proxy                the same loop as above, on the visitor's socket and a stream
 //!                tunnel/mux/local_stream   a channel to the site's connector, opened in this process
 //!                tunnel/ssh, tunnel/ws     sealed and framed: one WebSocket a connector
 //!     ═══════════ the network ═══════════
 //!                tunnel/ws, tunnel/ssh     opened in place
-//!                tunnel/mux/stream         connects to the target that was configured, and to no other; of what speaks
-//!                                          HTTP, to a pair of sockets in this process, and at its other end
+//!                tunnel/mux/stream         connects to the target that was configured, and to no other; a stream of what
+//!                                          speaks HTTP stays in this process, where
 //!                manager/gateway           does what this end alone knows or can: the application's own name and links,
 //!                                          TLS to it, the log of who was here, the code where the server asks for none
-//!                http/proxy                the same loop once more
+//!                http/proxy                the same loop once more; between requests a stream has no thread (streams)
 //!                the application
 //! ```
 //!
@@ -107,6 +108,7 @@
 //! | `tunnel-client` | `tunnel-accept`, one a client: reads | with the connection | the server's stop waits |
 //! | `tunnel-writer`, `tunnel-poller` | `tunnel::mux`, one each a connection: what others left to write, what quiet streams receive | with the connection | the reading thread |
 //! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue; serves a stream of an HTTP application for [`manager`] | after a second without work | nobody |
+//! | `app-streams` | [`manager`], one an application that speaks HTTP: carries streams whose requests are soon over | with the application's tunnel | nobody |
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
 //! | `expiry`, `relay-expiry` | [`manager`], [`relay`], one each while something is to end by itself: looks at the clocks (`sync::Lookout`) | when nothing is | nobody |
 //! | `relay-connects` | [`relay`], one while something is to be noted: when sites were connected, for certificates | a second after the last note | nobody |
@@ -199,6 +201,7 @@
 //! once before it is `connected` (1 s at most), and every 30 s while it does not.
 
 pub mod cli;
+pub mod gateway;
 pub mod http;
 mod limits;
 pub mod manager;

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use super::call_stats::CallStats;
 use super::drain::Drain;
-use super::gateway::RequestStats;
 use super::operator::Operator;
 use super::setup::Service;
+use crate::gateway::RequestStats;
 use crate::http::Request;
 use crate::net::{Cidr, is_within};
 use crate::store::DataDir;

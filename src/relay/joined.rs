@@ -11,9 +11,9 @@ use super::fleet::{
     self, LinkSettings, Links, Looks, Member, Opened, Watch, WatchError, Watched, Watching,
 };
 use super::follow::follow;
-use super::gateway::{CookieKey, Down};
 use super::setup::{LOOK, Service};
 use super::state_store::{Error, StateStore};
+use crate::gateway::{CookieKey, Down};
 use crate::net::authority::authority;
 use crate::store::DataDir;
 use crate::tunnel::ssh::ServerKey;

@@ -13,7 +13,6 @@
 //! manager.
 
 pub mod embedded;
-pub mod gateway;
 mod handover;
 
 mod allocator;

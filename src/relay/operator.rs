@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::gateway::{CookieKey, since_1970};
+use crate::gateway::{CookieKey, since_1970};
 use crate::http::Request;
 use crate::http::auth::{Code, Lifetime, Outcome, SIGNED_IN_FOR, SignIn, sha256};
 use crate::store::random;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::certificates;
-use super::gateway::RefusedVisit;
 use super::setup::{LOOK, Service};
 use super::state::RelayState;
+use crate::gateway::RefusedVisit;
 use crate::http::auth::{RateLimiter, WhenFull};
 use crate::sync::Mutex;
 use crate::tunnel::remote::Remote;

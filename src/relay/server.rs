@@ -17,7 +17,6 @@ use super::call_stats::CallStats;
 use super::connector_auth::Enrolment;
 use super::drain::{self, Awaited, Drain};
 use super::fleet::{self, Watch, WatchError};
-use super::gateway::{Gateway, GatewayConfig};
 use super::invites::Invite;
 use super::inviting::{self, Made};
 use super::joined::Joined;
@@ -30,6 +29,7 @@ use super::setup::Service;
 use super::sites::SiteTable;
 use super::state_store::{self, Error as StateError, StateStore};
 use super::urls::{PublicPorts, PublicUrl, PublicUrls};
+use crate::gateway::{Gateway, GatewayConfig};
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::net::Cidr;
@@ -91,7 +91,7 @@ pub struct Options {
     /// Connections to the gateway at once; the default of [`Limits::connections`] where none.
     pub connections: Option<usize>,
     /// Time that an application may take to begin its answer; the default of
-    /// [`gateway::Limits::answer_time`](super::gateway::Limits::answer_time) where none.
+    /// [`gateway::Limits::answer_time`](crate::gateway::Limits::answer_time) where none.
     pub answer_time: Option<Duration>,
     /// True if connections of this machine's other users are refused on loopback.
     pub check_other_users: bool,

@@ -11,9 +11,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::figures::{FigureFile, Passed};
-use super::gateway::{Code, Down, Open, Site, Stats, Tell, through};
 use super::names;
 use super::state::{Application, RelayState};
+use crate::gateway::{Code, Down, Open, Site, Stats, Tell, through};
 use crate::http::auth::sha256;
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};

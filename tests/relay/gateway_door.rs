@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex, Once, mpsc};
 
 use log::{LevelFilter, Log, Metadata, Record};
+use postern::gateway::{Code, Gateway, GatewayConfig};
 use postern::http::{HostPolicy, Limits, Request, Response, Server, ServerConfig};
-use postern::relay::gateway::{Code, Gateway, GatewayConfig};
 use support::gateway::{
     Answer, Client, Relay, Shared, Table, application, read_request, wait_until,
 };

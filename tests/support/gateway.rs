@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use postern::gateway::{Gateway, GatewayConfig, Open, Site, Sites, through};
 use postern::http::{HostPolicy, Limits, Request, Response, Server, ServerConfig};
-use postern::relay::gateway::{Gateway, GatewayConfig, Open, Site, Sites, through};
 use postern::tunnel::client::{self, Tunnel};
 use postern::tunnel::remote::Remote;
 use postern::tunnel::server::{self, Grant, Policy};

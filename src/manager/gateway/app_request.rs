@@ -2,9 +2,9 @@
 
 use super::forwarded;
 use super::host_header::{Naming, Server};
+use crate::gateway::{cookies, end_head, head_of_local_visitor, is_ours};
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
-use crate::relay::gateway::{cookies, end_head, head_of_local_visitor, is_ours};
 
 /// Lines of a request that browsers send for a page, as far as answers depend on them.
 const BROWSER: &str = concat!(

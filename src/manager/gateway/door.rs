@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use crate::http::auth::Code;
-use crate::http::h1::head::Head;
-use crate::http::server::connection_handler::ClientConnection;
-use crate::relay::gateway::{
+use crate::gateway::{
     Down, ForwardDefaults, GatewayConfig, GatewayState, Origin, RequestStats, Served, Site,
     SiteRequest, answer, is_sign_in,
 };
+use crate::http::auth::Code;
+use crate::http::h1::head::Head;
+use crate::http::server::connection_handler::ClientConnection;
 use crate::sync::Mutex;
 
 /// Asks for one application's code, or lets everybody in. What it is told holds from the next request on.

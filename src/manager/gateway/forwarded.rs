@@ -1,9 +1,9 @@
 //! Lines of a request that tell an application by which name and scheme its visitor came. Text in, text out.
 
 use super::origin::default_port;
+use crate::gateway::is_line;
 use crate::http::h1::hop_by_hop::write_line;
 use crate::net::authority;
-use crate::relay::gateway::is_line;
 
 /// Lines that applications would believe instead of those written here: Rack takes `X-Forwarded-Ssl` first, plugins of
 /// WordPress `Cf-Visitor`. None with a visitor's address or a path is among them.

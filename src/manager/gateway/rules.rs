@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::site_gateway::SiteGateway;
+use crate::gateway::{caching, cookies, is_order_to_proxy, name_protocol};
 use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
 use crate::http::proxy::Rules;
-use crate::relay::gateway::{caching, cookies, is_order_to_proxy, name_protocol};
 
 /// An exchange with the application. How long it may take is the server's matter, which knows the visitor: whoever gives
 /// up closes the stream.

@@ -8,12 +8,12 @@ use crossbeam_channel::Sender;
 
 use super::door::Door;
 use super::host_header::{Naming, Server};
+use crate::gateway::Pages;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
 use crate::manager::visits::Visits;
 use crate::net::authority::authority;
-use crate::relay::gateway::Pages;
 use crate::sync::Mutex;
 use crate::tunnel::target::MayDial;
 use crate::tunnel::ws::Tls;

@@ -13,6 +13,10 @@ use super::rules::AppRules;
 use super::site_gateway::SiteGateway;
 use super::stream_client::{HeadNow, StreamClient};
 use super::target;
+use crate::gateway::{
+    Cause, FORWARDED_FOR, Message, REFUSED, Served, is_repeatable, message, not_http,
+    other_protocol, path, refused, target_is_down, too_slow, unanswered,
+};
 use crate::http::ApiError;
 use crate::http::Response;
 use crate::http::h1::Refusal;
@@ -28,10 +32,6 @@ use crate::http::server::{Next, response_bytes};
 use crate::http::socket::would_block;
 use crate::manager::visits::{Presence, RequestRecord};
 use crate::net::authority;
-use crate::relay::gateway::{
-    Cause, FORWARDED_FOR, Message, REFUSED, Served, is_repeatable, message, not_http,
-    other_protocol, path, refused, target_is_down, too_slow, unanswered,
-};
 use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
 

@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use super::site_gateway::SiteGateway;
+use crate::gateway::TlsStream;
 use crate::http::proxy::ByteStream;
 use crate::net::keep_alive;
-use crate::relay::gateway::TlsStream;
 use crate::tunnel::target;
 
 /// Time to connect, all addresses of a name together: the same as for a stream that is not HTTP.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::record::{Counted, RequestRecord, Visitors};
+use crate::gateway::RequestStats;
 use crate::http;
-use crate::relay::gateway::RequestStats;
 use crate::store::time::rfc3339;
 use crate::sync::Mutex;
 

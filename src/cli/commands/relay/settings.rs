@@ -21,8 +21,8 @@ use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
 };
 use crate::cli::failure::Failure;
+use crate::gateway::is_never_kept;
 use crate::net::Cidr;
-use crate::relay::gateway::is_never_kept;
 use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain};
 use crate::store::{DataDir, RunDir};
 

@@ -17,7 +17,7 @@ pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 const MAX_CHAIN: usize = 16;
 
 /// True if a header line of this name tells that a proxy has passed the request on.
-pub(in crate::relay) fn tells_of_proxy(name: &str) -> bool {
+pub(crate) fn tells_of_proxy(name: &str) -> bool {
     const PREFIX: &str = "x-forwarded-";
     let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
     let begin = name.get(..PREFIX.len());
@@ -171,7 +171,7 @@ fn between(at: usize) -> &'static str {
 
 /// Finds the source: the peer, or whom a trusted proxy names in the values of `X-Forwarded-For`, in their
 /// order. Of these only what trusted proxies wrote counts, which is their end.
-pub(in crate::relay) fn source<'a>(
+pub(crate) fn source<'a>(
     values: impl Iterator<Item = &'a [u8]>,
     peer: IpAddr,
     trusted: &[Cidr],

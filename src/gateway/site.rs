@@ -96,13 +96,13 @@ impl Site {
 
 impl Site {
     /// True if its time is over.
-    pub(in crate::relay) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.expiry
             .is_some_and(|expiry| expiry.is_over(Clocks::now()))
     }
 
     /// Ends what its visitors have open, also where they take nothing; what was found by its terms opens nothing more.
-    pub(in crate::relay) fn end_visits(&self) {
+    pub(crate) fn end_visits(&self) {
         self.is_replaced.store(true, Ordering::SeqCst);
         self.open_visits.end();
     }

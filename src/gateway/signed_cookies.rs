@@ -35,7 +35,7 @@ impl CookieKey {
     }
 
     /// The value of a cookie for a realm, which ends at `end`, seconds since 1970.
-    pub(in crate::relay) fn give(&self, realm: &[u8; 32], end: u64) -> String {
+    pub(crate) fn give(&self, realm: &[u8; 32], end: u64) -> String {
         let nonce = URL_SAFE_NO_PAD.encode(random::bytes::<12>());
         let said = format!("{FORM}.{end}.{nonce}");
         let tag = hmac::sign(&self.0, &signed(&said, realm));
@@ -43,7 +43,7 @@ impl CookieKey {
     }
 
     /// True if a cookie of this value was given for the realm, and is good at `now`, since 1970.
-    pub(in crate::relay) fn knows(&self, value: &[u8], realm: &[u8; 32], now: Duration) -> bool {
+    pub(crate) fn knows(&self, value: &[u8], realm: &[u8; 32], now: Duration) -> bool {
         let text = std::str::from_utf8(value).ok();
         let Some((said, tag)) = text
             .filter(|text| text.len() <= CAP)
@@ -65,7 +65,7 @@ impl CookieKey {
 }
 
 /// The time of this machine's clock since 1970, which relays of a fleet have alike.
-pub(in crate::relay) fn since_1970() -> Duration {
+pub(crate) fn since_1970() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default()
 }

@@ -26,13 +26,13 @@ impl Gateway {
     }
 
     /// Tells how many requests run now, also after the gateway was given away.
-    pub(in crate::relay) fn running(&self) -> impl Fn() -> usize + Send + Sync + use<> {
+    pub(crate) fn running(&self) -> impl Fn() -> usize + Send + Sync + use<> {
         let permits = Arc::clone(&self.state.permits);
         move || permits.count()
     }
 
     /// Returns the counters of the requests; they go on with the gateway.
-    pub(in crate::relay) fn stats(&self) -> Arc<RequestStats> {
+    pub(crate) fn stats(&self) -> Arc<RequestStats> {
         Arc::clone(self.state.stats())
     }
 }

@@ -146,7 +146,7 @@ fn signed_in_for(site: &Site) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::relay::gateway::Down;
+    use crate::gateway::Down;
     use crate::store::expiry::Expiry;
 
     const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);

@@ -29,7 +29,7 @@ pub(crate) mod caching;
 mod config;
 pub(crate) mod cookies;
 mod earlier_owner;
-pub(super) mod forwarded;
+pub(crate) mod forwarded;
 mod gateway_state;
 mod handler;
 mod host;
