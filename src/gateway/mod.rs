@@ -70,10 +70,7 @@ pub(crate) use gateway_state::GatewayState;
 pub(crate) use pages::{Message, Pages};
 pub(crate) use protocol::name_protocol;
 pub(crate) use refused_visit::RefusedVisit;
-pub(crate) use replies::{
-    REFUSED, answer, message, not_http, other_protocol, refused, target_is_down, too_slow,
-    unanswered,
-};
+pub(crate) use replies::{REFUSED, answer, message, other_protocol, target_is_down, tell};
 pub(crate) use request_head::{
     end as end_head, head_of_local_visitor, is as is_line, is_never_kept, is_ours, is_repeatable,
 };
@@ -81,3 +78,4 @@ pub(crate) use request_stats::{Cause, RequestStats};
 pub(crate) use site_request::{Served, SiteRequest, path};
 pub(crate) use site_rules::is_order_to_proxy;
 pub(crate) use stream::TlsStream;
+pub(crate) use under_way::served;

@@ -11,6 +11,7 @@ use crate::http::Response;
 use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
 use crate::http::h1::upgrade;
+use crate::http::proxy::Outcome;
 use crate::http::server::connection_handler::ClientConnection;
 use crate::net::in_words;
 
@@ -149,7 +150,18 @@ pub(crate) fn target_is_down(why: &str) -> Message<'_> {
     )
 }
 
-pub(crate) fn too_slow(has_request: bool) -> Message<'static> {
+/// Says what has become of an exchange, where no answer of the application says that.
+pub(crate) fn tell<T>(outcome: &Outcome, say: impl FnOnce(&Message<'_>) -> T) -> Option<T> {
+    Some(match outcome {
+        Outcome::Unanswered(error) => say(&target_is_down(&unanswered(error.as_ref()))),
+        Outcome::NotHttp(why) => say(&target_is_down(&not_http(why))),
+        Outcome::TooSlow { has_request } => say(&too_slow(*has_request)),
+        Outcome::Refused(refusal) => say(&refused(refusal)),
+        _ => return None,
+    })
+}
+
+fn too_slow(has_request: bool) -> Message<'static> {
     let text = if has_request {
         "It received the request but did not answer in time."
     } else {
@@ -159,7 +171,7 @@ pub(crate) fn too_slow(has_request: bool) -> Message<'static> {
 }
 
 /// Answer to a request whose body cannot be passed on.
-pub(crate) fn refused(refusal: &Refusal) -> Message<'_> {
+fn refused(refusal: &Refusal) -> Message<'_> {
     if refusal.status == 408 {
         let text = "The rest of the request did not arrive in time.";
         return message(408, "The upload stopped", text, "Send it again.");
@@ -190,7 +202,7 @@ impl OtherProtocol {
 pub(crate) const REFUSED: &str = "It refused the connection, or closed it without an answer.";
 
 /// Message by the error that ended the connection.
-pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
+fn unanswered(error: Option<&io::Error>) -> String {
     let of_tls = error.and_then(io::Error::get_ref);
     match (error, of_tls.and_then(|error| error.downcast_ref())) {
         (_, Some(rustls::Error::InvalidMessage(_))) => {
@@ -207,6 +219,6 @@ pub(crate) fn unanswered(error: Option<&io::Error>) -> String {
 }
 
 /// Message about an answer that is not HTTP.
-pub(crate) fn not_http(why: &str) -> String {
+fn not_http(why: &str) -> String {
     format!("Its answer is not valid HTTP: {why}.")
 }

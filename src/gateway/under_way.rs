@@ -78,7 +78,7 @@ pub(super) fn site_request<'r>(
 }
 
 /// Returns the result of an exchange for the log.
-pub(super) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
+pub(crate) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
     Served {
         after: After::from(outcome),
         status: transfer.status().unwrap_or(0),

@@ -17,8 +17,8 @@ use super::host::Host;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{
-    answer, has_changed, has_ended, is_not_shared, message, not_for_you, not_http, other_protocol,
-    refused, target_is_down, too_busy, too_slow, tunnel_is_down, unanswered,
+    answer, has_changed, has_ended, is_not_shared, message, not_for_you, other_protocol,
+    target_is_down, tell, too_busy, tunnel_is_down,
 };
 use super::request_head::{self, is_repeatable, is_safe};
 use super::request_stats::Cause;
@@ -485,28 +485,15 @@ impl VisitorConnection {
         outcome: Outcome,
         served: Served,
     ) -> Served {
-        let text;
-        let told = match &outcome {
+        match &outcome {
+            Outcome::BrokenOff { .. } => self.gateway.stats.refuse(Cause::BrokenOff),
             Outcome::Unanswered(Some(error)) if error.kind() == ErrorKind::ConnectionAborted => {
-                tunnel_is_down()
+                return self.gateway.say(request, visitor, &tunnel_is_down());
             }
-            Outcome::Unanswered(error) => {
-                text = unanswered(error.as_ref());
-                target_is_down(&text)
-            }
-            Outcome::NotHttp(why) => {
-                text = not_http(why);
-                target_is_down(&text)
-            }
-            Outcome::TooSlow { has_request } => too_slow(*has_request),
-            Outcome::Refused(refusal) => refused(refusal),
-            Outcome::BrokenOff { .. } => {
-                self.gateway.stats.refuse(Cause::BrokenOff);
-                return served;
-            }
-            _ => return served,
-        };
-        self.gateway.say(request, visitor, &told)
+            _ => {}
+        }
+        let said = tell(&outcome, |told| self.gateway.say(request, visitor, told));
+        said.unwrap_or(served)
     }
 }
 

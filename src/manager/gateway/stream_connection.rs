@@ -14,8 +14,8 @@ use super::site_gateway::SiteGateway;
 use super::stream_client::{HeadNow, StreamClient};
 use super::target;
 use crate::gateway::{
-    Cause, FORWARDED_FOR, Message, REFUSED, Served, is_repeatable, message, not_http,
-    other_protocol, path, refused, target_is_down, too_slow, unanswered,
+    Cause, FORWARDED_FOR, Message, REFUSED, Served, is_repeatable, message, other_protocol, path,
+    served, target_is_down, tell,
 };
 use crate::http::ApiError;
 use crate::http::Response;
@@ -426,27 +426,13 @@ impl StreamConnection {
 
     /// Tells the visitor what is still to be told.
     fn conclude(&mut self, head: &Head, outcome: Outcome, served: Served) -> Served {
-        let text;
-        let told = match &outcome {
-            Outcome::Unanswered(error) => {
-                self.gateway.note_missed();
-                text = unanswered(error.as_ref());
-                target_is_down(&text)
-            }
-            Outcome::NotHttp(why) => {
-                self.gateway.note_refused_answer(path(head), why);
-                text = not_http(why);
-                target_is_down(&text)
-            }
-            Outcome::TooSlow { has_request } => too_slow(*has_request),
-            Outcome::Refused(refusal) => refused(refusal),
-            Outcome::BrokenOff { .. } => {
-                self.gateway.visits.stats.refuse(Cause::BrokenOff);
-                return served;
-            }
-            _ => return served,
-        };
-        self.say(head, &told)
+        match &outcome {
+            Outcome::Unanswered(_) => self.gateway.note_missed(),
+            Outcome::NotHttp(why) => self.gateway.note_refused_answer(path(head), why),
+            Outcome::BrokenOff { .. } => self.gateway.visits.stats.refuse(Cause::BrokenOff),
+            _ => {}
+        }
+        tell(&outcome, |told| self.say(head, told)).unwrap_or(served)
     }
 
     /// Says something in place of the application, to a request that may not have been read to its end.
@@ -480,14 +466,6 @@ fn app_rules<'a>(gateway: &'a SiteGateway, head: &Head, began: Instant) -> AppRu
         upgrade: Upgrade::passed(head),
         began,
         has_begun: Cell::new(false),
-    }
-}
-
-fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
-    Served {
-        after: After::from(outcome),
-        status: transfer.status().unwrap_or(0),
-        bytes: transfer.sent(),
     }
 }
 
