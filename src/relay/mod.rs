@@ -1,4 +1,4 @@
-//! The relay: the remote side of tunnels, with its gateway to the sites behind them.
+//! The relay: the remote side of tunnels, with the sites behind them.
 //!
 //! ```text
 //!              ┌── own names ── api ── setup ──┬── setup_request, connector_auth, invites, allocator, names   (pure)
