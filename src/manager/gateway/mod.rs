@@ -1,13 +1,14 @@
 //! The gateway at home: what stands between a tunnel's streams and an application that speaks HTTP.
 //!
 //! ```text
-//! tunnel/mux ── stream_connection ── http::proxy ── target ── the application
+//! tunnel/mux ── streams ── stream_connection ── http::proxy ── target ── the application
 //! ```
 //!
 //! So what only this end can know or do is done here, once, whatever server the tunnel leads to: the application's own
 //! name and the way back from it ([`host_header`], [`forwarded`], [`links`]), TLS to it ([`target`]), a log of requests, and, where the server asks
-//! for no code, the code ([`door`]). An application that nobody visits has neither a thread nor a socket here: a stream
-//! has a thread of the tunnel's pool for as long as it lives.
+//! for no code, the code ([`door`]). An application that nobody visits has neither a thread nor a socket here. A stream
+//! has a thread of the tunnel's pool while a request takes long; short requests on kept connections, and the waits between
+//! them, are the one thread's of [`streams`].
 
 mod app_request;
 mod door;
