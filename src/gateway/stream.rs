@@ -64,6 +64,7 @@ impl ClientStream for LocalStream {
         let mut ready = PollFlags::empty();
         ready.set(PollFlags::IN, self.has_something());
         ready.set(PollFlags::HUP, self.has_gone());
+        ready.set(PollFlags::ERR, self.is_dead());
         ready.set(PollFlags::OUT, !writable.is_empty());
         ready
     }

@@ -10,6 +10,8 @@ use super::byte_stream::{ByteStream, ClientStream, wait};
 use super::rules::Rules;
 use crate::http::socket::would_block;
 
+/// Time for the upstream to take more of a client's last bytes when that has gone. Default 5 s.
+const GONE_STALL: Duration = Duration::from_secs(5);
 /// Bytes that are on their way in one direction. Default 32 KiB.
 const BUFFER: usize = 32 * 1024;
 
@@ -34,6 +36,15 @@ pub(crate) struct Upgraded<'a> {
     pub(crate) timeouts: UpgradedTimeouts,
 }
 
+/// How a wait ended.
+#[derive(PartialEq, Eq)]
+enum Waited {
+    Ready,
+    /// The client takes and says nothing more; its last bytes may still be there.
+    ClientGone,
+    Over,
+}
+
 /// One direction.
 struct Direction {
     buffer: Vec<u8>,
@@ -50,7 +61,7 @@ impl Upgraded<'_> {
     /// Returns the bytes sent to the client.
     pub(crate) fn run(mut self, up: Vec<u8>, down: Vec<u8>) -> usize {
         let (mut up, mut down) = (Direction::new(up), Direction::new(down));
-        let mut sent = 0;
+        let (mut sent, mut is_gone) = (0, false);
         while !(up.is_over && down.is_over) {
             let before = up.moved.max(down.moved);
             let Ok(count) = self.move_both(&mut up, &mut down) else {
@@ -59,8 +70,14 @@ impl Upgraded<'_> {
             sent += count;
             let has_moved = up.moved.max(down.moved) > before;
             let goes_on = has_moved || (up.has_waiting() && self.upstream.may_write());
-            if !goes_on && !self.wait(&up, &down) {
-                break;
+            if goes_on {
+                continue;
+            }
+            match self.wait(&up, &down, is_gone) {
+                Waited::Ready => {}
+                // After the last bytes nobody takes anything.
+                Waited::ClientGone if !up.is_over && !is_gone => is_gone = true,
+                Waited::ClientGone | Waited::Over => break,
             }
         }
         sent
@@ -85,21 +102,29 @@ impl Upgraded<'_> {
         Ok(sent)
     }
 
-    /// False when it has been silent for too long, or the client is gone.
-    fn wait(&mut self, up: &Direction, down: &Direction) -> bool {
+    /// Waits until one side can go on. A client that `is_gone` is not waited for: it would wake for ever.
+    fn wait(&mut self, up: &Direction, down: &Direction, is_gone: bool) -> Waited {
         let mut client = PollFlags::empty();
+        client.set(PollFlags::HUP, !is_gone);
         client.set(PollFlags::IN, up.wants_more());
-        client.set(PollFlags::OUT, down.has_waiting());
-        let until = self.deadline(up, down);
+        client.set(PollFlags::OUT, down.has_waiting() && !is_gone);
+        let mut until = self.deadline(up, down);
+        if is_gone {
+            until = until.min(up.moved.max(down.moved) + GONE_STALL);
+        }
         let wanted = self.upstream.wanted(down.wants_more(), up.has_waiting());
         match wait(self.client.watched(client), wanted, Some(until)) {
-            // A hang-up is found by reading: the last bytes may still be there. After the last nobody takes anything.
-            Ok((polled, is_ready)) => {
+            Ok((polled, true)) => {
                 let ready = self.client.ready(polled);
-                let is_gone = up.is_over && ready.intersects(PollFlags::HUP);
-                is_ready && !is_gone && !ready.intersects(PollFlags::ERR)
+                if ready.intersects(PollFlags::ERR) {
+                    Waited::Over
+                } else if ready.intersects(PollFlags::HUP) && !is_gone {
+                    Waited::ClientGone
+                } else {
+                    Waited::Ready
+                }
             }
-            Err(_) => false,
+            _ => Waited::Over,
         }
     }
 
@@ -184,5 +209,58 @@ impl Direction {
             failed if would_block(&failed) => Ok(0),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::http::h1::answer::AnswerHead;
+    use crate::net::reset_when_closed;
+
+    struct NoRules;
+
+    impl Rules for NoRules {
+        fn write_lines(&self, _: &AnswerHead, _: &mut Vec<u8>) {}
+
+        fn answer_time(&self) -> Option<Duration> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_client_that_has_gone_is_seen_while_the_upstream_takes_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let visitor = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (client, _) = listener.accept().unwrap();
+        client.set_nonblocking(true).unwrap();
+        let (mut upstream, _deaf) = UnixStream::pair().unwrap();
+        upstream.set_nonblocking(true).unwrap();
+        let long = Duration::from_secs(600);
+        let upgraded = std::thread::spawn(move || {
+            let upgraded = Upgraded {
+                client: &mut &client,
+                upstream: &mut upstream,
+                rules: &NoRules,
+                timeouts: UpgradedTimeouts {
+                    silence: long,
+                    half_closed: long,
+                    client_stall: long,
+                    upstream_stall: long,
+                },
+            };
+            upgraded.run(vec![0; 4 << 20], Vec::new())
+        });
+        reset_when_closed(&visitor);
+        drop(visitor);
+        let until = Instant::now() + Duration::from_secs(60);
+        while !upgraded.is_finished() {
+            assert!(Instant::now() < until, "it waits for ever");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(upgraded.join().unwrap(), 0);
     }
 }

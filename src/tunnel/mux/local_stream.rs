@@ -27,7 +27,8 @@ pub struct LocalStream {
     writable: Option<Arc<Waker>>,
     /// True if its user never waits, see [`LocalStream::defer`].
     is_deferred: bool,
-    _permit: StreamPermit,
+    /// Of a stream that was opened here; one that the peer has opened counts until the peer closes it.
+    _permit: Option<StreamPermit>,
 }
 
 /// Serves a stream that the peer has asked for, in the place of a target. It is called on a thread of the tunnel's pool,
@@ -84,7 +85,7 @@ impl Mux {
             .open_channel(target, None, state)
             .map_err(|_| OpenError::Tunnel)?;
         let permit = StreamPermit::new(&self.options.traffic, None, ());
-        let local = LocalStream::new(self, stream, readable, permit);
+        let local = LocalStream::new(self, stream, readable, Some(permit));
         self.flush();
         if self.has_ended() {
             self.update(&local.stream, StreamState::abort);
@@ -106,7 +107,7 @@ impl LocalStream {
         mux: &Arc<Mux>,
         stream: Arc<Stream>,
         readable: Arc<Waker>,
-        permit: StreamPermit,
+        permit: Option<StreamPermit>,
     ) -> LocalStream {
         LocalStream {
             mux: Arc::clone(mux),
@@ -225,6 +226,11 @@ impl LocalStream {
     /// True if the peer has closed the stream, or the tunnel has ended.
     pub fn has_gone(&self) -> bool {
         self.stream.state().has_gone()
+    }
+
+    /// True if the tunnel has ended.
+    pub fn is_dead(&self) -> bool {
+        self.stream.state().is_dead()
     }
 
     /// True if a read has something to tell.

@@ -70,7 +70,7 @@ impl Mux {
         let stream = Stream::new(
             channel,
             None,
-            StreamState::offered_to(Arc::clone(&readable)),
+            StreamState::offered_to(Arc::clone(&readable), permit),
         );
         self.streams().insert(channel, Arc::clone(&stream));
         let (mux, own, serve) = (Arc::clone(self), Arc::clone(&stream), Arc::clone(serve));
@@ -78,7 +78,7 @@ impl Mux {
         let job = move || {
             mux.accept(&own);
             mux.flush();
-            serve(LocalStream::new(&mux, own, readable, permit));
+            serve(LocalStream::new(&mux, own, readable, None));
         };
         if let Err(error) = self.threads.run(job) {
             log::warn!("stream refused: no thread for it: {error}");

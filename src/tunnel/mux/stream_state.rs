@@ -163,12 +163,19 @@ impl StreamState {
     pub(super) fn asked_for_local(readable: Arc<Waker>) -> Self {
         Self {
             opening: Opening::asked(None),
-            ..Self::offered_to(readable)
+            ..Self::used_here(readable)
         }
     }
 
     /// The peer has offered the channel, which is used in this process.
-    pub(super) fn offered_to(readable: Arc<Waker>) -> Self {
+    pub(super) fn offered_to(readable: Arc<Waker>, permit: StreamPermit) -> Self {
+        Self {
+            permit: Some(permit),
+            ..Self::used_here(readable)
+        }
+    }
+
+    fn used_here(readable: Arc<Waker>) -> Self {
         Self {
             local: Some(LocalEnd {
                 readable,
@@ -248,7 +255,10 @@ impl StreamState {
     /// The peer has closed the channel.
     pub(super) fn closed(&mut self) -> Effects {
         self.peer = Peer::Closed;
-        self.advance()
+        Effects {
+            freed: self.freed_here(),
+            ..self.advance()
+        }
     }
 
     /// The peer has confirmed the channel; the visitor, if it is one, is in the effects.
@@ -283,6 +293,7 @@ impl StreamState {
         Effects {
             shut: self.shut(Shutdown::Both),
             wake: self.reader_to_wake(),
+            freed: effects.freed.or_else(|| self.freed_here()),
             ..effects
         }
     }
@@ -328,8 +339,9 @@ impl StreamState {
         } else {
             self.broken()
         };
+        let has_more = self.local.is_some();
         Effects {
-            freed: self.permit.take(),
+            freed: self.permit.take_if(|_| !has_more),
             ..effects
         }
     }
@@ -352,6 +364,7 @@ impl StreamState {
         self.queue.clear();
         Effects {
             shut: self.shut(Shutdown::Both),
+            freed: self.freed_here(),
             ..self.advance()
         }
     }
@@ -496,6 +509,12 @@ impl StreamState {
             effects.close_channel = true;
         }
         effects
+    }
+
+    /// A stream that is used here counts no more.
+    fn freed_here(&mut self) -> Option<StreamPermit> {
+        self.local.as_ref()?;
+        self.permit.take()
     }
 
     /// Sees that a drain thread works on the queue, which is not empty.

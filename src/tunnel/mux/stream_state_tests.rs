@@ -116,7 +116,9 @@ fn a_reader_in_this_process_is_woken_when_it_waits_and_gets_all_before_the_end()
 #[test]
 fn whoever_reads_nothing_is_woken_by_the_end_and_not_for_ever_by_what_lies_there() {
     let waker = Arc::new(Waker::new().unwrap());
-    let mut state = StreamState::offered_to(Arc::clone(&waker));
+    let traffic = Arc::new(Traffic::default());
+    let permit = StreamPermit::new(&traffic, None, ());
+    let mut state = StreamState::offered_to(Arc::clone(&waker), permit);
     let wake = |effects: Effects| effects.wake.map(WakeUp::wake).is_some();
     state.watch(true);
     assert!(wake(state.data(b"ab", false)));
@@ -125,7 +127,9 @@ fn whoever_reads_nothing_is_woken_by_the_end_and_not_for_ever_by_what_lies_there
     state.watch(false);
     assert!(!waker.clear(), "nobody wants to know");
     assert!(!state.has_gone());
-    assert!(wake(state.closed()));
+    let closed = state.closed();
+    assert!(closed.freed.is_some(), "another may take its place");
+    assert!(wake(closed));
     state.watch(false);
     assert!(waker.clear() && state.has_gone());
     assert_eq!(state.read(&mut [0; 4]).0.unwrap(), 2);
