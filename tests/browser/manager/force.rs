@@ -61,7 +61,7 @@ fn a_connected_card_shows_what_is_in_force_until_it_is_reconnected() {
         "no code is asked for"
     );
     assert!(board.card_text(&id).contains(&made));
-    let opened = board.times("open ").len();
+    page.wait_for("eyes.times('open ').length === 1");
     look(&board, "pending");
     page.viewport(1440, 900);
     page.eval(&format!(
@@ -76,7 +76,7 @@ fn a_connected_card_shows_what_is_in_force_until_it_is_reconnected() {
         card(&id)
     ));
     assert!(!board.card_text(&id).contains("not in force"));
-    assert_eq!(board.times("open ").len(), opened, "no tab is opened");
+    assert_eq!(board.times("open ").len(), 1, "no further tab is opened");
 }
 
 #[test]
