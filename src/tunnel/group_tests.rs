@@ -68,7 +68,7 @@ fn start(first: SocketAddr, second: Option<(SocketAddr, HostKeyCheck)>) -> Held 
     }
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + WAIT;
     while !is_so() {
         assert!(Instant::now() < until, "{what}");
