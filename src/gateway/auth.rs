@@ -93,7 +93,7 @@ impl SiteAuth {
 }
 
 /// True if a request is for the site's sign-in.
-pub(crate) fn is_sign_in(head: &Head, site: &Site) -> bool {
+pub(super) fn is_sign_in(head: &Head, site: &Site) -> bool {
     let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
     let names_site = |query: &str| {
         let fields = form_fields(query).unwrap_or_default();
@@ -145,6 +145,8 @@ fn signed_in_for(site: &Site) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::gateway::Down;
     use crate::store::expiry::Expiry;
@@ -152,7 +154,7 @@ mod tests {
     const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);
 
     fn site(name: &str, code: &str) -> Site {
-        let mut site = Site::new(name, format!("app-{name}"), Box::new(|| Err(Down::Tunnel)));
+        let mut site = Site::new(name, format!("app-{name}"), Arc::new(|_| Err(Down::Tunnel)));
         site.code = Some(Code::new(code));
         site
     }
@@ -210,7 +212,7 @@ mod tests {
         assert!(!SiteAuth::new(None).knows(&cookie, &one));
         assert_eq!(here.enter(&one, None, "c2", FROM), Outcome::WrongCode);
         // Visitors who are not asked for a code need no cookie.
-        let open = Site::new("open", "app-open", Box::new(|| Err(Down::Tunnel)));
+        let open = Site::new("open", "app-open", Arc::new(|_| Err(Down::Tunnel)));
         assert!(there.knows(b"", &open));
     }
 

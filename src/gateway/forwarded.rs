@@ -109,6 +109,16 @@ impl Origin {
         }
     }
 
+    /// That of a visitor of whom this alone is known.
+    pub(super) fn of(source: IpAddr, secure: bool) -> Origin {
+        Origin {
+            chain: vec![source],
+            secure,
+            host: String::new(),
+            port: 0,
+        }
+    }
+
     /// True if the visitor comes by `https`, as far as anybody trusted said it.
     pub(super) fn is_secure(&self) -> bool {
         self.secure

@@ -1,33 +1,44 @@
 //! State that all visitors' connections of a gateway share.
 
 use std::hash::RandomState;
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
 
 use super::access_log::AccessLog;
 use super::auth::SiteAuth;
+use super::beside::{Beside, shown_site};
 use super::config::GatewayConfig;
+use super::forwarded::Origin;
+use super::host::Host;
+use super::limits::Limits;
 use super::pages::Pages;
 use super::permits::Permits;
 use super::refused_visit::RefusedVisit;
 use super::request_stats::RequestStats;
 use super::site::{Site, Sites};
 use super::site_request::SiteRequest;
+use crate::http::h1::head::Head;
 use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
+
+/// Pages of all gateways. Loaded on first use: most applications need none.
+static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
 
 /// State that all visitors' connections of a gateway share.
 pub(crate) struct GatewayState {
     pub(super) config: GatewayConfig,
     pub(super) sites: Arc<dyn Sites>,
     pub(super) auth: SiteAuth,
-    pub(super) pages: Pages,
     pub(super) permits: Arc<Permits>,
     pub(super) log: AccessLog,
     pub(super) stats: Arc<RequestStats>,
     refused: LogLimiter,
-    pub(super) tls: Tls,
+    /// Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
+    pub(super) tls: LazyLock<Tls>,
     /// The key of what tells visitors behind a proxy apart.
     pub(super) identity_key: RandomState,
+    /// Set where the gateway stands beside its application, and not at a relay.
+    pub(super) beside: Option<Beside>,
 }
 
 impl GatewayState {
@@ -35,23 +46,61 @@ impl GatewayState {
     pub(super) fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> GatewayState {
         GatewayState {
             auth: SiteAuth::new(config.cookie_key.clone()),
-            pages: Pages::load(),
             permits: Arc::default(),
             log: AccessLog::default(),
             stats: Arc::default(),
             refused: LogLimiter::default(),
-            // Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
-            tls: Tls::unverified(),
+            tls: LazyLock::new(Tls::unverified),
             identity_key: RandomState::new(),
             config,
             sites,
+            beside: None,
         }
     }
 
-    /// For one that knows its site otherwise, and only asks for codes, which counts there.
-    pub(crate) fn without_sites(config: GatewayConfig, stats: Arc<RequestStats>) -> GatewayState {
-        let state = GatewayState::new(config, Arc::new(NoSites));
-        GatewayState { stats, ..state }
+    /// The state of one beside its application; what it does counts in `stats`.
+    pub(crate) fn beside(
+        beside: Beside,
+        sites: Arc<dyn Sites>,
+        stats: Arc<RequestStats>,
+    ) -> GatewayState {
+        let mut config = GatewayConfig::new("", 0);
+        config.limits = Limits::beside();
+        let state = GatewayState::new(config, sites);
+        GatewayState {
+            beside: Some(beside),
+            stats,
+            ..state
+        }
+    }
+
+    /// The visitor whose request this is, as far as the one who sent it is believed.
+    pub(crate) fn source(&self, head: &Head) -> Option<IpAddr> {
+        self.beside.as_ref().and_then(|beside| beside.source(head))
+    }
+
+    pub(super) fn pages(&self) -> &'static Pages {
+        &PAGES
+    }
+
+    /// A claimed request with what the gateway knows of it; `host` is set where it says which site.
+    pub(super) fn request<'r>(
+        &self,
+        head: &'r Head,
+        host: Option<&'r Host>,
+        origin: &'r Origin,
+    ) -> SiteRequest<'r> {
+        let sent = head.headers.all("host").next().unwrap_or_default();
+        let site = match host {
+            Some(host) => host.site(&self.config.domain, &self.config.own_names),
+            None => Some(shown_site(sent)),
+        };
+        SiteRequest {
+            head,
+            host: sent,
+            site: site.expect("a request for no site is not claimed"),
+            origin,
+        }
     }
 
     /// Returns the counters of the requests.
@@ -70,18 +119,5 @@ impl GatewayState {
         } else {
             self.refused.refused(format_args!("{line}"));
         }
-    }
-
-    /// True if visitors come by `https`.
-    pub(crate) fn is_https(&self) -> bool {
-        self.config.secure
-    }
-}
-
-struct NoSites;
-
-impl Sites for NoSites {
-    fn find(&self, _: &str) -> Option<Arc<Site>> {
-        None
     }
 }

@@ -14,10 +14,11 @@ use std::time::Instant;
 use rustix::event::PollFlags;
 
 use super::auth::is_sign_in;
+use super::beside::is_own;
 use super::host::Host;
 use super::site_request::SiteRequest;
 use super::site_rules::SiteRules;
-use super::under_way::{KeptStream, Terms, UnderWay, served, site_request};
+use super::under_way::{KeptStream, Terms, UnderWay, served};
 use super::visitor_connection::{VisitorConnection, timeouts};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
@@ -34,6 +35,9 @@ const STEPS: usize = 8;
 impl ConnectionHandler for VisitorConnection {
     /// Requests without a Host, or with several, are for the HTTP server to refuse.
     fn claims(&mut self, head: &Head) -> bool {
+        if self.gateway.beside.is_some() {
+            return true;
+        }
         let config = &self.gateway.config;
         let named = head.headers.only("host").ok().flatten();
         self.host = named.and_then(Host::parse);
@@ -73,13 +77,11 @@ impl ConnectionHandler for VisitorConnection {
         if !is_short || self.kept.is_none() || !visitor.inbox().is_empty() {
             return Err(head);
         }
-        let Some(host) = self.host.take() else {
-            return Err(head);
-        };
+        let host = self.host.take();
         let origin = self.origin(&head);
         let gateway = Arc::clone(&self.gateway);
-        let request = site_request(&gateway.config, &head, &host, &origin);
-        let Some((terms, kept)) = self.begins(&request, &host, visitor) else {
+        let request = gateway.request(&head, host.as_ref(), &origin);
+        let Some((terms, kept)) = self.begins(&request, host.as_ref(), visitor) else {
             return Err(head);
         };
         let transfer = self.transfer(&request, &terms.present.site);
@@ -126,7 +128,7 @@ impl ConnectionHandler for VisitorConnection {
         };
         let (terms, mut upstream, mut transfer) = (run.terms, run.upstream, run.transfer);
         let gateway = Arc::clone(&self.gateway);
-        let request = site_request(&gateway.config, &run.head, &run.host, &run.origin);
+        let request = gateway.request(&run.head, run.host.as_ref(), &run.origin);
         let stream = upstream.stream.as_mut();
         let ended = match run.outcome {
             Some(outcome) => {
@@ -163,9 +165,12 @@ impl VisitorConnection {
     fn begins(
         &mut self,
         request: &SiteRequest<'_>,
-        host: &Host,
+        host: Option<&Host>,
         visitor: &dyn ClientConnection,
     ) -> Option<(Terms, KeptStream)> {
+        if self.gateway.beside.is_some() && is_own(request.head) {
+            return None;
+        }
         let site = self.find(request, host).ok()?;
         if self.closed_to(request, &site).is_some() {
             return None;
@@ -182,7 +187,7 @@ impl VisitorConnection {
     fn done(&mut self, outcome: &Outcome) -> Progress {
         let run = self.under_way.take().expect("it was under way just now");
         let gateway = Arc::clone(&self.gateway);
-        let request = site_request(&gateway.config, &run.head, &run.host, &run.origin);
+        let request = gateway.request(&run.head, run.host.as_ref(), &run.origin);
         let served = served(outcome, &run.transfer);
         self.keep(&request, &run.terms, run.upstream, (outcome, served.after));
         self.record(&request, &served);

@@ -24,6 +24,21 @@ pub struct Limits {
     pub kept_for: Duration,
 }
 
+/// Time after which what has been forgotten ends beside an application. Whoever stands nearer to the visitor has closer
+/// limits, of 24 h at most, and closes the stream.
+pub(crate) const FORGOTTEN: Duration = Duration::from_secs(25 * 3600);
+
+impl Limits {
+    /// Those beside an application: how long a request may take is the server's matter, which knows the visitor.
+    pub(crate) fn beside() -> Limits {
+        Limits {
+            answer_time: FORGOTTEN,
+            silence: FORGOTTEN,
+            ..Limits::default()
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {

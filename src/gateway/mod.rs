@@ -25,15 +25,17 @@
 
 mod access_log;
 mod auth;
-pub(crate) mod caching;
+mod beside;
+mod caching;
 mod config;
-pub(crate) mod cookies;
+mod cookies;
 mod earlier_owner;
 pub(crate) mod forwarded;
 mod gateway_state;
 mod handler;
 mod host;
 mod limits;
+mod naming;
 mod pages;
 mod permits;
 mod protocol;
@@ -56,26 +58,22 @@ pub use crate::http::auth::Code;
 pub use crate::http::proxy::ByteStream;
 pub use config::GatewayConfig;
 pub use limits::Limits;
+pub use naming::{TARGETS_HOST, VISITORS_HOST};
 pub use service::Gateway;
 pub use signed_cookies::CookieKey;
+pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, Wanted, through};
+
+pub(crate) use beside::{Beside, Events};
+pub(crate) use gateway_state::GatewayState;
+pub(crate) use limits::FORGOTTEN;
+pub(crate) use naming::{Naming, Server, head_of_visitor};
+pub(crate) use refused_visit::RefusedVisit;
+pub(crate) use replies::REFUSED;
+pub(crate) use request_head::is_never_kept;
+pub(crate) use request_stats::RequestStats;
 pub(crate) use site::Tell;
-pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, through};
+pub(crate) use site_request::{Served, path};
+pub(crate) use stream::TlsStream;
+pub(crate) use visitor_connection::VisitorConnection;
 
 pub(super) use signed_cookies::since_1970;
-
-// For the gateway at a connector, which passes requests on as this one does.
-pub(crate) use auth::is_sign_in;
-pub(crate) use forwarded::{FORWARDED_FOR, ForwardDefaults, Origin};
-pub(crate) use gateway_state::GatewayState;
-pub(crate) use pages::{Message, Pages};
-pub(crate) use protocol::name_protocol;
-pub(crate) use refused_visit::RefusedVisit;
-pub(crate) use replies::{REFUSED, answer, message, other_protocol, target_is_down, tell};
-pub(crate) use request_head::{
-    end as end_head, head_of_local_visitor, is as is_line, is_never_kept, is_ours, is_repeatable,
-};
-pub(crate) use request_stats::{Cause, RequestStats};
-pub(crate) use site_request::{Served, SiteRequest, path};
-pub(crate) use site_rules::is_order_to_proxy;
-pub(crate) use stream::TlsStream;
-pub(crate) use under_way::served;

@@ -6,8 +6,8 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use crate::http;
 
@@ -39,7 +39,8 @@ pub(super) enum Full {
 #[derive(Debug, Default)]
 pub(super) struct Permits {
     all: AtomicUsize,
-    sources: Sources,
+    /// Made for the first that is counted: beside an application none is.
+    sources: LazyLock<Sources>,
 }
 
 impl Permits {
@@ -148,10 +149,8 @@ impl BusyPermit {
     /// The counters of each share, the most that it may hold, and what to say where it does.
     fn shares(&self) -> [([Option<&AtomicUsize>; 2], usize, Full); 3] {
         let most = |(part, of): (usize, usize)| (self.capacity * part / of).max(1);
-        let sources = &self.permits.sources;
-        let source = self
-            .source
-            .map_or([None; 2], |places| sources.counters(places));
+        let counters = |places| self.permits.sources.counters(places);
+        let source = self.source.map_or([None; 2], counters);
         [
             (source, most(SOURCE), Full::Source),
             (

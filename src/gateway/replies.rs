@@ -35,7 +35,7 @@ impl GatewayState {
     }
 
     pub(super) fn page(&self, request: &SiteRequest<'_>, what: &Message<'_>) -> Response {
-        let page = self.pages.message(request.head, request.site, what);
+        let page = self.pages().message(request.head, request.site, what);
         match what.status {
             405 => page.header("Allow", "GET, POST"),
             503 => page.header("Retry-After", RETRY_AFTER),

@@ -26,7 +26,7 @@ const MAX_FORM: usize = 16 * 1024;
 
 impl GatewayState {
     /// True if a cookie of this request opens the site.
-    pub(crate) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
+    pub(super) fn is_signed_in(&self, request: &SiteRequest<'_>, site: &Site) -> bool {
         let auth = &self.auth;
         let name = auth.cookie(self.is_secure(request));
         let headers = request.head.headers.all("cookie");
@@ -35,7 +35,7 @@ impl GatewayState {
     }
 
     /// Answers what goes to the sign-in.
-    pub(crate) fn enter(
+    pub(super) fn enter(
         &self,
         request: &SiteRequest<'_>,
         site: &Site,
@@ -60,7 +60,7 @@ impl GatewayState {
     }
 
     /// The page that asks for the code, in place of what was asked for.
-    pub(crate) fn asking(&self, request: &SiteRequest<'_>, site: &Site) -> Response {
+    pub(super) fn asking(&self, request: &SiteRequest<'_>, site: &Site) -> Response {
         self.stats.refuse(Cause::CodeAsked);
         let head = request.head;
         // Data of a form is lost; a page can be asked for once more.
@@ -77,7 +77,7 @@ impl GatewayState {
         next: &str,
         error: &str,
     ) -> Response {
-        let pages = &self.pages;
+        let pages = self.pages();
         let names = (&*site.name, site.title.as_deref());
         pages.signin(request.head, status, (names, next), error)
     }

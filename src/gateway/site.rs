@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::http::auth::Code;
+use crate::http::h1::head::Head;
 use crate::http::proxy::ByteStream;
-use crate::http::server::connection_handler::Reset;
+use crate::http::server::connection_handler::{ClientConnection, Reset};
 use crate::net::Cidr;
 use crate::store::expiry::{Clocks, Expiry};
 use crate::store::time::unix_seconds;
@@ -26,7 +27,13 @@ pub trait Sites: Send + Sync + 'static {
 }
 
 /// Opens a stream to a site's application. May wait, some 30 s at most.
-pub type Open = Box<dyn Fn() -> Result<Box<dyn ByteStream>, Down> + Send + Sync>;
+pub type Open = Arc<dyn Fn(&Wanted<'_>) -> Result<Box<dyn ByteStream>, Down> + Send + Sync>;
+
+/// A request that a stream is opened for.
+pub struct Wanted<'r> {
+    pub(crate) head: &'r Head,
+    pub(crate) visitor: &'r dyn ClientConnection,
+}
 
 /// Tells whoever shares a site something; false if that is not possible from here.
 pub(crate) type Tell = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
@@ -142,7 +149,7 @@ const REFUSED_STREAM: &str = "The other end of the tunnel refused the connection
 /// Opens streams through a tunnel to the target of `holder`'s remote with this `port`.
 pub fn through(opener: Opener, holder: impl Into<String>, port: u16) -> Open {
     let holder = holder.into();
-    Box::new(move || match opener.open(&holder, port) {
+    Arc::new(move |_| match opener.open(&holder, port) {
         Ok(stream) => Ok(Box::new(stream)),
         Err(OpenError::Full) => Err(Down::Full),
         Err(OpenError::Refused) => Err(Down::Target(REFUSED_STREAM.to_owned())),

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use super::beside::Beside;
 use super::caching::{self, is_for_caches};
 use super::cookies::{self, OURS};
 use super::earlier_owner;
@@ -38,6 +39,7 @@ const DROPPED_FAMILY: &str = "x-reproxy-";
 pub(super) struct SiteRules<'a> {
     pub(super) present: &'a PresentVisitor,
     pub(super) permit: &'a BusyPermit,
+    pub(super) beside: Option<&'a Beside>,
     /// The protocol that was asked for.
     pub(super) upgrade: Option<&'static str>,
     pub(super) answer_time: Duration,
@@ -64,10 +66,10 @@ impl Rules for SiteRules<'_> {
             let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
             let confined = if is("set-cookie") {
                 cookies::confined(value, &OURS)
-            } else if is("clear-site-data") {
+            } else if is("clear-site-data") && self.has_neighbours() {
                 cookies::kept_apart(value)
             } else {
-                write_line(out, name, value);
+                self.write_named(name, value, out);
                 continue;
             };
             if let Some(confined) = confined {
@@ -134,6 +136,7 @@ impl<'a> SiteRules<'a> {
         SiteRules {
             present: &terms.present,
             permit: &terms.permit,
+            beside: gateway.beside.as_ref(),
             upgrade: Upgrade::passed(head),
             answer_time: gateway.config.limits.answer_time,
             is_private: terms.present.site.is_private(),
@@ -143,6 +146,25 @@ impl<'a> SiteRules<'a> {
             began: terms.began,
             has_begun: &terms.has_begun,
         }
+    }
+
+    /// Writes a line, which beside the application leads visitors to the site.
+    fn write_named(&self, name: &str, value: &[u8], out: &mut Vec<u8>) {
+        let Some(beside) = self.beside else {
+            return write_line(out, name, value);
+        };
+        match beside.naming.to_visitor(name, value) {
+            Some(value) => write_line(out, name, &value),
+            None => write_line(out, name, value),
+        }
+        if name.eq_ignore_ascii_case("location") && beside.naming.is_trap(value) {
+            beside.events.named_itself();
+        }
+    }
+
+    /// True if other sites have the same domain, or the answer's cookies are not all the application's.
+    fn has_neighbours(&self) -> bool {
+        self.beside.is_none() || self.is_private
     }
 
     /// True if a line of the application's passes; some are written afresh.
@@ -155,7 +177,7 @@ impl<'a> SiteRules<'a> {
 }
 
 /// True if a line of an answer is an order to a web server in front.
-pub(crate) fn is_order_to_proxy(name: &str) -> bool {
+fn is_order_to_proxy(name: &str) -> bool {
     let mut dropped = DROPPED.iter();
     let begin = name.get(..DROPPED_FAMILY.len());
     dropped.any(|dropped| name.eq_ignore_ascii_case(dropped))

@@ -5,12 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::config::GatewayConfig;
 use super::forwarded::Origin;
 use super::host::Host;
 use super::permits::BusyPermit;
 use super::site::{PresentVisitor, Site};
-use super::site_request::{Served, SiteRequest};
+use super::site_request::Served;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{ByteStream, Outcome, Transfer};
 use crate::http::server::ExchangeSlot;
@@ -48,7 +47,8 @@ pub(super) struct KeptStream {
 /// A request whose answer is awaited.
 pub(super) struct UnderWay {
     pub(super) head: Head,
-    pub(super) host: Host,
+    /// Names the site; none beside an application, which has one.
+    pub(super) host: Option<Host>,
     pub(super) origin: Origin,
     pub(super) terms: Terms,
     pub(super) upstream: Upstream,
@@ -59,26 +59,8 @@ pub(super) struct UnderWay {
     pub(super) steps: usize,
 }
 
-/// A claimed request with what the gateway knows of it.
-pub(super) fn site_request<'r>(
-    config: &GatewayConfig,
-    head: &'r Head,
-    host: &'r Host,
-    origin: &'r Origin,
-) -> SiteRequest<'r> {
-    let sent = head.headers.all("host").next();
-    SiteRequest {
-        head,
-        host: sent.expect("a request without Host is not claimed"),
-        site: host
-            .site(&config.domain, &config.own_names)
-            .expect("a request for no site is not claimed"),
-        origin,
-    }
-}
-
 /// Returns the result of an exchange for the log.
-pub(crate) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
+pub(super) fn served(outcome: &Outcome, transfer: &Transfer) -> Served {
     Served {
         after: After::from(outcome),
         status: transfer.status().unwrap_or(0),

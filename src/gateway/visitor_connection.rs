@@ -4,16 +4,19 @@
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::access_log::AccessLine;
 use super::auth::is_sign_in;
+use super::beside::is_own;
 use super::earlier_owner;
 use super::forwarded::{ForwardDefaults, Origin, identity};
 use super::gateway_state::GatewayState;
 use super::host::Host;
+use super::naming;
 use super::pages::Message;
 use super::permits::{BusyPermit, Full};
 use super::replies::{
@@ -22,12 +25,12 @@ use super::replies::{
 };
 use super::request_head::{self, is_repeatable, is_safe};
 use super::request_stats::Cause;
-use super::site::{Down, PresentVisitor, Site};
+use super::site::{Down, PresentVisitor, Site, Wanted};
 use super::site_request::{Served, SiteRequest, path};
 use super::site_rules::SiteRules;
 use super::stream::TlsStream;
 use super::tries::Tries;
-use super::under_way::{KeptStream, Terms, UnderWay, Upstream, served, site_request};
+use super::under_way::{KeptStream, Terms, UnderWay, Upstream, served};
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::upgrade::Upgrade;
@@ -40,10 +43,10 @@ use crate::http::socket::would_block;
 use crate::net::is_within;
 
 /// One visitor's connection.
-pub(super) struct VisitorConnection {
+pub(crate) struct VisitorConnection {
     pub(super) gateway: Arc<GatewayState>,
     peer: IpAddr,
-    /// Whom the claimed request is for.
+    /// Whom the claimed request is for; none beside an application, which has one site.
     pub(super) host: Option<Host>,
     pub(super) kept: Option<KeptStream>,
     /// Request that runs while no thread waits for it.
@@ -66,16 +69,27 @@ impl VisitorConnection {
         }
     }
 
+    /// A stream of a tunnel, beside its application.
+    pub(crate) fn beside(gateway: &Arc<GatewayState>) -> VisitorConnection {
+        VisitorConnection::new(gateway, Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// The connection to the application, to be polled.
+    pub(crate) fn upstream(&self) -> Option<BorrowedFd<'_>> {
+        let used = self.under_way.as_ref().map(|run| &run.upstream);
+        let upstream = used.or(self.kept.as_ref().map(|kept| &kept.upstream))?;
+        let [(socket, _), _] = upstream.stream.wanted(true, false);
+        Some(socket)
+    }
+
     /// Serves a claimed request to its end.
     pub(super) fn serve_site(&mut self, head: &Head, visitor: &mut dyn ClientConnection) -> After {
         self.began = Instant::now();
-        let Some(host) = self.host.take() else {
-            return After::Drop;
-        };
+        let host = self.host.take();
         let origin = self.origin(head);
         let gateway = Arc::clone(&self.gateway);
-        let request = site_request(&gateway.config, head, &host, &origin);
-        let served = self.route(&request, &host, visitor);
+        let request = gateway.request(head, host.as_ref(), &origin);
+        let served = self.route(&request, host.as_ref(), visitor);
         if visitor.inbox().is_empty() {
             *visitor.inbox() = Vec::new(); // an idle connection holds no memory
         }
@@ -84,6 +98,10 @@ impl VisitorConnection {
     }
 
     pub(super) fn origin(&self, head: &Head) -> Origin {
+        if let Some(beside) = &self.gateway.beside {
+            let source = beside.source(head).unwrap_or(self.peer);
+            return Origin::of(source, beside.is_https());
+        }
         let config = &self.gateway.config;
         let defaults = ForwardDefaults {
             trusted: &config.trust_proxy,
@@ -99,6 +117,9 @@ impl VisitorConnection {
     /// Counts a request that has come to its end, and logs it; once each.
     pub(super) fn record(&self, request: &SiteRequest<'_>, served: &Served) {
         let took = self.began.elapsed();
+        if let Some(beside) = &self.gateway.beside {
+            return beside.record(request.head, took, served);
+        }
         self.gateway.stats.note(served.status, took);
         self.gateway.log.record(&AccessLine {
             source: request.origin.source(),
@@ -116,7 +137,7 @@ impl VisitorConnection {
     fn route(
         &mut self,
         request: &SiteRequest<'_>,
-        host: &Host,
+        host: Option<&Host>,
         visitor: &mut dyn ClientConnection,
     ) -> Served {
         let site = match self.find(request, host) {
@@ -139,6 +160,11 @@ impl VisitorConnection {
                 return answer(request.head, visitor, page, false);
             }
         }
+        if self.gateway.beside.is_some() && is_own(request.head) {
+            let told = message(404, "Not found", "This page does not exist.", "");
+            let told = told.because(Cause::BadRequest);
+            return self.gateway.say(request, visitor, &told);
+        }
         if let Upgrade::Refused(protocol) = Upgrade::of(request.head) {
             let refused = other_protocol(&protocol);
             return self.gateway.say(request, visitor, &refused.message());
@@ -149,8 +175,23 @@ impl VisitorConnection {
     pub(super) fn find(
         &self,
         request: &SiteRequest<'_>,
-        host: &Host,
+        host: Option<&Host>,
     ) -> Result<Arc<Site>, Message<'static>> {
+        if let Some(host) = host {
+            self.is_for_us(request, host)?;
+        }
+        self.gateway.sites.find(request.site).ok_or_else(|| {
+            if self.gateway.sites.was(request.site) {
+                return is_not_shared();
+            }
+            let why = "There is nothing at this address.";
+            let hint =
+                "Check the address for typing errors. A site exists once it has been connected.";
+            message(404, "Unknown site", why, hint)
+        })
+    }
+
+    fn is_for_us(&self, request: &SiteRequest<'_>, host: &Host) -> Result<(), Message<'static>> {
         let named = request.head.authority.as_ref();
         let named = named.map(|authority| Host::parse(authority.as_bytes()));
         if named.is_some_and(|named| named.as_ref() != Some(host)) {
@@ -167,15 +208,7 @@ impl VisitorConnection {
             let hint = "Use the address you were given. The relay's --public-url sets the port for visitors.";
             return Err(message(421, "A wrong port", why, hint));
         }
-        self.gateway.sites.find(request.site).ok_or_else(|| {
-            if self.gateway.sites.was(request.site) {
-                return is_not_shared();
-            }
-            let why = "There is nothing at this address.";
-            let hint =
-                "Check the address for typing errors. A site exists once it has been connected.";
-            message(404, "Unknown site", why, hint)
-        })
+        Ok(())
     }
 
     /// Why nobody sees the site any more, or this visitor never does.
@@ -322,6 +355,9 @@ impl VisitorConnection {
 
     /// This machine, and a proxy that does not say whom it speaks for, stand for many visitors.
     pub(super) fn counted(&self, source: IpAddr) -> Option<IpAddr> {
+        if self.gateway.beside.is_some() {
+            return None;
+        }
         let here = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         let is_many = here.contains(&source) || is_within(source, &self.gateway.config.trust_proxy);
         (!is_many).then_some(source)
@@ -343,8 +379,12 @@ impl VisitorConnection {
         is_one_visitors && request.head.framing == Framing::Length(0)
     }
 
-    /// Returns a number that tells the visitor from others of one address.
+    /// Returns a number that tells the visitor from others of one address; beside an application, who opens a stream does
+    /// that.
     fn identity(&self, head: &Head) -> u64 {
+        if self.gateway.beside.is_some() {
+            return 0;
+        }
         let is_proxy = is_within(self.peer, &self.gateway.config.trust_proxy);
         identity(&head.headers, is_proxy, &self.gateway.identity_key)
     }
@@ -380,7 +420,11 @@ impl VisitorConnection {
         visitor: &mut dyn ClientConnection,
     ) -> Result<Upstream, NotOpened> {
         let slot = visitor.reserve().ok_or(NotOpened::Busy)?;
-        let opened = (site.open)().and_then(|stream| self.secured(request, site, stream));
+        let wanted = Wanted {
+            head: request.head,
+            visitor,
+        };
+        let opened = (site.open)(&wanted).and_then(|stream| self.secured(request, site, stream));
         // It may have been opened for terms that hold no more: nobody else would close it.
         if site.is_replaced.load(Ordering::SeqCst) || site.is_over() {
             return Err(NotOpened::Changed);
@@ -429,6 +473,10 @@ impl VisitorConnection {
     /// The request as the application gets it, of which nothing was sent.
     pub(super) fn transfer(&self, request: &SiteRequest<'_>, site: &Site) -> Transfer {
         let (head, config) = (request.head, &self.gateway.config);
+        if let Some(beside) = &self.gateway.beside {
+            let to_app = naming::head(head, &beside.naming);
+            return Transfer::new(head, RequestBody::new(head.framing, to_app));
+        }
         let is_believed = is_within(self.peer, &config.trust_proxy);
         let kept: &[String] = if is_believed {
             &config.pass_headers
@@ -485,9 +533,15 @@ impl VisitorConnection {
         outcome: Outcome,
         served: Served,
     ) -> Served {
-        match &outcome {
-            Outcome::BrokenOff { .. } => self.gateway.stats.refuse(Cause::BrokenOff),
-            Outcome::Unanswered(Some(error)) if error.kind() == ErrorKind::ConnectionAborted => {
+        match (&outcome, &self.gateway.beside) {
+            (Outcome::BrokenOff { .. }, _) => self.gateway.stats.refuse(Cause::BrokenOff),
+            (Outcome::Unanswered(_), Some(beside)) => beside.events.missed(),
+            (Outcome::NotHttp(why), Some(beside)) => {
+                beside.events.refused_answer(path(request.head), why);
+            }
+            (Outcome::Unanswered(Some(error)), None)
+                if error.kind() == ErrorKind::ConnectionAborted =>
+            {
                 return self.gateway.say(request, visitor, &tunnel_is_down());
             }
             _ => {}

@@ -139,14 +139,14 @@ impl SiteTable {
             return here;
         };
         let (connector, opener) = (connector.to_owned(), opener.clone());
-        Box::new(move || match elsewhere.get() {
+        Arc::new(move |wanted| match elsewhere.get() {
             // That it is not here is no failure.
             Some(elsewhere) if !opener.is_held(&connector, port) => elsewhere(&connector, port),
-            Some(elsewhere) => match here() {
+            Some(elsewhere) => match here(wanted) {
                 Err(Down::Tunnel) => elsewhere(&connector, port),
                 opened => opened,
             },
-            None => here(),
+            None => here(wanted),
         })
     }
 

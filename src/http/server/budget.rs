@@ -73,12 +73,14 @@ impl Exchanges {
 
     /// `None` when there are too many.
     pub(super) fn enter(&self) -> Option<ExchangeSlot> {
-        self.permits.take(self.max).map(ExchangeSlot)
+        self.permits.take(self.max).map(ExchangeSlot::counted)
     }
 
     /// Enters an exchange of a gateway's site.
     pub(super) fn enter_site(&self) -> Option<ExchangeSlot> {
-        self.permits.take(self.for_sites()).map(ExchangeSlot)
+        self.permits
+            .take(self.for_sites())
+            .map(ExchangeSlot::counted)
     }
 
     /// How many a gateway's sites may have.
@@ -89,7 +91,18 @@ impl Exchanges {
 
 /// One request under way, or a stream that is kept for the next, until it is dropped.
 #[derive(Debug)]
-pub struct ExchangeSlot(#[expect(dead_code, reason = "it counts by living")] Permit);
+pub struct ExchangeSlot(#[expect(dead_code, reason = "it counts by living")] Option<Permit>);
+
+impl ExchangeSlot {
+    /// One of a connection that has its place elsewhere.
+    pub(crate) fn uncounted() -> ExchangeSlot {
+        ExchangeSlot(None)
+    }
+
+    fn counted(permit: Permit) -> ExchangeSlot {
+        ExchangeSlot(Some(permit))
+    }
+}
 
 /// How many connections and exchanges the limit of open files allows, raised as far as may
 /// be: running out of files would end tiny_http's accept thread.

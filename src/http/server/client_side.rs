@@ -12,6 +12,7 @@ use crate::http::Response;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{Client, ClientStream};
+use crate::http::socket::was_reset;
 
 impl Client for Connection<'_> {
     fn stream(&mut self) -> &mut dyn ClientStream {
@@ -81,6 +82,10 @@ impl ClientConnection for Connection<'_> {
             self.state.table.give_up_idle();
         }
         slot
+    }
+
+    fn has_left(&self) -> bool {
+        was_reset(self.socket)
     }
 
     fn resetter(&self) -> Option<Arc<dyn Reset>> {

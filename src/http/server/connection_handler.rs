@@ -136,6 +136,9 @@ pub trait ClientConnection: Client {
     /// that has been idle for longest gives way, with the stream that it may have kept.
     fn reserve(&self) -> Option<ExchangeSlot>;
 
+    /// True if nobody waits for an answer any more, as far as that is known without waiting.
+    fn has_left(&self) -> bool;
+
     /// Ends the connection from elsewhere; `None` where whatever carries it does.
     fn resetter(&self) -> Option<Arc<dyn Reset>>;
 

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Which name the application is asked by.
-pub const VISITORS_HOST: &str = "visitor";
-/// Host header of the application: its own.
-pub const TARGETS_HOST: &str = "target";
+use crate::gateway::VISITORS_HOST;
 
 /// How an application is shared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use super::reader::Reader;
-use super::sharing::{Given, SharingInput, TARGETS_HOST, VISITORS_HOST};
+use super::sharing::{Given, SharingInput};
+use crate::gateway::{TARGETS_HOST, VISITORS_HOST};
 use crate::net::Cidr;
 use crate::net::authority::{is_host, port, split};
 use crate::plugin::Grant;

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use rustls::Connection;
 
 use super::health::{Answer, Failing};
+use crate::gateway::TARGETS_HOST;
+use crate::gateway::{Naming, Server, head_of_visitor};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
-use crate::manager::apps::sharing::TARGETS_HOST;
-use crate::manager::gateway::{Naming, Server, SiteNames, head_of_visitor};
+use crate::manager::gateway::SiteNames;
 use crate::net::authority::authority;
 use crate::net::in_words;
 use crate::plugin::SignIn;

@@ -15,7 +15,7 @@ use super::setup_call::{SetupCalls, requires_name};
 use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
-use crate::gateway::{RefusedVisit, RequestStats};
+use crate::gateway::RefusedVisit;
 use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::another_name;
@@ -78,23 +78,15 @@ impl HeldResources {
         }
     }
 
-    /// Visitors of the application of this name, which was set up so, are let in as is decided; who is not counts in its
-    /// `stats`.
-    pub(super) fn admit(
-        &mut self,
-        enforcement: &Enforcement,
-        (name, stats): (&str, &Arc<RequestStats>),
-        setup: &Setup,
-    ) {
-        let site_url = &setup.app.site_url;
+    /// Visitors of the application of this name, which was set up so, are let in as is decided.
+    pub(super) fn admit(&mut self, enforcement: &Enforcement, name: &str, setup: &Setup) {
         if let Some(client) = &mut self.web_client {
-            return client.admit(enforcement, site_url);
+            return client.admit(enforcement, &setup.app.site_url);
         }
         match enforcement.code.as_ref().filter(|_| enforcement.asks_here) {
             Some(code) => {
                 let code = (Code::new(code), enforcement.generation);
-                self.door
-                    .ask_for((name, setup.app_id()), code, site_url, stats);
+                self.door.ask_for((name, setup.app_id()), code);
             }
             None => self.door.open(),
         }
@@ -146,8 +138,7 @@ impl ConnectionWork<'_> {
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
         let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
-        let visits = self.record.visits();
-        held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
+        held.admit(&enforcement, &self.app.name, &setup);
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
@@ -308,13 +299,9 @@ impl ConnectionWork<'_> {
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
         if self.app.protocol.has_gateway() {
-            let parts = (
-                Arc::clone(names),
-                Arc::clone(&held.door),
-                self.record.visits(),
-            );
+            let parts = (Arc::clone(names), &held.door, self.record.visits());
             let dial = (Arc::clone(&may_dial), missed.clone());
-            let gateway = SiteGateway::of(&self.app, setup, parts, dial);
+            let gateway = SiteGateway::of(&self.app, parts, dial);
             settings.serve = Some(gateway::serve(gateway));
         }
         settings.target_missed = Some(missed);

@@ -5,10 +5,10 @@ use zeroize::Zeroizing;
 
 use super::error::{ConnectError, Ended, NAME_TAKEN};
 use super::record::ConnectionRecord;
+use crate::gateway::VISITORS_HOST;
 use crate::http::auth::sha256;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::apps::sharing::VISITORS_HOST;
 use crate::manager::apps::site_wish;
 use crate::manager::quick_setup::{
     self, Body, Caller, Failure, PreparedCall, REVOKED_HERE, Setup, Wait,

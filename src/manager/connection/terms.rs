@@ -70,8 +70,7 @@ impl ConnectionWork<'_> {
         if !admits_as_before {
             let setup = held.setup().clone();
             let at_home = Enforcement::at_home(&self.app, &setup)?;
-            let visits = self.record.visits();
-            held.admit(&at_home, (&self.app.name, &visits.stats), &setup);
+            held.admit(&at_home, &self.app.name, &setup);
             tunnel.cut_streams();
         }
         Ok(())
@@ -90,8 +89,7 @@ impl ConnectionWork<'_> {
         let setup = held.setup().clone();
         let enforcement = Enforcement::of(&self.app, &setup)?;
         // The server may see to something else than before.
-        let visits = self.record.visits();
-        held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
+        held.admit(&enforcement, &self.app.name, &setup);
         self.record.has_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }

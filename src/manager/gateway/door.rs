@@ -1,116 +1,65 @@
-//! The sign-in of an invisible application whose server asks for no code: page, form and cookie are those of a relay.
+//! An application's site as its own gateway knows it: open to everybody, or, where the server asks for no code, to those
+//! who bring it.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use crate::gateway::{
-    Down, ForwardDefaults, GatewayConfig, GatewayState, Origin, RequestStats, Served, Site,
-    SiteRequest, answer, is_sign_in,
-};
-use crate::http::auth::Code;
-use crate::http::h1::head::Head;
-use crate::http::server::connection_handler::ClientConnection;
+use crate::gateway::{Code, Down, Open, Site, Sites};
 use crate::sync::Mutex;
 
-/// Asks for one application's code, or lets everybody in. What it is told holds from the next request on.
-#[derive(Default)]
-pub(crate) struct Door(Mutex<Option<Arc<Desk>>>);
+/// The site of one application. What it is told holds from the next request on.
+pub(crate) struct Door(Mutex<Arc<Site>>);
 
-/// Sign-in for one code.
-struct Desk {
-    state: GatewayState,
-    site: Site,
-    generation: u64,
+impl Default for Door {
+    fn default() -> Door {
+        let nowhere: Open = Arc::new(|_| Err(Down::Tunnel));
+        Door(Mutex::new(Arc::new(Site::new("", "", nowhere))))
+    }
+}
+
+impl Sites for Door {
+    fn find(&self, _: &str) -> Option<Arc<Site>> {
+        Some(Arc::clone(&self.0.lock()))
+    }
 }
 
 impl Door {
-    /// Asks for this code from now on, of the application that its server calls `app_id` at a site with this URL; `name`
-    /// is what visitors read. Whoever was signed in under another code or `generation` is so no more.
-    pub(crate) fn ask_for(
-        &self,
-        (name, app_id): (&str, &str),
-        (code, generation): (Code, u64),
-        site_url: &str,
-        stats: &Arc<RequestStats>,
-    ) {
-        let mut config = GatewayConfig::new("", 0);
-        config.secure = site_url.starts_with("https:");
-        let mut site = Site::new(name, app_id, Box::new(|| Err(Down::Tunnel)));
-        site.code = Some(code);
-        let mut desk = self.0.lock();
-        if !desk
-            .as_ref()
-            .is_some_and(|desk| desk.is_for(&site, &config, generation))
-        {
-            *desk = Some(Arc::new(Desk {
-                state: GatewayState::without_sites(config, Arc::clone(stats)),
-                site,
-                generation,
-            }));
+    /// Asks for this code from now on, of the application that its server calls `app_id`; `name` is what visitors read.
+    /// Whoever was signed in under another code or `generation` is so no more.
+    pub(crate) fn ask_for(&self, (name, app_id): (&str, &str), (code, generation): (Code, u64)) {
+        let mut site = self.0.lock();
+        let digest = |code: &Code| *code.digest();
+        let is_same = (&*site.name, &*site.app_id, site.generation) == (name, app_id, generation)
+            && site.code.as_ref().map(digest) == Some(digest(&code));
+        if !is_same {
+            let mut next = Site::new(name, app_id, Arc::clone(&site.open));
+            (next.code, next.generation) = (Some(code), generation);
+            replace(&mut site, next);
         }
     }
 
     /// Lets everybody in from now on.
     pub(crate) fn open(&self) {
-        *self.0.lock() = None;
+        let mut site = self.0.lock();
+        if site.code.is_some() {
+            let next = Site::new("", "", Arc::clone(&site.open));
+            replace(&mut site, next);
+        }
     }
 
-    /// True if visitors need a code.
-    pub(super) fn is_closed(&self) -> bool {
-        self.0.lock().is_some()
-    }
-
-    /// Answers a request that does not get in, or that is for the sign-in itself; none for one that passes.
-    pub(super) fn turn_away(
-        &self,
-        head: &Head,
-        host: &[u8],
-        visitor: &mut dyn ClientConnection,
-    ) -> Option<Served> {
-        let desk = self.0.lock().clone();
-        desk.and_then(|desk| desk.turn_away(head, host, visitor))
+    /// Leads to the application by this way from now on.
+    pub(super) fn leads_to(&self, open: Open) {
+        let mut site = self.0.lock();
+        let mut next = Site::new(&*site.name, &*site.app_id, open);
+        next.generation = site.generation;
+        next.code = (site.code.as_ref()).map(|code| Code::of_digest(*code.digest()));
+        replace(&mut site, next);
     }
 }
 
-impl Desk {
-    fn is_for(&self, site: &Site, config: &GatewayConfig, generation: u64) -> bool {
-        let of = |site: &Site| {
-            let code = site.code.as_ref().map(|code| *code.digest());
-            (site.name.clone(), site.app_id.clone(), code)
-        };
-        let is_same = (self.generation, self.state.is_https()) == (generation, config.secure);
-        is_same && of(&self.site) == of(site)
-    }
-
-    /// An address from a server that is not ours is not trusted: a visitor could have written it, and
-    /// then be counted as somebody else at each wrong code. So all are counted as one; a right code always passes.
-    fn turn_away(
-        &self,
-        head: &Head,
-        host: &[u8],
-        visitor: &mut dyn ClientConnection,
-    ) -> Option<Served> {
-        let nobody = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let shown = String::from_utf8_lossy(host);
-        let defaults = ForwardDefaults {
-            trusted: &[],
-            secure: self.state.is_https(),
-            port: 0,
-        };
-        let origin = Origin::read(&head.headers, nobody, &shown, &defaults);
-        let request = SiteRequest {
-            head,
-            host,
-            site: &self.site.name,
-            origin: &origin,
-        };
-        if is_sign_in(head, &self.site) {
-            return Some(self.state.enter(&request, &self.site, visitor));
-        }
-        if self.state.is_signed_in(&request, &self.site) {
-            return None;
-        }
-        let page = self.state.asking(&request, &self.site);
-        Some(answer(head, visitor, page, false))
-    }
+/// Sign-ins of the one before are over.
+fn replace(site: &mut Arc<Site>, mut next: Site) {
+    next.epoch = site.epoch + 1;
+    site.is_replaced.store(true, Ordering::SeqCst);
+    *site = Arc::new(next);
 }

@@ -1,22 +1,23 @@
-//! State of one application's gateway.
+//! One application's gateway: what is its own.
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::Sender;
 
 use super::door::Door;
-use super::host_header::{Naming, Server};
-use crate::gateway::Pages;
+use super::target::Target;
+use crate::gateway::{Beside, Events, GatewayState, Naming, RequestStats, Served, Server, path};
+use crate::http::h1::head::Head;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
-use crate::manager::visits::Visits;
+use crate::manager::visits::{RequestRecord, Visits};
 use crate::net::authority::authority;
 use crate::sync::Mutex;
 use crate::tunnel::target::MayDial;
-use crate::tunnel::ws::Tls;
 
 /// Time for which an answer that could not be passed on shows on the application's card. Default 60 s: health is checked
 /// every 30 s meanwhile.
@@ -24,30 +25,47 @@ const RECENT: Duration = Duration::from_secs(60);
 /// Characters of its path that are logged. Default 100.
 const SHOWN_PATH: usize = 100;
 
-/// Pages shown instead of an application. Loaded on first use: most applications need none.
-static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
-
 /// One application's gateway.
 pub(crate) struct SiteGateway {
-    /// Host and port of the application.
-    pub(super) target: (String, u16),
-    pub(super) names: Arc<SiteNames>,
-    /// How it is spoken to; none for plain text.
-    pub(super) tls: Option<Tls>,
-    /// Asks for the code where the server does not.
-    pub(super) door: Arc<Door>,
-    /// True if the server's word about a visitor's address is trusted.
-    pub(super) is_server_ours: bool,
+    pub(super) state: Arc<GatewayState>,
     pub(super) visits: Arc<Visits>,
-    /// Decides whether an address may be connected to.
-    pub(super) may_dial: Option<MayDial>,
-    /// Gets a message, as far as there is room, when nobody was found at the target.
-    pub(super) missed: Sender<()>,
+}
+
+impl SiteGateway {
+    /// That of an application with these names.
+    pub(crate) fn of(
+        app: &AppConfig,
+        (names, door, visits): (Arc<SiteNames>, &Arc<Door>, Arc<Visits>),
+        (may_dial, missed): (MayDial, Sender<()>),
+    ) -> SiteGateway {
+        let naming = Arc::clone(&names.naming);
+        let events = Arc::new(AppEvents {
+            target: authority(&app.ip, app.port),
+            names,
+            visits: Arc::clone(&visits),
+            missed,
+        });
+        let is_tls = app.protocol == Protocol::Https;
+        let target = Target::new((&app.ip, app.port), is_tls, may_dial);
+        door.leads_to(target.into_open(Arc::clone(&naming), events.clone()));
+        let stats: Arc<RequestStats> = Arc::clone(&visits.stats);
+        let beside = Beside { naming, events };
+        let state = GatewayState::beside(beside, door.clone(), stats);
+        SiteGateway {
+            state: Arc::new(state),
+            visits,
+        }
+    }
+
+    /// The visitor whose request this is, as far as anybody that is believed says it.
+    pub(super) fn source(&self, head: &Head) -> Option<IpAddr> {
+        self.state.source(head)
+    }
 }
 
 /// The names of an application, and what became of them.
 pub(crate) struct SiteNames {
-    pub(crate) naming: Naming,
+    pub(crate) naming: Arc<Naming>,
     /// It has sent a visitor to its own address, where no visitor is.
     is_self_named: AtomicBool,
     /// The last answer to a visitor that could not be passed on.
@@ -70,8 +88,9 @@ impl SiteNames {
             Server::Foreign
         };
         let (host_header, site) = (&app.sharing.host_header, &setup.app.site_url);
+        let naming = Naming::new(host_header, (&app.ip, app.port), is_tls, (site, server));
         SiteNames {
-            naming: Naming::new(host_header, (&app.ip, app.port), is_tls, (site, server)),
+            naming: Arc::new(naming),
             is_self_named: AtomicBool::new(false),
             refused: Mutex::default(),
         }
@@ -102,51 +121,44 @@ impl SiteNames {
     }
 }
 
-impl SiteGateway {
-    /// That of an application that a server has set up so.
-    pub(crate) fn of(
-        app: &AppConfig,
-        setup: &Setup,
-        (names, door, visits): (Arc<SiteNames>, Arc<Door>, Arc<Visits>),
-        (may_dial, missed): (MayDial, Sender<()>),
-    ) -> SiteGateway {
-        SiteGateway {
-            target: (app.ip.clone(), app.port),
-            names,
-            // Whose certificate it is nobody can say, as the form does.
-            tls: (app.protocol == Protocol::Https).then(Tls::unverified),
-            door,
-            is_server_ours: setup.is_of_relay(),
-            visits,
-            may_dial: Some(may_dial),
-            missed,
-        }
+/// Receiver of what happens to one application's requests.
+struct AppEvents {
+    /// Host and port of the application.
+    target: String,
+    names: Arc<SiteNames>,
+    visits: Arc<Visits>,
+    /// Gets a message, as far as there is room, when nobody was found at the target.
+    missed: Sender<()>,
+}
+
+impl Events for AppEvents {
+    fn answered(&self, head: &Head, source: Option<IpAddr>, took: Duration, served: &Served) {
+        let said = (head.method.as_str(), path(head));
+        let times = (SystemTime::now() - took, took);
+        let did = (served.status, served.bytes);
+        self.visits
+            .note(RequestRecord::new(said, source, times, did));
     }
 
-    pub(super) fn pages(&self) -> &'static Pages {
-        &PAGES
-    }
-
-    /// Nobody was found at the target.
-    pub(super) fn note_missed(&self) {
+    fn missed(&self) {
         // One message is enough.
         let _ = self.missed.try_send(());
     }
 
-    /// An answer at this path could not be passed on.
-    pub(super) fn note_refused_answer(&self, path: &str, why: &str) {
+    fn refused_answer(&self, path: &str, why: &str) {
         if self.names.note_refused_answer(why) {
-            let target = authority(&self.target.0, self.target.1);
             let path: String = path.chars().take(SHOWN_PATH).collect();
-            log::warn!("the answer of {target} at {path} is not valid HTTP: {why}");
+            log::warn!(
+                "the answer of {} at {path} is not valid HTTP: {why}",
+                self.target
+            );
         }
-        self.note_missed();
+        self.missed();
     }
 
-    /// The application has sent a visitor to its own address.
-    pub(super) fn note_self_named(&self) {
+    fn named_itself(&self) {
         if !self.names.is_self_named.swap(true, Ordering::Relaxed) {
-            self.note_missed();
+            self.missed();
         }
     }
 }

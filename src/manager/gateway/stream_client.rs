@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
+use crate::gateway::FORGOTTEN;
 use crate::http::h1::Refusal;
 use crate::http::h1::body::{Body, Framing};
 use crate::http::h1::head::{Head, HeadScan};
@@ -15,6 +16,7 @@ use crate::http::server::connection_handler::{After, ClientConnection, Reset};
 use crate::http::server::{ExchangeSlot, response_bytes};
 use crate::http::socket::would_block;
 use crate::http::{Limits, Response};
+use crate::limits::HALF_CLOSED;
 use crate::net::poll::poll_until;
 use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
@@ -30,8 +32,15 @@ const MAX_LINES: usize = 128;
 pub(super) const IDLE_TIME: Duration = Duration::from_secs(120);
 const HEAD_TIME: Duration = Duration::from_secs(30);
 
-/// The caps of the forms that are read here.
-static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
+/// Time for an answer of our own to be taken.
+const OWN_ANSWER: Duration = crate::limits::WRITE_STALL;
+
+/// The caps of the forms that are read here; how long an answer may take is the server's matter.
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+    let mut limits = Limits::default();
+    (limits.write_stall, limits.gone_grace) = (FORGOTTEN, HALF_CLOSED);
+    limits
+});
 
 /// Next request, as far as it is there.
 pub(super) enum HeadNow {
@@ -73,11 +82,6 @@ impl StreamClient {
                 return Ok(None);
             }
         }
-    }
-
-    /// True if nobody waits for an answer any more.
-    pub(super) fn has_left(&self) -> bool {
-        self.stream.has_gone()
     }
 
     /// See [`LocalStream::defer`].
@@ -156,7 +160,7 @@ impl StreamClient {
 
     /// Writes something small.
     pub(super) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let until = Instant::now() + LIMITS.write_stall;
+        let until = Instant::now() + OWN_ANSWER;
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(sent) => bytes = bytes.get(sent..).expect("no more is sent than there is"),
@@ -233,13 +237,17 @@ impl ClientConnection for StreamClient {
         &LIMITS
     }
 
+    /// Streams are limited by the tunnel.
     fn capacity(&self) -> usize {
-        LIMITS.connections
+        usize::MAX / 16
     }
 
-    /// Streams have their places already.
     fn reserve(&self) -> Option<ExchangeSlot> {
-        None
+        Some(ExchangeSlot::uncounted())
+    }
+
+    fn has_left(&self) -> bool {
+        self.stream.has_gone()
     }
 
     /// The tunnel ends its streams itself.

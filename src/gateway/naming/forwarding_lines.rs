@@ -1,7 +1,7 @@
 //! Lines of a request that tell an application by which name and scheme its visitor came. Text in, text out.
 
-use super::origin::default_port;
-use crate::gateway::is_line;
+use super::web_origin::default_port;
+use crate::gateway::request_head::is;
 use crate::http::h1::hop_by_hop::write_line;
 use crate::net::authority;
 
@@ -33,7 +33,7 @@ const NAMES: [&str; 21] = [
 
 /// True if a line of this name says by which name, port or scheme the visitor came.
 pub(super) fn names_host(name: &str) -> bool {
-    NAMES.iter().any(|wanted| is_line(name, wanted))
+    NAMES.iter().any(|wanted| is(name, wanted))
 }
 
 /// Adds the lines that say it, in a relay's order.

@@ -22,10 +22,14 @@
 //! with `visitor` they are written here too, with the name in `Host` and the scheme in `X-Forwarded-Proto`, or else in
 //! the URL of the site. The visitor's address remains that server's word.
 
-use super::origin::{self, Origin, default_port, host_of};
+use super::web_origin::{self, Origin, default_port, host_of};
 use crate::http::h1::head::Headers;
-use crate::manager::apps::sharing::{TARGETS_HOST, VISITORS_HOST};
 use crate::net::authority;
+
+/// Setting of an application that is asked by the visitors' name for it.
+pub const VISITORS_HOST: &str = "visitor";
+/// Setting of one that is asked by its own address.
+pub const TARGETS_HOST: &str = "target";
 
 /// Server that visitors come through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,16 +51,16 @@ pub(crate) struct Naming {
     /// Its own address as it knows it.
     pub(super) origin: String,
     /// The site's.
-    pub(super) site: String,
-    pub(super) server: Server,
+    pub(in crate::gateway) site: String,
+    pub(in crate::gateway) server: Server,
 }
 
 /// Name and scheme that an application gets with one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Asked<'a> {
-    pub(super) host: &'a [u8],
+pub(in crate::gateway) struct Asked<'a> {
+    pub(in crate::gateway) host: &'a [u8],
     /// Scheme of forwarding lines that are written here; none where those that came pass.
-    pub(super) scheme: Option<&'static str>,
+    pub(in crate::gateway) scheme: Option<&'static str>,
 }
 
 impl Naming {
@@ -70,7 +74,7 @@ impl Naming {
     ) -> Naming {
         let spoken = if is_tls { "https" } else { "http" };
         let target = host_of(spoken, ip, port);
-        let (told, host_header) = origin::told_scheme(host_header);
+        let (told, host_header) = web_origin::told_scheme(host_header);
         let scheme = told.unwrap_or(spoken);
         let (host, named) = match host_header {
             VISITORS_HOST => (None, None),
@@ -81,8 +85,12 @@ impl Naming {
                 (Some(name.to_owned()), named)
             }
         };
-        let site = origin::of_site(site_url);
-        let schemes = [Some(spoken), told, site.as_deref().map(origin::scheme_of)];
+        let site = web_origin::of_site(site_url);
+        let schemes = [
+            Some(spoken),
+            told,
+            site.as_deref().map(web_origin::scheme_of),
+        ];
         let mut own = Vec::new();
         // Behind a proxy that speaks `https` many applications name themselves so.
         for scheme in schemes.into_iter().flatten() {
@@ -105,7 +113,7 @@ impl Naming {
     }
 
     /// Name and scheme that the application gets with a request of these lines.
-    pub(super) fn asked_by<'a>(&'a self, headers: &'a Headers) -> Asked<'a> {
+    pub(in crate::gateway) fn asked_by<'a>(&'a self, headers: &'a Headers) -> Asked<'a> {
         let sent = headers.all("host").next();
         // HTTP/1.0 knows no Host; HTTP/1.1, which is spoken from here on, asks for one.
         let sent = sent.unwrap_or(self.own_host().as_bytes());
@@ -145,6 +153,13 @@ impl Naming {
         self.tls_name.as_deref().or_else(host)
     }
 
+    /// The name that it gets in TLS with a request of these lines, as a visitor may have sent it.
+    pub(crate) fn tls_name_of<'a>(&'a self, headers: &'a Headers) -> &'a str {
+        let host = || std::str::from_utf8(self.asked_by(headers).host).ok();
+        let sent = || authority::split(host()?).map(|(name, _)| name);
+        self.tls_name.as_deref().or_else(sent).unwrap_or_default()
+    }
+
     /// The `Host` by which it knows itself.
     pub(super) fn own_host(&self) -> &str {
         self.origin.split_once("://").map_or("", |(_, host)| host)
@@ -163,7 +178,7 @@ impl Naming {
     /// The scheme that the application hears that visitors come by.
     pub(crate) fn asked_scheme(&self) -> &'static str {
         let is_visitors = self.is_visitors();
-        origin::scheme_of(if is_visitors {
+        web_origin::scheme_of(if is_visitors {
             &self.site
         } else {
             &self.origin
@@ -192,7 +207,7 @@ impl Naming {
     /// not see: visitors would be sent around without end.
     pub(crate) fn insists_on_https(&self, link: &[u8]) -> bool {
         let is_secure =
-            origin::split_scheme(link).is_some_and(|(scheme, _)| scheme == Some("https"));
+            web_origin::split_scheme(link).is_some_and(|(scheme, _)| scheme == Some("https"));
         let is_first = |rest: &[u8]| matches!(rest, b"" | b"/");
         let hears_http = self.host.is_some() && self.asked_scheme() == "http";
         hears_http && is_secure && self.after_own_origin(link).is_some_and(is_first)
@@ -201,8 +216,8 @@ impl Naming {
     /// Returns the part of a link after the site's own origin in `http`, if the site has `https`.
     pub(super) fn after_plain_site<'l>(&self, link: &'l [u8]) -> Option<&'l [u8]> {
         let site = self.site.strip_prefix("https://")?;
-        let (scheme, after) = origin::split_scheme(link)?;
-        let (named, rest) = origin::split_host(after)?;
+        let (scheme, after) = web_origin::split_scheme(link)?;
+        let (named, rest) = web_origin::split_host(after)?;
         let bare = [":80", ":443"]
             .into_iter()
             .find_map(|port| named.strip_suffix(port));
@@ -212,8 +227,8 @@ impl Naming {
 
     /// Returns the part of a link after an origin of the application.
     pub(super) fn after_own_origin<'l>(&self, link: &'l [u8]) -> Option<&'l [u8]> {
-        let (scheme, after) = origin::split_scheme(link)?;
-        let (named, rest) = origin::split_host(after)?;
+        let (scheme, after) = web_origin::split_scheme(link)?;
+        let (named, rest) = web_origin::split_host(after)?;
         let (host, port) = authority::split(named)?;
         let port = match port {
             None | Some("") => None,
@@ -222,7 +237,7 @@ impl Naming {
         let leads_to = |own: &Origin| {
             scheme.is_none_or(|scheme| scheme == own.scheme)
                 && port.or(default_port(own.scheme)) == Some(own.port)
-                && origin::spelled(host) == own.host
+                && web_origin::spelled(host) == own.host
         };
         self.own.iter().any(leads_to).then_some(rest)
     }

@@ -18,7 +18,7 @@ const ADDRESSES: [&str; 4] = ["referer", "destination", "hx-current-url", "x-xhr
 
 impl Naming {
     /// The value of a header line of an answer as the visitor gets it; none where it stays as it is.
-    pub(super) fn to_visitor(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
+    pub(in crate::gateway) fn to_visitor(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
         if LINKS.into_iter().any(is) {
             self.to_site(value)

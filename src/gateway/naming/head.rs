@@ -1,8 +1,9 @@
 //! A request as the application gets it: the head written afresh, line by line.
 
-use super::forwarded;
+use super::forwarding_lines;
 use super::host_header::{Naming, Server};
-use crate::gateway::{cookies, end_head, head_of_local_visitor, is_ours};
+use crate::gateway::cookies;
+use crate::gateway::request_head::{end, head_of_local_visitor, is_ours};
 use crate::http::h1::head::Head;
 use crate::http::h1::hop_by_hop::{end_to_end, write_line};
 
@@ -17,7 +18,7 @@ const MAX_LINES: usize = 32;
 
 /// The head for the application, under the name that it is asked by and without a cookie of ours. The visitor's address
 /// passes as a server in front says it.
-pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
+pub(in crate::gateway) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024);
     for part in [&head.method, " ", &head.target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
@@ -32,10 +33,10 @@ pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
             if let Some(left) = cookies::without(value, &cookies::OURS) {
                 write_line(&mut out, name, &left);
             }
-        } else if asked.scheme.is_some() && forwarded::names_host(name) {
+        } else if asked.scheme.is_some() && forwarding_lines::names_host(name) {
             continue;
         } else if let Some(scheme) = asked.scheme.filter(|_| is("forwarded")) {
-            if let Some(value) = forwarded::rewritten(value, asked.host, scheme) {
+            if let Some(value) = forwarding_lines::rewritten(value, asked.host, scheme) {
                 write_line(&mut out, name, &value);
             }
         } else if let Some(value) = naming.to_target(name, value) {
@@ -45,9 +46,9 @@ pub(super) fn head(head: &Head, naming: &Naming) -> Vec<u8> {
         }
     }
     if let Some(scheme) = asked.scheme {
-        forwarded::write(asked.host, scheme, &mut out);
+        forwarding_lines::write(asked.host, scheme, &mut out);
     }
-    end_head(head, &mut out);
+    end(head, &mut out);
     out
 }
 
