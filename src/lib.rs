@@ -13,7 +13,7 @@
 //! | [`cli`] | a file a command; flags, help and parsing come from one table |
 //! | [`manager`] | `postern start`: applications, the state machine of each connection, an owner a remote server |
 //! | [`relay`] | `postern relay`: quick-setup, names and ports, the sites |
-//! | [`gateway`] | what stands between visitors and the sites behind tunnels; its parts serve the connector too |
+//! | [`gateway`] | one pipeline between visitors and sites, for both ends of a tunnel: which site, who may, what passes |
 //! | [`sqlweb`] | `postern mysql`: the API of the web client, its sessions, the read-only gate |
 //! | [`plugin`] | which plugins exist and are installed |
 //! | [`tunnel`] | the chisel protocol from both ends: `ws` carries bytes, `ssh` is a pure state machine, `mux` runs it |
@@ -57,9 +57,10 @@
 //!                tunnel/ws, tunnel/ssh     opened in place
 //!                tunnel/mux/stream         connects to the target that was configured, and to no other; a stream of what
 //!                                          speaks HTTP stays in this process, where
-//!                manager/gateway           does what this end alone knows or can: the application's own name and links,
-//!                                          TLS to it, the log of who was here, the code where the server asks for none
-//!                http/proxy                the same loop once more; between requests a stream has no thread (streams)
+//!                manager/gateway           reads its requests; between these a stream has no thread (streams)
+//!                gateway                   the same pipeline, beside the application: its own name and links (naming), the
+//!                                          code where the server asks for none, who hears of it (beside)
+//!                http/proxy                the same loop once more
 //!                the application
 //! ```
 //!

@@ -1,9 +1,12 @@
-//! The gateway: what stands between the internet and the sites behind tunnels.
+//! The gateway: one pipeline between visitors and sites, for both ends of a tunnel.
 //!
 //! ```text
 //! visitor ── server ──┬── own names ──> workers: quick-setup, status page
 //!                     └── {site}.{domain} ── auth ── http::proxy ── stream ── tunnel ── application
 //! ```
+//!
+//! That is a relay's end. At the other end the pipeline serves a stream of the tunnel and leads to the application: what
+//! is known and done there alone is a value, [`Beside`].
 //!
 //! The HTTP server has accepted the connection and parsed the head; what happens with it is decided
 //! here, a request at a time ([`visitor_connection`]): [`host`] says which site, [`auth`] whether an
@@ -15,6 +18,7 @@
 //! | module | is |
 //! |---|---|
 //! | `host`, `forwarded`, `request_head`, `site_rules`, `caching`, `cookies` | heads in, heads out |
+//! | `naming`, `beside` | the application's own name and the way back from it; what else only its end has |
 //! | `auth`, `signin`, `signed_cookies` | codes, who has shown one, and how they are asked for |
 //! | `pages`, `replies` | what the gateway itself says |
 //! | `protocol` | what speaks no HTTP |

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use support::flood::Flood;
+use support::gateway::{Client as Visitor, application, read_request};
 use support::http::Client;
 use support::manager::{Far, Manager, Target, visit};
 use support::quick_setup::Act;
+use support::relay::Relay;
 use support::{TIMEOUT, wait_until};
 
 /// Open files that `postern start` may have.
@@ -147,4 +149,51 @@ fn who_takes_nothing_is_ended_when_everybody_is_signed_out() {
             flood.open() == 0
         });
     }
+}
+
+/// Connections that visitors keep.
+const KEPT: usize = 2000;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_thousand_kept_connections_have_no_thread_at_either_end() {
+    let relay = Relay::start(&["--connections", "2300"]);
+    let port = application(|mut stream| {
+        let mut rest = Vec::new();
+        while read_request(&mut stream, &mut rest).is_some() {
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood";
+            if stream.write_all(answer).is_err() {
+                return;
+            }
+        }
+    });
+    let manager = Manager::start(&["--server", &relay.url()]);
+    let id =
+        manager.add(&json!({"protocol": "http", "port": port, "name": "shop", "invisible": false}));
+    let site = manager.connected(&id)["site_url"].clone();
+    let host = site.as_str().unwrap().trim_start_matches("http://");
+    let host = host.trim_end_matches('/');
+    let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let mut visitors = Vec::new();
+    // One connector's sites have half of the places for requests that run, and a new visitor is to ask within 10 s.
+    for _ in 0..KEPT / 200 {
+        let mut some: Vec<_> = (0..200).map(|_| Visitor::connect(relay.address)).collect();
+        for _ in 0..3 {
+            some.iter_mut()
+                .for_each(|visitor| visitor.send(request.as_bytes()));
+            for visitor in &mut some {
+                assert_eq!(visitor.answer(false).unwrap().text(), "good");
+            }
+        }
+        visitors.extend(some);
+    }
+    wait_until(TIMEOUT, "no connection has a thread", || {
+        relay.connection_threads() == 0 && manager.threads() < 40
+    });
+    println!(
+        "{KEPT} kept: relay {} KiB, connector {} KiB and {} threads",
+        relay.rss_kib(),
+        manager.rss_kib(),
+        manager.threads()
+    );
 }

@@ -12,8 +12,8 @@ use crate::sync::{Permit, Permits};
 const FREE_BODY: usize = 64 * 1024;
 /// Open files left to the rest of the program: database connections, logs, our own.
 const SPARE_FILES: usize = 128;
-/// Open files of an exchange beside its connection: ours and tiny_http's two, or of a gateway the
-/// two pairs of a stream.
+/// Open files of an exchange beside its connection: ours and tiny_http's two, or the wakers of a gateway's
+/// stream.
 const EXCHANGE_FILES: usize = 4;
 /// Exchanges that have not ended yet while the places of their connections are others' already.
 const ENDING: usize = 16;

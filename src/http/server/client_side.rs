@@ -1,13 +1,14 @@
 //! A connection as exchanges and handlers see it.
 
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
 use super::budget::ExchangeSlot;
-use super::connection::{Connection, End, PIECE};
+use super::connection::Connection;
 use super::connection_handler::{After, ClientConnection, Reset};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::limits::Limits;
+use super::requests::{End, PIECE};
 use crate::http::Response;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
@@ -16,42 +17,19 @@ use crate::http::socket::was_reset;
 
 impl Client for Connection<'_> {
     fn stream(&mut self) -> &mut dyn ClientStream {
-        &mut self.socket
+        &mut self.requests.stream
     }
 
     fn inbox(&mut self) -> &mut Vec<u8> {
-        &mut self.inbox
+        &mut self.requests.inbox
     }
 
     fn receive(&mut self, most: usize) -> io::Result<usize> {
-        // The received bytes are copied: they are mostly few, and room for the most costs more to get and to give back.
-        if most <= PIECE {
-            let mut room = [0; PIECE];
-            let room = room.get_mut(..most).expect("it is long enough");
-            let read = (&mut &*self.socket).read(room);
-            let count = *read.as_ref().unwrap_or(&0);
-            let came = room
-                .get(..count)
-                .expect("no more is read than there is room");
-            self.inbox.extend_from_slice(came);
-            return read;
+        let read = self.requests.receive(most)?;
+        if most > PIECE {
+            self.entry.note_body(read, self.state.limits.body_progress);
         }
-        let begin = self.inbox.len();
-        if begin == 0 {
-            // Its zeros come from the allocator, those of `resize` one by one.
-            self.inbox = vec![0; most];
-        } else {
-            self.inbox.resize(begin + most, 0);
-        }
-        let room = self.inbox.get_mut(begin..).expect("it was made longer");
-        let read = (&mut &*self.socket).read(room);
-        let count = *read.as_ref().unwrap_or(&0);
-        self.entry.note_body(count, self.state.limits.body_progress);
-        self.inbox.truncate(begin + count);
-        if self.inbox.is_empty() {
-            self.inbox = Vec::new(); // an idle connection holds no memory
-        }
-        read
+        Ok(read)
     }
 
     fn is_stopping(&self) -> bool {
@@ -85,7 +63,7 @@ impl ClientConnection for Connection<'_> {
     }
 
     fn has_left(&self) -> bool {
-        was_reset(self.socket)
+        was_reset(self.requests.stream)
     }
 
     fn resetter(&self) -> Option<Arc<dyn Reset>> {

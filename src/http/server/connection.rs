@@ -1,54 +1,30 @@
 //! The loop of one connection: the only place that reads its requests.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
-
-use rustix::event::PollFlags;
+use std::time::Duration;
 
 use super::backend::Opened;
 use super::budget::HeldBody;
 use super::connection_handler::{After, ConnectionHandler};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::peer;
+use super::requests::{End, Requests, response_bytes};
 use super::server_state::ServerState;
-use super::worker_rules::{WorkerRules, now, too_busy};
+use super::worker_rules::{WorkerRules, too_busy};
 use crate::http::h1::Refusal;
-use crate::http::h1::body::{Body, Framing};
-use crate::http::h1::head::{Head, HeadScan};
+use crate::http::h1::body::Framing;
+use crate::http::h1::head::Head;
 use crate::http::h1::target::Target;
-use crate::http::proxy::{Client, Exchange, Outcome, RequestBody, Transfer};
-use crate::http::socket::{BROKEN, was_reset, would_block};
+use crate::http::proxy::{Exchange, Outcome, RequestBody, Transfer};
+use crate::http::socket::was_reset;
 use crate::http::{ApiError, CancelToken, Response};
-use crate::net::poll::poll_until;
 use crate::net::reset_when_closed;
 
-/// Bytes read at once of a head, and of a body that goes to a worker. Default 4 KiB.
-pub(super) const PIECE: usize = 4 * 1024;
-/// Time for an error answer to be taken by the kernel: it is small.
-const REFUSAL_WRITE: Duration = Duration::from_secs(1);
 /// Methods for 405 (RFC 9110 section 15.5.6).
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
-
-/// Why a connection ends.
-pub(super) enum End {
-    /// Nothing is left to say.
-    Silent,
-    /// The last answer is sent; the client may still be sending.
-    Finished,
-    /// The answer has no framing of its own, so only a reset shows that it is not whole.
-    Reset,
-    /// This is the last answer; without a body where the client asked by HEAD.
-    Refused(Refusal, bool),
-}
-
-impl From<Refusal> for End {
-    fn from(refusal: Refusal) -> End {
-        End::Refused(refusal, false)
-    }
-}
 
 /// State that a connection keeps from one thread to the next.
 pub(super) struct Held {
@@ -119,9 +95,7 @@ pub(super) fn turn_away(state: &ServerState, mut socket: &TcpStream) {
 pub(super) struct Connection<'a> {
     pub(super) state: &'a ServerState,
     pub(super) entry: &'a Arc<ConnectionEntry>,
-    pub(super) socket: &'a TcpStream,
-    /// Bytes that have arrived and are not yet used.
-    pub(super) inbox: Vec<u8>,
+    pub(super) requests: Requests<&'a TcpStream>,
 }
 
 impl<'a> Connection<'a> {
@@ -134,8 +108,7 @@ impl<'a> Connection<'a> {
         Connection {
             state,
             entry,
-            socket: &entry.socket,
-            inbox: std::mem::take(&mut held.inbox),
+            requests: Requests::new(&entry.socket, std::mem::take(&mut held.inbox)),
         }
     }
 
@@ -165,7 +138,7 @@ impl<'a> Connection<'a> {
                 return Some(End::Finished);
             }
             if let (Some(handler), Some(waker)) = (handler.as_deref_mut(), waker)
-                && self.inbox.is_empty()
+                && self.requests.inbox.is_empty()
                 && handler.park(waker)
             {
                 return None;
@@ -178,12 +151,12 @@ impl<'a> Connection<'a> {
         if !self.state.check_other_users {
             return Ok(());
         }
-        let ours = self.socket.local_addr().map_err(|_| End::Silent)?;
+        let ours = self.requests.stream.local_addr().map_err(|_| End::Silent)?;
         peer::check(self.entry.peer, ours)?;
         // The connection just asked about has our client's address; it is our client only if the
         // connection has stood all the while. One that was reset leaves its port to others,
         // and what it had sent to us.
-        if was_reset(self.socket) {
+        if was_reset(self.requests.stream) {
             return Err(End::Silent);
         }
         Ok(())
@@ -195,7 +168,8 @@ impl<'a> Connection<'a> {
         first_wait: Duration,
         handler: Option<&mut (dyn ConnectionHandler + 'static)>,
     ) -> Result<(), End> {
-        let head = self.read_head(first_wait)?;
+        let begins = || self.entry.enter(Phase::Head);
+        let head = (self.requests).read_head(&self.state.limits, first_wait, begins)?;
         self.entry.enter(Phase::Body);
         self.serve_head(&head, handler)
     }
@@ -224,9 +198,7 @@ impl<'a> Connection<'a> {
         let state = self.state;
         state.hosts.check(head, &target.path, state.port)?;
         if state.backend.streams(&head.method, &target.path) {
-            if head.expects_continue && self.inbox.is_empty() {
-                self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
-            }
+            self.requests.ask_for_body(head)?;
             return self.exchange(head, None);
         }
         if head.framing != Framing::Length(0) && state.table.is_over_share(self.entry) {
@@ -236,81 +208,13 @@ impl<'a> Connection<'a> {
         self.exchange(head, Some(body))
     }
 
-    /// The wait for the first byte is `first_wait`; from there on the whole head has one
-    /// deadline, which no trickle of bytes extends.
-    fn read_head(&mut self, first_wait: Duration) -> Result<Head, End> {
-        let limits = &self.state.limits;
-        let mut scan = HeadScan::default();
-        let mut until = Instant::now() + first_wait;
-        loop {
-            let had_begun = scan.has_begun();
-            if let Some(range) = scan.scan(&self.inbox, limits.head)? {
-                let bytes = self.inbox.get(range.clone()).expect("a head was scanned");
-                let head = Head::parse(bytes, limits.headers);
-                self.consume(range.end);
-                return Ok(head?);
-            }
-            if scan.has_begun() && !had_begun {
-                self.entry.enter(Phase::Head);
-                until = Instant::now() + limits.head_time;
-            }
-            // Between requests there is seldom anything to read at once.
-            let is_ready = scan.has_begun() || self.wait(until)?;
-            if !is_ready || !self.fill(until)? {
-                return Err(late(scan.has_begun(), "the request head"));
-            }
-        }
-    }
-
     /// The body, and its share of what all bodies may take.
     pub(super) fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
-        let limits = &self.state.limits;
-        if let Framing::Length(length) = head.framing
-            && usize::try_from(length).map_or(true, |length| length > limits.body)
-        {
-            return Err(self.too_large().into());
-        }
-        let mut body = Body::new(head.framing);
-        if head.expects_continue && !body.is_done() && self.inbox.is_empty() {
-            self.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
-        }
-        let mut held = self.state.bodies.hold();
-        let mut bytes = Vec::new();
-        let mut progress = Progress::begin(self);
-        loop {
-            let whole = self.take_body(&mut body, &mut bytes)?;
-            if !held.grow_to(bytes.len(), limits.bodies) {
-                return Err(Refusal::new(503, "too many large requests at once").into());
-            }
-            if whole {
-                return Ok((bytes, held));
-            }
-            progress.note(self, bytes.len());
-            if !self.fill(progress.until)? {
-                return Err(late(true, "the request body"));
-            }
-        }
-    }
-
-    /// Moves what has arrived of the body; true when it is whole.
-    fn take_body(&mut self, body: &mut Body, bytes: &mut Vec<u8>) -> Result<bool, End> {
-        let mut at = 0;
-        while !body.is_done() && at < self.inbox.len() {
-            let rest = self.inbox.get(at..).expect("a step stays within its input");
-            let step = body.step(rest)?;
-            bytes.extend_from_slice(rest.get(step.data).expect("a step stays within its input"));
-            at += step.consumed;
-        }
-        self.consume(at);
-        if bytes.len() > self.state.limits.body {
-            return Err(self.too_large().into());
-        }
-        Ok(body.is_done())
-    }
-
-    fn too_large(&self) -> Refusal {
-        let cap = self.state.limits.body;
-        Refusal::new(413, format!("the request body is larger than {cap} bytes"))
+        let state = self.state;
+        let mut held = state.bodies.hold();
+        let may_hold = |bytes| held.grow_to(bytes, state.limits.bodies);
+        let body = self.requests.read_body(head, &state.limits, may_hold)?;
+        Ok((body, held))
     }
 
     /// One whose body is not given has it streamed.
@@ -351,149 +255,31 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// Waits for more; false when `until` has passed.
-    fn fill(&mut self, until: Instant) -> Result<bool, End> {
-        loop {
-            match self.receive(PIECE) {
-                Ok(0) => return Err(End::Silent),
-                Ok(_) => return Ok(true),
-                failed if would_block(&failed) => {}
-                Err(_) => return Err(End::Silent),
-            }
-            if !self.wait(until)? {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Waits until there is something to read; false when `until` has passed.
-    fn wait(&self, until: Instant) -> Result<bool, End> {
-        let ready = poll_until([(self.socket, PollFlags::IN)], Some(until));
-        let [ready] = ready.map_err(|_| End::Silent)?;
-        Ok(!ready.is_empty())
-    }
-
-    pub(super) fn consume(&mut self, bytes: usize) {
-        if bytes >= self.inbox.len() {
-            self.inbox = Vec::new(); // an idle connection holds no memory
-        } else {
-            self.inbox.drain(..bytes);
-        }
-    }
-
     fn end(&mut self, end: End) {
         self.entry.enter(Phase::Closing);
         match end {
             End::Silent => {}
             End::Finished => self.linger(),
-            End::Reset => reset_when_closed(self.socket),
+            End::Reset => reset_when_closed(self.requests.stream),
             End::Refused(refusal, to_head) => {
                 log::debug!("http: refused {}: {refusal}", self.entry.peer.ip());
                 self.state.note_refused(&refusal);
                 let response = self.state.stamped(refused(refusal));
-                let bytes = response_bytes(response, to_head, true);
-                if self.write_all(&bytes).is_ok() {
+                if self.requests.send_last(response, to_head) {
                     self.linger();
                 }
             }
         }
     }
 
-    /// Closing with unread bytes would reset the connection, and the client might never
-    /// see the answer: so they are read and thrown away, for a while.
-    fn linger(&self) {
-        let limits = &self.state.limits;
-        let until = Instant::now() + limits.linger_time;
-        let _ = self.socket.shutdown(Shutdown::Write);
-        let mut piece = [0; PIECE];
-        let mut left = limits.linger_bytes;
-        while left > 0 && Instant::now() < until && !self.state.is_stopping() {
-            let mut socket = self.socket;
-            match socket.read(&mut piece) {
-                Ok(0) => return,
-                Ok(read) => left = left.saturating_sub(read),
-                failed if would_block(&failed) => {
-                    if poll_until([(self.socket, PollFlags::IN)], Some(until)).is_err() {
-                        return;
-                    }
-                }
-                Err(_) => return,
-            }
-        }
+    fn linger(&mut self) {
+        let state = self.state;
+        self.requests.linger(&state.limits, || state.is_stopping());
     }
 
-    pub(super) fn send(&self, head: &Head, response: Response, close: bool) -> After {
+    pub(super) fn send(&mut self, head: &Head, response: Response, close: bool) -> After {
         let response = self.state.stamped(response);
-        let bytes = response_bytes(response, head.method == "HEAD", close);
-        match self.write_all(&bytes) {
-            Err(_) => After::Drop,
-            Ok(()) if close => After::Close,
-            Ok(()) => After::Keep,
-        }
-    }
-
-    /// Writes something small.
-    fn write_all(&self, mut bytes: &[u8]) -> Result<(), End> {
-        let until = Instant::now() + REFUSAL_WRITE;
-        while !bytes.is_empty() {
-            let mut socket = self.socket;
-            match socket.write(bytes) {
-                Ok(sent) => bytes = bytes.get(sent..).expect("no more is sent than there is"),
-                failed if would_block(&failed) => {
-                    let ready = poll_until([(self.socket, PollFlags::OUT)], Some(until));
-                    let [ready] = ready.map_err(|_| End::Silent)?;
-                    if ready.is_empty() || ready.intersects(BROKEN) {
-                        return Err(End::Silent);
-                    }
-                }
-                Err(_) => return Err(End::Silent),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl From<After> for Result<(), End> {
-    fn from(after: After) -> Result<(), End> {
-        match after {
-            After::Keep => Ok(()),
-            After::Close => Err(End::Finished),
-            After::Reset => Err(End::Reset),
-            After::Drop => Err(End::Silent),
-        }
-    }
-}
-
-/// Holds a body to its pace: so many bytes in each stretch of time.
-struct Progress {
-    until: Instant,
-    wanted: usize,
-}
-
-impl Progress {
-    fn begin(connection: &Connection<'_>) -> Progress {
-        let limits = &connection.state.limits;
-        Progress {
-            until: Instant::now() + limits.body_stall,
-            wanted: limits.body_progress,
-        }
-    }
-
-    fn note(&mut self, connection: &Connection<'_>, arrived: usize) {
-        if arrived >= self.wanted {
-            let next = Progress::begin(connection);
-            self.until = next.until;
-            self.wanted = arrived + next.wanted;
-        }
-    }
-}
-
-/// A connection that never began a request is closed without a word.
-fn late(begun: bool, what: &str) -> End {
-    if begun {
-        Refusal::new(408, format!("{what} took too long")).into()
-    } else {
-        End::Silent
+        self.requests.send(head, response, close)
     }
 }
 
@@ -505,18 +291,4 @@ fn refused(refusal: Refusal) -> Response {
     } else {
         response
     }
-}
-
-/// An answer of our own as it goes out; without its body where the client asked by HEAD.
-pub(crate) fn response_bytes(response: Response, to_head: bool, close: bool) -> Vec<u8> {
-    let response = response.header("Date", now());
-    let (head, body) = response.into_parts();
-    let mut bytes = head.serialise();
-    let end = if close { "Connection: close\r\n" } else { "" };
-    let framing = format!("Content-Length: {}\r\n{end}\r\n", body.len());
-    bytes.extend_from_slice(framing.as_bytes());
-    if !to_head {
-        bytes.extend_from_slice(&body);
-    }
-    bytes
 }

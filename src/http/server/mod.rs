@@ -31,6 +31,7 @@ mod listener;
 mod parked;
 mod parking_lot;
 mod proc_net;
+mod requests;
 mod server_state;
 #[cfg(target_os = "linux")]
 mod sock_diag;
@@ -41,7 +42,7 @@ mod worker_rules;
 pub(super) use backend::{Backend, Opened, PendingResponse};
 pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
-pub(crate) use connection::response_bytes;
 pub(super) use listener::{Listener, ListenerConfig};
 pub(crate) use parking_lot::{Next, Parkable, Parked, ParkingLot, Steps, carry};
 pub(crate) use proc_net::{ListeningSocket, listening};
+pub(crate) use requests::{End, HeadNow, Requests};

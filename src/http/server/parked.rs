@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::connection::{Connection, Held, PIECE, Work};
+use super::connection::{Connection, Held, Work};
 use super::connection_handler::{After, ConnectionHandler, Progress};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::parking_lot::Next;
+use super::requests::HeadNow;
 use super::server_state::ServerState;
-use crate::http::h1::head::{Head, HeadScan};
-use crate::http::proxy::Client;
-use crate::http::socket::would_block;
 
 /// Reads the next request of a parked connection and begins with it, as far as that goes without
 /// waiting.
@@ -46,34 +44,18 @@ fn with_parked(
         return Next::Gone;
     };
     let next = step(&mut connection, handler);
-    held.inbox = connection.inbox;
+    held.inbox = connection.requests.inbox;
     next
 }
 
 impl Connection<'_> {
-    /// A head that is not whole, or that is refused, is looked at again by a thread.
     fn read_now(&mut self, handler: &mut dyn ConnectionHandler) -> Next<Work> {
-        let range = loop {
-            let count = match self.receive(PIECE) {
-                Ok(count @ 1..) => count,
-                failed if would_block(&failed) && self.inbox.is_empty() => {
-                    return Next::Unchanged;
-                }
-                failed if would_block(&failed) => return Next::Needs(Work::Read),
-                _ => return Next::Gone,
-            };
-            match HeadScan::default().scan(&self.inbox, self.state.limits.head) {
-                Ok(Some(range)) => break range,
-                // Where all has come that was asked for, there may be more.
-                Ok(None) if count == PIECE => {}
-                _ => return Next::Needs(Work::Read),
-            }
+        let head = match self.requests.head_now(&self.state.limits) {
+            HeadNow::Whole(head) => head,
+            HeadNow::Part => return Next::Needs(Work::Read),
+            HeadNow::Nothing => return Next::Unchanged,
+            HeadNow::Gone => return Next::Gone,
         };
-        let bytes = self.inbox.get(range.clone()).expect("a head was scanned");
-        let Ok(head) = Head::parse(bytes, self.state.limits.headers) else {
-            return Next::Needs(Work::Read);
-        };
-        self.consume(range.end);
         let begun = if handler.claims(&head) {
             handler.begin(head, self)
         } else {

@@ -12,7 +12,6 @@
 
 mod door;
 mod site_gateway;
-mod stream_client;
 mod stream_connection;
 mod streams;
 mod target;

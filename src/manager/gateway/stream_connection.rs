@@ -1,24 +1,44 @@
 //! One stream of an application's tunnel, a request at a time.
 
+use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::Waker;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::site_gateway::SiteGateway;
-use super::stream_client::{HeadNow, StreamClient};
-use crate::gateway::VisitorConnection;
-use crate::http::ApiError;
-use crate::http::Response;
+use crate::gateway::{FORGOTTEN, VisitorConnection};
 use crate::http::h1::Refusal;
+use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
-use crate::http::proxy::Client;
-use crate::http::server::connection_handler::{After, ConnectionHandler, Progress};
-use crate::http::server::{Next, response_bytes};
+use crate::http::proxy::{Client, ClientStream};
+use crate::http::server::connection_handler::{
+    After, ClientConnection, ConnectionHandler, Progress, Reset,
+};
+use crate::http::server::{End, ExchangeSlot, HeadNow, Next, Requests};
 use crate::http::socket::would_block;
+use crate::http::{ApiError, Limits, Response};
+use crate::limits::HALF_CLOSED;
 use crate::manager::visits::Presence;
 use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
+
+/// Time for the first byte of a request. Default 2 min: browsers open connections ahead; a relay opens one for a request
+/// that is there.
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(120);
+
+/// A server in front has let the request through: its lines, and those that it adds, pass, and how long an answer may
+/// take is its matter.
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+    let mut limits = Limits::default();
+    (limits.head, limits.headers) = (64 * 1024, 128);
+    (limits.head_time, limits.idle_time) = (Duration::from_secs(30), IDLE_TIME);
+    (limits.write_stall, limits.gone_grace) = (FORGOTTEN, HALF_CLOSED);
+    limits
+});
+
+/// The visitor's side of a stream.
+type StreamClient = Requests<LocalStream>;
 
 /// One stream.
 pub(super) struct StreamConnection {
@@ -45,7 +65,7 @@ impl StreamConnection {
     pub(super) fn new(gateway: &Arc<SiteGateway>, stream: LocalStream) -> StreamConnection {
         StreamConnection {
             gateway: Arc::clone(gateway),
-            client: StreamClient::new(stream),
+            client: Requests::new(stream, Vec::new()),
             handler: VisitorConnection::beside(&gateway.state),
             presence: None,
         }
@@ -55,20 +75,20 @@ impl StreamConnection {
     pub(super) fn run(mut self, mut work: Work) -> Option<StreamConnection> {
         loop {
             let after = match work {
-                Work::Read => match self.client.read_head() {
-                    Ok(Some(head)) => self.serve(&head),
-                    Ok(None) => return None,
-                    Err(refusal) => self.refuse(refusal),
+                Work::Read => match self.client.read_head(&LIMITS, IDLE_TIME, || ()) {
+                    Ok(head) => self.serve(&head),
+                    Err(End::Refused(refusal, _)) => self.refuse(refusal),
+                    Err(_) => return None,
                 },
                 Work::Serve(head) => self.serve(&head),
                 Work::Finish => self.handler.finish(&mut self.client),
                 Work::End(after) => after,
             };
             match after {
-                After::Keep if self.client.inbox().is_empty() => return Some(self),
+                After::Keep if self.client.inbox.is_empty() => return Some(self),
                 After::Keep => work = Work::Read,
                 After::Close => {
-                    self.client.finish();
+                    self.client.linger(&LIMITS, || false);
                     return None;
                 }
                 After::Reset | After::Drop => return None,
@@ -78,7 +98,7 @@ impl StreamConnection {
 
     /// Wakes `waker` from now on when there is something to read, and waits for nothing; see [`LocalStream::defer`].
     pub(super) fn defer(&mut self, waker: Option<Waker>) -> bool {
-        self.client.defer(waker)
+        self.client.stream.defer(waker)
     }
 
     fn serve(&mut self, head: &Head) -> After {
@@ -92,9 +112,9 @@ impl StreamConnection {
     /// Refuses a request that cannot be passed on.
     fn refuse(&mut self, refusal: Refusal) -> After {
         let page = Response::error(&ApiError::from(refusal));
-        match self.client.write_all(&response_bytes(page, false, true)) {
-            Ok(()) => After::Close,
-            Err(_) => After::Drop,
+        match self.client.send_last(page, false) {
+            true => After::Close,
+            false => After::Drop,
         }
     }
 
@@ -113,11 +133,11 @@ impl StreamConnection {
 impl StreamConnection {
     /// Reads the next request and begins with it, as far as that goes without waiting.
     pub(super) fn read_now(&mut self) -> Next<Work> {
-        let head = match self.client.head_now() {
+        let head = match self.client.head_now(&LIMITS) {
             HeadNow::Whole(head) => head,
             HeadNow::Part => return Next::Needs(Work::Read),
             HeadNow::Nothing => return Next::Unchanged,
-            HeadNow::End => return Next::Gone,
+            HeadNow::Gone => return Next::Gone,
         };
         if head.headers.only("host").is_err() {
             return Next::Needs(Work::Serve(head));
@@ -161,10 +181,69 @@ impl StreamConnection {
     }
 
     pub(super) fn flush(&mut self) {
-        self.client.flush();
+        self.client.stream.flush();
     }
 
     pub(super) fn threads(&self) -> StreamThreads {
-        self.client.threads()
+        self.client.stream.threads()
+    }
+}
+
+impl Client for StreamClient {
+    fn stream(&mut self) -> &mut dyn ClientStream {
+        &mut self.stream
+    }
+
+    fn inbox(&mut self) -> &mut Vec<u8> {
+        &mut self.inbox
+    }
+
+    fn receive(&mut self, most: usize) -> io::Result<usize> {
+        Requests::receive(self, most)
+    }
+
+    /// When the tunnel ends, so does the stream.
+    fn is_stopping(&self) -> bool {
+        false
+    }
+
+    fn mark_busy(&self) {}
+
+    fn mark_stalled(&self) {}
+}
+
+/// The tunnel limits its streams, and ends them.
+impl ClientConnection for StreamClient {
+    fn limits(&self) -> &Limits {
+        &LIMITS
+    }
+
+    fn capacity(&self) -> usize {
+        usize::MAX / 16
+    }
+
+    fn reserve(&self) -> Option<ExchangeSlot> {
+        Some(ExchangeSlot::uncounted())
+    }
+
+    fn has_left(&self) -> bool {
+        self.stream.has_gone()
+    }
+
+    fn resetter(&self) -> Option<Arc<dyn Reset>> {
+        None
+    }
+
+    fn body(&mut self, head: &Head) -> Result<Vec<u8>, After> {
+        let read = self.read_body(head, &LIMITS, |_| true);
+        read.map_err(|end| match end {
+            End::Refused(refusal, _) => self.send(head, Response::error(&refusal.into()), true),
+            _ => After::Drop,
+        })
+    }
+
+    fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After {
+        let unread = !body_is_read && head.framing != Framing::Length(0);
+        self.send(head, response, unread || !head.keep_alive)
     }
 }

@@ -17,9 +17,9 @@ const LEAST: usize = 16;
 /// Which part of all streams one tunnel may have: another one's visitors must get in too. Default a half.
 const SHARE_OF_TUNNEL: usize = crate::limits::STREAMS_OF_TUNNEL;
 
-/// Open files of a stream that is served in this process: both ends of the pair, and one to the application.
-const FILES_SERVED: usize = 3;
-/// Such streams of one tunnel. Default 512, as each has a thread: what a relay of ours has for all its visitors.
+/// Open files of a stream that is served in this process: its waker, and the connection to the application.
+const FILES_SERVED: usize = 2;
+/// Such streams of one tunnel. Default 2048: between requests none has a thread.
 const MOST_SERVED: usize = crate::limits::STREAMS_OF_SITE;
 
 /// Streams that are open.
@@ -28,7 +28,7 @@ static OPEN: LazyLock<Permits> = LazyLock::new(Permits::default);
 static ROOM: OnceLock<usize> = OnceLock::new();
 
 /// Room for one stream of a tunnel that has `of_tunnel`, and may have `wanted` where that was said; none where that, or
-/// the process, has too many. One that `is_served` in this process has the open files of three.
+/// the process, has too many. One that `is_served` in this process has the open files of two.
 pub(super) fn permit(
     of_tunnel: u64,
     wanted: Option<u64>,
@@ -49,9 +49,9 @@ pub(super) fn permit(
     }
     let first = OPEN.take(room)?;
     if !is_served {
-        return Some([Some(first), None, None]);
+        return Some([Some(first), None]);
     }
-    Some([Some(first), Some(OPEN.take(room)?), Some(OPEN.take(room)?)])
+    Some([Some(first), Some(OPEN.take(room)?)])
 }
 
 /// Streams that a limit of so many open files leaves room for.
