@@ -64,6 +64,7 @@ pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, through};
 pub(super) use signed_cookies::since_1970;
 
 // For the gateway at a connector, which passes requests on as this one does.
+pub(crate) use access_log::shown;
 pub(crate) use auth::is_sign_in;
 pub(crate) use forwarded::{FORWARDED_FOR, ForwardDefaults, Origin};
 pub(crate) use gateway_state::GatewayState;

@@ -15,6 +15,7 @@ pub mod auth;
 pub mod h1;
 pub mod server;
 
+mod activity_log;
 mod cancel_token;
 mod error;
 mod handler;
@@ -28,7 +29,9 @@ pub(crate) mod socket;
 mod source;
 mod stream;
 mod upstream;
+mod visitor_table;
 
+pub use activity_log::{ActivityLog, Numbered, Record, Sink};
 pub use cancel_token::{CancelToken, DisconnectGuard};
 pub use error::ApiError;
 pub use handler::Handler;
@@ -40,3 +43,4 @@ pub use server::limits::Limits;
 pub use server::policy::{HostPolicy, InvalidHost};
 pub use source::source;
 pub use stream::Stream;
+pub use visitor_table::{Counted, VisitorCount, VisitorPresence, VisitorTable};

@@ -23,8 +23,8 @@ use crate::manager::apps::app::AppConfig;
 use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
 use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
+use crate::manager::request_log::RequestRecord;
 use crate::manager::server_url::ServerUrl;
-use crate::manager::visits::RequestRecord;
 use crate::manager::web_client::WebClient;
 use crate::sync::LogLimiter;
 use crate::tunnel::client::{Class, OnTold, Settings, Status};
@@ -146,8 +146,8 @@ impl ConnectionWork<'_> {
         let (setup, connector) = self.quick_setup(&url, &remote, (&ip, port))?;
         let site_name_wanted = self.another_name(&url, &remote, &setup)?;
         let enforcement = Enforcement::of(&self.app, &setup)?;
-        let visits = self.record.visits();
-        held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
+        let stats = &self.record.requests().stats;
+        held.admit(&enforcement, (&self.app.name, stats), &setup);
         self.main_tunnel(&remote)?;
         self.record.step(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
@@ -311,7 +311,7 @@ impl ConnectionWork<'_> {
             let parts = (
                 Arc::clone(names),
                 Arc::clone(&held.door),
-                self.record.visits(),
+                Arc::clone(self.record.requests()),
             );
             let dial = (Arc::clone(&may_dial), missed.clone());
             let gateway = SiteGateway::of(&self.app, setup, parts, dial);
@@ -378,7 +378,7 @@ impl ConnectionWork<'_> {
 
     /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
     fn tell_refused(&self) -> OnTold {
-        let (name, visits) = (self.app.name.clone(), self.record.visits());
+        let (name, requests) = (self.app.name.clone(), Arc::clone(self.record.requests()));
         let log = LogLimiter::default();
         Arc::new(move |data| {
             let Some(visit) = RefusedVisit::decode(data) else {
@@ -388,7 +388,8 @@ impl ConnectionWork<'_> {
             let said = (&*visit.method, &*visit.path);
             let (now, status) = (SystemTime::now(), (visit.status, 0));
             let source = Some(visit.source);
-            visits.note(RequestRecord::new(
+            requests.begin(now);
+            requests.note(RequestRecord::new(
                 said,
                 source,
                 (now, Duration::ZERO),

@@ -70,8 +70,8 @@ impl ConnectionWork<'_> {
         if !admits_as_before {
             let setup = held.setup().clone();
             let at_home = Enforcement::at_home(&self.app, &setup)?;
-            let visits = self.record.visits();
-            held.admit(&at_home, (&self.app.name, &visits.stats), &setup);
+            let stats = &self.record.requests().stats;
+            held.admit(&at_home, (&self.app.name, stats), &setup);
             tunnel.cut_streams();
         }
         Ok(())
@@ -90,8 +90,8 @@ impl ConnectionWork<'_> {
         let setup = held.setup().clone();
         let enforcement = Enforcement::of(&self.app, &setup)?;
         // The server may see to something else than before.
-        let visits = self.record.visits();
-        held.admit(&enforcement, (&self.app.name, &visits.stats), &setup);
+        let stats = &self.record.requests().stats;
+        held.admit(&enforcement, (&self.app.name, stats), &setup);
         self.record.has_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }

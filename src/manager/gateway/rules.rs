@@ -69,7 +69,7 @@ impl Rules for AppRules<'_> {
 
     fn count_down(&self, _: usize) {
         if !self.has_begun.replace(true) {
-            let stats = &self.gateway.visits.stats;
+            let stats = &self.gateway.requests.stats;
             stats.first_byte.note(self.began.elapsed());
         }
     }

@@ -12,7 +12,7 @@ use crate::gateway::Pages;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
-use crate::manager::visits::Visits;
+use crate::manager::request_log::RequestLog;
 use crate::net::authority::authority;
 use crate::sync::Mutex;
 use crate::tunnel::target::MayDial;
@@ -38,7 +38,7 @@ pub(crate) struct SiteGateway {
     pub(super) door: Arc<Door>,
     /// True if the server's word about a visitor's address is trusted.
     pub(super) is_server_ours: bool,
-    pub(super) visits: Arc<Visits>,
+    pub(super) requests: Arc<RequestLog>,
     /// Decides whether an address may be connected to.
     pub(super) may_dial: Option<MayDial>,
     /// Gets a message, as far as there is room, when nobody was found at the target.
@@ -107,7 +107,7 @@ impl SiteGateway {
     pub(crate) fn of(
         app: &AppConfig,
         setup: &Setup,
-        (names, door, visits): (Arc<SiteNames>, Arc<Door>, Arc<Visits>),
+        (names, door, requests): (Arc<SiteNames>, Arc<Door>, Arc<RequestLog>),
         (may_dial, missed): (MayDial, Sender<()>),
     ) -> SiteGateway {
         SiteGateway {
@@ -117,7 +117,7 @@ impl SiteGateway {
             tls: (app.protocol == Protocol::Https).then(Tls::unverified),
             door,
             is_server_ours: setup.is_of_relay(),
-            visits,
+            requests,
             may_dial: Some(may_dial),
             missed,
         }

@@ -19,6 +19,7 @@ use crate::gateway::{
 };
 use crate::http::ApiError;
 use crate::http::Response;
+use crate::http::VisitorPresence;
 use crate::http::h1::Refusal;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
@@ -30,7 +31,7 @@ use crate::http::proxy::{
 use crate::http::server::connection_handler::{After, ClientConnection};
 use crate::http::server::{Next, response_bytes};
 use crate::http::socket::would_block;
-use crate::manager::visits::{Presence, RequestRecord};
+use crate::manager::request_log::RequestRecord;
 use crate::net::authority;
 use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
@@ -55,7 +56,7 @@ pub(super) struct StreamConnection {
     gateway: Arc<SiteGateway>,
     client: StreamClient,
     kept: Option<KeptConnection>,
-    presence: Option<Presence>,
+    presence: Option<VisitorPresence<IpAddr>>,
     /// When the request that is served came.
     began: Instant,
     /// When that was, for its log.
@@ -271,8 +272,9 @@ impl StreamConnection {
     fn begins(&mut self, head: &Head) {
         (self.began, self.time) = (Instant::now(), SystemTime::now());
         let source = self.source(head);
-        self.is_present(source);
-        self.gateway.visits.asks(self.time);
+        let requests = &self.gateway.requests;
+        requests.keep_present(&mut self.presence, source);
+        requests.begin(self.time);
     }
 
     /// The visitor, as a relay of ours says: it writes the line afresh, the visitor first.
@@ -283,13 +285,6 @@ impl StreamConnection {
         first.filter(|_| self.gateway.is_server_ours)
     }
 
-    fn is_present(&mut self, source: Option<IpAddr>) {
-        let visits = &self.gateway.visits;
-        self.presence
-            .get_or_insert_with(|| Presence::new(visits, source))
-            .is_of(source);
-    }
-
     fn note(&self, head: &Head, served: &Served) {
         let path = path(head);
         if !path.starts_with(OWN_PATHS) {
@@ -297,7 +292,7 @@ impl StreamConnection {
             let times = (self.time, self.began.elapsed());
             let did = (served.status, served.bytes);
             let record = RequestRecord::new(said, self.source(head), times, did);
-            self.gateway.visits.note(record);
+            self.gateway.requests.note(record);
         }
     }
 
@@ -429,7 +424,7 @@ impl StreamConnection {
         match &outcome {
             Outcome::Unanswered(_) => self.gateway.note_missed(),
             Outcome::NotHttp(why) => self.gateway.note_refused_answer(path(head), why),
-            Outcome::BrokenOff { .. } => self.gateway.visits.stats.refuse(Cause::BrokenOff),
+            Outcome::BrokenOff { .. } => self.gateway.requests.stats.refuse(Cause::BrokenOff),
             _ => {}
         }
         tell(&outcome, |told| self.say(head, told)).unwrap_or(served)
@@ -440,7 +435,7 @@ impl StreamConnection {
         let host = head.headers.all("host").next().unwrap_or_default();
         let host = String::from_utf8_lossy(host);
         let site = host.split(['.', ':']).next().unwrap_or_default();
-        self.gateway.visits.stats.refuse(what.cause);
+        self.gateway.requests.stats.refuse(what.cause);
         let page = self.gateway.pages().message(head, site, what);
         let (status, bytes) = (page.status(), page.body().len());
         Served {
