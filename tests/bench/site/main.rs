@@ -56,23 +56,26 @@ fn pages(dir: &Path) {
     let large = File::create(dir.join("large"));
     large.unwrap().set_len(LARGE as u64).unwrap();
     let ways = ways::all(&dir.join("pages"), application);
-    for way in &ways {
-        load(way.at, &way.get("/"), MANY, Duration::from_secs(1)).show(way.name);
-    }
     for connections in [MANY, 1] {
-        Table {
-            title: &format!("requests over {connections} kept connections"),
-            unit: "request",
+        let title = format!("requests over {connections} kept connections");
+        let table = Table {
+            title: &title,
+            units: "requests",
             rounds: 5,
+        };
+        if connections == MANY && table.is_wanted() {
+            for way in &ways {
+                load(way.at, &way.get("/"), MANY, Duration::from_secs(1)).show(way.name);
+            }
         }
-        .measure(&ways, |way| {
+        table.measure(&ways, |way| {
             let span = Duration::from_secs(4);
             load(way.at, &way.get("/"), connections, span).into()
         });
     }
     Table {
         title: "download of 1 GiB",
-        unit: "MB",
+        units: "MB",
         rounds: 3,
     }
     .measure(&ways, |way| {
@@ -88,19 +91,19 @@ fn streams(dir: &Path) {
     let span = Duration::from_secs(3);
     Table {
         title: "upload of 512 MiB",
-        unit: "MB",
+        units: "MB",
         rounds: 3,
     }
     .measure(&ways, |way| visitors::upload(way, LARGE / 2));
     Table {
         title: "messages back and forth over 64 WebSockets",
-        unit: "message",
+        units: "messages",
         rounds: 3,
     }
     .measure(&ways, |way| visitors::messages(way, MANY, span));
     Table {
         title: "events over 64 event streams",
-        unit: "event",
+        units: "events",
         rounds: 3,
     }
     .measure(&ways, |way| visitors::events(way, MANY, span));
@@ -110,7 +113,7 @@ fn streams(dir: &Path) {
 fn database(dir: &Path) {
     let table = Table {
         title: "queries of a shared database over 4 connections",
-        unit: "query",
+        units: "queries",
         rounds: 3,
     };
     if !table.is_wanted() {
@@ -164,7 +167,8 @@ impl From<http_load::Figures> for Measured {
 /// A measurement of all ways by turns.
 struct Table<'a> {
     title: &'a str,
-    unit: &'a str,
+    /// What is counted.
+    units: &'a str,
     rounds: usize,
 }
 
@@ -186,7 +190,7 @@ impl Table<'_> {
                 figures.push(with_processor_time(way, &measure));
             }
         }
-        let Table { title, unit, .. } = self;
+        let Table { title, units, .. } = self;
         let took = began.elapsed().as_secs();
         println!("{title}, medians of {} ({took} s):", self.rounds);
         let site = median(&all[0], 0);
@@ -197,8 +201,8 @@ impl Table<'_> {
                 p99 => format!("p99 {p99:>6.0} µs, "),
             };
             println!(
-                "  {:<17} {rate:>8.0} {unit}s/s ({:.2} times as many by the site), {p99}processor {front:>6.1} µs at visitors \
-                 and {home:>6.1} µs at the application a {unit}",
+                "  {:<17} {rate:>8.0} {units}/s ({:.2} times as many by the site), {p99}processor {front:>6.1} µs at visitors \
+                 and {home:>6.1} µs at the application for each",
                 way.name,
                 site / rate,
             );
@@ -217,7 +221,12 @@ fn with_processor_time(way: &Way, measure: impl Fn(&Way) -> Measured) -> [f64; 4
     let each: Vec<f64> = each.collect();
     let (home, front) = each.split_last().unwrap();
     let p99 = measured.p99.unwrap_or_default().as_secs_f64() * 1e6;
-    [measured.rate, p99, front.iter().sum(), *home]
+    [
+        measured.rate,
+        p99,
+        front.iter().fold(0.0, |all, one| all + one),
+        *home,
+    ]
 }
 
 fn median<const N: usize>(of: &[[f64; N]], at: usize) -> f64 {
