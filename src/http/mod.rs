@@ -9,6 +9,9 @@
 //! Requests are passed one at a time, whole, written afresh to a private Unix socket, where
 //! tiny_http hands it to a worker. [`proxy`] moves both it and its answer, tells a finished answer
 //! from an aborted one, and tells the handler when its client has gone ([`CancelToken`]).
+//!
+//! [`ActivityLog`] and [`VisitorTable`] hold what an application's visitors did and who of them is there, for sites as
+//! for databases.
 
 pub mod assets;
 pub mod auth;

@@ -1,4 +1,4 @@
-//! The application of what nginx does not do by itself: it takes uploads, answers WebSocket messages and sends events.
+//! The application beside nginx: it takes uploads, answers WebSocket messages and sends events.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -45,7 +45,7 @@ fn main() {
     database(dir);
 }
 
-/// What nginx serves.
+/// Measures requests and downloads, of which nginx is the application.
 fn pages(dir: &Path) {
     let application = ways::free();
     let root = dir.display();
@@ -84,7 +84,7 @@ fn pages(dir: &Path) {
     });
 }
 
-/// What this program serves.
+/// Measures uploads, WebSockets and event streams, of which this program is the application.
 fn streams(dir: &Path) {
     let (_application, at) = application::start(dir);
     let ways = ways::all(&dir.join("streams"), at);
@@ -109,7 +109,7 @@ fn streams(dir: &Path) {
     .measure(&ways, |way| visitors::events(way, MANY, span));
 }
 
-/// A database shared by `postern mysql --share`, and the same web client without a tunnel.
+/// Measures a database shared by `postern mysql --share`, and the same web client without a tunnel.
 fn database(dir: &Path) {
     let table = Table {
         title: "queries of a shared database over 4 connections",
@@ -167,7 +167,7 @@ impl From<http_load::Figures> for Measured {
 /// A measurement of all ways by turns.
 struct Table<'a> {
     title: &'a str,
-    /// What is counted.
+    /// Name of the counted things.
     units: &'a str,
     rounds: usize,
 }

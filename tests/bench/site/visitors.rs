@@ -1,4 +1,4 @@
-//! What visitors do.
+//! Visitors: uploads, messages, events, queries.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
