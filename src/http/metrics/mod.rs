@@ -3,9 +3,7 @@
 mod exposition;
 mod histogram;
 mod process;
-mod tally;
 
 pub(crate) use exposition::{Exposition, MEDIA_TYPE};
-pub(crate) use histogram::{Durations, Histogram};
+pub(crate) use histogram::{Durations, Histogram, Tally};
 pub(crate) use process::add_process;
-pub(crate) use tally::Tally;
