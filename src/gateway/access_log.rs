@@ -50,7 +50,7 @@ impl AccessLog {
             let ms = (line.took.as_secs_f64() * 1e4).round() / 10.0;
             log::info!(
                 target: "postern::access",
-                source:% = line.source, site, method, path = &*shown(line.path), status, bytes, ms;
+                source:% = line.source, site, method, path = &*shown(line.path, SHOWN_PATH), status, bytes, ms;
                 "{line}"
             );
         }
@@ -77,7 +77,7 @@ impl fmt::Display for AccessLine<'_> {
             IpAddr::V4(source) => f.write_str(dotted(source, &mut [0; 16]))?,
             IpAddr::V6(source) => source.fmt(f)?,
         }
-        for word in [self.site, self.method, &shown(self.path)] {
+        for word in [self.site, self.method, &shown(self.path, SHOWN_PATH)] {
             f.write_str(" ")?;
             f.write_str(word)?;
         }
@@ -93,10 +93,10 @@ impl fmt::Display for AccessLine<'_> {
     }
 }
 
-/// A path that is cut ends in `…`, which no path can.
-fn shown(path: &str) -> Cow<'_, str> {
-    match path.get(..SHOWN_PATH) {
-        Some(begin) if path.len() > SHOWN_PATH => Cow::Owned(format!("{begin}…")),
+/// Returns so many bytes of a path, or of a method. One that is cut ends in `…`, which neither can.
+pub(crate) fn shown(path: &str, most: usize) -> Cow<'_, str> {
+    match path.get(..most) {
+        Some(begin) if path.len() > most => Cow::Owned(format!("{begin}…")),
         _ => Cow::Borrowed(path),
     }
 }

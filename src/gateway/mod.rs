@@ -67,6 +67,7 @@ pub use service::Gateway;
 pub use signed_cookies::CookieKey;
 pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, Wanted, through};
 
+pub(crate) use access_log::shown;
 pub(crate) use beside::{Beside, Events};
 pub(crate) use gateway_state::GatewayState;
 pub(crate) use limits::FORGOTTEN;

@@ -1,9 +1,9 @@
 //! Counters of a gateway's requests: a few atomics each, without a lock.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use crate::http::metrics::Histogram;
+use crate::http::metrics::{Histogram, Tally};
 
 /// Classes of answers: by the first digit of the status, 0 where the visitor was told nothing.
 const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -91,8 +91,8 @@ impl Cause {
 /// Counters since the gateway was made.
 #[derive(Debug, Default)]
 pub(crate) struct RequestStats {
-    classes: [AtomicU64; CLASSES.len()],
-    causes: [AtomicU64; CAUSES.len()],
+    classes: Tally<{ CLASSES.len() }>,
+    causes: Tally<{ CAUSES.len() }>,
     /// From a request's head to the first byte of its application's answer that the visitor took.
     pub(crate) first_byte: Histogram,
     /// From a request's head to the end of its answer; not of connections that go on as another protocol's.
@@ -102,15 +102,13 @@ pub(crate) struct RequestStats {
     /// Those that were taken.
     pub(crate) connections: AtomicU64,
     /// Refusals before it was known whom the request is for.
-    early: [AtomicU64; EARLY.len()],
+    early: Tally<{ EARLY.len() }>,
 }
 
 impl RequestStats {
     /// A request has come to its end; `status` is 0 where the visitor was told nothing.
     pub(crate) fn note(&self, status: u16, took: Duration) {
-        if let Some(count) = self.classes.get(usize::from(status / 100)) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
+        self.classes.add(Some(usize::from(status / 100)));
         if status != SWITCHING {
             self.whole.note(took);
         }
@@ -118,43 +116,30 @@ impl RequestStats {
 
     /// One more that was refused, or not answered to its end.
     pub(crate) fn refuse(&self, cause: Cause) {
-        let counts = self.causes.iter().zip(CAUSES);
-        for (count, _) in counts.filter(|(_, (known, _))| *known == cause) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
+        let index = CAUSES.iter().position(|(known, _)| *known == cause);
+        self.causes.add(index);
     }
 
     /// A connection, or a request of which it was not known yet whom it is for, was refused with this status.
     pub(super) fn refuse_early(&self, status: u16) {
         let cause = early(status);
-        let counts = self.early.iter().zip(EARLY);
-        for (count, _) in counts.filter(|(_, name)| *name == cause) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
+        self.early.add(EARLY.iter().position(|name| *name == cause));
     }
 
     /// Such refusals by cause.
     pub(crate) fn early_refusals(&self) -> Vec<(&'static str, u64)> {
-        counts(EARLY.into_iter(), &self.early)
+        self.early.read(EARLY)
     }
 
     /// Requests by the class of their status.
     pub(crate) fn classes(&self) -> Vec<(&'static str, u64)> {
-        counts(CLASSES.into_iter(), &self.classes)
+        self.classes.read(CLASSES)
     }
 
     /// Refusals by cause.
     pub(crate) fn refusals(&self) -> Vec<(&'static str, u64)> {
-        counts(CAUSES.into_iter().map(|(_, name)| name), &self.causes)
+        self.causes.read(CAUSES.map(|(_, name)| name))
     }
-}
-
-fn counts(
-    names: impl Iterator<Item = &'static str>,
-    counts: &[AtomicU64],
-) -> Vec<(&'static str, u64)> {
-    let counts = counts.iter().map(|count| count.load(Ordering::Relaxed));
-    names.zip(counts).collect()
 }
 
 #[cfg(test)]

@@ -9,12 +9,16 @@
 //! Requests are passed one at a time, whole, written afresh to a private Unix socket, where
 //! tiny_http hands it to a worker. [`proxy`] moves both it and its answer, tells a finished answer
 //! from an aborted one, and tells the handler when its client has gone ([`CancelToken`]).
+//!
+//! [`ActivityLog`] and [`VisitorTable`] hold what an application's visitors did and who of them is there, for sites as
+//! for databases.
 
 pub mod assets;
 pub mod auth;
 pub mod h1;
 pub mod server;
 
+mod activity_log;
 mod cancel_token;
 mod error;
 mod handler;
@@ -28,7 +32,9 @@ pub(crate) mod socket;
 mod source;
 mod stream;
 mod upstream;
+mod visitor_table;
 
+pub use activity_log::{ActivityLog, Numbered, Record, Sink};
 pub use cancel_token::{CancelToken, DisconnectGuard};
 pub use error::ApiError;
 pub use handler::Handler;
@@ -40,3 +46,4 @@ pub use server::limits::Limits;
 pub use server::policy::{HostPolicy, InvalidHost};
 pub use source::source;
 pub use stream::Stream;
+pub use visitor_table::{Counted, VisitorCount, VisitorPresence, VisitorTable};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::apps::app::AppConfig;
-use super::visits::{RequestRecord, RequestSink};
-use crate::plugin::{StatementRecord, StatementSink};
+use crate::http::{Numbered, Record, Sink};
 use crate::store::{AuditFiles, AuditSets};
 
 /// The files, for one application.
@@ -36,25 +35,15 @@ impl AppAudit {
             })
         })
     }
+}
 
-    fn write(&self, what: &'static str, record: &impl Serialize) {
+impl<R: Record + Serialize> Sink<R> for AppAudit {
+    fn write(&self, record: &Numbered<R>) {
         self.files.write(&Line {
-            what,
+            what: R::NAME,
             application: &self.id,
             name: &self.name,
             record,
         });
-    }
-}
-
-impl RequestSink for AppAudit {
-    fn request(&self, record: &RequestRecord) {
-        self.write("request", record);
-    }
-}
-
-impl StatementSink for AppAudit {
-    fn statement(&self, record: &StatementRecord) {
-        self.write("statement", record);
     }
 }

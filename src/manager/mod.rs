@@ -23,11 +23,11 @@ mod gateway;
 mod local_api;
 mod own_listeners;
 mod remote;
+mod request_log;
 mod server_choice;
 pub mod server_store;
 mod server_url;
 mod sleep_watch;
-mod visits;
 mod web_client;
 
 use std::io;

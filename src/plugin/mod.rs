@@ -22,7 +22,7 @@ use crate::store::DataDir;
 pub use grant::{Grant, InvalidGrant};
 pub use guest::{GUESTS_LIFE, Guest, GuestInForce, tables_and_views};
 pub use registry::{Error, Installed, Registry};
-pub use statement_log::{Present, StatementLog, StatementRecord, StatementSink, Verdict, Visit};
+pub use statement_log::{StatementLog, StatementRecord, Verdict};
 
 /// A part of this program that is run by the name of a protocol.
 pub trait Plugin: Sync {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde::{Serialize, Serializer};
+
 use super::digits::digits;
 
 const SECONDS_A_DAY: u64 = 86_400;
@@ -32,6 +34,14 @@ pub(crate) fn since_boot() -> Duration {
 /// `2026-01-31T23:59:59Z`, the form of RFC 3339. A time before 1970 is shown as 1970.
 pub fn rfc3339(time: SystemTime) -> String {
     format!("{}Z", date_time(since_epoch(time).as_secs()))
+}
+
+/// Serialises a time by [`rfc3339`], and none as null.
+pub(crate) fn serialize_rfc3339<S: Serializer>(
+    time: &(impl Copy + Into<Option<SystemTime>>),
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    (*time).into().map(rfc3339).serialize(to)
 }
 
 /// `2026-01-31T23:59:59.123Z`: the same with milliseconds.

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use support::database::{Kind, Options, PASSWORD, Server, USER};
 use support::http::{Client, JSON};
 use support::postern::{binary, status_field};
+use support::process::processor_time;
 use support::{Database, Home, Postern, TIMEOUT, wait_until};
 
 /// Pairs measured after one warm-up.
@@ -343,9 +344,9 @@ fn alternating(db: &Database, postern: &Postern, tls: bool, (path, body): (&str,
     let mut runs = Runs::default();
     for round in 0..=PAIRS {
         let drained = timed(|| assert!(drain::drain(db, tls, ALL_ROWS) > 0));
-        let before = cpu_time(postern.pid());
+        let before = processor_time(postern.pid());
         let run = our_run(postern, path, body);
-        let cpu = cpu_time(postern.pid()) - before;
+        let cpu = processor_time(postern.pid()) - before;
         let reference = their_run(db, tls);
         if round > 0 {
             runs.drains.push(drained);
@@ -401,15 +402,6 @@ fn compared(what: &str, tls: bool, runs: Runs, report: &mut Report) {
         "ms",
         50.0,
     );
-}
-
-/// What a process has used, user's and system's (proc(5), `stat`; a tick is 10 ms).
-fn cpu_time(pid: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let after_name = stat.rsplit_once(')').unwrap().1;
-    let ticks = after_name.split_whitespace().skip(11).take(2);
-    let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    Duration::from_millis(10 * ticks)
 }
 
 struct Run {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+use support::process::processor_time;
 
 /// Figures of a load.
 pub(crate) struct Figures {
@@ -22,15 +23,19 @@ impl Figures {
         self.trips[((self.trips.len() - 1) as f64 * share) as usize]
     }
 
+    pub(crate) fn count(&self) -> f64 {
+        self.trips.len() as f64
+    }
+
     pub(crate) fn rate(&self) -> f64 {
-        self.trips.len() as f64 / self.time.as_secs_f64()
+        self.count() / self.time.as_secs_f64()
     }
 
     pub(crate) fn show(&self, what: &str) {
         println!(
             "{what}: {:.0} requests/s, {:.0} µs of processor each, p50 {:?}, p99 {:?}, worst {:?}",
             self.rate(),
-            self.busy.as_secs_f64() * 1e6 / self.trips.len() as f64,
+            self.busy.as_secs_f64() * 1e6 / self.count(),
             self.at(0.5),
             self.at(0.99),
             self.at(1.0)
@@ -40,37 +45,50 @@ impl Figures {
 
 /// Keeps one request under way on each of `count` connections; anything but a 200 ends it.
 pub(crate) fn load(to: SocketAddr, request: &str, count: usize, time: Duration) -> Figures {
-    let mut sockets: Vec<TcpStream> = (0..count)
-        .map(|_| TcpStream::connect(to).unwrap())
-        .collect();
+    let sockets = (0..count).map(|_| TcpStream::connect(to).unwrap());
+    exchange(sockets.collect(), request.as_bytes(), time, |answer| {
+        assert!(answer.starts_with(b"HTTP/1.1 200 "), "{answer:?}");
+        answer.ends_with(b"hello, world\n")
+    })
+}
+
+/// Keeps `message` under way on each connection: it is sent again when the answer to it `is_whole`.
+pub(crate) fn exchange(
+    mut sockets: Vec<TcpStream>,
+    message: &[u8],
+    time: Duration,
+    is_whole: impl Fn(&[u8]) -> bool,
+) -> Figures {
+    let waiting = Waiting::new();
     let mut sent: Vec<Instant> = Vec::new();
-    for socket in &mut sockets {
+    for (number, socket) in sockets.iter_mut().enumerate() {
         socket.set_nodelay(true).unwrap();
-        socket.write_all(request.as_bytes()).unwrap();
+        waiting.add(&*socket, number);
+        socket.write_all(message).unwrap();
         sent.push(Instant::now());
     }
-    let waiting = Waiting::new();
-    for (number, socket) in sockets.iter().enumerate() {
-        waiting.add(socket, number);
-    }
-    let (began, busy) = (Instant::now(), processor_time());
+    let own = std::process::id();
+    let (began, busy) = (Instant::now(), processor_time(own));
     let mut trips = Vec::with_capacity(1 << 20);
+    let mut parts: Vec<Vec<u8>> = vec![Vec::new(); sockets.len()];
     let mut buffer = [0; 4096];
     while began.elapsed() < time {
         let ready = waiting.readable();
         assert!(!ready.is_empty(), "nothing for 10 s");
         for at in ready {
             let read = sockets[at].read(&mut buffer).unwrap();
-            assert!(
-                buffer[..read].starts_with(b"HTTP/1.1 200 "),
-                "{:?}",
-                &buffer[..read]
-            );
-            // nginx sends head and body at once too.
-            assert!(buffer[..read].ends_with(b"hello, world\n"));
+            assert!(read > 0, "an answer was cut: {:?}", parts[at]);
+            // Most come at once.
+            if !parts[at].is_empty() || !is_whole(&buffer[..read]) {
+                parts[at].extend_from_slice(&buffer[..read]);
+                if !is_whole(&parts[at]) {
+                    continue;
+                }
+                parts[at].clear();
+            }
             trips.push(sent[at].elapsed());
             sent[at] = Instant::now();
-            sockets[at].write_all(request.as_bytes()).unwrap();
+            sockets[at].write_all(message).unwrap();
         }
     }
     let time = began.elapsed();
@@ -78,17 +96,8 @@ pub(crate) fn load(to: SocketAddr, request: &str, count: usize, time: Duration) 
     Figures {
         trips,
         time,
-        busy: processor_time() - busy,
+        busy: processor_time(own) - busy,
     }
-}
-
-/// Of this process, in ticks of 10 ms.
-fn processor_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let (_, fields) = stat.rsplit_once(')').unwrap();
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    Duration::from_millis(ticks * 10)
 }
 
 /// Sockets that are waited for together, each by its number.

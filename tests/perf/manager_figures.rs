@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use support::manager::{Far, Manager, Target};
+use support::manager::{Far, Target};
+use support::process::processor_time;
 use support::quick_setup::Act;
 use support::{allowed, free_port};
 
@@ -62,10 +63,11 @@ fn what_it_costs() {
         Duration::from_millis(10),
     );
 
-    let (before, begun) = (ticks(&manager), Instant::now());
+    let (before, begun) = (processor_time(manager.pid()), Instant::now());
     std::thread::sleep(IDLE);
     // A clock tick is 10 ms on Linux, for user programs everywhere.
-    let spent = (ticks(&manager) - before) as f64 / 100.0 / begun.elapsed().as_secs_f64();
+    let spent = processor_time(manager.pid()) - before;
+    let spent = spent.as_secs_f64() / begun.elapsed().as_secs_f64();
     println!(
         "idle with {APPS} connected: {:.2} % of a core (promised 0.2)",
         spent * 100.0
@@ -92,17 +94,4 @@ fn report(what: &str, took: Duration, promised: Duration) {
         promised.as_millis()
     );
     assert!(took < allowed(promised * LOOSE), "{what}: {took:?}");
-}
-
-/// User and system time of the process, in clock ticks: fields 14 and 15 of `/proc/PID/stat`.
-fn ticks(manager: &Manager) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", manager.pid())).unwrap();
-    let after_name = stat.rsplit(')').next().unwrap().to_owned();
-    let fields: Vec<u64> = after_name
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(|field| field.parse().unwrap())
-        .collect();
-    fields.iter().sum()
 }

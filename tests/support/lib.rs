@@ -22,6 +22,7 @@ pub mod own_process;
 pub mod peers;
 pub mod ports;
 pub mod postern;
+pub mod process;
 pub mod prometheus;
 pub mod quick_setup;
 pub mod relay;

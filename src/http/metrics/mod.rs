@@ -5,5 +5,5 @@ mod histogram;
 mod process;
 
 pub(crate) use exposition::{Exposition, MEDIA_TYPE};
-pub(crate) use histogram::{Durations, Histogram};
+pub(crate) use histogram::{Durations, Histogram, Tally};
 pub(crate) use process::add_process;

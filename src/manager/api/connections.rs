@@ -61,7 +61,7 @@ pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
 /// The requests of an application's visitors after number `after`, as far as they are kept.
 pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
     later(core, request, "requests", |of, after| {
-        of.visits().after(after)
+        of.requests().records.after(after)
     })
 }
 

@@ -12,14 +12,14 @@ use super::state::{ConnectionState, Event};
 use super::status::{Awaited, ConnectionStatus, ShownFailure, Site};
 use super::step::Step;
 use crate::gateway::RequestStats;
+use crate::http::VisitorCount;
 use crate::http::metrics::Durations;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::audit::AppAudit;
 use crate::manager::quick_setup::Wait;
-use crate::manager::visits::{Counted, RequestSink, Visitors, Visits};
-use crate::plugin::{GuestInForce, StatementLog, StatementSink};
+use crate::manager::request_log::RequestLog;
+use crate::plugin::{GuestInForce, StatementLog};
 use crate::store::AuditSets;
-use crate::store::time::rfc3339;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tunnel::client::Snapshot;
 use crate::tunnel::group::TunnelGroup;
@@ -44,8 +44,8 @@ pub(crate) struct ConnectionRecord {
     statements: Arc<StatementLog>,
     /// Closed when the thread has ended and everything is given back.
     done: Receiver<()>,
-    /// Visits, from the application's gateway.
-    visits: Arc<Visits>,
+    /// The requests of a site's visitors, from its gateway.
+    requests: Arc<RequestLog>,
 }
 
 impl ConnectionRecord {
@@ -59,13 +59,13 @@ impl ConnectionRecord {
             change: crossbeam_channel::bounded(1),
             statements: Arc::default(),
             done,
-            visits: Arc::default(),
+            requests: Arc::default(),
         })
     }
 
-    /// Visits.
-    pub(crate) fn visits(&self) -> Arc<Visits> {
-        Arc::clone(&self.visits)
+    /// The requests of a site's visitors, and who of them is there.
+    pub(crate) fn requests(&self) -> &Arc<RequestLog> {
+        &self.requests
     }
 
     /// The stop signal: closed when it is given.
@@ -96,10 +96,8 @@ impl ConnectionRecord {
         drop(status);
         self.statements.keep_sql(app.sharing.record_sql);
         let audit = AppAudit::of(app, files);
-        let of_statements = |audit: Arc<AppAudit>| -> Arc<dyn StatementSink> { audit };
-        let of_requests = |audit: Arc<AppAudit>| -> Arc<dyn RequestSink> { audit };
-        self.statements.write_to(audit.clone().map(of_statements));
-        self.visits.write_to(audit.map(of_requests));
+        self.statements.write_to(audit.clone());
+        self.requests.records.write_to(audit);
     }
 
     /// The statements of a database's visitors, and who of them is there.
@@ -141,13 +139,17 @@ impl ConnectionRecord {
     }
 
     /// Current visitors; without HTTP, from its tunnel.
-    fn visitors(&self, status: &ConnectionStatus, tunnel: Option<&Snapshot>) -> Option<Visitors> {
+    fn visitors(
+        &self,
+        status: &ConnectionStatus,
+        tunnel: Option<&Snapshot>,
+    ) -> Option<VisitorCount> {
         let protocol = status.made_from.protocol;
         if protocol.is_database() {
-            return Some(self.of_database());
+            return Some(self.statements.visitors());
         }
         if protocol.has_gateway() {
-            return Some(self.visits.visitors());
+            return Some(self.requests.visitors());
         }
         tunnel
             .filter(|_| status.step == Step::Serving)
@@ -160,7 +162,7 @@ impl ConnectionRecord {
         let snapshot = status.look();
         let protocol = status.made_from.protocol;
         drop(status);
-        let stats = &self.visits.stats;
+        let stats = &self.requests.stats;
         let requests = protocol.has_gateway().then(|| Arc::clone(stats));
         Figures {
             tunnel: snapshot,
@@ -171,18 +173,6 @@ impl ConnectionRecord {
                 stats.map(|stats| (stats.classes(), stats.whole.read()))
             },
             requests,
-        }
-    }
-
-    /// Current visitors of a database.
-    fn of_database(&self) -> Visitors {
-        let present = self.statements.present();
-        Visitors {
-            counts: Counted::Visitors,
-            now: present.now,
-            total: present.total,
-            last_at: present.last_at.map(rfc3339),
-            requests: present.requests,
         }
     }
 

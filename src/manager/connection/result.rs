@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::health::Health;
 use super::state::ConnectionState;
+use crate::http::{Counted, VisitorCount};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
-use crate::manager::visits::{Counted, Visitors};
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
 use crate::tunnel::group::TunnelGroup;
@@ -60,7 +60,7 @@ pub(crate) struct ConnectResult {
     /// Health of the application; none while it is not connected.
     pub(crate) health: Option<Health>,
     /// Visitors; none while nothing is exposed, except the last ones of an expired application.
-    pub(crate) visitors: Option<Visitors>,
+    pub(crate) visitors: Option<VisitorCount>,
 }
 
 /// Target and protection of a connection, as it was made, whatever was saved since.
@@ -197,12 +197,12 @@ impl ConnectResult {
 }
 
 /// Visitors of a tunnel without a gateway: connections.
-pub(super) fn of_tunnel(snapshot: &Snapshot) -> Visitors {
-    Visitors {
+pub(super) fn of_tunnel(snapshot: &Snapshot) -> VisitorCount {
+    VisitorCount {
         counts: Counted::Connections,
         now: snapshot.streams,
         total: snapshot.opened,
-        last_at: snapshot.last_opened.map(rfc3339),
+        last_at: snapshot.last_opened,
         requests: snapshot.opened,
     }
 }

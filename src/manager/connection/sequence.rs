@@ -23,8 +23,8 @@ use crate::manager::apps::app::AppConfig;
 use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
 use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
+use crate::manager::request_log::RequestRecord;
 use crate::manager::server_url::ServerUrl;
-use crate::manager::visits::RequestRecord;
 use crate::manager::web_client::WebClient;
 use crate::sync::LogLimiter;
 use crate::tunnel::client::{Class, OnTold, Settings, Status};
@@ -299,7 +299,11 @@ impl ConnectionWork<'_> {
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
         if self.app.protocol.has_gateway() {
-            let parts = (Arc::clone(names), &held.door, self.record.visits());
+            let parts = (
+                Arc::clone(names),
+                &held.door,
+                Arc::clone(self.record.requests()),
+            );
             let dial = (Arc::clone(&may_dial), missed.clone());
             let gateway = SiteGateway::of(&self.app, parts, dial);
             settings.serve = Some(gateway::serve(gateway));
@@ -365,7 +369,7 @@ impl ConnectionWork<'_> {
 
     /// Takes visitors whom the relay has refused: they are logged, and are requests of the connection.
     fn tell_refused(&self) -> OnTold {
-        let (name, visits) = (self.app.name.clone(), self.record.visits());
+        let (name, requests) = (self.app.name.clone(), Arc::clone(self.record.requests()));
         let log = LogLimiter::default();
         Arc::new(move |data| {
             let Some(visit) = RefusedVisit::decode(data) else {
@@ -375,7 +379,8 @@ impl ConnectionWork<'_> {
             let said = (&*visit.method, &*visit.path);
             let (now, status) = (SystemTime::now(), (visit.status, 0));
             let source = Some(visit.source);
-            visits.note(RequestRecord::new(
+            requests.begin(now);
+            requests.note(RequestRecord::new(
                 said,
                 source,
                 (now, Duration::ZERO),

@@ -9,9 +9,9 @@ use super::health::Health;
 use super::result::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
+use crate::http::VisitorCount;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
-use crate::manager::visits::Visitors;
 use crate::plugin::GuestInForce;
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Snapshot, Status};
@@ -153,7 +153,7 @@ impl ConnectionStatus {
     pub(super) fn result(
         &self,
         snapshot: Option<&Snapshot>,
-        visitors: Option<Visitors>,
+        visitors: Option<VisitorCount>,
     ) -> ConnectResult {
         let pause = self.pause.as_ref();
         let mut result = ConnectResult {

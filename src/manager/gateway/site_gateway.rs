@@ -14,7 +14,7 @@ use crate::http::h1::head::Head;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::manager::quick_setup::Setup;
-use crate::manager::visits::{RequestRecord, Visits};
+use crate::manager::request_log::{RequestLog, RequestRecord};
 use crate::net::authority::authority;
 use crate::sync::Mutex;
 use crate::tunnel::target::MayDial;
@@ -28,32 +28,32 @@ const SHOWN_PATH: usize = 100;
 /// One application's gateway.
 pub(crate) struct SiteGateway {
     pub(super) state: Arc<GatewayState>,
-    pub(super) visits: Arc<Visits>,
+    pub(super) requests: Arc<RequestLog>,
 }
 
 impl SiteGateway {
     /// That of an application with these names.
     pub(crate) fn of(
         app: &AppConfig,
-        (names, door, visits): (Arc<SiteNames>, &Arc<Door>, Arc<Visits>),
+        (names, door, requests): (Arc<SiteNames>, &Arc<Door>, Arc<RequestLog>),
         (may_dial, missed): (MayDial, Sender<()>),
     ) -> SiteGateway {
         let naming = Arc::clone(&names.naming);
         let events = Arc::new(AppEvents {
             target: authority(&app.ip, app.port),
             names,
-            visits: Arc::clone(&visits),
+            requests: Arc::clone(&requests),
             missed,
         });
         let is_tls = app.protocol == Protocol::Https;
         let target = Target::new((&app.ip, app.port), is_tls, may_dial);
         door.leads_to(target.into_open(Arc::clone(&naming), events.clone()));
-        let stats: Arc<RequestStats> = Arc::clone(&visits.stats);
+        let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
         let beside = Beside { naming, events };
         let state = GatewayState::beside(beside, door.clone(), stats);
         SiteGateway {
             state: Arc::new(state),
-            visits,
+            requests,
         }
     }
 
@@ -126,7 +126,7 @@ struct AppEvents {
     /// Host and port of the application.
     target: String,
     names: Arc<SiteNames>,
-    visits: Arc<Visits>,
+    requests: Arc<RequestLog>,
     /// Gets a message, as far as there is room, when nobody was found at the target.
     missed: Sender<()>,
 }
@@ -136,7 +136,7 @@ impl Events for AppEvents {
         let said = (head.method.as_str(), path(head));
         let times = (SystemTime::now() - took, took);
         let did = (served.status, served.bytes);
-        self.visits
+        self.requests
             .note(RequestRecord::new(said, source, times, did));
     }
 

@@ -1,6 +1,7 @@
 //! One stream of an application's tunnel, a request at a time.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, LazyLock};
 use std::task::Waker;
@@ -17,9 +18,8 @@ use crate::http::server::connection_handler::{
 };
 use crate::http::server::{End, ExchangeSlot, HeadNow, Next, Requests};
 use crate::http::socket::would_block;
-use crate::http::{ApiError, Limits, Response};
+use crate::http::{ApiError, Limits, Response, VisitorPresence};
 use crate::limits::HALF_CLOSED;
-use crate::manager::visits::Presence;
 use crate::tunnel::client::StreamThreads;
 use crate::tunnel::server::LocalStream;
 
@@ -45,7 +45,7 @@ pub(super) struct StreamConnection {
     gateway: Arc<SiteGateway>,
     client: StreamClient,
     handler: VisitorConnection,
-    presence: Option<Presence>,
+    presence: Option<VisitorPresence<IpAddr>>,
 }
 
 /// With what a thread begins.
@@ -120,12 +120,9 @@ impl StreamConnection {
 
     /// The visitor is here from the first request on.
     fn note_visitor(&mut self, head: &Head) {
-        let visits = &self.gateway.visits;
-        let source = self.gateway.source(head);
-        self.presence
-            .get_or_insert_with(|| Presence::new(visits, source))
-            .is_of(source);
-        visits.asks(SystemTime::now());
+        let requests = &self.gateway.requests;
+        requests.keep_present(&mut self.presence, self.gateway.source(head));
+        requests.begin(SystemTime::now());
     }
 }
 

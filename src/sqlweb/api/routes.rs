@@ -10,8 +10,7 @@ use super::export;
 use super::query;
 use super::script;
 use crate::http::auth::{Outcome, SignInFields};
-use crate::http::{ApiError, Handler, Method, Request, Response, Router, assets};
-use crate::plugin::Visit;
+use crate::http::{ApiError, Handler, Method, Request, Response, Router, VisitorPresence, assets};
 use crate::sqlweb::auth::Auth;
 use crate::sqlweb::catalogue;
 use crate::sqlweb::error::DbError;
@@ -79,7 +78,7 @@ impl Routes {
 
 impl Routes {
     /// Notes that a visitor who may be here asks for something; what a page is made of does not count.
-    fn note(&self, request: &Request) -> Option<Visit> {
+    fn note(&self, request: &Request) -> Option<VisitorPresence<String>> {
         let statements = self.service.statements()?;
         let path = request.path();
         let access = self.service.access.as_ref();

@@ -64,7 +64,6 @@ fn record(
     rows: u64,
 ) -> StatementRecord {
     StatementRecord {
-        n: 0,
         time,
         visitor: visitor.to_owned(),
         kind: record_sql::kind(sql),

@@ -21,7 +21,6 @@
 mod load;
 mod memory;
 mod peers;
-mod process;
 mod report;
 mod targets;
 

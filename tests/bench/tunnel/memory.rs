@@ -4,11 +4,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use support::process::Process;
 use tempfile::TempDir;
 
 use crate::load::visit;
 use crate::peers::{Kind, Running, Setup, wait_until};
-use crate::process::Process;
 use crate::targets::{PIECE, Targets};
 
 /// Streams at once.

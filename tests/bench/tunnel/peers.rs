@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use support::process::Process;
 use tempfile::TempDir;
 
 use crate::load::TIMEOUT;
-use crate::process::Process;
 use crate::targets::Targets;
 
 /// Bore's clients find its server on this port only.

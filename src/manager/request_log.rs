@@ -1,0 +1,167 @@
+//! The requests of an application's visitors through its gateway, and its current visitors.
+//!
+//! In memory and bounded: what a visitor sends can make a record no larger than `MAX_SHOWN` allows. No query, header,
+//! cookie or code is ever a part of it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::{Serialize, Serializer};
+
+use crate::gateway::{RequestStats, shown};
+use crate::http::{self, ActivityLog, Record, VisitorCount, VisitorPresence, VisitorTable};
+use crate::store::time::serialize_rfc3339;
+
+/// Bytes of a method with its path that are kept. Default 200: a visitor may send 32 KiB.
+const MAX_SHOWN: usize = 200;
+
+/// One request that was answered, or broke off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct RequestRecord {
+    /// When it came.
+    #[serde(serialize_with = "serialize_rfc3339")]
+    time: SystemTime,
+    /// The visitor's address; none if no trusted source names it.
+    #[serde(serialize_with = "serialize_source")]
+    source: Option<IpAddr>,
+    method: Box<str>,
+    /// Without the query; one that is cut ends in `…`, which no path can.
+    path: Box<str>,
+    /// Status of the answer; 0 without one.
+    status: u16,
+    /// How long it took, in whole milliseconds.
+    ms: u32,
+    /// Sent to the visitor, the head included.
+    bytes: u64,
+}
+
+impl RequestRecord {
+    /// A request for `path`, which has no query, that began at `time`.
+    pub(crate) fn new(
+        (method, path): (&str, &str),
+        source: Option<IpAddr>,
+        (time, took): (SystemTime, Duration),
+        (status, bytes): (u16, usize),
+    ) -> RequestRecord {
+        let method = shown(method, MAX_SHOWN);
+        let path = shown(path, MAX_SHOWN.saturating_sub(method.len()));
+        RequestRecord {
+            time,
+            source,
+            method: method.into(),
+            path: path.into(),
+            status,
+            ms: u32::try_from(took.as_millis()).unwrap_or(u32::MAX),
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl Record for RequestRecord {
+    const NAME: &'static str = "request";
+    /// Default 500, some 100 KiB.
+    const MOST: usize = crate::limits::REQUEST_LOG;
+}
+
+fn serialize_source<S: Serializer>(source: &Option<IpAddr>, to: S) -> Result<S::Ok, S::Error> {
+    let source = source.map(|source| source.to_string());
+    to.serialize_str(&source.unwrap_or_default())
+}
+
+/// The requests of one connection, and who is there now.
+#[derive(Default)]
+pub(crate) struct RequestLog {
+    /// The requests that have come to an end.
+    pub(crate) records: ActivityLog<RequestRecord>,
+    /// Counters since the connection was made.
+    pub(crate) stats: Arc<RequestStats>,
+    visitors: Arc<VisitorTable<IpAddr>>,
+}
+
+impl RequestLog {
+    /// Notes that a visitor asks at this time; [`RequestLog::note`] follows at the end of the request.
+    pub(crate) fn begin(&self, time: SystemTime) {
+        self.visitors.request(time);
+    }
+
+    /// Notes a request.
+    pub(crate) fn note(&self, record: RequestRecord) {
+        let took = Duration::from_millis(record.ms.into());
+        self.stats.note(record.status, took);
+        self.records.add(record);
+    }
+
+    /// Keeps the visitor from `source` present in `presence`, or in a new one. A network that one host may use all of
+    /// is one visitor.
+    pub(crate) fn keep_present(
+        &self,
+        presence: &mut Option<VisitorPresence<IpAddr>>,
+        source: Option<IpAddr>,
+    ) {
+        let visitor = source.map(http::source);
+        match presence {
+            Some(presence) => presence.set_visitor(visitor),
+            None => *presence = Some(VisitorPresence::new(&self.visitors, visitor)),
+        }
+    }
+
+    /// Returns the current visitors, with the number of requests that have come to an end.
+    pub(crate) fn visitors(&self) -> VisitorCount {
+        VisitorCount {
+            requests: self.records.last(),
+            ..self.visitors.count(Duration::ZERO)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(path: &str) -> RequestRecord {
+        let times = (SystemTime::UNIX_EPOCH, Duration::from_millis(7));
+        RequestRecord::new(("GET", path), None, times, (200, 12))
+    }
+
+    #[test]
+    fn a_request_is_small_whatever_was_sent() {
+        let record = record(&format!("/{}", "a".repeat(30_000)));
+        assert!(record.path.ends_with("a…") && record.path.len() < MAX_SHOWN + 8);
+        let shown = serde_json::to_value(&record).unwrap();
+        assert_eq!((&shown["method"], &shown["ms"]), (&"GET".into(), &7.into()));
+        assert_eq!(shown["source"], "");
+        assert_eq!(shown["time"], "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn requests_are_numbered_and_counted() {
+        let log = RequestLog::default();
+        for n in 1..=510 {
+            log.note(record(&format!("/{n}")));
+        }
+        let (last, all) = log.records.after(0);
+        assert_eq!((last, all.len()), (510, RequestRecord::MOST));
+        assert_eq!((all[0].n, &*all[0].record.path), (11, "/11"));
+        assert_eq!(log.visitors().requests, 510);
+        let classes = log.stats.classes();
+        assert_eq!((classes[2], classes[4]), (("2xx", 510), ("4xx", 0)));
+        let json = serde_json::to_string(&all[0]).unwrap();
+        let form = r#"{"n":11,"time":"1970-01-01T00:00:00Z","source":"","method":"GET","path":"/11","status":200,"#;
+        assert_eq!(json, format!(r#"{form}"ms":7,"bytes":12}}"#));
+    }
+
+    #[test]
+    fn visitors_are_counted_by_network() {
+        let log = RequestLog::default();
+        let ip = |text: &str| Some(text.parse().unwrap());
+        let mut presence = None;
+        for source in ["192.0.2.1", "2001:db8::1", "2001:db8::2"] {
+            log.keep_present(&mut presence, ip(source));
+        }
+        let count = log.visitors();
+        assert_eq!((count.now, count.total), (1, 2));
+        drop(presence);
+        assert_eq!(log.visitors().now, 0);
+    }
+}
