@@ -12,7 +12,9 @@ use crate::http::socket::would_block;
 
 /// Time for the upstream to take more of a client's last bytes when that has gone. Default 5 s.
 const GONE_STALL: Duration = Duration::from_secs(5);
-/// Bytes that are on their way in one direction. Default 32 KiB.
+/// Bytes that are on their way in one direction. Default 4 KiB, as messages are small, and 32 KiB from the first read on
+/// that has as many.
+const PIECE: usize = 4 * 1024;
 const BUFFER: usize = 32 * 1024;
 
 /// How long an upgraded connection may wait.
@@ -174,19 +176,33 @@ impl Direction {
         if !self.wants_more() {
             return Ok(());
         }
-        if self.buffer.len() != BUFFER {
+        let mut piece = [0; PIECE];
+        let is_large = self.buffer.len() >= PIECE;
+        if is_large && self.buffer.len() < BUFFER {
             self.buffer = vec![0; BUFFER];
         }
-        match read(&mut self.buffer) {
+        let came = match is_large {
+            true => read(&mut self.buffer),
+            false => read(&mut piece),
+        };
+        match came {
             Ok(count) => {
+                if !is_large {
+                    // The room of the last message mostly suffices.
+                    self.buffer.clear();
+                    let came = piece.get(..count);
+                    (self.buffer)
+                        .extend_from_slice(came.expect("no more is read than there is room"));
+                }
                 self.has_ended = count == 0;
                 self.waiting = 0..count;
                 self.moved = Instant::now();
                 Ok(())
             }
             failed if would_block(&failed) => {
-                // One that has nothing to say holds no memory.
-                self.buffer = Vec::new();
+                if is_large {
+                    self.buffer = Vec::new(); // one that has nothing to say holds no memory
+                }
                 Ok(())
             }
             Err(error) => Err(error),
