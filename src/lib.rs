@@ -57,7 +57,7 @@
 //!                tunnel/ws, tunnel/ssh     opened in place
 //!                tunnel/mux/stream         connects to the target that was configured, and to no other; a stream of what
 //!                                          speaks HTTP stays in this process, where
-//!                manager/gateway           reads its requests; between these a stream has no thread (streams)
+//!                manager/site              reads its requests; between these a stream has no thread (streams)
 //!                gateway                   the same pipeline, beside the application: its own name and links (naming), the
 //!                                          code where the server asks for none, who hears of it (beside)
 //!                http/proxy                the same loop once more

@@ -19,7 +19,6 @@ mod audit;
 mod clocks;
 mod connection;
 mod expiry;
-mod gateway;
 mod local_api;
 mod own_listeners;
 mod remote;
@@ -27,6 +26,7 @@ mod request_log;
 mod server_choice;
 pub mod server_store;
 mod server_url;
+mod site;
 mod sleep_watch;
 mod web_client;
 

@@ -12,7 +12,7 @@ use crate::gateway::TARGETS_HOST;
 use crate::gateway::{Naming, Server, head_of_visitor};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
-use crate::manager::gateway::SiteNames;
+use crate::manager::site::SiteNames;
 use crate::net::authority::authority;
 use crate::net::in_words;
 use crate::plugin::SignIn;

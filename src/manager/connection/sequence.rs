@@ -20,7 +20,7 @@ use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::another_name;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::gateway::{self, Door, SiteGateway, SiteNames};
+use crate::manager::site::{self, Door, SiteGateway, SiteNames};
 use crate::manager::quick_setup::{self, OTHER_NAME, Setup};
 use crate::manager::remote::{Connector, RemoteServer, awaited};
 use crate::manager::request_log::RequestRecord;
@@ -306,7 +306,7 @@ impl ConnectionWork<'_> {
             );
             let dial = (Arc::clone(&may_dial), missed.clone());
             let gateway = SiteGateway::of(&self.app, parts, dial);
-            settings.serve = Some(gateway::serve(gateway));
+            settings.serve = Some(site::serve(gateway));
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);

@@ -1,11 +1,11 @@
-//! The gateway at home: what stands between a tunnel's streams and an application that speaks HTTP.
+//! The site of an application that speaks HTTP: the streams of its tunnel, and the way to the application.
 //!
 //! ```text
 //! tunnel/mux ── streams ── stream_connection ── gateway ── target ── the application
 //! ```
 //!
-//! Requests are served as at a relay ([`crate::gateway`]), by what only this end knows: the application's own name, TLS to
-//! it ([`target`]), who hears of its requests ([`site_gateway`]), and, where the server asks for no code, the code
+//! The gateway serves their requests as a relay's ([`crate::gateway`]), by what only this end knows: the application's own
+//! name, TLS to it ([`target`]), who hears of its requests ([`site_gateway`]), and, where the server asks for no code, the code
 //! ([`door`]). An application that nobody visits has neither a thread nor a socket here. A stream has a thread of the
 //! tunnel's pool while a request takes long; short requests on kept connections, and the waits between them, are the one
 //! thread's of [`streams`].
