@@ -19,7 +19,7 @@ use super::args::command::{Command, Parsed};
 use super::args::table::{LOG_FORMAT, VERBOSE};
 use super::failure::Failure;
 use super::log_buffer::{LogBuffer, TOGETHER};
-use crate::net::in_words;
+use crate::net::{in_words, push_words};
 use crate::store::time::rfc3339_millis;
 use crate::store::{escaped, is_hidden};
 use crate::sync::{Lookout, Mutex, REFUSED};
@@ -211,7 +211,7 @@ fn line(time: SystemTime, record: &Record<'_>, format: Format) -> String {
         line.push_str(": ");
     }
     let begin = line.len();
-    line.push_str(&in_words(record.args()));
+    push_words(&mut line, record.args());
     let is_plain = |message: &str| message.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !line.get(begin..).is_some_and(is_plain) {
         let message = line.split_off(begin);

@@ -20,7 +20,7 @@ pub use address_class::AddressClass;
 pub(crate) use cidr::is_within;
 pub use cidr::{Cidr, InvalidCidr};
 pub(crate) use waker::Waker;
-pub(crate) use words::in_words;
+pub(crate) use words::{in_words, push_words};
 
 use std::io;
 use std::net::TcpStream;

@@ -1,13 +1,23 @@
 //! Errors of the system as people read them.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 
 /// An error's text without the number that the standard library appends to an error of the system, however often and
 /// however deep the text quotes one.
 pub(crate) fn in_words(error: impl Display) -> String {
+    let mut text = String::new();
+    push_words(&mut text, error);
+    text
+}
+
+/// Appends it.
+pub(crate) fn push_words(text: &mut String, error: impl Display) {
     const NUMBER: &str = " (os error ";
-    let mut text = error.to_string();
-    while let Some(at) = text.find(NUMBER) {
+    let begin = text.len();
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{error}");
+    while let Some(at) = text.get(begin..).and_then(|added| added.find(NUMBER)) {
+        let at = begin + at;
         let after = text.split_at(at + NUMBER.len()).1;
         let digits = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
         let Some(rest) = digits.strip_prefix(')') else {
@@ -16,7 +26,6 @@ pub(crate) fn in_words(error: impl Display) -> String {
         let end = text.len() - rest.len();
         text.replace_range(at..end, "");
     }
-    text
 }
 
 #[cfg(test)]

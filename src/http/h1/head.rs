@@ -131,7 +131,16 @@ pub enum Version {
 
 /// Header lines in order, names as sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Headers(Vec<(String, Vec<u8>)>);
+pub struct Headers(Box<Lines>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Lines {
+    /// All of them, one behind the other: each request has many lines, and room for each costs more than a look at all.
+    names: String,
+    values: Vec<u8>,
+    /// Where the name and the value of each line end.
+    ends: Vec<(usize, usize)>,
+}
 
 impl Headers {
     /// Every value of `name`, in order.
@@ -153,9 +162,15 @@ impl Headers {
 
     /// All header lines.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.0
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_slice()))
+        let mut begin = (0, 0);
+        let lines = &self.0;
+        lines.ends.iter().map(move |end| {
+            let name = lines.names.get(begin.0..end.0);
+            let value = lines.values.get(begin.1..end.1);
+            begin = *end;
+            let whole = "lines lie one behind the other";
+            (name.expect(whole), value.expect(whole))
+        })
     }
 
     /// True if a comma-separated list such as `Connection` holds `token`.
@@ -169,10 +184,21 @@ impl Headers {
         if parsed.len() > max {
             return Err(Refusal::new(431, "too many header lines"));
         }
-        let lines = parsed
-            .iter()
-            .map(|h| (h.name.to_owned(), h.value.trim_ascii().to_vec()));
-        Ok(Headers(lines.collect()))
+        let lines = parsed.iter().map(|h| (h.name, h.value.trim_ascii()));
+        let lengths = lines.clone().map(|(name, value)| (name.len(), value.len()));
+        let (names, values) = lengths.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        let mut headers = Lines {
+            names: String::with_capacity(names),
+            values: Vec::with_capacity(values),
+            ends: Vec::with_capacity(parsed.len()),
+        };
+        for (name, value) in lines {
+            headers.names.push_str(name);
+            headers.values.extend_from_slice(value);
+            let end = (headers.names.len(), headers.values.len());
+            headers.ends.push(end);
+        }
+        Ok(Headers(Box::new(headers)))
     }
 }
 
