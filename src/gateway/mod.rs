@@ -15,7 +15,7 @@
 //! | module | is |
 //! |---|---|
 //! | `host`, `forwarded`, `request_head`, `site_rules`, `caching`, `cookies` | heads in, heads out |
-//! | `auth`, `signin`, `signed_cookies` | codes, who has shown one, and how they are asked for |
+//! | `auth`, `signin` | codes, who has shown one, and how they are asked for |
 //! | `pages`, `replies` | what the gateway itself says |
 //! | `protocol` | what speaks no HTTP |
 //! | `access_log`, `request_stats` | a line a request, and how many there were of which kind |
@@ -42,7 +42,6 @@ mod replies;
 mod request_head;
 mod request_stats;
 mod service;
-mod signed_cookies;
 mod signin;
 mod site;
 mod site_request;
@@ -52,16 +51,13 @@ mod tries;
 mod under_way;
 mod visitor_connection;
 
-pub use crate::http::auth::Code;
+pub use crate::http::auth::{Code, CookieKey};
 pub use crate::http::proxy::ByteStream;
 pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use service::Gateway;
-pub use signed_cookies::CookieKey;
 pub(crate) use site::Tell;
 pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, through};
-
-pub(super) use signed_cookies::since_1970;
 
 // For the gateway at a connector, which passes requests on as this one does.
 pub(crate) use auth::is_sign_in;

@@ -49,9 +49,10 @@ pub struct Site {
     pub allow: Vec<Cidr>,
     /// When it ends by itself.
     pub expiry: Option<Expiry>,
-    /// Cookies are good for the site with the number that it had when they were given.
+    /// Its number in cookies: another one ends all sign-ins. A relay alone counts it in memory; in a fleet it is the
+    /// generation, which all relays know.
     pub epoch: u64,
-    /// Generation as it is stored: with another number all sign-ins are over, at every relay.
+    /// How often everybody was signed out, as it is stored.
     pub generation: u64,
     /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
     pub renamed_at: Option<u64>,

@@ -43,6 +43,8 @@ pub(super) type Elsewhere =
 
 #[derive(Debug, Default)]
 struct Table {
+    /// True if other relays know the same sites.
+    is_of_fleet: bool,
     sites: HashMap<String, Arc<Site>>,
     /// The name of each application's site, by the application's id.
     names: HashMap<String, String>,
@@ -86,12 +88,14 @@ fn end_visits(site: Option<&Arc<Site>>) {
 impl SiteTable {
     /// Nothing is in it; what is left of each application's time is noted in `home`.
     pub(super) fn new(home: &DataDir, has_others: bool) -> Self {
-        Self {
+        let sites = Self {
             elsewhere: has_others.then(Arc::default),
             ends: Ends::open(home),
             figures: FigureFile::open(home),
             ..Self::default()
-        }
+        };
+        sites.table.write().is_of_fleet = has_others;
+        sites
     }
 
     /// From here on sites lead to other relays' tunnels too.
@@ -278,8 +282,12 @@ impl Table {
             made.title = names::is_told_by(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);
             made.allow.clone_from(&terms.allow);
-            (made.expiry, made.epoch) = (terms.expiry, terms.epoch);
-            made.generation = application.generation;
+            (made.expiry, made.generation) = (terms.expiry, application.generation);
+            made.epoch = if self.is_of_fleet {
+                application.generation
+            } else {
+                terms.epoch
+            };
             made.renamed_at = site.since.as_deref().and_then(seconds_of);
             made.busy = self.busy(connector);
             if let Some(before) = &before {

@@ -1,12 +1,12 @@
 //! Invisible mode: an authorization code is exchanged for a session cookie.
 
 use std::net::IpAddr;
-use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use crate::http::auth::{Code, Lifetime, Outcome, Realm, SignIn};
+use crate::http::auth::{Code, CookieKey, Lifetime, Outcome, Scope, SignIn, Visitor};
 use crate::http::{HostPolicy, Request};
+use crate::store::expiry::Clocks;
 use crate::store::random;
 use crate::sync::{LogLimiter, Mutex};
 
@@ -16,12 +16,10 @@ pub(crate) struct Auth {
     /// A second code, for visitors who come through a tunnel.
     guest: Mutex<GuestCode>,
     hosts: HostPolicy,
-    /// Each for the owner, or for those who came by a guests' code.
-    sign_in: SignIn<u64>,
+    /// Its generation is the owner's, or that of those who came by a guests' code.
+    sign_in: SignIn,
     refused: LogLimiter,
 }
-
-impl Realm for u64 {}
 
 /// Number of the owner's own sign-in.
 const OWNER: u64 = 0;
@@ -41,7 +39,11 @@ impl Auth {
             code: Zeroizing::new(random::token()),
             guest: Mutex::default(),
             hosts,
-            sign_in: SignIn::new(&format!("postern_{port}"), Lifetime::FromLastUse),
+            sign_in: SignIn::new(
+                &format!("postern_{port}"),
+                Lifetime::FromLastUse,
+                CookieKey::random(),
+            ),
             refused: LogLimiter::default(),
         }
     }
@@ -58,17 +60,29 @@ impl Auth {
         guest.number += 1;
     }
 
-    /// The session cookie of a request, where it belongs to somebody who has signed in.
+    /// The id of who sends a request, if it is somebody who has signed in. It stays when their cookie is renewed.
     pub(crate) fn visitor(&self, request: &Request) -> Option<String> {
+        self.signed_in(request).map(|(visitor, _)| visitor.id)
+    }
+
+    /// The value for `Set-Cookie` by which somebody who has signed in stays so after this request.
+    pub(crate) fn renewed(&self, request: &Request) -> Option<String> {
+        let (visitor, scope) = self.signed_in(request)?;
+        let is_secure = self.is_secure(request);
+        self.sign_in
+            .renewed(&visitor, &scope, is_secure, Clocks::now())
+    }
+
+    fn signed_in(&self, request: &Request) -> Option<(Visitor, Scope)> {
+        let now = Clocks::now();
+        let scopes = [OWNER, self.guest.lock().number].map(scope);
         let mut cookies = request.cookies(self.sign_in.cookie(self.is_secure(request)));
-        let now = Instant::now();
-        let guests = self.guest.lock().number;
-        let knows = |cookie: &[u8], who| self.sign_in.knows(cookie, who, now);
-        let known = cookies.find(|cookie| {
-            let cookie = cookie.as_bytes();
-            knows(cookie, OWNER) || (guests != OWNER && knows(cookie, guests))
-        });
-        known.map(str::to_owned)
+        cookies.find_map(|cookie| {
+            scopes.iter().find_map(|scope| {
+                let visitor = self.sign_in.visitor(cookie.as_bytes(), scope, now)?;
+                Some((visitor, *scope))
+            })
+        })
     }
 
     /// True if a visitor comes by `https`: the site's name says so, or what stands in front on this machine, as the
@@ -86,18 +100,19 @@ impl Auth {
             is_right.then_some(guest.number)
         };
         let is_owner = Code::new(&self.code).is(code);
-        let who = if is_owner { Some(OWNER) } else { guests };
-        let from = (source, is_secure);
-        let is_right = who.is_some();
-        let outcome = self
-            .sign_in
-            .enter(is_right, who.unwrap_or(OWNER), from, Instant::now());
-        if !is_right {
+        let opened = if is_owner { Some(OWNER) } else { guests };
+        let outcome = (self.sign_in).enter(opened.map(scope), (source, is_secure), Clocks::now());
+        if opened.is_none() {
             self.refused
                 .refused(format_args!("{source} was refused: a wrong code"));
         }
         outcome
     }
+}
+
+/// Its key signs nothing else, so the realm says nothing.
+fn scope(generation: u64) -> Scope {
+    Scope::new([0; 32], generation)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ pub(crate) struct Door(Mutex<Option<Arc<Desk>>>);
 struct Desk {
     state: GatewayState,
     site: Site,
-    generation: u64,
 }
 
 impl Door {
@@ -36,17 +35,14 @@ impl Door {
         let mut config = GatewayConfig::new("", 0);
         config.secure = site_url.starts_with("https:");
         let mut site = Site::new(name, app_id, Box::new(|| Err(Down::Tunnel)));
-        site.code = Some(code);
+        (site.code, site.generation) = (Some(code), generation);
         let mut desk = self.0.lock();
         if !desk
             .as_ref()
-            .is_some_and(|desk| desk.is_for(&site, &config, generation))
+            .is_some_and(|desk| desk.is_for(&site, config.secure))
         {
-            *desk = Some(Arc::new(Desk {
-                state: GatewayState::without_sites(config, Arc::clone(stats)),
-                site,
-                generation,
-            }));
+            let state = GatewayState::without_sites(config, Arc::clone(stats));
+            *desk = Some(Arc::new(Desk { state, site }));
         }
     }
 
@@ -73,13 +69,13 @@ impl Door {
 }
 
 impl Desk {
-    fn is_for(&self, site: &Site, config: &GatewayConfig, generation: u64) -> bool {
+    fn is_for(&self, site: &Site, is_https: bool) -> bool {
         let of = |site: &Site| {
             let code = site.code.as_ref().map(|code| *code.digest());
-            (site.name.clone(), site.app_id.clone(), code)
+            let names = (site.name.clone(), site.app_id.clone());
+            (names, code, site.generation)
         };
-        let is_same = (self.generation, self.state.is_https()) == (generation, config.secure);
-        is_same && of(&self.site) == of(site)
+        self.state.is_https() == is_https && of(&self.site) == of(site)
     }
 
     /// An address from a server that is not ours is not trusted: a visitor could have written it, and
