@@ -60,29 +60,19 @@ impl Auth {
         guest.number += 1;
     }
 
-    /// The id of who sends a request, if it is somebody who has signed in. It stays when their cookie is renewed.
-    pub(crate) fn visitor(&self, request: &Request) -> Option<String> {
-        self.signed_in(request).map(|(visitor, _)| visitor.id)
+    /// Returns the sender of a request, if they have signed in. Their id stays when their cookie is renewed.
+    pub(crate) fn visitor(&self, request: &Request) -> Option<Visitor> {
+        let now = Clocks::now();
+        let scopes = [OWNER, self.guest.lock().number].map(scope);
+        let mut cookies = request.cookies(self.sign_in.cookie(self.is_secure(request)));
+        let known = |cookie: &str, scope| self.sign_in.visitor(cookie.as_bytes(), scope, now);
+        cookies.find_map(|cookie| scopes.iter().find_map(|scope| known(cookie, scope)))
     }
 
     /// The value for `Set-Cookie` by which somebody who has signed in stays so after this request.
     pub(crate) fn renewed(&self, request: &Request) -> Option<String> {
-        let (visitor, scope) = self.signed_in(request)?;
-        let is_secure = self.is_secure(request);
-        self.sign_in
-            .renewed(&visitor, &scope, is_secure, Clocks::now())
-    }
-
-    fn signed_in(&self, request: &Request) -> Option<(Visitor, Scope)> {
-        let now = Clocks::now();
-        let scopes = [OWNER, self.guest.lock().number].map(scope);
-        let mut cookies = request.cookies(self.sign_in.cookie(self.is_secure(request)));
-        cookies.find_map(|cookie| {
-            scopes.iter().find_map(|scope| {
-                let visitor = self.sign_in.visitor(cookie.as_bytes(), scope, now)?;
-                Some((visitor, *scope))
-            })
-        })
+        let (visitor, is_secure) = (self.visitor(request)?, self.is_secure(request));
+        self.sign_in.renewed(&visitor, is_secure, Clocks::now())
     }
 
     /// True if a visitor comes by `https`: the site's name says so, or what stands in front on this machine, as the
@@ -94,14 +84,15 @@ impl Auth {
 
     /// Tries a code. `is_secure` as [`is_secure`](Self::is_secure) says it.
     pub(crate) fn enter(&self, code: &str, source: IpAddr, is_secure: bool) -> Outcome {
-        let guests = {
+        let opened = if Code::new(&self.code).is(code) {
+            Some(OWNER)
+        } else {
             let guest = self.guest.lock();
-            let is_right = guest.code.as_ref().is_some_and(|guests| guests.is(code));
-            is_right.then_some(guest.number)
+            let right = guest.code.as_ref().filter(|right| right.is(code));
+            right.map(|_| guest.number)
         };
-        let is_owner = Code::new(&self.code).is(code);
-        let opened = if is_owner { Some(OWNER) } else { guests };
-        let outcome = (self.sign_in).enter(opened.map(scope), (source, is_secure), Clocks::now());
+        let from = (source, is_secure);
+        let outcome = (self.sign_in).enter(opened.map(scope), from, Clocks::now());
         if opened.is_none() {
             self.refused
                 .refused(format_args!("{source} was refused: a wrong code"));

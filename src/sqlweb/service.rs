@@ -128,7 +128,7 @@ impl Service {
     pub(crate) fn visitor(&self, request: &Request) -> String {
         let access = self.access.as_ref();
         let visitor = access.and_then(|access| access.visitor(request));
-        visitor.unwrap_or_default()
+        visitor.map_or_else(String::new, |visitor| visitor.id)
     }
 
     /// Where visitors and their statements are noted, where they are.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::rate_limiter::{RateLimiter, WhenFull};
-use super::signed::{CookieKey, SIGNED_IN_FOR, Scope, Visitor};
+use super::signed::{CookieKey, SIGNED_IN_FOR, Scope, Visitor, new_id};
 use crate::store::expiry::Clocks;
 use crate::sync::RwLock;
 
@@ -81,7 +81,7 @@ impl SignIn {
 
     /// True if other relays know these sign-ins too.
     pub(crate) fn is_shared(&self) -> bool {
-        self.key.is_shared()
+        self.key.made.is_none()
     }
 
     /// Returns the visitor who has this cookie, if it opens the scope.
@@ -109,22 +109,16 @@ impl SignIn {
 
     /// The value of a new cookie; also that of a link, which opens another scope than cookies.
     pub(crate) fn give(&self, scope: &Scope, now: Clocks) -> String {
-        self.key.give(scope, now)
+        self.key.give(&new_id(), scope, now)
     }
 
     /// The value for `Set-Cookie` that moves the end of a sign-in, if its time counts from this request.
-    pub(crate) fn renewed(
-        &self,
-        visitor: &Visitor,
-        scope: &Scope,
-        is_secure: bool,
-        now: Clocks,
-    ) -> Option<String> {
-        let left = visitor.end.saturating_sub(self.key.seconds(now));
+    pub(crate) fn renewed(&self, of: &Visitor, is_secure: bool, now: Clocks) -> Option<String> {
+        let left = of.end.saturating_sub(self.key.seconds(now));
         let is_due = left + RENEWED_AFTER <= SIGNED_IN_FOR.as_secs();
         (is_due && self.lifetime == Lifetime::FromLastUse).then(|| {
-            let value = self.key.give_to(&visitor.id, scope, now);
-            self.set_cookie(&value, scope, is_secure)
+            let value = self.key.give(&of.id, &of.scope, now);
+            self.set_cookie(&value, &of.scope, is_secure)
         })
     }
 
@@ -133,8 +127,8 @@ impl SignIn {
         let now = self.key.seconds(now);
         let until = match self.lifetime {
             Lifetime::FromSignIn => visitor.end,
-            // It may have been renewed just now.
-            Lifetime::FromLastUse => visitor.end.max(now + SIGNED_IN_FOR.as_secs()),
+            // A request may renew it at this moment.
+            Lifetime::FromLastUse => now + SIGNED_IN_FOR.as_secs() + RENEWED_AFTER,
         };
         let is_new = self.ended.write().note(visitor, until, now);
         self.has_ended.store(true, Ordering::Release);
@@ -157,17 +151,17 @@ impl Ended {
         visitor.end <= self.floor || self.until.contains_key(&visitor.id)
     }
 
-    /// Remembers a visitor; false for one who has ended already. If there are too many, the note that ends first is dropped,
-    /// and everybody whose cookie ends no later has to sign in again.
+    /// Remembers a visitor; false for one who has ended already. Of too many, the note that ends first is dropped. Whatever
+    /// ends no later than a dropped note is refused from then on, also if the clock is set back.
     fn note(&mut self, visitor: &Visitor, until: u64, now: u64) -> bool {
         if self.has(visitor) {
             return false;
         }
-        self.until.retain(|_, until| now < *until);
-        while self.until.len() >= MAX_ENDED {
-            let first = self.until.values().min().copied();
-            self.floor = self.floor.max(first.unwrap_or_default());
-            self.until.retain(|_, until| self.floor < *until);
+        while let Some(first) = self.until.values().min().copied()
+            && (first <= now || self.until.len() >= MAX_ENDED)
+        {
+            self.floor = first;
+            self.until.retain(|_, until| first < *until);
         }
         self.until.insert(visitor.id.clone(), until);
         true
@@ -237,8 +231,7 @@ mod tests {
             let sign_in = sign_in(lifetime);
             let (mut value, _) = entered(&sign_in, FROM, start);
             let first = sign_in.visitor(value.as_bytes(), &scope(), start).unwrap();
-            let renewed =
-                |visitor: &Visitor, at| sign_in.renewed(visitor, &scope(), false, after(start, at));
+            let renewed = |visitor: &Visitor, at| sign_in.renewed(visitor, false, after(start, at));
             assert_eq!(renewed(&first, MINUTE - 1), None);
             for hours in [11, 22, 33] {
                 let now = after(start, hours * HOUR);
@@ -282,29 +275,27 @@ mod tests {
 
     #[test]
     fn who_was_ended_stays_out_and_others_stay_in() {
-        for lifetime in [Lifetime::FromSignIn, Lifetime::FromLastUse] {
+        for (lifetime, renewed_at) in [
+            (Lifetime::FromSignIn, 0),
+            (Lifetime::FromLastUse, MINUTE / 2),
+        ] {
             let (sign_in, now) = (sign_in(lifetime), Clocks::now());
             let (one, other) = (visitor(&sign_in, now), visitor(&sign_in, now));
             // A renewal that was on its way.
-            let renewed = sign_in
-                .key
-                .give_to(&one.id, &scope(), after(now, 2 * MINUTE));
+            let renewed = (sign_in.key).give(&one.id, &scope(), after(now, renewed_at));
             let knows = |value: &str, at| {
                 let now = after(now, at);
                 sign_in.visitor(value.as_bytes(), &scope(), now).is_some()
             };
             assert!(sign_in.end(&one, now) && !sign_in.end(&one, now));
-            let value = |visitor: &Visitor| sign_in.key.give_to(&visitor.id, &scope(), now);
-            assert!(!knows(&value(&one), 0) && !knows(&renewed, 3 * MINUTE));
+            let value = |visitor: &Visitor| sign_in.key.give(&visitor.id, &scope(), now);
+            assert!(!knows(&value(&one), 0) && !knows(&renewed, MINUTE));
             assert!(knows(&value(&other), 0));
-            let next = visitor(&sign_in, after(now, HOUR));
-            sign_in.end(&next, after(now, HOUR));
             assert!(!knows(&value(&one), 12 * HOUR - 1), "{lifetime:?}");
-            sign_in.end(&other, after(now, 12 * HOUR));
-            assert!(
-                !sign_in.ended.read().until.contains_key(&one.id),
-                "forgotten"
-            );
+            let late = after(now, 13 * HOUR);
+            sign_in.end(&visitor(&sign_in, late), late);
+            assert!(!sign_in.ended.read().until.contains_key(&one.id));
+            assert!(!knows(&renewed, MINUTE), "the clock was set back");
         }
     }
 

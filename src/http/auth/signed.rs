@@ -34,11 +34,11 @@ const CAP: usize = 128;
 pub struct CookieKey {
     key: hmac::Key,
     /// The clocks when it was made; none if several relays have it.
-    made: Option<Clocks>,
+    pub(super) made: Option<Clocks>,
 }
 
 /// What a value opens, as it is now.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scope {
     /// Digest of what must be the same as when the value was given.
     realm: [u8; 32],
@@ -55,6 +55,8 @@ pub(crate) struct Visitor {
     pub(crate) id: String,
     /// End of the value, in seconds since 1970.
     pub(super) end: u64,
+    /// What it opens.
+    pub(super) scope: Scope,
 }
 
 impl CookieKey {
@@ -76,11 +78,6 @@ impl CookieKey {
         }
     }
 
-    /// True if other relays have it too.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.made.is_none()
-    }
-
     /// Seconds since 1970: by the wall clock if other relays read it too, otherwise by the clock that cannot be set.
     pub(super) fn seconds(&self, now: Clocks) -> u64 {
         let time = self.made.map_or(now.wall, |made| {
@@ -89,13 +86,8 @@ impl CookieKey {
         since_epoch(time).as_secs()
     }
 
-    /// A new value for somebody new.
-    pub(super) fn give(&self, scope: &Scope, now: Clocks) -> String {
-        self.give_to(&URL_SAFE_NO_PAD.encode(random::bytes::<12>()), scope, now)
-    }
-
     /// A new value for a visitor.
-    pub(super) fn give_to(&self, id: &str, scope: &Scope, now: Clocks) -> String {
+    pub(super) fn give(&self, id: &str, scope: &Scope, now: Clocks) -> String {
         let end = self.seconds(now).saturating_add(scope.life.as_secs());
         let said = format!("2.{end}.{id}..{}", scope.generation);
         let tag = hmac::sign(&self.key, &scope.signed(&said));
@@ -117,9 +109,14 @@ impl CookieKey {
         let is_current = now < end && end - now <= SIGNED_IN_FOR.as_secs() + CLOCKS;
         let tag = URL_SAFE_NO_PAD.decode(tag).ok().filter(|_| is_current)?;
         hmac::verify(&self.key, &scope.signed(said), &tag).ok()?;
-        let id = id.to_owned();
-        Some(Visitor { id, end })
+        let (id, scope) = (id.to_owned(), *scope);
+        Some(Visitor { id, end, scope })
     }
+}
+
+/// An id that nobody has: 96 random bits.
+pub(super) fn new_id() -> String {
+    URL_SAFE_NO_PAD.encode(random::bytes::<12>())
 }
 
 impl Scope {
@@ -184,7 +181,7 @@ pub(crate) mod tests {
     fn one_opens_its_scope_until_its_end_at_all_who_have_the_key() {
         let derived = |secret: u8| CookieKey::derived(&[secret; 32]);
         let (one, other, now) = (derived(1), derived(1), Clocks::now());
-        let value = one.give(&scope(), now);
+        let value = one.give(&new_id(), &scope(), now);
         let knows = |scope: &Scope, now| other.visitor(value.as_bytes(), scope, now).is_some();
         assert!(knows(&scope(), now) && knows(&scope(), later(now, 11 * HOUR)));
         assert!(!knows(&scope(), later(now, 12 * HOUR)));
@@ -198,25 +195,25 @@ pub(crate) mod tests {
         for stranger in [derived(2), CookieKey::random()] {
             assert_eq!(stranger.visitor(value.as_bytes(), &scope(), now), None);
         }
-        assert_ne!(value, one.give(&scope(), now));
+        assert_ne!(value, one.give(&new_id(), &scope(), now));
         let years = Scope {
             life: 90_000 * HOUR,
             ..scope()
         };
-        let long = one.give(&years, now);
+        let long = one.give(&new_id(), &years, now);
         assert_eq!(
             other.visitor(long.as_bytes(), &scope(), now),
             None,
             "nobody is signed in for years"
         );
-        let longest = one.give(&Scope::new([7; 32], u64::MAX), now);
+        let longest = one.give(&new_id(), &Scope::new([7; 32], u64::MAX), now);
         assert!(longest.len() <= CAP);
     }
 
     #[test]
     fn nothing_else_is_one() {
         let (key, now) = (CookieKey::derived(&[1; 32]), Clocks::now());
-        let value = key.give(&scope(), now);
+        let value = key.give(&new_id(), &scope(), now);
         let knows = |value: &[u8]| key.visitor(value, &scope(), now).is_some();
         assert!(knows(value.as_bytes()));
         for at in 0..value.len() {
@@ -255,8 +252,8 @@ pub(crate) mod tests {
         let end = key.seconds(now) + 12 * 3600;
         let value = of_form_1(&key, &scope(), "someone", end);
         let visitor = |scope: &Scope, now| key.visitor(value.as_bytes(), scope, now);
-        let id = "someone".to_owned();
-        assert_eq!(visitor(&scope(), now), Some(Visitor { id, end }));
+        let found = visitor(&scope(), now).map(|visitor| (visitor.id, visitor.end));
+        assert_eq!(found, Some(("someone".to_owned(), end)));
         assert_eq!(visitor(&scope(), later(now, 12 * HOUR)), None);
         assert_eq!(visitor(&Scope::new([8; 32], 3), now), None);
         let forged = value.replacen('1', "2", 1);
@@ -269,7 +266,7 @@ pub(crate) mod tests {
     fn a_clock_that_is_set_changes_nothing_for_a_key_of_one_process() {
         let key = CookieKey::random();
         let made = key.made.unwrap();
-        let value = key.give(&scope(), made);
+        let value = key.give(&new_id(), &scope(), made);
         for wall in [
             std::time::UNIX_EPOCH,
             made.wall - 13 * HOUR,
