@@ -231,7 +231,7 @@ impl Request {
     }
 
     /// Sets the `Set-Cookie` that goes with the answer, whichever that is.
-    pub(crate) fn set_cookie(&mut self, cookie: Option<String>) {
+    pub fn set_cookie(&mut self, cookie: Option<String>) {
         self.cookie = cookie;
     }
 
