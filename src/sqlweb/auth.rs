@@ -31,19 +31,23 @@ struct GuestCode {
     number: u64,
 }
 
+impl GuestCode {
+    fn opened_by(&self, code: &str) -> Option<u64> {
+        let right = self.code.as_ref().filter(|right| right.is(code));
+        right.map(|_| self.number)
+    }
+}
+
 impl Auth {
     /// A sign-in with a new code of 160 random bits. Cookies are shared by all ports of a host, so `port` is in the
     /// cookie's name. `hosts` knows which names are used with `https`.
     pub(crate) fn new(port: u16, hosts: HostPolicy) -> Self {
+        let (cookie, key) = (format!("postern_{port}"), CookieKey::random());
         Self {
             code: Zeroizing::new(random::token()),
             guest: Mutex::default(),
             hosts,
-            sign_in: SignIn::new(
-                &format!("postern_{port}"),
-                Lifetime::FromLastUse,
-                CookieKey::random(),
-            ),
+            sign_in: SignIn::new(&cookie, Lifetime::FromLastUse, key),
             refused: LogLimiter::default(),
         }
     }
@@ -84,13 +88,9 @@ impl Auth {
 
     /// Tries a code. `is_secure` as [`is_secure`](Self::is_secure) says it.
     pub(crate) fn enter(&self, code: &str, source: IpAddr, is_secure: bool) -> Outcome {
-        let opened = if Code::new(&self.code).is(code) {
-            Some(OWNER)
-        } else {
-            let guest = self.guest.lock();
-            let right = guest.code.as_ref().filter(|right| right.is(code));
-            right.map(|_| guest.number)
-        };
+        let is_owner = Code::new(&self.code).is(code);
+        let owner = is_owner.then_some(OWNER);
+        let opened = owner.or_else(|| self.guest.lock().opened_by(code));
         let from = (source, is_secure);
         let outcome = (self.sign_in).enter(opened.map(scope), from, Clocks::now());
         if opened.is_none() {

@@ -316,7 +316,7 @@ mod tests {
         assert!(everybody.iter().all(|value| find(value).is_none()));
         assert_eq!(sign_in.ended.read().until.len(), MAX_ENDED);
         assert!(find(&bystander).is_some());
-        // The same in one second.
+        // In one second as well.
         let crowd: Vec<String> = (0..=MAX_ENDED)
             .map(|_| sign_in.give(&scope(), now))
             .collect();
