@@ -39,8 +39,6 @@ pub struct Site {
     pub title: Option<String>,
     /// ID that names its application to visitors with a code.
     pub app_id: String,
-    /// The number of who shares it.
-    pub owner: u64,
     /// True if the application speaks TLS. Its certificate is not verified.
     pub tls: bool,
     /// The code of an invisible site.
@@ -77,7 +75,6 @@ impl Site {
             name: name.into(),
             title: None,
             app_id: app_id.into(),
-            owner: 0,
             tls: false,
             code: None,
             allow: Vec::new(),

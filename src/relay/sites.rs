@@ -14,7 +14,6 @@ use super::figures::{FigureFile, Passed};
 use super::names;
 use super::state::{Application, RelayState};
 use crate::gateway::{Code, Down, Open, Site, Stats, Tell, through};
-use crate::http::auth::sha256;
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
@@ -277,7 +276,7 @@ impl Table {
         if let Some(site) = &application.site {
             let connector = &*terms.connector;
             let mut made = Site::new(&*site.name, &*application.app_id, open);
-            (made.tls, made.owner, made.tell) = (site.tls, number(connector), tell);
+            (made.tls, made.tell) = (site.tls, tell);
             let called = &application.display_name;
             made.title = names::is_told_by(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);
@@ -413,12 +412,6 @@ fn go_on([requests, bytes_in, bytes_out, _, last_visit]: [&AtomicU64; 5], kept: 
 fn seconds_of(time: &str) -> Option<u64> {
     let since = parse_rfc3339(time)?.duration_since(SystemTime::UNIX_EPOCH);
     Some(since.ok()?.as_secs())
-}
-
-/// Returns a number for each sharer that no other gets.
-fn number(connector: &str) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = sha256(&[connector.as_bytes()]);
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The code whose digest is kept. One that cannot be read admits nobody.

@@ -97,8 +97,9 @@ impl Handler for Routes {
     fn handle(&self, mut request: Request) {
         log_request(&request);
         let _visit = self.note(&request);
-        // Not with an answer that a cache between here and there may keep.
-        if *request.method() == Method::Post || request.path() == INFO {
+        // Neither at a new sign-in, nor with an answer that a cache between here and there may keep.
+        let is_post = *request.method() == Method::Post && request.path().starts_with("/api/");
+        if is_post || request.path() == INFO {
             let access = self.service.access.as_ref();
             request.set_cookie(access.and_then(|access| access.renewed(&request)));
         }
