@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::limits::Limits;
-use super::signed_cookies::CookieKey;
+use crate::http::auth::CookieKey;
 use crate::net::Cidr;
 
 /// Settings of a gateway for its surroundings.
@@ -25,8 +25,8 @@ pub struct GatewayConfig {
     pub pass_headers: Vec<String>,
     /// Name of this gateway in `CDN-Loop` (RFC 8586): a token that nobody else has.
     pub loop_id: String,
-    /// Key that signs sign-ins, if other relays must know them too; without it they are noted in memory.
-    pub cookie_key: Option<CookieKey>,
+    /// Key that signs sign-ins.
+    pub cookie_key: CookieKey,
     /// True if a request whose answer has not begun is passed on again where its tunnel is lost: another relay may have
     /// another.
     pub passes_on_again: bool,
@@ -46,7 +46,7 @@ impl GatewayConfig {
             trust_proxy: Vec::new(),
             pass_headers: Vec::new(),
             loop_id: loop_id(),
-            cookie_key: None,
+            cookie_key: CookieKey::random(),
             passes_on_again: false,
             limits: Limits::default(),
         }

@@ -17,6 +17,7 @@ use super::refused_visit::RefusedVisit;
 use super::request_stats::RequestStats;
 use super::site::{Site, Sites};
 use super::site_request::SiteRequest;
+use crate::http::auth::CookieKey;
 use crate::http::h1::head::Head;
 use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
@@ -61,11 +62,11 @@ impl GatewayState {
     /// The state of one beside its application; what it does counts in `stats`.
     pub(crate) fn beside(
         beside: Beside,
-        sites: Arc<dyn Sites>,
+        (sites, cookie_key): (Arc<dyn Sites>, CookieKey),
         stats: Arc<RequestStats>,
     ) -> GatewayState {
         let mut config = GatewayConfig::new("", 0);
-        config.limits = Limits::beside();
+        (config.limits, config.cookie_key) = (Limits::beside(), cookie_key);
         let state = GatewayState::new(config, sites);
         GatewayState {
             beside: Some(beside),

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `host`, `forwarded`, `request_head`, `site_rules`, `caching`, `cookies` | heads in, heads out |
 //! | `naming`, `beside` | the application's own name and the way back from it; what else only its end has |
-//! | `auth`, `signin`, `signed_cookies` | codes, who has shown one, and how they are asked for |
+//! | `auth`, `signin` | codes, who has shown one, and how they are asked for |
 //! | `pages`, `replies` | what the gateway itself says |
 //! | `protocol` | what speaks no HTTP |
 //! | `access_log`, `request_stats` | a line a request, and how many there were of which kind |
@@ -48,7 +48,6 @@ mod replies;
 mod request_head;
 mod request_stats;
 mod service;
-mod signed_cookies;
 mod signin;
 mod site;
 mod site_request;
@@ -58,13 +57,12 @@ mod tries;
 mod under_way;
 mod visitor_connection;
 
-pub use crate::http::auth::Code;
+pub use crate::http::auth::{Code, CookieKey};
 pub use crate::http::proxy::ByteStream;
 pub use config::GatewayConfig;
 pub use limits::Limits;
 pub use naming::{TARGETS_HOST, VISITORS_HOST};
 pub use service::Gateway;
-pub use signed_cookies::CookieKey;
 pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, Wanted, through};
 
 pub(crate) use access_log::shown;
@@ -80,5 +78,3 @@ pub(crate) use site::Tell;
 pub(crate) use site_request::{Served, path};
 pub(crate) use stream::TlsStream;
 pub(crate) use visitor_connection::VisitorConnection;
-
-pub(super) use signed_cookies::since_1970;

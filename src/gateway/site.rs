@@ -46,8 +46,6 @@ pub struct Site {
     pub title: Option<String>,
     /// ID that names its application to visitors with a code.
     pub app_id: String,
-    /// The number of who shares it.
-    pub owner: u64,
     /// True if the application speaks TLS. Its certificate is not verified.
     pub tls: bool,
     /// The code of an invisible site.
@@ -56,9 +54,10 @@ pub struct Site {
     pub allow: Vec<Cidr>,
     /// When it ends by itself.
     pub expiry: Option<Expiry>,
-    /// Cookies are good for the site with the number that it had when they were given.
+    /// Its number in cookies: another one ends all sign-ins. A relay alone counts it in memory; in a fleet it is the
+    /// generation, which all relays know.
     pub epoch: u64,
-    /// Generation as it is stored: with another number all sign-ins are over, at every relay.
+    /// How often everybody was signed out, as it is stored.
     pub generation: u64,
     /// When its name was taken from who had it before, in seconds since 1970: what browsers keep of that is not its own.
     pub renamed_at: Option<u64>,
@@ -83,7 +82,6 @@ impl Site {
             name: name.into(),
             title: None,
             app_id: app_id.into(),
-            owner: 0,
             tls: false,
             code: None,
             allow: Vec::new(),

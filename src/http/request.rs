@@ -74,6 +74,8 @@ pub struct Request {
     client: CancelToken,
     /// Taken by the answer.
     out: Option<Box<dyn Write + Send>>,
+    /// `Set-Cookie` of the answer.
+    cookie: Option<String>,
 }
 
 impl Request {
@@ -125,6 +127,7 @@ impl Request {
             peer,
             client,
             out: None,
+            cookie: None,
         })
     }
 
@@ -227,6 +230,11 @@ impl Request {
         &self.client
     }
 
+    /// Sets the `Set-Cookie` that goes with the answer, whichever that is.
+    pub fn set_cookie(&mut self, cookie: Option<String>) {
+        self.cookie = cookie;
+    }
+
     /// Sends a whole answer. A client that has gone is no error.
     pub fn respond(mut self, response: Response) {
         self.send(response);
@@ -236,6 +244,7 @@ impl Request {
     pub fn stream(mut self, head: ResponseHead) -> io::Result<Stream> {
         let out = self.out.take().ok_or(io::ErrorKind::NotConnected)?;
         let mute = self.method == Method::Head;
+        let head = self.with_cookie(head);
         Stream::begin(out, &head.serialise(), mute, self.client.clone())
     }
 
@@ -243,11 +252,19 @@ impl Request {
         self.params = params;
     }
 
+    fn with_cookie(&mut self, head: ResponseHead) -> ResponseHead {
+        match self.cookie.take() {
+            Some(cookie) => head.header("Set-Cookie", cookie),
+            None => head,
+        }
+    }
+
     fn send(&mut self, response: Response) {
         let Some(mut out) = self.out.take() else {
             return;
         };
         let (head, body) = response.into_parts();
+        let head = self.with_cookie(head);
         let mut bytes = head.serialise();
         // RFC 9110 section 8.6: no length where there cannot be a body.
         if !matches!(head.status(), 204 | 304) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +22,7 @@ use crate::gateway::forwarded;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
 use crate::net::{Cidr, is_within};
+use crate::store::expiry::Clocks;
 use crate::store::files_set_aside;
 use crate::store::time::rfc3339;
 use crate::sync::{Permit, Permits};
@@ -484,7 +485,7 @@ fn uninvite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
 
 /// A link that signs the operator in.
 fn link(app: &AppState, _: &Request) -> Result<Response, ApiError> {
-    let code = app.operator.link(Instant::now());
+    let code = app.operator.link(Clocks::now());
     let url = format!("{}auth?code={}", app.service.urls.url(), *code);
     Ok(Response::ok(json!({"url": url})))
 }

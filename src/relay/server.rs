@@ -29,7 +29,7 @@ use super::setup::Service;
 use super::sites::SiteTable;
 use super::state_store::{self, Error as StateError, StateStore};
 use super::urls::{PublicPorts, PublicUrl, PublicUrls};
-use crate::gateway::{Gateway, GatewayConfig};
+use crate::gateway::{CookieKey, Gateway, GatewayConfig};
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::net::Cidr;
@@ -212,6 +212,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let key = keys.first().expect("a key of each kind was read or made");
     urls.fingerprint = key.public().fingerprint();
     let cookie_key = fleet.as_ref().map(Joined::cookie_key);
+    let cookie_key = cookie_key.unwrap_or_else(CookieKey::random);
     let operator = Operator::new(urls.port, cookie_key.clone());
     let (hosts, mut gateway) = (
         hosts(&urls, listen),

@@ -14,7 +14,6 @@ use super::figures::{FigureFile, Passed};
 use super::names;
 use super::state::{Application, RelayState};
 use crate::gateway::{Code, Down, Open, Site, Stats, Tell, through};
-use crate::http::auth::sha256;
 use crate::http::proxy::ByteStream;
 use crate::net::{Cidr, is_within};
 use crate::store::expiry::{Clocks, Expiry};
@@ -43,6 +42,8 @@ pub(super) type Elsewhere =
 
 #[derive(Debug, Default)]
 struct Table {
+    /// True if other relays know the same sites.
+    is_of_fleet: bool,
     sites: HashMap<String, Arc<Site>>,
     /// The name of each application's site, by the application's id.
     names: HashMap<String, String>,
@@ -86,12 +87,14 @@ fn end_visits(site: Option<&Arc<Site>>) {
 impl SiteTable {
     /// Nothing is in it; what is left of each application's time is noted in `home`.
     pub(super) fn new(home: &DataDir, has_others: bool) -> Self {
-        Self {
+        let sites = Self {
             elsewhere: has_others.then(Arc::default),
             ends: Ends::open(home),
             figures: FigureFile::open(home),
             ..Self::default()
-        }
+        };
+        sites.table.write().is_of_fleet = has_others;
+        sites
     }
 
     /// From here on sites lead to other relays' tunnels too.
@@ -273,13 +276,17 @@ impl Table {
         if let Some(site) = &application.site {
             let connector = &*terms.connector;
             let mut made = Site::new(&*site.name, &*application.app_id, open);
-            (made.tls, made.owner, made.tell) = (site.tls, number(connector), tell);
+            (made.tls, made.tell) = (site.tls, tell);
             let called = &application.display_name;
             made.title = names::is_told_by(&site.name, called).then(|| called.clone());
             made.code = site.code.as_deref().map(code);
             made.allow.clone_from(&terms.allow);
-            (made.expiry, made.epoch) = (terms.expiry, terms.epoch);
-            made.generation = application.generation;
+            (made.expiry, made.generation) = (terms.expiry, application.generation);
+            made.epoch = if self.is_of_fleet {
+                application.generation
+            } else {
+                terms.epoch
+            };
             made.renamed_at = site.since.as_deref().and_then(seconds_of);
             made.busy = self.busy(connector);
             if let Some(before) = &before {
@@ -405,12 +412,6 @@ fn go_on([requests, bytes_in, bytes_out, _, last_visit]: [&AtomicU64; 5], kept: 
 fn seconds_of(time: &str) -> Option<u64> {
     let since = parse_rfc3339(time)?.duration_since(SystemTime::UNIX_EPOCH);
     Some(since.ok()?.as_secs())
-}
-
-/// Returns a number for each sharer that no other gets.
-fn number(connector: &str) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = sha256(&[connector.as_bytes()]);
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The code whose digest is kept. One that cannot be read admits nobody.

@@ -1,12 +1,12 @@
 //! Invisible mode: an authorization code is exchanged for a session cookie.
 
 use std::net::IpAddr;
-use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use crate::http::auth::{Code, Lifetime, Outcome, Realm, SignIn};
+use crate::http::auth::{Code, CookieKey, Lifetime, Outcome, Scope, SignIn, Visitor};
 use crate::http::{HostPolicy, Request};
+use crate::store::expiry::Clocks;
 use crate::store::random;
 use crate::sync::{LogLimiter, Mutex};
 
@@ -16,12 +16,10 @@ pub(crate) struct Auth {
     /// A second code, for visitors who come through a tunnel.
     guest: Mutex<GuestCode>,
     hosts: HostPolicy,
-    /// Each for the owner, or for those who came by a guests' code.
-    sign_in: SignIn<u64>,
+    /// Its generation is the owner's, or that of those who came by a guests' code.
+    sign_in: SignIn,
     refused: LogLimiter,
 }
-
-impl Realm for u64 {}
 
 /// Number of the owner's own sign-in.
 const OWNER: u64 = 0;
@@ -33,15 +31,23 @@ struct GuestCode {
     number: u64,
 }
 
+impl GuestCode {
+    fn opened_by(&self, code: &str) -> Option<u64> {
+        let right = self.code.as_ref().filter(|right| right.is(code));
+        right.map(|_| self.number)
+    }
+}
+
 impl Auth {
     /// A sign-in with a new code of 160 random bits. Cookies are shared by all ports of a host, so `port` is in the
     /// cookie's name. `hosts` knows which names are used with `https`.
     pub(crate) fn new(port: u16, hosts: HostPolicy) -> Self {
+        let (cookie, key) = (format!("postern_{port}"), CookieKey::random());
         Self {
             code: Zeroizing::new(random::token()),
             guest: Mutex::default(),
             hosts,
-            sign_in: SignIn::new(&format!("postern_{port}"), Lifetime::FromLastUse),
+            sign_in: SignIn::new(&cookie, Lifetime::FromLastUse, key),
             refused: LogLimiter::default(),
         }
     }
@@ -58,17 +64,19 @@ impl Auth {
         guest.number += 1;
     }
 
-    /// The session cookie of a request, where it belongs to somebody who has signed in.
-    pub(crate) fn visitor(&self, request: &Request) -> Option<String> {
+    /// Returns the sender of a request, if they have signed in. Their id stays when their cookie is renewed.
+    pub(crate) fn visitor(&self, request: &Request) -> Option<Visitor> {
+        let now = Clocks::now();
+        let scopes = [OWNER, self.guest.lock().number].map(scope);
         let mut cookies = request.cookies(self.sign_in.cookie(self.is_secure(request)));
-        let now = Instant::now();
-        let guests = self.guest.lock().number;
-        let knows = |cookie: &[u8], who| self.sign_in.knows(cookie, who, now);
-        let known = cookies.find(|cookie| {
-            let cookie = cookie.as_bytes();
-            knows(cookie, OWNER) || (guests != OWNER && knows(cookie, guests))
-        });
-        known.map(str::to_owned)
+        let known = |cookie: &str, scope| self.sign_in.visitor(cookie.as_bytes(), scope, now);
+        cookies.find_map(|cookie| scopes.iter().find_map(|scope| known(cookie, scope)))
+    }
+
+    /// The value for `Set-Cookie` by which somebody who has signed in stays so after this request.
+    pub(crate) fn renewed(&self, request: &Request) -> Option<String> {
+        let (visitor, is_secure) = (self.visitor(request)?, self.is_secure(request));
+        self.sign_in.renewed(&visitor, is_secure, Clocks::now())
     }
 
     /// True if a visitor comes by `https`: the site's name says so, or what stands in front on this machine, as the
@@ -80,24 +88,22 @@ impl Auth {
 
     /// Tries a code. `is_secure` as [`is_secure`](Self::is_secure) says it.
     pub(crate) fn enter(&self, code: &str, source: IpAddr, is_secure: bool) -> Outcome {
-        let guests = {
-            let guest = self.guest.lock();
-            let is_right = guest.code.as_ref().is_some_and(|guests| guests.is(code));
-            is_right.then_some(guest.number)
-        };
         let is_owner = Code::new(&self.code).is(code);
-        let who = if is_owner { Some(OWNER) } else { guests };
+        let owner = is_owner.then_some(OWNER);
+        let opened = owner.or_else(|| self.guest.lock().opened_by(code));
         let from = (source, is_secure);
-        let is_right = who.is_some();
-        let outcome = self
-            .sign_in
-            .enter(is_right, who.unwrap_or(OWNER), from, Instant::now());
-        if !is_right {
+        let outcome = (self.sign_in).enter(opened.map(scope), from, Clocks::now());
+        if opened.is_none() {
             self.refused
                 .refused(format_args!("{source} was refused: a wrong code"));
         }
         outcome
     }
+}
+
+/// Its key signs nothing else, so the realm says nothing.
+fn scope(generation: u64) -> Scope {
+    Scope::new([0; 32], generation)
 }
 
 #[cfg(test)]

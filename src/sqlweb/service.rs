@@ -124,11 +124,11 @@ impl Service {
         }
     }
 
-    /// The visitor a request comes from: the session cookie in invisible mode, else empty.
+    /// The visitor a request comes from: the id of their sign-in in invisible mode, else empty.
     pub(crate) fn visitor(&self, request: &Request) -> String {
         let access = self.access.as_ref();
         let visitor = access.and_then(|access| access.visitor(request));
-        visitor.unwrap_or_default()
+        visitor.map_or_else(String::new, |visitor| visitor.id)
     }
 
     /// Where visitors and their statements are noted, where they are.

@@ -89,9 +89,9 @@ impl Visitors {
         Source::Visitor(believes.then(told).flatten())
     }
 
-    /// Returns the counters of a sender who has signed in with `cookie` or with none; none where nothing is counted.
-    pub(crate) fn use_of(&self, source: &Source, cookie: &str) -> Option<Use> {
-        let key = source.counted(cookie);
+    /// Returns the counters of a sender who has signed in as `id` or not at all; none where nothing is counted.
+    pub(crate) fn use_of(&self, source: &Source, id: &str) -> Option<Use> {
+        let key = source.counted(id);
         let mut uses = self.uses.as_ref()?.lock();
         if uses.len() >= MAX_REMEMBERED && !uses.contains_key(&key) {
             uses.retain(|_, used| !used.is_idle());
@@ -123,20 +123,20 @@ impl Use {
 
 impl Source {
     /// Returns the key of one visitor: an address or the network that one host may use all of, or else a sign-in.
-    pub(crate) fn counted(&self, cookie: &str) -> String {
+    pub(crate) fn counted(&self, id: &str) -> String {
         match self {
             Self::Here => "here".to_owned(),
             Self::Visitor(Some(address)) => http::source(*address).to_string(),
-            Self::Visitor(None) => format!("={cookie}"),
+            Self::Visitor(None) => format!("={id}"),
         }
     }
 
-    /// As a log names who has signed in with `cookie`, of which nothing can be learned from it.
-    pub(crate) fn label(&self, cookie: &str) -> String {
-        let tag = if cookie.is_empty() {
+    /// As a log names who has signed in as `id`.
+    pub(crate) fn label(&self, id: &str) -> String {
+        let tag = if id.is_empty() {
             String::new()
         } else {
-            let digest = ring::digest::digest(&ring::digest::SHA256, cookie.as_bytes());
+            let digest = ring::digest::digest(&ring::digest::SHA256, id.as_bytes());
             let (first, _) = digest.as_ref().split_at(TAG);
             random::hex(first)
         };

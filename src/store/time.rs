@@ -10,8 +10,7 @@ const SECONDS_A_DAY: u64 = 86_400;
 
 /// Seconds since 1970, UTC.
 pub(crate) fn unix_seconds() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.map_or(0, |now| now.as_secs())
+    since_epoch(SystemTime::now()).as_secs()
 }
 
 /// The time since the machine was started, what it slept included (clock_gettime(2)): nobody can set it.
@@ -122,7 +121,8 @@ fn leap_days(year: u64) -> u64 {
     before / 4 - before / 100 + before / 400
 }
 
-fn since_epoch(time: SystemTime) -> Duration {
+/// The time since 1970; none for an earlier one.
+pub(crate) fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
 }

@@ -245,6 +245,20 @@ fn a_streamed_answer_ends_whole() {
 }
 
 #[test]
+fn a_cookie_goes_with_whichever_answer() {
+    let server = start(Limits::default(), |mut request: Request| {
+        request.set_cookie(Some("own=1".to_owned()));
+        match request.path() {
+            "/text" => text(request),
+            _ => streamer(request),
+        }
+    });
+    for path in ["/text", "/whole", "/never"] {
+        assert_eq!(server.get(path).header("set-cookie"), Some("own=1"));
+    }
+}
+
+#[test]
 fn an_aborted_answer_is_seen_as_broken() {
     let server = start(Limits::default(), streamer);
     let mut client = server.connect();

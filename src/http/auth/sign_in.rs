@@ -1,27 +1,23 @@
-//! Sign-ins: cookies that were given for a right code.
+//! Sign-ins: a right code is exchanged for a signed cookie.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::code::sha256;
 use super::rate_limiter::{RateLimiter, WhenFull};
-use crate::http;
-use crate::store::random;
-use crate::sync::Mutex;
+use super::signed::{CookieKey, SIGNED_IN_FOR, Scope, Visitor, new_id};
+use crate::store::expiry::Clocks;
+use crate::sync::RwLock;
 
-/// Time that a cookie is good for. Default 12 h: a working day.
-pub(crate) const SIGNED_IN_FOR: Duration = crate::limits::SIGNED_IN_FOR;
-/// Cookies of one realm. Default 1,000, 120 KiB; the source that has most gives way, and of several the one that came
-/// last.
-const MAX_OF_REALM: usize = 1000;
-/// Cookies of all realms together. Default 20,000, 3 MiB; the owner who has most gives way.
-const MAX_COOKIES: usize = 20_000;
 /// Wrong codes a minute that a source may send. Default 5.
 const WRONG_CODES: usize = crate::limits::WRONG_CODES;
+/// Seconds after which a request renews a cookie whose time counts from the last one. Default 60.
+const RENEWED_AFTER: u64 = 60;
+/// Visitors who are remembered as ended. Default 1,024, 120 KiB.
+const MAX_ENDED: usize = 1024;
 
-/// From when on the time of a cookie is counted.
+/// Start of a cookie's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     /// From the sign-in, which the cookie's `Max-Age` says too.
@@ -41,45 +37,37 @@ pub(crate) enum Outcome {
     TooMany(Duration),
 }
 
-/// Scope of a cookie.
-pub(crate) trait Realm: PartialEq + Copy {
-    /// Whose it is: who has many shares the places of one.
-    fn owner(&self) -> u64 {
-        0
-    }
-}
-
-impl Realm for () {}
-
-/// The cookies of one kind, each good for one realm: a site, or `()` where there is one alone.
-pub(crate) struct SignIn<R = ()> {
+/// Gives and checks the cookies of one kind.
+pub(crate) struct SignIn {
     /// The cookie's name by `http`, and by `https`: there its prefix keeps every other server of this host name,
     /// whatever its port, from setting it, and its `Secure` from reading it (RFC 6265bis section 4.1.3.2).
     names: [String; 2],
     lifetime: Lifetime,
-    /// By the SHA-256 of the cookie's value.
-    sessions: Mutex<HashMap<Key, Session<R>>>,
+    key: CookieKey,
+    /// False as long as nobody was ended: requests then take no lock.
+    has_ended: AtomicBool,
+    ended: RwLock<Ended>,
     wrong: RateLimiter,
 }
 
-type Key = [u8; 32];
-
-struct Session<R> {
-    realm: R,
-    /// Address that signed in.
-    source: IpAddr,
-    entered: Instant,
-    /// The last request with it.
-    used: Option<Instant>,
+/// Visitors whose sign-in ended before its time.
+#[derive(Default)]
+struct Ended {
+    /// By visitor: the end of the last value given, in seconds since 1970.
+    until: HashMap<String, u64>,
+    /// Nothing that ends by then is valid: it may be of a visitor whose note was dropped.
+    floor: u64,
 }
 
-impl<R: Realm> SignIn<R> {
-    /// Nobody is signed in. Cookies are shared by all ports of a host: `cookie` names the server.
-    pub(crate) fn new(cookie: &str, lifetime: Lifetime) -> Self {
+impl SignIn {
+    /// Cookies are shared by all ports of a host: `cookie` names the server.
+    pub(crate) fn new(cookie: &str, lifetime: Lifetime, key: CookieKey) -> Self {
         Self {
             names: ["", "__Host-"].map(|prefix| format!("{prefix}{cookie}")),
             lifetime,
-            sessions: Mutex::default(),
+            key,
+            has_ended: AtomicBool::new(false),
+            ended: RwLock::default(),
             wrong: RateLimiter::new(WRONG_CODES, WhenFull::Refuse),
         }
     }
@@ -91,131 +79,92 @@ impl<R: Realm> SignIn<R> {
         if is_secure { prefixed } else { plain }
     }
 
-    /// True if a cookie of this value was given for the realm, and is good yet.
-    pub(crate) fn knows(&self, value: &[u8], realm: R, now: Instant) -> bool {
-        let key = sha256(&[value]);
-        let mut sessions = self.sessions.lock();
-        let Some(session) = sessions.get_mut(&key) else {
-            return false;
-        };
-        if session.is_over(self.lifetime, now) {
-            sessions.remove(&key);
-            return false;
-        }
-        session.used = Some(now);
-        session.realm == realm
+    /// True if other relays know these sign-ins too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.key.made.is_none()
     }
 
-    /// Lets in who sent a right code; a wrong one is counted by its source.
+    /// Returns the visitor who has this cookie, if it opens the scope.
+    pub(crate) fn visitor(&self, value: &[u8], scope: &Scope, now: Clocks) -> Option<Visitor> {
+        let visitor = self.key.visitor(value, scope, now)?;
+        let has_ended = self.has_ended.load(Ordering::Acquire) && self.ended.read().has(&visitor);
+        (!has_ended).then_some(visitor)
+    }
+
+    /// Signs in to the scope that a code opens. A wrong one opens none, and is counted by its source.
     pub(crate) fn enter(
         &self,
-        is_right: bool,
-        realm: R,
+        opened: Option<Scope>,
         (source, is_secure): (IpAddr, bool),
-        now: Instant,
+        now: Clocks,
     ) -> Outcome {
-        self.enter_with(is_right, (source, is_secure), now, || {
-            (self.give(realm, source, now), SIGNED_IN_FOR)
-        })
-    }
-
-    /// Signs in with a cookie of a value that somebody else makes, and how long that is good.
-    pub(crate) fn enter_with(
-        &self,
-        is_right: bool,
-        (source, is_secure): (IpAddr, bool),
-        now: Instant,
-        make: impl FnOnce() -> (String, Duration),
-    ) -> Outcome {
-        if is_right {
-            let (value, time) = make();
-            return Outcome::SignedIn(self.set_cookie(&value, time, is_secure));
+        if let Some(scope) = opened {
+            return Outcome::SignedIn(self.set_cookie(&self.give(&scope, now), &scope, is_secure));
         }
-        match self.wrong.count(source, now) {
+        match self.wrong.count(source, Instant::now()) {
             Ok(()) => Outcome::WrongCode,
             Err(wait) => Outcome::TooMany(wait),
         }
     }
 
-    /// The value of a new cookie, which is noted.
-    fn give(&self, realm: R, source: IpAddr, now: Instant) -> String {
-        let value = random::token();
-        let session = Session {
-            realm,
-            source: http::source(source),
-            entered: now,
-            used: None,
-        };
-        self.admit(sha256(&[value.as_bytes()]), session, now);
-        value
+    /// The value of a new cookie; also that of a link, which opens another scope than cookies.
+    pub(crate) fn give(&self, scope: &Scope, now: Clocks) -> String {
+        self.key.give(&new_id(), scope, now)
     }
 
-    fn set_cookie(&self, value: &str, time: Duration, is_secure: bool) -> String {
+    /// The value for `Set-Cookie` that moves the end of a sign-in, if its time counts from this request.
+    pub(crate) fn renewed(&self, of: &Visitor, is_secure: bool, now: Clocks) -> Option<String> {
+        let left = of.end.saturating_sub(self.key.seconds(now));
+        let is_due = left + RENEWED_AFTER <= SIGNED_IN_FOR.as_secs();
+        (is_due && self.lifetime == Lifetime::FromLastUse).then(|| {
+            let value = self.key.give(&of.id, &of.scope, now);
+            self.set_cookie(&value, &of.scope, is_secure)
+        })
+    }
+
+    /// Ends what a visitor has: a sign-in, or a link that was opened. False if it has ended already.
+    pub(crate) fn end(&self, visitor: &Visitor, now: Clocks) -> bool {
+        let now = self.key.seconds(now);
+        let until = match self.lifetime {
+            Lifetime::FromSignIn => visitor.end,
+            // A request may renew it at this moment.
+            Lifetime::FromLastUse => now + SIGNED_IN_FOR.as_secs() + RENEWED_AFTER,
+        };
+        let is_new = self.ended.write().note(visitor, until, now);
+        self.has_ended.store(true, Ordering::Release);
+        is_new
+    }
+
+    fn set_cookie(&self, value: &str, scope: &Scope, is_secure: bool) -> String {
         let age = match self.lifetime {
-            Lifetime::FromSignIn => format!("; Max-Age={}", time.as_secs()),
+            Lifetime::FromSignIn => format!("; Max-Age={}", scope.life.as_secs()),
             Lifetime::FromLastUse => String::new(),
         };
         let secure = if is_secure { "; Secure" } else { "" };
         let name = self.cookie(is_secure);
         format!("{name}={value}; HttpOnly; SameSite=Lax; Path=/{age}{secure}")
     }
-
-    /// Where there is no place, whoever has most of them gives way: so a flood of sign-ins costs its own.
-    fn admit(&self, key: Key, session: Session<R>, now: Instant) {
-        let mut sessions = self.sessions.lock();
-        let realm = session.realm;
-        let of_realm = |session: &Session<R>| session.realm == realm;
-        let is_crowded = sessions.values().filter(|s| of_realm(s)).count() >= MAX_OF_REALM;
-        if is_crowded || sessions.len() >= MAX_COOKIES {
-            sessions.retain(|_, session| !session.is_over(self.lifetime, now));
-            let out = if is_crowded {
-                idlest_of_most(&sessions, of_realm, |session| session.source)
-            } else {
-                let owner = |session: &Session<R>| session.realm.owner();
-                let idlest = idlest_of_most(&sessions, |_| true, owner);
-                let most = idlest.and_then(|key| sessions.get(&key)).map(owner);
-                let of_most = |session: &Session<R>| Some(owner(session)) == most;
-                idlest_of_most(&sessions, of_most, |session| session.source)
-            };
-            out.map(|out| sessions.remove(&out));
-        }
-        sessions.insert(key, session);
-    }
 }
 
-/// Of the sessions that `counts`, of the `holder` who has most of them the one that was not used for longest. Where several
-/// have as many, of one that was never used, and else of the one who came last: who was there before a flood stays.
-fn idlest_of_most<R, H: Eq + Hash>(
-    sessions: &HashMap<Key, Session<R>>,
-    counts: impl Fn(&Session<R>) -> bool,
-    holder: impl Fn(&Session<R>) -> H,
-) -> Option<Key> {
-    let mut held: HashMap<H, (usize, &Session<R>, Key)> = HashMap::new();
-    for (key, session) in sessions.iter().filter(|(_, session)| counts(session)) {
-        let of_holder = held.entry(holder(session)).or_insert((0, session, *key));
-        let (count, idlest, of_idlest) = of_holder;
-        *count += 1;
-        if session.last_seen() < idlest.last_seen() {
-            (*idlest, *of_idlest) = (session, *key);
+impl Ended {
+    fn has(&self, visitor: &Visitor) -> bool {
+        visitor.end <= self.floor || self.until.contains_key(&visitor.id)
+    }
+
+    /// Remembers a visitor; false for one who has ended already. Of too many, the note that ends first is dropped. Whatever
+    /// ends no later than a dropped note is refused from then on, also if the clock is set back.
+    fn note(&mut self, visitor: &Visitor, until: u64, now: u64) -> bool {
+        if self.has(visitor) {
+            return false;
         }
-    }
-    let most = held
-        .into_values()
-        .max_by_key(|(count, idlest, _)| (*count, idlest.used.is_none(), idlest.entered));
-    most.map(|(_, _, key)| key)
-}
-
-impl<R> Session<R> {
-    fn last_seen(&self) -> Instant {
-        self.used.unwrap_or(self.entered)
-    }
-
-    fn is_over(&self, lifetime: Lifetime, now: Instant) -> bool {
-        let since = match lifetime {
-            Lifetime::FromSignIn => self.entered,
-            Lifetime::FromLastUse => self.last_seen(),
-        };
-        now.saturating_duration_since(since) > SIGNED_IN_FOR
+        while let Some(first) = self.until.values().min().copied()
+            && (first <= now || self.until.len() >= MAX_ENDED)
+        {
+            self.floor = first;
+            self.until.retain(|_, until| first < *until);
+        }
+        self.until.insert(visitor.id.clone(), until);
+        true
     }
 }
 
@@ -223,146 +172,160 @@ impl<R> Session<R> {
 mod tests {
     use super::*;
 
-    impl Realm for i32 {}
-
     const FROM: (IpAddr, bool) = (IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), false);
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+
+    fn sign_in(lifetime: Lifetime) -> SignIn {
+        SignIn::new("own", lifetime, CookieKey::random())
+    }
+
+    fn scope() -> Scope {
+        Scope::new([7; 32], 0)
+    }
+
+    /// So many seconds after a moment, by both clocks.
+    fn after(start: Clocks, seconds: u64) -> Clocks {
+        let passed = Duration::from_secs(seconds);
+        Clocks {
+            wall: start.wall + passed,
+            monotonic: start.monotonic + passed,
+        }
+    }
 
     /// The cookie's value, and what is set with it.
-    fn cookie(outcome: Outcome) -> (String, String) {
-        let Outcome::SignedIn(cookie) = outcome else {
-            panic!("the right code was refused: {outcome:?}");
-        };
-        let (pair, attributes) = cookie.split_once(';').unwrap();
+    fn cookie(set: &str) -> (String, String) {
+        let (pair, attributes) = set.split_once(';').unwrap();
         let (name, value) = pair.split_once('=').unwrap();
         (value.to_owned(), format!("{name};{attributes}"))
     }
 
+    fn entered(sign_in: &SignIn, from: (IpAddr, bool), now: Clocks) -> (String, String) {
+        match sign_in.enter(Some(scope()), from, now) {
+            Outcome::SignedIn(set) => cookie(&set),
+            other => panic!("the right code was refused: {other:?}"),
+        }
+    }
+
+    /// A new visitor.
+    fn visitor(sign_in: &SignIn, now: Clocks) -> Visitor {
+        let value = sign_in.give(&scope(), now);
+        sign_in.visitor(value.as_bytes(), &scope(), now).unwrap()
+    }
+
     #[test]
-    fn a_cookie_is_for_one_realm_and_says_how_long_it_lasts() {
-        let now = Instant::now();
-        let sites = SignIn::new("own", Lifetime::FromSignIn);
-        let (value, set) = cookie(sites.enter(true, 1, FROM, now));
+    fn a_cookie_says_how_long_it_lasts() {
+        let (sites, now) = (sign_in(Lifetime::FromSignIn), Clocks::now());
+        let (value, set) = entered(&sites, FROM, now);
         assert_eq!(set, "own; HttpOnly; SameSite=Lax; Path=/; Max-Age=43200");
-        assert!(sites.knows(value.as_bytes(), 1, now));
-        assert!(!sites.knows(value.as_bytes(), 2, now) && !sites.knows(b"", 1, now));
-        let client = SignIn::new("own", Lifetime::FromLastUse);
-        let (_, set) = cookie(client.enter(true, (), (FROM.0, true), now));
+        assert!(sites.visitor(value.as_bytes(), &scope(), now).is_some());
+        let client = sign_in(Lifetime::FromLastUse);
+        let (_, set) = entered(&client, (FROM.0, true), now);
         assert_eq!(set, "__Host-own; HttpOnly; SameSite=Lax; Path=/; Secure");
     }
 
     #[test]
-    fn a_cookie_ends_after_the_sign_in_or_after_the_last_use() {
-        let start = Instant::now();
-        let at = |hours: u64| start + Duration::from_secs(hours * 3600);
-        for (lifetime, later, known) in [
-            (Lifetime::FromSignIn, 13, false),
-            (Lifetime::FromLastUse, 13, true),
-            (Lifetime::FromLastUse, 24, false),
-        ] {
-            let sign_in = SignIn::new("own", lifetime);
-            let (value, _) = cookie(sign_in.enter(true, (), FROM, start));
-            assert!(sign_in.knows(value.as_bytes(), (), at(11)));
-            let found = sign_in.knows(value.as_bytes(), (), at(later));
-            assert_eq!(found, known, "{lifetime:?} {later}");
+    fn a_sign_in_ends_after_12_hours_or_12_hours_after_the_last_request() {
+        let start = Clocks::now();
+        for lifetime in [Lifetime::FromSignIn, Lifetime::FromLastUse] {
+            let sign_in = sign_in(lifetime);
+            let (mut value, _) = entered(&sign_in, FROM, start);
+            let first = sign_in.visitor(value.as_bytes(), &scope(), start).unwrap();
+            let renewed = |visitor: &Visitor, at| sign_in.renewed(visitor, false, after(start, at));
+            assert_eq!(renewed(&first, MINUTE - 1), None);
+            for hours in [11, 22, 33] {
+                let now = after(start, hours * HOUR);
+                let found = sign_in.visitor(value.as_bytes(), &scope(), now);
+                let is_known = hours == 11 || lifetime == Lifetime::FromLastUse;
+                assert_eq!(found.is_some(), is_known, "{lifetime:?} {hours}");
+                let Some(set) = found.and_then(|found| {
+                    assert_eq!(found.id, first.id);
+                    renewed(&found, hours * HOUR)
+                }) else {
+                    assert_eq!(lifetime, Lifetime::FromSignIn);
+                    continue;
+                };
+                value = cookie(&set).0;
+            }
+            let idle = after(start, 45 * HOUR);
+            assert_eq!(sign_in.visitor(value.as_bytes(), &scope(), idle), None);
         }
     }
 
     #[test]
     fn wrong_codes_are_limited_and_a_right_one_passes_all_the_same() {
-        let (sign_in, now) = (SignIn::new("own", Lifetime::FromSignIn), Instant::now());
-        let wrong = |source: &str| {
-            let from = (source.parse().unwrap(), false);
-            sign_in.enter(false, (), from, now)
-        };
+        let (sign_in, now) = (sign_in(Lifetime::FromSignIn), Clocks::now());
+        let wrong = |source: &str| sign_in.enter(None, (source.parse().unwrap(), false), now);
+        let is_over = |outcome: &Outcome| matches!(outcome, Outcome::TooMany(wait) if (1..=60).contains(&wait.as_secs()));
         for _ in 0..WRONG_CODES {
             assert_eq!(wrong("192.0.2.1"), Outcome::WrongCode);
         }
-        let minute = Duration::from_secs(60);
-        assert_eq!(wrong("192.0.2.1"), Outcome::TooMany(minute));
-        cookie(sign_in.enter(true, (), ("192.0.2.1".parse().unwrap(), false), now));
+        assert!(is_over(&wrong("192.0.2.1")));
+        entered(&sign_in, ("192.0.2.1".parse().unwrap(), false), now);
         assert_eq!(wrong("192.0.2.2"), Outcome::WrongCode);
         let tries: Vec<_> = (1..=6).map(|i| wrong(&format!("2001:db8::{i}"))).collect();
-        assert_eq!(tries.last(), Some(&Outcome::TooMany(minute)), "one network");
+        assert!(tries.last().is_some_and(is_over), "one network");
         // From many networks at once there are no more tries than the limiter has room for.
         let source = |network| format!("2001:db8:1:{network:x}::1");
         let flood: Vec<_> = (0..=10_000)
             .map(|network| wrong(&source(network)))
             .collect();
-        assert_eq!(flood.last(), Some(&Outcome::TooMany(minute)));
-    }
-
-    /// Two owners, each with any number of realms.
-    #[derive(Clone, Copy, PartialEq)]
-    struct Site(u64, usize);
-
-    impl Realm for Site {
-        fn owner(&self) -> u64 {
-            self.0
-        }
+        assert!(flood.last().is_some_and(is_over));
     }
 
     #[test]
-    fn a_flood_from_everywhere_leaves_who_was_there() {
-        for uses_each in [false, true] {
-            let (start, sign_in) = (Instant::now(), SignIn::new("own", Lifetime::FromSignIn));
-            let at = |seconds| start + Duration::from_secs(seconds);
-            let enter = |source: String, now| {
-                let from = (source.parse().unwrap(), false);
-                cookie(sign_in.enter(true, (), from, now)).0
+    fn who_was_ended_stays_out_and_others_stay_in() {
+        for (lifetime, renewed_at) in [
+            (Lifetime::FromSignIn, 0),
+            (Lifetime::FromLastUse, MINUTE / 2),
+        ] {
+            let (sign_in, now) = (sign_in(lifetime), Clocks::now());
+            let (one, other) = (visitor(&sign_in, now), visitor(&sign_in, now));
+            // A renewal that was on its way.
+            let renewed = (sign_in.key).give(&one.id, &scope(), after(now, renewed_at));
+            let knows = |value: &str, at| {
+                let now = after(now, at);
+                sign_in.visitor(value.as_bytes(), &scope(), now).is_some()
             };
-            let knows = |cookie: &str, now| sign_in.knows(cookie.as_bytes(), (), now);
-            let early = enter("192.0.2.1".into(), at(0));
-            assert!(knows(&early, at(1)));
-            for network in 0..2 * MAX_OF_REALM {
-                let flood = enter(format!("2001:db8:0:{network:x}::1"), at(2));
-                assert!(!uses_each || knows(&flood, at(3)));
-            }
-            let newcomer = enter("192.0.2.2".into(), at(4));
-            assert!(
-                knows(&early, at(5)) && knows(&newcomer, at(5)),
-                "{uses_each}"
-            );
+            assert!(sign_in.end(&one, now) && !sign_in.end(&one, now));
+            let value = |visitor: &Visitor| sign_in.key.give(&visitor.id, &scope(), now);
+            assert!(!knows(&value(&one), 0) && !knows(&renewed, MINUTE));
+            assert!(knows(&value(&other), 0));
+            assert!(!knows(&value(&one), 12 * HOUR - 1), "{lifetime:?}");
+            let late = after(now, 13 * HOUR);
+            sign_in.end(&visitor(&sign_in, late), late);
+            assert!(!sign_in.ended.read().until.contains_key(&one.id));
+            assert!(!knows(&renewed, MINUTE), "the clock was set back");
         }
     }
 
+    /// At the bound somebody has to sign in again; nobody who was ended comes back.
     #[test]
-    fn a_flood_of_sign_ins_costs_its_own() {
-        let start = Instant::now();
-        let sign_in = SignIn::new("own", Lifetime::FromSignIn);
-        let enter = |site, source: &str, at: usize| {
-            let now = start + Duration::from_millis(u64::try_from(at).unwrap());
-            cookie(sign_in.enter(true, site, (source.parse().unwrap(), false), now)).0
-        };
-        let later = start + Duration::from_secs(60);
-        let knows = |cookie: &str, site| sign_in.knows(cookie.as_bytes(), site, later);
-        let (shop, other) = (Site(1, 0), Site(1, 1));
-        let early = enter(shop, "192.0.2.1", 0);
-        let first = enter(shop, "192.0.2.9", 1);
-        for at in 0..2 * MAX_OF_REALM {
-            enter(shop, "192.0.2.9", 2 + at);
+    fn who_was_ended_stays_out_whoever_else_is() {
+        let (sign_in, start) = (sign_in(Lifetime::FromSignIn), Clocks::now());
+        let at = |second: usize| after(start, u64::try_from(second).unwrap());
+        let everybody: Vec<String> = (0..2 * MAX_ENDED)
+            .map(|second| sign_in.give(&scope(), at(second)))
+            .collect();
+        let now = at(2 * MAX_ENDED);
+        let find = |value: &String| sign_in.visitor(value.as_bytes(), &scope(), now);
+        let bystander = sign_in.give(&scope(), now);
+        for value in &everybody {
+            assert!(sign_in.end(&find(value).unwrap(), now));
         }
-        assert_eq!(sign_in.sessions.lock().len(), MAX_OF_REALM);
-        assert!(knows(&early, shop), "another source's stays");
-        assert!(!knows(&first, shop), "the oldest of the flood gave way");
-        let other_early = enter(other, "192.0.2.1", 3);
-        for at in 0..MAX_COOKIES {
-            let session = Session {
-                realm: Site(2, at * 40 / MAX_COOKIES),
-                source: "198.51.100.1".parse().unwrap(),
-                entered: start + Duration::from_millis(10),
-                used: None,
-            };
-            let key = sha256(&[&at.to_be_bytes()]);
-            if at < MAX_COOKIES - MAX_OF_REALM - 1 {
-                sign_in.sessions.lock().insert(key, session);
-            } else if at % 50 == 0 {
-                sign_in.admit(key, session, later);
-            }
+        assert!(everybody.iter().all(|value| find(value).is_none()));
+        assert_eq!(sign_in.ended.read().until.len(), MAX_ENDED);
+        assert!(find(&bystander).is_some());
+        // In one second as well.
+        let crowd: Vec<String> = (0..=MAX_ENDED)
+            .map(|_| sign_in.give(&scope(), now))
+            .collect();
+        for value in &crowd {
+            find(value).inspect(|visitor| assert!(sign_in.end(visitor, now)));
         }
-        let held = sign_in.sessions.lock();
-        let of_owner = held.values().filter(|session| session.realm.0 == 1).count();
-        assert_eq!((held.len(), of_owner), (MAX_COOKIES, MAX_OF_REALM + 1));
-        drop(held);
-        assert!(knows(&early, shop) && knows(&other_early, other));
+        assert!(crowd.iter().all(|value| find(value).is_none()));
+        assert!(sign_in.ended.read().until.len() <= MAX_ENDED);
+        let later = after(now, 1);
+        visitor(&sign_in, later);
     }
 }

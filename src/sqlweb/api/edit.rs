@@ -178,7 +178,7 @@ fn job(
         time_zone,
         query_id,
         is_review,
-        cookie: service.visitor(request),
+        id: service.visitor(request),
         counted: service.counted(request),
         visitor: service.label(request),
         reader,

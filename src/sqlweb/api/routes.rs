@@ -23,6 +23,9 @@ const AUTH: &str = "/auth";
 /// Sign-in path as the links of sites name it.
 const SITE_AUTH: &str = "/.postern/auth";
 
+/// Facts of the server, which an open page asks for all the time.
+const INFO: &str = "/api/info";
+
 /// Routes that run a script or take files into rows; their bodies are streamed.
 const SCRIPT: &str = "/api/script";
 const EDIT: &str = "/api/edit";
@@ -49,7 +52,7 @@ impl Routes {
             .on(Method::Post, AUTH, on(auth))
             .on(Method::Get, SITE_AUTH, on(auth))
             .on(Method::Post, SITE_AUTH, on(auth))
-            .on(Method::Get, "/api/info", on(info))
+            .on(Method::Get, INFO, on(info))
             .on(Method::Get, "/api/openapi.json", |request| {
                 assets::description(request, "openapi/sqlweb.json");
             })
@@ -90,9 +93,15 @@ impl Routes {
 }
 
 impl Handler for Routes {
-    fn handle(&self, request: Request) {
+    fn handle(&self, mut request: Request) {
         log_request(&request);
         let _visit = self.note(&request);
+        // Neither at a new sign-in, nor with an answer that a cache between here and there may keep.
+        let is_post = *request.method() == Method::Post && request.path().starts_with("/api/");
+        if is_post || request.path() == INFO {
+            let access = self.service.access.as_ref();
+            request.set_cookie(access.and_then(|access| access.renewed(&request)));
+        }
         match &self.service.access {
             Some(access) if !may_pass(access, &request) => turn_away(request),
             _ if self.service.is_over() && request.path().starts_with("/api/") => over(request),

@@ -3,7 +3,7 @@
 /// To whom a statement belongs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Owner {
-    /// The visitor's cookie in invisible mode, else empty.
+    /// The visitor's id in invisible mode, else empty.
     pub(crate) visitor: String,
     /// The client's session id, else empty.
     pub(crate) session: String,

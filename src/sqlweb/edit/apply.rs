@@ -41,8 +41,8 @@ pub(crate) struct EditJob {
     pub(crate) query_id: Option<String>,
     /// True if the statements are only shown.
     pub(crate) is_review: bool,
-    /// The visitor's cookie, or nothing.
-    pub(crate) cookie: String,
+    /// The visitor's id, or nothing.
+    pub(crate) id: String,
     /// Visitor for the counters.
     pub(crate) counted: String,
     /// The visitor as a log names them.
@@ -103,7 +103,7 @@ pub(crate) fn edit(
 fn enter<'a>(service: &'a Arc<Service>, job: &EditJob) -> Result<Entry<'a>, ApiError> {
     // A session that no request can name.
     let owner = Owner {
-        visitor: job.cookie.clone(),
+        visitor: job.id.clone(),
         session: if job.is_review {
             "\0review".into()
         } else {
