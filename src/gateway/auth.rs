@@ -16,10 +16,10 @@ pub(super) const AUTH: &str = "/.postern/auth";
 const OLD_AUTH: &str = "/auth";
 
 /// Sign-ins by site, and attempts by source.
-pub(super) struct SiteAuth(SignIn);
+pub(crate) struct SiteAuth(SignIn);
 
 impl SiteAuth {
-    pub(super) fn new(key: CookieKey) -> SiteAuth {
+    pub(crate) fn new(key: CookieKey) -> SiteAuth {
         let [plain, _] = cookies::OURS;
         SiteAuth(SignIn::new(plain, Lifetime::FromSignIn, key))
     }

@@ -17,7 +17,6 @@ use super::refused_visit::RefusedVisit;
 use super::request_stats::RequestStats;
 use super::site::{Site, Sites};
 use super::site_request::SiteRequest;
-use crate::http::auth::CookieKey;
 use crate::http::h1::head::Head;
 use crate::sync::LogLimiter;
 use crate::tunnel::ws::Tls;
@@ -29,7 +28,7 @@ static PAGES: LazyLock<Pages> = LazyLock::new(Pages::load);
 pub(crate) struct GatewayState {
     pub(super) config: GatewayConfig,
     pub(super) sites: Arc<dyn Sites>,
-    pub(super) auth: SiteAuth,
+    pub(super) auth: Arc<SiteAuth>,
     pub(super) permits: Arc<Permits>,
     pub(super) log: AccessLog,
     pub(super) stats: Arc<RequestStats>,
@@ -46,7 +45,7 @@ impl GatewayState {
     /// Makes the state of a gateway to these sites.
     pub(super) fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> GatewayState {
         GatewayState {
-            auth: SiteAuth::new(config.cookie_key.clone()),
+            auth: Arc::new(SiteAuth::new(config.cookie_key.clone())),
             permits: Arc::default(),
             log: AccessLog::default(),
             stats: Arc::default(),
@@ -62,14 +61,15 @@ impl GatewayState {
     /// The state of one beside its application; what it does counts in `stats`.
     pub(crate) fn beside(
         beside: Beside,
-        (sites, cookie_key): (Arc<dyn Sites>, CookieKey),
+        (sites, auth): (Arc<dyn Sites>, Arc<SiteAuth>),
         stats: Arc<RequestStats>,
     ) -> GatewayState {
         let mut config = GatewayConfig::new("", 0);
-        (config.limits, config.cookie_key) = (Limits::beside(), cookie_key);
+        config.limits = Limits::beside();
         let state = GatewayState::new(config, sites);
         GatewayState {
             beside: Some(beside),
+            auth,
             stats,
             ..state
         }

@@ -66,6 +66,7 @@ pub use service::Gateway;
 pub use site::{Down, Open, OpenVisits, Site, Sites, Stats, Wanted, through};
 
 pub(crate) use access_log::shown;
+pub(crate) use auth::SiteAuth;
 pub(crate) use beside::{Beside, Events};
 pub(crate) use gateway_state::GatewayState;
 pub(crate) use limits::FORGOTTEN;

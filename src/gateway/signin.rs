@@ -136,7 +136,7 @@ impl GatewayState {
         if let Some(refused) = refusal(head, request.host, self.is_secure(request)) {
             return Err(self.say(request, visitor, &refused));
         }
-        let body = visitor.body(head).map_err(|after| Served {
+        let body = visitor.body(head, MAX_FORM).map_err(|after| Served {
             after,
             status: 400,
             bytes: 0,

@@ -151,6 +151,26 @@ fn who_takes_nothing_is_ended_when_everybody_is_signed_out() {
     }
 }
 
+#[test]
+fn visitors_who_ask_nothing_have_no_thread() {
+    let (far, target) = (Far::new(), Target::start());
+    let manager = far.manager();
+    let id = manager.add(&target.app());
+    let port = far.assign();
+    manager.connected(&id);
+    wait_until(TIMEOUT, "a visit", || visit(port).is_some());
+    let (threads, files) = (manager.threads(), manager.fds());
+    let visitors: Vec<TcpStream> = (0..VISITORS)
+        .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
+        .collect();
+    wait_until(TIMEOUT, "all are there, without threads", || {
+        manager.fds() >= files + VISITORS / 2 && manager.threads() < threads + 20
+    });
+    assert!(visit(port).is_some());
+    drop(visitors);
+    wait_until(TIMEOUT, "all have gone", || manager.fds() < files + 20);
+}
+
 /// Connections that visitors keep.
 const KEPT: usize = 2000;
 

@@ -71,8 +71,8 @@ impl ClientConnection for Connection<'_> {
         Some(entry)
     }
 
-    fn body(&mut self, head: &Head) -> Result<Vec<u8>, After> {
-        match self.read_body(head) {
+    fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After> {
+        match self.read_body(head, most) {
             Ok((body, _)) => Ok(body),
             Err(End::Refused(refusal, _)) => {
                 let response = Response::error(&refusal.into());

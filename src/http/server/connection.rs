@@ -204,16 +204,20 @@ impl<'a> Connection<'a> {
         if head.framing != Framing::Length(0) && state.table.is_over_share(self.entry) {
             return Err(Refusal::new(503, "too many requests from this address at once").into());
         }
-        let (body, _held) = self.read_body(head)?;
+        let (body, _held) = self.read_body(head, state.limits.body)?;
         self.exchange(head, Some(body))
     }
 
     /// The body, and its share of what all bodies may take.
-    pub(super) fn read_body(&mut self, head: &Head) -> Result<(Vec<u8>, HeldBody<'a>), End> {
+    pub(super) fn read_body(
+        &mut self,
+        head: &Head,
+        most: usize,
+    ) -> Result<(Vec<u8>, HeldBody<'a>), End> {
         let state = self.state;
         let mut held = state.bodies.hold();
         let may_hold = |bytes| held.grow_to(bytes, state.limits.bodies);
-        let body = self.requests.read_body(head, &state.limits, may_hold)?;
+        let body = (self.requests).read_body(head, (&state.limits, most), may_hold)?;
         Ok((body, held))
     }
 

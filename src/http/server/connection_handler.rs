@@ -142,8 +142,8 @@ pub trait ClientConnection: Client {
     /// Ends the connection from elsewhere; `None` where whatever carries it does.
     fn resetter(&self) -> Option<Arc<dyn Reset>>;
 
-    /// Reads a small body, a form say. What is over [`Limits::body`] or too slow has been answered.
-    fn body(&mut self, head: &Head) -> Result<Vec<u8>, After>;
+    /// Reads a small body, a form say. One of more than `most` bytes, or too slow, has been answered.
+    fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After>;
 
     /// Sends an answer of our own to a request whose body has been read, or not.
     fn answer(&mut self, head: &Head, response: Response, body_is_read: bool) -> After;

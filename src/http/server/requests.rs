@@ -114,17 +114,17 @@ impl<S: ClientStream> Requests<S> {
         }
     }
 
-    /// A body that is held, as far as `may_hold` so many bytes.
+    /// A body that is held, of `most` bytes, as far as `may_hold` so many.
     pub(crate) fn read_body(
         &mut self,
         head: &Head,
-        limits: &Limits,
+        (limits, most): (&Limits, usize),
         mut may_hold: impl FnMut(usize) -> bool,
     ) -> Result<Vec<u8>, End> {
         if let Framing::Length(length) = head.framing
-            && usize::try_from(length).map_or(true, |length| length > limits.body)
+            && usize::try_from(length).map_or(true, |length| length > most)
         {
-            return Err(too_large(limits).into());
+            return Err(too_large(most).into());
         }
         let mut body = Body::new(head.framing);
         if !body.is_done() {
@@ -134,8 +134,8 @@ impl<S: ClientStream> Requests<S> {
         let mut progress = Progress::begin(limits);
         loop {
             self.take_body(&mut body, &mut bytes)?;
-            if bytes.len() > limits.body {
-                return Err(too_large(limits).into());
+            if bytes.len() > most {
+                return Err(too_large(most).into());
             }
             if !may_hold(bytes.len()) {
                 return Err(Refusal::new(503, "too many large requests at once").into());
@@ -334,9 +334,8 @@ fn late(begun: bool, what: &str) -> End {
     }
 }
 
-fn too_large(limits: &Limits) -> Refusal {
-    let cap = limits.body;
-    Refusal::new(413, format!("the request body is larger than {cap} bytes"))
+fn too_large(most: usize) -> Refusal {
+    Refusal::new(413, format!("the request body is larger than {most} bytes"))
 }
 
 /// An answer of our own as it goes out; without its body where the client asked by HEAD.

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::gateway::{Code, CookieKey, Down, Open, Site, Sites};
+use crate::gateway::{Code, CookieKey, Down, Open, Site, SiteAuth, Sites};
 use crate::sync::Mutex;
 
 /// The site of one application. What it is told holds from the next request on.
 pub(crate) struct Door {
     site: Mutex<Arc<Site>>,
-    /// Signs the cookies of its visitors.
-    pub(super) key: CookieKey,
+    /// Sign-ins and attempts of its visitors.
+    pub(super) auth: Arc<SiteAuth>,
 }
 
 impl Default for Door {
@@ -19,7 +19,7 @@ impl Default for Door {
         let nowhere: Open = Arc::new(|_| Err(Down::Tunnel));
         Door {
             site: Mutex::new(Arc::new(Site::new("", "", nowhere))),
-            key: CookieKey::random(),
+            auth: Arc::new(SiteAuth::new(CookieKey::random())),
         }
     }
 }

@@ -50,7 +50,7 @@ impl SiteGateway {
         door.leads_to(target.into_open(Arc::clone(&naming), events.clone()));
         let stats: Arc<RequestStats> = Arc::clone(&requests.stats);
         let beside = Beside { naming, events };
-        let state = GatewayState::beside(beside, (door.clone(), door.key.clone()), stats);
+        let state = GatewayState::beside(beside, (door.clone(), Arc::clone(&door.auth)), stats);
         SiteGateway {
             state: Arc::new(state),
             requests,

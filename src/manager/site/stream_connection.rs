@@ -77,7 +77,7 @@ impl StreamConnection {
             let after = match work {
                 Work::Read => match self.client.read_head(&LIMITS, IDLE_TIME, || ()) {
                     Ok(head) => self.serve(&head),
-                    Err(End::Refused(refusal, _)) => self.refuse(refusal),
+                    Err(End::Refused(refusal, _)) => self.refuse(refusal, false),
                     Err(_) => return None,
                 },
                 Work::Serve(head) => self.serve(&head),
@@ -96,6 +96,19 @@ impl StreamConnection {
         }
     }
 
+    /// True if something of a request is there, or the end.
+    pub(super) fn is_asked(&self) -> bool {
+        self.client.stream.has_something()
+    }
+
+    /// Refuses what it is asked, as too many others have threads.
+    pub(super) fn turn_away(mut self) {
+        let refusal = Refusal::new(503, "too many requests at once: try again later");
+        if self.refuse(refusal, false) == After::Close {
+            self.client.linger(&LIMITS, || false);
+        }
+    }
+
     /// Wakes `waker` from now on when there is something to read, and waits for nothing; see [`LocalStream::defer`].
     pub(super) fn defer(&mut self, waker: Option<Waker>) -> bool {
         self.client.stream.defer(waker)
@@ -103,16 +116,17 @@ impl StreamConnection {
 
     fn serve(&mut self, head: &Head) -> After {
         if head.headers.only("host").is_err() {
-            return self.refuse(Refusal::new(400, "more than one Host"));
+            let refusal = Refusal::new(400, "more than one Host");
+            return self.refuse(refusal, head.method == "HEAD");
         }
         self.note_visitor(head);
         self.handler.serve(head, &mut self.client)
     }
 
     /// Refuses a request that cannot be passed on.
-    fn refuse(&mut self, refusal: Refusal) -> After {
+    fn refuse(&mut self, refusal: Refusal, to_head: bool) -> After {
         let page = Response::error(&ApiError::from(refusal));
-        match self.client.send_last(page, false) {
+        match self.client.send_last(page, to_head) {
             true => After::Close,
             false => After::Drop,
         }
@@ -231,8 +245,8 @@ impl ClientConnection for StreamClient {
         None
     }
 
-    fn body(&mut self, head: &Head) -> Result<Vec<u8>, After> {
-        let read = self.read_body(head, &LIMITS, |_| true);
+    fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After> {
+        let read = self.read_body(head, (&LIMITS, most), |_| true);
         read.map_err(|end| match end {
             End::Refused(refusal, _) => self.send(head, Response::error(&refusal.into()), true),
             _ => After::Drop,

@@ -10,17 +10,21 @@ use super::site_gateway::SiteGateway;
 
 use super::stream_connection::{IDLE_TIME, StreamConnection, Work};
 use crate::http::server::{Next, Parkable, Parked, ParkingLot, Steps, carry};
+use crate::sync::Permits;
 use crate::tunnel::client::Serve;
 
 /// Bytes of stack of the thread: it seals and writes for a tunnel. Code that is not optimised needs more.
 const STACK: usize = if cfg!(debug_assertions) { 768 } else { 256 } * 1024;
+
+/// Streams that have a thread at once: long requests and upgraded connections. Default 512.
+const MOST_THREADS: usize = crate::limits::THREADS_OF_SITE;
 
 /// Handler for the streams of the application's tunnel.
 pub(crate) fn serve(gateway: SiteGateway) -> Serve {
     let (gateway, ending) = (Arc::new(gateway), Ending::default());
     Arc::new(move |stream| {
         let connection = StreamConnection::new(&gateway, stream);
-        ending.0.run(connection, Work::Read);
+        ending.0.accept(connection);
     })
 }
 
@@ -35,6 +39,8 @@ struct Streams {
     lot: OnceLock<Option<Arc<ParkingLot<ParkedStream>>>>,
     /// The last number.
     number: AtomicU64,
+    /// Streams that have a thread.
+    threads: Permits,
 }
 
 /// One that is parked.
@@ -52,9 +58,25 @@ impl Drop for Ending {
 }
 
 impl Streams {
+    /// Takes a new stream. One that asks nothing yet has no thread.
+    fn accept(self: &Arc<Self>, connection: StreamConnection) {
+        let asked = if connection.is_asked() {
+            Some(connection)
+        } else {
+            self.park(connection)
+        };
+        if let Some(asked) = asked {
+            self.run(asked, Work::Read);
+        }
+    }
+
     /// Serves a stream on this thread until it ends, or is parked.
     fn run(self: &Arc<Self>, mut connection: StreamConnection, mut work: Work) {
         connection.defer(None);
+        let permit = self.threads.take(MOST_THREADS);
+        if permit.is_none() && matches!(work, Work::Read | Work::Serve(_)) {
+            return connection.turn_away();
+        }
         while let Some(idle) = connection.run(work) {
             let Some(own) = self.park(idle) else { return };
             (connection, work) = (own, Work::Read);

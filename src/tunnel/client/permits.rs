@@ -19,7 +19,7 @@ const SHARE_OF_TUNNEL: usize = crate::limits::STREAMS_OF_TUNNEL;
 
 /// Open files of a stream that is served in this process: its waker, and the connection to the application.
 const FILES_SERVED: usize = 2;
-/// Such streams of one tunnel. Default 2048: between requests none has a thread.
+/// Such streams of one tunnel. Default 2048: a thread have those alone that are at work.
 const MOST_SERVED: usize = crate::limits::STREAMS_OF_SITE;
 
 /// Streams that are open.
