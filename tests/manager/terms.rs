@@ -190,8 +190,9 @@ fn a_running_connection_is_extended_and_shortened() {
         (&after["since"], &after["error"]),
         (&before["since"], &json!(""))
     );
-    let state = texts_below(&relay.data());
-    assert!(state.contains(&later), "the relay knows it: {state}");
+    wait_until(TIMEOUT, "the relay knows it", || {
+        texts_below(&relay.data()).contains(&later)
+    });
     put(
         &manager,
         &id,
