@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::site_gateway::SiteGateway;
-
 use super::stream_connection::{IDLE_TIME, StreamConnection, Work};
 use crate::http::server::{Next, Parkable, Parked, ParkingLot, Steps, carry};
 use crate::sync::Permits;
