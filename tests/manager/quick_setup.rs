@@ -314,7 +314,8 @@ fn https_needs_an_authority_that_is_trusted() {
     let dir = tempfile::tempdir().unwrap();
     let config = certificates(dir.path());
     let body = good(62888, 20001).to_string();
-    let secure = Listener::start(2, move |socket| {
+    // Two calls, and whoever comes by.
+    let secure = Listener::start(9, move |socket| {
         let connection = ServerConnection::new(config.clone()).unwrap();
         let mut stream = StreamOwned::new(connection, socket);
         if head(&mut stream).is_empty() {
