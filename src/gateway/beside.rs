@@ -12,7 +12,7 @@ use crate::http::h1::head::Head;
 /// Prefix of the program's own paths, which are never logged and reach no application.
 const OWN_PATHS: &str = "/.postern/";
 
-/// What a gateway beside its application has that one at a relay has not.
+/// Names and events of a gateway beside its application; one at a relay has none.
 pub(crate) struct Beside {
     /// The name by which the application is asked.
     pub(crate) naming: Arc<Naming>,

@@ -33,7 +33,7 @@ pub(crate) struct GatewayState {
     pub(super) log: AccessLog,
     pub(super) stats: Arc<RequestStats>,
     refused: LogLimiter,
-    /// Whose certificate it is, nobody can say: the tunnel's other end is trusted for that.
+    /// Verifies no certificate: the tunnel's other end is trusted for that.
     pub(super) tls: LazyLock<Tls>,
     /// The key of what tells visitors behind a proxy apart.
     pub(super) identity_key: RandomState,
