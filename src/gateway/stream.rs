@@ -8,7 +8,8 @@ use rustix::event::PollFlags;
 use rustls::Connection;
 
 use crate::http::proxy::{ByteStream, ClientStream, only_if};
-use crate::tunnel::server::LocalStream;
+use crate::http::server::connection_handler::Reset;
+use crate::tunnel::server::{LocalStream, StreamEnd};
 
 impl Read for LocalStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -67,6 +68,19 @@ impl ClientStream for LocalStream {
         ready.set(PollFlags::ERR, self.is_dead());
         ready.set(PollFlags::OUT, !writable.is_empty());
         ready
+    }
+
+    fn has_left(&self) -> bool {
+        self.has_gone()
+    }
+
+    /// An end without the stream's own is one.
+    fn breaks_off(&mut self) {}
+}
+
+impl Reset for StreamEnd {
+    fn reset(&self) {
+        self.end();
     }
 }
 

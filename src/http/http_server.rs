@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::server::connection_handler::Gateway;
-use super::server::{Listener, ListenerConfig};
+use super::server::{Listener, ListenerConfig, StreamServer};
 use super::upstream::Workers;
 use super::{Handler, HostPolicy, Limits};
 
@@ -86,6 +86,11 @@ impl Server {
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Serves clients that come by no socket, as long as the server runs.
+    pub fn streams(&self) -> StreamServer {
+        self.listener.streams()
     }
 
     /// From here on each answer is its connection's last; connections are taken as before.

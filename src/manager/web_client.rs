@@ -18,6 +18,7 @@ use crate::plugin::{
     Bind, Database, GUESTS_LIFE, Grant, Guest, GuestInForce, NotServed, Served, SignIn,
 };
 use crate::store::time::parse_rfc3339;
+use crate::tunnel::client::Serve;
 
 /// Bytes of the stack of the thread that starts one: the driver's TLS.
 const STACK: usize = 512 * 1024;
@@ -86,6 +87,11 @@ impl WebClient {
     /// Where it listens: what is exposed.
     pub(crate) fn address(&self) -> SocketAddr {
         self.served().address()
+    }
+
+    /// Handler for the streams of its tunnel.
+    pub(crate) fn streams(&self) -> Serve {
+        self.served().streams()
     }
 
     /// Where the owner's browser finds it.

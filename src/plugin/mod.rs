@@ -18,6 +18,7 @@ use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
 use crate::store::DataDir;
+use crate::tunnel::client::Serve;
 
 pub use grant::{Grant, InvalidGrant};
 pub use guest::{GUESTS_LIFE, Guest, GuestInForce, tables_and_views};
@@ -125,6 +126,9 @@ pub type SignIn = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 pub trait Served: Send {
     /// Where it listens.
     fn address(&self) -> SocketAddr;
+
+    /// Handler for the streams of its tunnel, as long as it runs.
+    fn streams(&self) -> Serve;
 
     /// Where its owner's browser finds it. It may hold a code of the owner's own: a secret.
     fn url(&self) -> String;

@@ -18,6 +18,7 @@ use super::hints::{self, hint};
 use super::options::Options;
 use super::service::{self, Service};
 use super::visitors::Visitors;
+use crate::http::server::StreamServer;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::net::in_words;
 use crate::plugin::{GuestInForce, StatementLog};
@@ -305,6 +306,12 @@ impl WebClient {
     /// Gets a message, as far as there is room, when the database did not let this client in.
     pub fn missed(&self) -> Receiver<()> {
         self.service.connector.missed()
+    }
+
+    /// Serves visitors who come by no socket, as long as the client runs.
+    pub fn streams(&self) -> StreamServer {
+        let server = self.server.as_ref();
+        server.expect("it is taken by the stop alone").streams()
     }
 
     /// From now on visitors and their statements are noted there.

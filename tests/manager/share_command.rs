@@ -107,7 +107,7 @@ fn a_share_outlives_the_start_that_carried_it_at_the_same_address() {
     let relay = Relay::start(&[]);
     for server in [vec![], vec!["--server".to_owned(), relay.url()]] {
         let server: Vec<&str> = server.iter().map(String::as_str).collect();
-        let mut manager = Manager::start(&server);
+        let mut manager = Manager::start_in(&Arc::new(Home::with_ports()), &server);
         let mut sharing = Sharing::start(manager.home(), &args);
         let link = sharing.event("shared")["link"].clone();
         manager.kill();

@@ -10,7 +10,9 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::http::socket::was_reset;
 use crate::net::poll::timespec;
+use crate::net::reset_when_closed;
 
 /// A non-blocking byte stream. Dropping it ends it; an end that came too early is an error to read.
 pub trait ByteStream: Read + Write + Send {
@@ -47,6 +49,12 @@ pub trait ClientStream: ByteStream {
 
     /// Returns what it is ready for, from what the poll said of both.
     fn ready(&self, polled: [PollFlags; 2]) -> PollFlags;
+
+    /// True if nobody waits for an answer any more, as far as that is known without waiting.
+    fn has_left(&self) -> bool;
+
+    /// What the client has not taken is thrown away when it is dropped, and the client sees that.
+    fn breaks_off(&mut self);
 }
 
 impl ClientStream for &TcpStream {
@@ -59,6 +67,14 @@ impl ClientStream for &TcpStream {
 
     fn ready(&self, [polled, _]: [PollFlags; 2]) -> PollFlags {
         polled
+    }
+
+    fn has_left(&self) -> bool {
+        was_reset(self)
+    }
+
+    fn breaks_off(&mut self) {
+        reset_when_closed(self);
     }
 }
 

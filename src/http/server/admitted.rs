@@ -1,5 +1,6 @@
 //! A connection that is served: it leaves the table when whoever has it drops it, also in a panic.
 
+use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -11,25 +12,36 @@ use super::server_state::ServerState;
 pub(super) struct Admitted {
     pub(super) held: Held,
     pub(super) entry: Arc<ConnectionEntry>,
+    pub(super) socket: Arc<TcpStream>,
     /// Last, as it is dropped last: what the connection held is given back by then.
     _removal: Removal,
 }
 
-struct Removal {
+/// Takes a connection out of the table when dropped.
+pub(super) struct Removal {
     state: Arc<ServerState>,
     id: u64,
 }
 
+impl Removal {
+    pub(super) fn new(state: &Arc<ServerState>, entry: &ConnectionEntry) -> Removal {
+        let (state, id) = (Arc::clone(state), entry.id);
+        Removal { state, id }
+    }
+}
+
 impl Admitted {
-    pub(super) fn new(state: &Arc<ServerState>, entry: Arc<ConnectionEntry>) -> Admitted {
+    pub(super) fn new(
+        state: &Arc<ServerState>,
+        entry: Arc<ConnectionEntry>,
+        socket: Arc<TcpStream>,
+    ) -> Admitted {
         let gateway = state.gateway.as_ref();
         Admitted {
             held: Held::new(gateway.map(|gateway| gateway.visit(entry.peer))),
-            _removal: Removal {
-                state: Arc::clone(state),
-                id: entry.id,
-            },
+            _removal: Removal::new(state, &entry),
             entry,
+            socket,
         }
     }
 }
@@ -40,7 +52,7 @@ impl super::parking_lot::Parkable for Admitted {
     }
 
     fn socket(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.entry.socket.as_fd())
+        Some(self.socket.as_fd())
     }
 
     fn flush(&mut self) {

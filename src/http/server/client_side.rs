@@ -6,16 +6,15 @@ use std::sync::Arc;
 use super::budget::ExchangeSlot;
 use super::connection::Connection;
 use super::connection_handler::{After, ClientConnection, Reset};
-use super::connection_table::{ConnectionEntry, Phase};
+use super::connection_table::Phase;
 use super::limits::Limits;
 use super::requests::{End, PIECE};
 use crate::http::Response;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{Client, ClientStream};
-use crate::http::socket::was_reset;
 
-impl Client for Connection<'_> {
+impl<S: ClientStream> Client for Connection<'_, S> {
     fn stream(&mut self) -> &mut dyn ClientStream {
         &mut self.requests.stream
     }
@@ -45,7 +44,7 @@ impl Client for Connection<'_> {
     }
 }
 
-impl ClientConnection for Connection<'_> {
+impl<S: ClientStream> ClientConnection for Connection<'_, S> {
     fn limits(&self) -> &Limits {
         &self.state.limits
     }
@@ -63,12 +62,11 @@ impl ClientConnection for Connection<'_> {
     }
 
     fn has_left(&self) -> bool {
-        was_reset(self.requests.stream)
+        self.requests.stream.has_left()
     }
 
     fn resetter(&self) -> Option<Arc<dyn Reset>> {
-        let entry: Arc<ConnectionEntry> = Arc::clone(self.entry);
-        Some(entry)
+        Some(self.entry.resetter())
     }
 
     fn body(&mut self, head: &Head, most: usize) -> Result<Vec<u8>, After> {

@@ -1,7 +1,6 @@
 //! The loop of one connection: the only place that reads its requests.
 
-use std::io::Write;
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -18,10 +17,9 @@ use crate::http::h1::Refusal;
 use crate::http::h1::body::Framing;
 use crate::http::h1::head::Head;
 use crate::http::h1::target::Target;
-use crate::http::proxy::{Exchange, Outcome, RequestBody, Transfer};
+use crate::http::proxy::{ClientStream, Exchange, Outcome, RequestBody, Transfer};
 use crate::http::socket::was_reset;
 use crate::http::{ApiError, CancelToken, Response};
-use crate::net::reset_when_closed;
 
 /// Methods for 405 (RFC 9110 section 15.5.6).
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
@@ -64,16 +62,24 @@ pub(super) enum Work {
 /// there is a `waker` for its upstream.
 pub(super) fn serve(
     state: &ServerState,
-    entry: &Arc<ConnectionEntry>,
+    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
     held: &mut Held,
     work: Work,
     waker: Option<&Waker>,
 ) -> bool {
-    let mut connection = Connection::new(state, entry, held);
+    let mut connection = Connection::new(state, entry, socket, &mut held.inbox);
     if let Some(handler) = held.handler() {
         handler.unpark();
     }
-    let Some(end) = connection.run(held.handler(), work, waker) else {
+    let may = match work {
+        Work::Accepted => connection.check_user(),
+        _ => Ok(()),
+    };
+    let end = match may {
+        Ok(()) => connection.run(held.handler(), work, waker),
+        Err(end) => Some(end),
+    };
+    let Some(end) = end else {
         return true;
     };
     // Its memory is free for others from here on.
@@ -82,33 +88,64 @@ pub(super) fn serve(
     false
 }
 
+/// Serves the requests of a client whose stream is in this process, until it ends.
+pub(super) fn serve_stream(
+    state: &ServerState,
+    entry: &Arc<ConnectionEntry>,
+    stream: impl ClientStream,
+) {
+    let mut connection = Connection::new(state, entry, stream, &mut Vec::new());
+    if let Some(end) = connection.run(None, Work::Accepted, None) {
+        connection.end(end);
+    }
+}
+
 /// Tells a client that there is no room for it, as far as that goes without waiting.
-pub(super) fn turn_away(state: &ServerState, mut socket: &TcpStream) {
+pub(super) fn turn_away(state: &ServerState, mut stream: impl ClientStream) {
     let refusal = Refusal::new(503, "too many connections: try again later");
     state.note_refused(&refusal);
     let response = state.stamped(refused(refusal));
-    let _ = socket.write(&response_bytes(response, false, true));
-    let _ = socket.shutdown(Shutdown::Write);
+    let _ = stream.write(&response_bytes(response, false, true));
+    stream.end_write();
 }
 
 /// One connection, as long as a thread has it.
-pub(super) struct Connection<'a> {
+pub(super) struct Connection<'a, S> {
     pub(super) state: &'a ServerState,
     pub(super) entry: &'a Arc<ConnectionEntry>,
-    pub(super) requests: Requests<&'a TcpStream>,
+    pub(super) requests: Requests<S>,
 }
 
-impl<'a> Connection<'a> {
+impl Connection<'_, &TcpStream> {
+    fn check_user(&self) -> Result<(), End> {
+        if !self.state.check_other_users {
+            return Ok(());
+        }
+        let ours = self.requests.stream.local_addr().map_err(|_| End::Silent)?;
+        peer::check(self.entry.peer, ours)?;
+        // The connection just asked about has our client's address; it is our client only if the
+        // connection has stood all the while. One that was reset leaves its port to others,
+        // and what it had sent to us.
+        if was_reset(self.requests.stream) {
+            return Err(End::Silent);
+        }
+        Ok(())
+    }
+}
+
+impl<'a, S: ClientStream> Connection<'a, S> {
     /// Takes the inbox along.
     pub(super) fn new(
         state: &'a ServerState,
         entry: &'a Arc<ConnectionEntry>,
-        held: &mut Held,
-    ) -> Connection<'a> {
+        stream: S,
+        inbox: &mut Vec<u8>,
+    ) -> Connection<'a, S> {
+        let requests = Requests::new(stream, std::mem::take(inbox));
         Connection {
             state,
             entry,
-            requests: Requests::new(&entry.socket, std::mem::take(&mut held.inbox)),
+            requests,
         }
     }
 
@@ -121,9 +158,7 @@ impl<'a> Connection<'a> {
     ) -> Option<End> {
         let limits = &self.state.limits;
         let mut served = match work {
-            Work::Accepted => self
-                .check_user()
-                .and_then(|()| self.request(limits.head_time, handler.as_deref_mut())),
+            Work::Accepted => self.request(limits.head_time, handler.as_deref_mut()),
             Work::Read => self.request(limits.idle_time, handler.as_deref_mut()),
             Work::Serve(head) => self.serve_head(&head, handler.as_deref_mut()),
             Work::Finish => handler.as_deref_mut()?.finish(self).into(),
@@ -145,21 +180,6 @@ impl<'a> Connection<'a> {
             }
             served = self.request(limits.idle_time, handler.as_deref_mut());
         }
-    }
-
-    fn check_user(&self) -> Result<(), End> {
-        if !self.state.check_other_users {
-            return Ok(());
-        }
-        let ours = self.requests.stream.local_addr().map_err(|_| End::Silent)?;
-        peer::check(self.entry.peer, ours)?;
-        // The connection just asked about has our client's address; it is our client only if the
-        // connection has stood all the while. One that was reset leaves its port to others,
-        // and what it had sent to us.
-        if was_reset(self.requests.stream) {
-            return Err(End::Silent);
-        }
-        Ok(())
     }
 
     /// Reads, checks and answers one request.
@@ -264,7 +284,7 @@ impl<'a> Connection<'a> {
         match end {
             End::Silent => {}
             End::Finished => self.linger(),
-            End::Reset => reset_when_closed(self.requests.stream),
+            End::Reset => self.requests.stream.breaks_off(),
             End::Refused(refusal, to_head) => {
                 log::debug!("http: refused {}: {refusal}", self.entry.peer.ip());
                 self.state.note_refused(&refusal);

@@ -4,7 +4,7 @@
 //! its sites, and then serves it itself, on the connection's own thread. So there is one parser and
 //! one table of connections for both.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -13,6 +13,7 @@ use super::limits::Limits;
 use crate::http::Response;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{Client, Outcome};
+use crate::net::reset_when_closed;
 
 /// Serves sites beside a server's own pages.
 pub trait Gateway: Send + Sync + 'static {
@@ -122,6 +123,23 @@ impl From<&Outcome> for After {
 pub trait Reset: Send + Sync {
     /// Ends it at once: what the other side has not taken is thrown away.
     fn reset(&self);
+
+    /// Ends it, and lets the other side have what was sent, where there is a difference.
+    fn shut(&self) {
+        self.reset();
+    }
+}
+
+impl Reset for TcpStream {
+    /// Its thread is woken, and closes it.
+    fn reset(&self) {
+        reset_when_closed(self);
+        self.shut();
+    }
+
+    fn shut(&self) {
+        let _ = self.shutdown(Shutdown::Both);
+    }
 }
 
 /// The visitor's side of a connection.

@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::connection_handler::Reset;
 use crate::http::source;
-use crate::net::reset_when_closed;
 use crate::sync::{Condvar, Mutex};
 
 /// Time that connections have to end once they were shut down at the stop.
@@ -48,7 +47,7 @@ enum Rank {
 /// One connection.
 pub(super) struct ConnectionEntry {
     pub(super) id: u64,
-    pub(super) socket: TcpStream,
+    carrier: Arc<dyn Reset>,
     pub(super) peer: SocketAddr,
     life: Mutex<Life>,
     /// Whose body it carries, as far as that is known: a proxy's connections are many visitors'.
@@ -119,16 +118,13 @@ impl ConnectionEntry {
         Some((rank, life.since))
     }
 
-    fn shut(&self) {
-        let _ = self.socket.shutdown(Shutdown::Both);
+    /// Ends it from elsewhere.
+    pub(super) fn resetter(&self) -> Arc<dyn Reset> {
+        Arc::clone(&self.carrier)
     }
-}
 
-impl Reset for ConnectionEntry {
-    /// Its thread is woken, and closes it.
-    fn reset(&self) {
-        reset_when_closed(&self.socket);
-        self.shut();
+    fn shut(&self) {
+        self.carrier.shut();
     }
 }
 
@@ -156,29 +152,29 @@ impl ConnectionTable {
         }
     }
 
-    /// Gives the socket back over a cap. At the cap of all, the oldest connection that does
+    /// None over a cap. At the cap of all, the oldest connection that does
     /// no work is given up for the new one.
     pub(super) fn admit(
         &self,
-        socket: TcpStream,
+        carrier: Arc<dyn Reset>,
         peer: SocketAddr,
         is_counted: bool,
-    ) -> Result<Arc<ConnectionEntry>, TcpStream> {
+    ) -> Option<Arc<ConnectionEntry>> {
         let mut entries = self.entries.lock();
         let crowded = is_counted && entries.is_crowded(peer.ip(), self.per_source);
         if crowded || (entries.by_id.len() >= self.max && !entries.evict(self.share(), |_| true)) {
-            return Err(socket);
+            return None;
         }
         entries.next += 1;
         let entry = Arc::new(ConnectionEntry {
             id: entries.next,
-            socket,
+            carrier,
             peer,
             life: Mutex::new(Life::new(Phase::Head)),
             source: Mutex::default(),
         });
         entries.by_id.insert(entry.id, Arc::clone(&entry));
-        Ok(entry)
+        Some(entry)
     }
 
     pub(super) fn evict(&self) {
@@ -274,7 +270,7 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -284,7 +280,7 @@ mod tests {
     }
 
     fn admit(table: &ConnectionTable, peer: &str) -> Option<Arc<ConnectionEntry>> {
-        table.admit(socket(), peer.parse().unwrap(), true).ok()
+        table.admit(Arc::new(socket()), peer.parse().unwrap(), true)
     }
 
     fn holds(table: &ConnectionTable, entry: &ConnectionEntry) -> bool {

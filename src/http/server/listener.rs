@@ -1,21 +1,22 @@
 //! The listener: a thread that accepts, and one for each connection.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::admitted::Admitted;
+use super::admitted::{Admitted, Removal};
 use super::backend::Backend;
 use super::budget::{Bodies, Exchanges, within_open_files};
 use super::connection::{self, Work};
-use super::connection_handler::Gateway;
+use super::connection_handler::{Gateway, Reset};
 use super::connection_table::ConnectionTable;
 use super::limits::Limits;
 use super::policy::HostPolicy;
 use super::server_state::ServerState;
 use super::threads::Threads;
+use crate::http::proxy::ClientStream;
 use crate::net::{Acceptor, Pause, keep_alive};
 
 /// Bytes of the accepting thread's stack. Code that is not optimised needs more.
@@ -26,6 +27,9 @@ const BACK_OFF: Duration = Duration::from_millis(20);
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 /// Time between such questions; after nine without an answer the client has gone.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
+
+/// Peer of a stream in this process.
+const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Settings of a listener.
 pub(in crate::http) struct ListenerConfig {
@@ -73,6 +77,11 @@ impl Listener {
         })
     }
 
+    /// The server without its listener.
+    pub(in crate::http) fn streams(&self) -> StreamServer {
+        StreamServer(Arc::clone(&self.state))
+    }
+
     /// From here on each answer is its connection's last.
     pub(in crate::http) fn drain(&self) {
         self.state.draining.store(true, Ordering::Relaxed);
@@ -84,6 +93,25 @@ impl Listener {
         self.acceptor.stop();
         self.state.table.stop(self.state.limits.stop_time);
         self.threads.stop();
+    }
+}
+
+/// Serves clients whose streams are in this process as the listener's: those of a tunnel.
+pub struct StreamServer(Arc<ServerState>);
+
+impl StreamServer {
+    /// Serves one until it ends, also by `reset`. Its requests come from this machine, as if through a socket of this
+    /// program's own.
+    pub fn serve(&self, stream: impl ClientStream, reset: impl Reset + 'static) {
+        let state = &self.0;
+        let Some(entry) = state.table.admit(Arc::new(reset), HERE, false) else {
+            return connection::turn_away(state, stream);
+        };
+        let _removal = Removal::new(state, &entry);
+        // Whoever stops the server ends what is in the table by then.
+        if !state.is_stopping() {
+            connection::serve_stream(state, &entry, stream);
+        }
     }
 }
 
@@ -112,10 +140,11 @@ fn admit(
         return Ok(());
     }
     let is_counted = !state.is_proxy(peer.ip());
-    match state.table.admit(socket, peer, is_counted) {
-        Ok(entry) => threads.serve(Admitted::new(state, entry), Work::Accepted),
-        Err(socket) => {
-            connection::turn_away(state, &socket);
+    let socket = Arc::new(socket);
+    match state.table.admit(socket.clone(), peer, is_counted) {
+        Some(entry) => threads.serve(Admitted::new(state, entry, socket), Work::Accepted),
+        None => {
+            connection::turn_away(state, &*socket);
             Ok(())
         }
     }

@@ -42,6 +42,7 @@ mod worker_rules;
 pub(super) use backend::{Backend, Opened, PendingResponse};
 pub use budget::ExchangeSlot;
 pub(crate) use budget::{raise_open_files, wanted_files};
+pub use listener::StreamServer;
 pub(super) use listener::{Listener, ListenerConfig};
 pub(crate) use parking_lot::{Next, Parkable, Parked, ParkingLot, Steps, carry};
 pub(crate) use proc_net::{ListeningSocket, listening};

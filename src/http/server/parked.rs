@@ -1,5 +1,6 @@
 //! A connection without a thread: one step of it, which waits for nothing.
 
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::connection::{Connection, Held, Work};
@@ -13,10 +14,10 @@ use super::server_state::ServerState;
 /// waiting.
 pub(super) fn read_parked(
     state: &ServerState,
-    entry: &Arc<ConnectionEntry>,
+    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
     held: &mut Held,
 ) -> Next<Work> {
-    with_parked(state, entry, held, |connection, handler| {
+    with_parked(state, (entry, socket), held, |connection, handler| {
         connection.read_now(handler)
     })
 }
@@ -24,10 +25,10 @@ pub(super) fn read_parked(
 /// Goes on with what was begun: the upstream has something to tell.
 pub(super) fn go_on_parked(
     state: &ServerState,
-    entry: &Arc<ConnectionEntry>,
+    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
     held: &mut Held,
 ) -> Next<Work> {
-    with_parked(state, entry, held, |connection, handler| {
+    with_parked(state, (entry, socket), held, |connection, handler| {
         let progress = handler.go_on(connection);
         connection.parked(progress)
     })
@@ -35,11 +36,11 @@ pub(super) fn go_on_parked(
 
 fn with_parked(
     state: &ServerState,
-    entry: &Arc<ConnectionEntry>,
+    (entry, socket): (&Arc<ConnectionEntry>, &TcpStream),
     held: &mut Held,
-    step: impl FnOnce(&mut Connection<'_>, &mut dyn ConnectionHandler) -> Next<Work>,
+    step: impl FnOnce(&mut Connection<'_, &TcpStream>, &mut dyn ConnectionHandler) -> Next<Work>,
 ) -> Next<Work> {
-    let mut connection = Connection::new(state, entry, held);
+    let mut connection = Connection::new(state, entry, socket, &mut held.inbox);
     let Some(handler) = held.handler() else {
         return Next::Gone;
     };
@@ -48,7 +49,7 @@ fn with_parked(
     next
 }
 
-impl Connection<'_> {
+impl Connection<'_, &TcpStream> {
     fn read_now(&mut self, handler: &mut dyn ConnectionHandler) -> Next<Work> {
         let head = match self.requests.head_now(&self.state.limits) {
             HeadNow::Whole(head) => head,

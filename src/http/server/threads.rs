@@ -59,8 +59,8 @@ impl Threads {
     fn run(self: &Arc<Self>, mut one: Admitted, work: Work) {
         let lot = self.lot();
         let waker = lot.map(|lot| lot.waker(one.entry.id));
-        let is_parked =
-            connection::serve(&self.state, &one.entry, &mut one.held, work, waker.as_ref());
+        let client = (&one.entry, &*one.socket);
+        let is_parked = connection::serve(&self.state, client, &mut one.held, work, waker.as_ref());
         if let Some(lot) = lot.filter(|_| is_parked)
             && let Err(error) = lot.park(one)
         {
@@ -102,10 +102,16 @@ impl Steps<Admitted> for Threads {
 
     /// The waker is the upstream's, the socket the client's.
     fn next(&self, parked: &mut Parked<Admitted>, is_woken: bool) -> Next<Work> {
-        let Admitted { entry, held, .. } = &mut parked.one;
+        let Admitted {
+            entry,
+            socket,
+            held,
+            ..
+        } = &mut parked.one;
+        let client = (&*entry, &**socket);
         match (parked.waits, is_woken) {
-            (false, false) => parked::read_parked(&self.state, entry, held),
-            (true, true) => parked::go_on_parked(&self.state, entry, held),
+            (false, false) => parked::read_parked(&self.state, client, held),
+            (true, true) => parked::go_on_parked(&self.state, client, held),
             // The client has left, or sends the next request already.
             (true, false) => Next::Needs(Work::Finish),
             (false, true) => {

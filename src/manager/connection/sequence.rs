@@ -307,6 +307,8 @@ impl ConnectionWork<'_> {
             let dial = (Arc::clone(&may_dial), missed.clone());
             let gateway = SiteGateway::of(&self.app, parts, dial);
             settings.serve = Some(site::serve(gateway));
+        } else {
+            settings.serve = held.web_client.as_ref().map(WebClient::streams);
         }
         settings.target_missed = Some(missed);
         settings.may_dial = Some(may_dial);

@@ -45,6 +45,20 @@ impl StreamThreads {
     }
 }
 
+/// Ends a stream from elsewhere.
+pub struct StreamEnd {
+    mux: Arc<Mux>,
+    stream: Arc<Stream>,
+}
+
+impl StreamEnd {
+    /// Nothing more comes or goes: whoever waits for it is woken.
+    pub fn end(&self) {
+        self.mux.update(&self.stream, StreamState::broken);
+        self.mux.flush();
+    }
+}
+
 /// Why there is no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -203,6 +217,14 @@ impl LocalStream {
     /// Sends what waits, as far as that goes without waiting; the rest is sent by another thread.
     pub fn flush(&mut self) {
         self.mux.flush_soon();
+    }
+
+    /// For ending it from elsewhere.
+    pub fn ender(&self) -> StreamEnd {
+        StreamEnd {
+            mux: Arc::clone(&self.mux),
+            stream: Arc::clone(&self.stream),
+        }
     }
 
     /// Threads for what waits.

@@ -10,6 +10,7 @@ use crate::cli::failure::printable;
 use crate::http::InvalidHost;
 use crate::plugin::{GuestInForce, Served, SignIn};
 use crate::sqlweb::WebClient;
+use crate::tunnel::client::Serve;
 
 /// A web client for an application.
 pub(super) struct Client(pub(super) Arc<WebClient>);
@@ -17,6 +18,14 @@ pub(super) struct Client(pub(super) Arc<WebClient>);
 impl Served for Client {
     fn address(&self) -> SocketAddr {
         self.0.address()
+    }
+
+    fn streams(&self) -> Serve {
+        let server = self.0.streams();
+        Arc::new(move |stream| {
+            let end = stream.ender();
+            server.serve(stream, end);
+        })
     }
 
     fn url(&self) -> String {
