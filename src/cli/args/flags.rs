@@ -52,7 +52,7 @@ pub(crate) const RECORD_SQL: Flag = Flag::switch("record-sql",
     "include the texts of SQL statements in logs (they may contain data)");
 #[rustfmt::skip]
 pub(crate) const MAX_STREAMS: Flag = Flag::valued("max-streams", "N", "maximum number of simultaneous visitor \
-    connections");
+    connections (0: no limit)");
 #[rustfmt::skip]
 pub(crate) const QR: Flag = Flag::switch("qr", "also show the link as a QR code");
 #[rustfmt::skip]
