@@ -18,6 +18,7 @@ use super::invites::InviteTerms;
 use super::metrics;
 use super::state_store::set_aside_notice;
 use super::status::{self, Order, Overview, Wanted};
+use super::urls::TunnelUrl;
 use crate::gateway::forwarded;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
@@ -347,6 +348,7 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "url": urls.url(),
         "domain": urls.domain,
         "tunnel_port": urls.tunnel.port(),
+        "tunnel_url": urls.tunnel_url.as_ref().map(TunnelUrl::to_string),
         "fingerprint": urls.fingerprint,
         "asks_token": app.service.enrolment == Enrolment::WithToken,
         "enrolled": enrolled,

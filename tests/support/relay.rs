@@ -28,7 +28,7 @@ pub struct Relay {
     home: Arc<Home>,
     /// Where the gateway listens.
     pub address: SocketAddr,
-    /// Where tunnels come in.
+    /// Where tunnels come in; port 0 if only where visitors do.
     pub tunnel: SocketAddr,
 }
 
@@ -89,7 +89,8 @@ impl Relay {
         let line = |prefix: &str| process.stdout.line_after(prefix);
         match (ended, line("Listening on: "), line("Tunnel server: ")) {
             (None, Some(address), Some(tunnel)) => {
-                let (address, tunnel) = (address.parse().unwrap(), tunnel.parse().unwrap());
+                let address = address.parse().unwrap();
+                let tunnel = tunnel.replace("none", "0.0.0.0:0").parse().unwrap();
                 let home = Arc::clone(home);
                 Ok(Relay {
                     process,

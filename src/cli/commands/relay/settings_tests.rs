@@ -9,7 +9,10 @@ fn read(line: &[&str]) -> Result<Settings, Failure> {
 fn without_flags_it_is_private() {
     let settings = read(&[]).unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8180");
-    assert_eq!(settings.tunnel_listen.to_string(), "127.0.0.1:62888");
+    assert_eq!(
+        settings.tunnel_listen.unwrap().to_string(),
+        "127.0.0.1:62888"
+    );
     assert_eq!(
         (settings.domain.as_str(), settings.external_ip.as_str()),
         ("localhost", "127.0.0.1")
