@@ -342,6 +342,8 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let overview = Overview::of_all(&app.service);
     let page = status::page(&app.service, &overview, &wanted(request)?);
     let (connected, enrolled) = overview.connectors;
+    let set_aside = files_set_aside(&app.data);
+    let set_aside = set_aside.iter().map(|path| set_aside_notice(path));
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "since": rfc3339(app.started),
@@ -360,7 +362,7 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "relays": overview.fleet.as_ref().map(FleetOverview::to_json),
         "store": store_state(app),
         "revoked": status::revoked(&app.service.store.snapshot()),
-        "notices": files_set_aside(&app.data).iter().map(|path| set_aside_notice(path)).collect::<Vec<_>>(),
+        "notices": set_aside.chain(urls.port_notice()).collect::<Vec<_>>(),
     })))
 }
 
@@ -443,6 +445,7 @@ fn invite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "token": *made.token,
         "invite": made.shown(),
         "url": app.service.urls.url(),
+        "notices": app.service.urls.port_notice().as_slice(),
     })))
 }
 

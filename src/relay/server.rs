@@ -354,6 +354,11 @@ impl Running {
         self.service.urls.tunnel
     }
 
+    /// What the operator is to know where it does not listen for tunnels.
+    pub fn port_notice(&self) -> Option<String> {
+        self.service.urls.port_notice()
+    }
+
     /// URL that connectors may dial instead of its address.
     pub fn tunnel_url(&self) -> Option<&TunnelUrl> {
         self.service.urls.tunnel_url.as_ref()

@@ -236,6 +236,15 @@ impl PublicUrls {
         self.url_of(&self.host)
     }
 
+    /// What the operator is to know of a relay whose port for tunnels is closed.
+    pub(super) fn port_notice(&self) -> Option<String> {
+        let by_url = self.tunnel_url.as_ref()?;
+        let notice = format!(
+            "--tunnel-listen is none: tunnels use {by_url}. Connectors of version 0.1.0 cannot connect; update them first"
+        );
+        (self.tunnel.port() == 0).then_some(notice)
+    }
+
     /// The URL of tunnels below the relay's own address.
     pub(super) fn own_tunnel_url(&self) -> TunnelUrl {
         TunnelUrl {

@@ -286,18 +286,23 @@ impl Relay {
 
     /// What such a tunnel is made of.
     pub fn tunnel_settings(&self, user: &str, password: &str, remotes: &[&str]) -> Settings {
-        let endpoint = Endpoint::parse(&format!("ws://{}", self.tunnel)).unwrap();
-        let remotes = remotes
-            .iter()
-            .map(|remote| remote.parse().unwrap())
-            .collect();
-        let mut settings = Settings::new(endpoint, remotes);
-        settings.user = user.to_owned();
-        settings.password = Zeroizing::new(password.to_owned());
-        settings.host_key = HostKeyCheck::Any;
-        settings.max_retry_interval = Duration::from_millis(200);
-        settings
+        settings_at(&format!("ws://{}", self.tunnel), user, password, remotes)
     }
+}
+
+/// What a tunnel to this address is made of.
+pub fn settings_at(at: &str, user: &str, password: &str, remotes: &[&str]) -> Settings {
+    let endpoint = Endpoint::parse(at).unwrap();
+    let remotes = remotes
+        .iter()
+        .map(|remote| remote.parse().unwrap())
+        .collect();
+    let mut settings = Settings::new(endpoint, remotes);
+    settings.user = user.to_owned();
+    settings.password = Zeroizing::new(password.to_owned());
+    settings.host_key = HostKeyCheck::Any;
+    settings.max_retry_interval = Duration::from_millis(200);
+    settings
 }
 
 impl Drop for Relay {

@@ -165,6 +165,9 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     for path in &running.set_aside {
         log::warn!("{}", relay::set_aside_notice(path));
     }
+    if let Some(notice) = running.port_notice() {
+        log::warn!("{notice}");
+    }
     if let Some(since) = &running.forbidden_token {
         log::warn!("{}", forbidden_token(since));
     }
