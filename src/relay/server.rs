@@ -354,7 +354,7 @@ impl Running {
         self.service.urls.tunnel
     }
 
-    /// What the operator is to know where it does not listen for tunnels.
+    /// Notice for the operator of a relay that does not listen for tunnels.
     pub fn port_notice(&self) -> Option<String> {
         self.service.urls.port_notice()
     }

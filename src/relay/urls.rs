@@ -197,7 +197,7 @@ pub(super) struct PublicUrls {
     pub(super) external_ip: String,
     /// Where the tunnel server listens; port 0 if it does not.
     pub(super) tunnel: SocketAddr,
-    /// URL that connectors may dial instead; none if there is none, or others' visitors use it too.
+    /// URL that connectors may dial instead; none if the relay has none of its own.
     pub(super) tunnel_url: Option<TunnelUrl>,
     /// Where ports of applications that are no sites are bound.
     pub(super) ports: PublicPorts,
@@ -236,7 +236,7 @@ impl PublicUrls {
         self.url_of(&self.host)
     }
 
-    /// What the operator is to know of a relay whose port for tunnels is closed.
+    /// Notice for the operator of a relay whose port for tunnels is closed.
     pub(super) fn port_notice(&self) -> Option<String> {
         let by_url = self.tunnel_url.as_ref()?;
         let notice = format!(

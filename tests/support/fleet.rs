@@ -68,7 +68,7 @@ impl Fleet {
         Fleet::on(Store::single(), relays, args)
     }
 
-    /// The same on a store that is there. In `args`, `{PORT}` is the port that visitors use, and `{AT}` the relay's number.
+    /// Starts relays on a store that is there. In `args`, `{PORT}` is the port that visitors use, and `{AT}` the relay's number.
     #[track_caller]
     pub fn on(store: Store, relays: usize, args: &[&str]) -> Fleet {
         store.servers()[0].exec("CREATE DATABASE fleet");

@@ -290,7 +290,7 @@ impl Relay {
     }
 }
 
-/// What a tunnel to this address is made of.
+/// Settings of a tunnel to this address.
 pub fn settings_at(at: &str, user: &str, password: &str, remotes: &[&str]) -> Settings {
     let endpoint = Endpoint::parse(at).unwrap();
     let remotes = remotes

@@ -94,6 +94,10 @@ impl Settings {
         let host = public_url.as_ref().map_or(&*domain, PublicUrl::host);
         let tunnel_url = tunnel_url(parsed, tunnel_listen.is_some(), host)?;
         let listens = [listen, tunnel_listen.unwrap_or(listen)];
+        let is_private = match tunnel_listen {
+            Some(at) => is_loopback(at),
+            None => public_url.is_none(),
+        };
         check_reach(listen, &domain, public_url.as_ref())?;
         Ok(Self {
             data: data(parsed)?,
@@ -104,7 +108,7 @@ impl Settings {
             domain,
             public_url,
             external_ip,
-            ports: ports(parsed, listens)?,
+            ports: ports(parsed, listen, is_private && is_loopback(listen))?,
             port_range: port_range(parsed)?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
@@ -336,10 +340,9 @@ fn external_ip(
 }
 
 /// On loopback only this machine's own user is at stake, and nothing is refused.
-fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPorts, Failure> {
+fn ports(parsed: &Parsed, listen: SocketAddr, is_private: bool) -> Result<PublicPorts, Failure> {
     let is_shared = parsed.has(&SHARED_HOST_PORTS);
     let Some(text) = parsed.value(&PORT_LISTEN) else {
-        let is_private = is_loopback(listen) && is_loopback(tunnel);
         return Ok(if is_shared || is_private {
             PublicPorts::Shared
         } else {

@@ -21,6 +21,25 @@ fn without_flags_it_is_private() {
 }
 
 #[test]
+fn without_the_port_connectors_are_told_the_domain() {
+    let none = "--tunnel-listen=none";
+    let settings = read(&[none]).unwrap();
+    assert!(settings.tunnel_listen.is_none() && settings.is_private());
+    assert_eq!(settings.external_ip, "localhost");
+    let public = [
+        "--domain=relay.example",
+        "--public-url=https://relay.example",
+    ];
+    let of = |more: &str| read(&[&public[..], &[none, more]].concat());
+    let settings = of("--listen=0.0.0.0:80").unwrap();
+    assert_eq!(settings.external_ip, "relay.example");
+    assert_eq!(settings.ports, PublicPorts::Refused);
+    let settings = of("--external-ip=192.0.2.1").unwrap();
+    assert_eq!(settings.external_ip, "192.0.2.1");
+    assert_eq!(settings.ports, PublicPorts::Refused, "a proxy is in front");
+}
+
+#[test]
 fn what_others_reach_is_not_private() {
     for line in [
         &["--listen=192.0.2.1:80", "--domain=relay.example"][..],
