@@ -53,6 +53,11 @@ pub trait ClientStream: ByteStream {
     /// True if nobody waits for an answer any more, as far as that is known without waiting.
     fn has_left(&self) -> bool;
 
+    /// Another handle of the socket, for whoever goes on with it; an error where there is none.
+    fn socket(&self) -> io::Result<TcpStream> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// What the client has not taken is thrown away when it is dropped, and the client sees that.
     fn breaks_off(&mut self);
 }
@@ -71,6 +76,10 @@ impl ClientStream for &TcpStream {
 
     fn has_left(&self) -> bool {
         was_reset(self)
+    }
+
+    fn socket(&self) -> io::Result<TcpStream> {
+        self.try_clone()
     }
 
     fn breaks_off(&mut self) {

@@ -44,7 +44,7 @@ mod tls;
 mod upgrade;
 mod writer;
 
-pub use accept::{AcceptOptions, Accepted, accept};
+pub use accept::{AcceptOptions, Accepted, accept, accept_request};
 pub use cancel::{Cancel, Watch};
 pub use dial::{DialOptions, Timeouts, dial};
 pub use endpoint::Endpoint;
@@ -56,5 +56,5 @@ pub use proxy::{Proxy, ProxyChoice, environment_proxy};
 pub use reader::WsReader;
 pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};
-pub use upgrade::Header;
+pub use upgrade::{Header, UpgradeRequest};
 pub use writer::{Counters, WsWriter};
