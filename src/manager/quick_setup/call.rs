@@ -8,7 +8,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ureq::http::{Response, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector};
+use ureq::unversioned::transport::{
+    ConnectProxyConnector, Connector, RustlsConnector, SocksConnector,
+};
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
@@ -19,7 +21,7 @@ use super::resolve::Resolve;
 use super::retry_after;
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
-use crate::tunnel::ws::{self, Proxy};
+use crate::tunnel::ws::{self, Proxy, ProxyKind};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";
@@ -204,6 +206,7 @@ fn agent(
     Ok(Agent::with_parts(
         config,
         ConnectProxyConnector::default()
+            .chain(SocksConnector::default())
             .chain(Noting::new(reached))
             .chain(RustlsConnector::default()),
         Resolve::default(),
@@ -231,13 +234,19 @@ fn tls(server: &ServerUrl) -> Result<TlsConfig, String> {
 
 fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
     let unusable = || format!("the proxy {} cannot be used", proxy.authority());
-    let mut builder = ureq::Proxy::builder(ProxyProtocol::Http)
+    let protocol = match proxy.kind() {
+        ProxyKind::Http => ProxyProtocol::Http,
+        ProxyKind::Socks5 => ProxyProtocol::Socks5h,
+    };
+    let mut builder = ureq::Proxy::builder(protocol)
         .host(proxy.host())
         .port(proxy.port());
-    if let Some(account) = proxy.basic() {
-        let account = BASE64.decode(account).map_err(|_| unusable())?;
-        let account = Zeroizing::new(String::from_utf8(account).map_err(|_| unusable())?);
-        let (user, password) = account.split_once(':').unwrap_or((&account, ""));
+    if let Some(account) = proxy.account() {
+        let [user, password] =
+            [&account.user, &*account.password].map(|part| std::str::from_utf8(part));
+        let (Ok(user), Ok(password)) = (user, password) else {
+            return Err(unusable());
+        };
         builder = builder.username(user).password(password);
     }
     builder.build().map_err(|_| unusable())

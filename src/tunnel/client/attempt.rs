@@ -8,17 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::dial;
 use super::failure::{Class, Failure};
 use super::permits;
 use super::settings::{HostKeyCheck, Settings};
 use super::state::TunnelState;
+use super::way::Way;
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;
 use crate::tunnel::ssh::{
     self, ChannelId, ChannelOpenFailure, Event, HostKey, HostKeyAlgorithm, RequestId,
 };
-use crate::tunnel::ws;
 
 /// Connects, and serves streams until the connection ends; answers why it did.
 pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
@@ -28,7 +29,7 @@ pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
 }
 
 fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure> {
-    let (from, to) = ws::dial(&settings.endpoint, &settings.dial, &state.cancel)?;
+    let (way, (from, to)) = dial::dial(state, settings)?;
     let local = |error: ssh::Error| Failure::new(Class::Local, error.to_string());
     let (session, reader, writer) = ssh::client(&config(settings)).map_err(local)?;
     let mux = Mux::new(
@@ -51,6 +52,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
     let mut client = Client {
         state,
         settings,
+        way,
         phase: HandshakePhase::HostKey,
         has_warned: false,
         is_crowded: false,
@@ -87,6 +89,7 @@ enum HandshakePhase {
 struct Client<'a> {
     state: &'a TunnelState,
     settings: &'a Settings,
+    way: Way,
     phase: HandshakePhase,
     /// Of a target that was not offered: a server may ask without end.
     has_warned: bool,
@@ -186,7 +189,11 @@ impl Client<'_> {
             Some(_) => log::Level::Debug,
             None => log::Level::Info,
         };
-        self.state.connected(trip, level);
+        self.state.connected(trip, self.way, level);
+        if self.settings.url.is_some() {
+            let server = self.settings.endpoint.authority();
+            self.settings.last_ways.note(server, self.way);
+        }
         if let Some(on_connected) = &self.settings.on_connected {
             on_connected();
         }

@@ -6,6 +6,8 @@ use crate::tunnel::{mux, target};
 
 /// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
 pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
+/// Time for one way to a server before the other one is dialled too. Default 3 s.
+const HEAD_START: Duration = Duration::from_secs(3);
 /// The first pause before another attempt. Default 100 ms.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 /// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
@@ -25,6 +27,8 @@ pub struct Timeouts {
     pub answer: Duration,
     /// To connect to a target, all its addresses together. Default 10 s.
     pub target: Duration,
+    /// Before the second way to a server is dialled beside the first. Default 3 s.
+    pub head_start: Duration,
 }
 
 impl Default for Timeouts {
@@ -33,6 +37,7 @@ impl Default for Timeouts {
             ready: READY_WITHIN,
             answer: mux::ANSWER_WITHIN,
             target: target::CONNECT_WITHIN,
+            head_start: HEAD_START,
         }
     }
 }
