@@ -337,7 +337,10 @@ fn a_wrong_password_at_the_proxy_is_said_and_not_shown() {
         let failed = manager.wait_status(&id, "failed");
         let error = failed["error"].as_str().unwrap();
         assert!(error.contains("by the proxy 127.0.0.1:"), "{error}");
-        assert!(error.contains("user name or password"), "{error}");
+        assert!(
+            error.contains("the proxy needs a valid user name and password"),
+            "{error}"
+        );
         assert!(!manager.stderr().contains("not-this-one"));
     }
 }
@@ -439,7 +442,7 @@ fn a_port_of_the_application_itself_rules_the_url_out() {
     let refused = format!("cannot connect to 127.0.0.1:{port}: connection refused");
     // The main tunnel is there, by the URL; the application's own is not.
     manager.wait_for(&id, "the refusal", |status| {
-        status["step_name"] == "signal" && status["error"] == json!(refused)
+        status["step_name"] == "app tunnel" && status["error"] == json!(refused)
     });
     assert_eq!(web.tunnels(), 1);
 }

@@ -14,7 +14,7 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
-use super::failure::Failure;
+use super::failure::{Failure, PROXY_ACCOUNT};
 use super::reached::{Noting, Reached};
 use super::redact::clean;
 use super::resolve::Resolve;
@@ -262,6 +262,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
     if let Some(error) = of_tls(&error) {
         return lasting(ws::https_failure(server.host(), error));
     }
+    if is_about_account(&error) {
+        return lasting(PROXY_ACCOUNT.to_owned());
+    }
     match error {
         ureq::Error::Timeout(_) => passing(LATE),
         ureq::Error::Io(error) => match row(error.kind()) {
@@ -277,6 +280,20 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
             lasting(format!("the answer is larger than {limit} bytes"))
         }
         other => lasting(in_words(other)),
+    }
+}
+
+/// True if the proxy wants another user name or password: 407, or a refusal of SOCKS.
+fn is_about_account(error: &ureq::Error) -> bool {
+    const SOCKS: [&str; 3] = [
+        "no acceptable auth methods",
+        "unknown auth method",
+        "password authentication failed",
+    ];
+    match error {
+        ureq::Error::ConnectProxyFailed(reason) => reason.contains("407"),
+        ureq::Error::Io(error) => SOCKS.contains(&error.to_string().as_str()),
+        _ => false,
     }
 }
 
