@@ -220,7 +220,9 @@ interface Connector {
 interface RelayStatus {
   url: string;
   domain: string;
+  /** 0 if tunnels use the URL only. */
   tunnel_port: number;
+  tunnel_url: string | null;
   fingerprint: string;
   since: string;
   version: string;
@@ -248,7 +250,9 @@ interface FleetRelay {
   id: string;
   state: 'this one' | 'linked' | 'leaving' | 'away';
   external_ip: string;
+  /** 0 if tunnels use the URL only. */
   tunnel_port: number;
+  tunnel_url: string | null;
   /** Where other relays link themselves. */
   peer: string;
   version: string;

@@ -94,7 +94,12 @@ impl Front {
         let servers: String = relays
             .iter()
             .enumerate()
-            .map(|(at, relay)| format!("    server relay{at} {relay}\n"))
+            .map(|(at, relay)| {
+                let path = format!("/.postern/tunnel/{at}");
+                format!(
+                    "    use-server relay{at} if {{ path {path} }}\n    server relay{at} {relay}\n"
+                )
+            })
             .collect();
         let file = before
             .replace(

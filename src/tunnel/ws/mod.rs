@@ -45,7 +45,7 @@ mod tls;
 mod upgrade;
 mod writer;
 
-pub use accept::{AcceptOptions, Accepted, accept};
+pub use accept::{AcceptOptions, Accepted, accept, accept_request};
 pub use cancel::{Cancel, Watch};
 pub use dial::{DialOptions, Timeouts, dial};
 pub use endpoint::Endpoint;
@@ -58,5 +58,5 @@ pub use proxy::{Proxy, ProxyChoice, environment_proxy};
 pub use reader::WsReader;
 pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};
-pub use upgrade::Header;
+pub use upgrade::{Header, UpgradeRequest};
 pub use writer::{Counters, WsWriter};
