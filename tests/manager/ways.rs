@@ -2,7 +2,7 @@
 //! such networks have.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +19,7 @@ use support::kill_on_drop::KillOnDrop;
 use support::manager::{Far, Manager, PASSWORD, Target, visit};
 use support::postern::binary;
 use support::quick_setup::Act;
+use support::relay::Relay;
 use support::websocket::read_head;
 use support::{Home, free_port, wait_until};
 
@@ -519,6 +520,66 @@ fn the_end_comes_at_once_while_both_ways_are_dialled() {
     let began = Instant::now();
     assert!(manager.stop().unwrap().success());
     assert!(began.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_relay_of_ours_needs_no_port_behind_each_web_server() {
+    for before in [Front::nginx_told, Front::caddy, Front::haproxy] {
+        let relay_at = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let front = before(relay_at);
+        let server = format!("http://localhost:{}", front.address.port());
+        let listen = format!("--listen={relay_at}");
+        let public = format!("--public-url={server}");
+        let relay = Relay::start_in(
+            &Arc::new(Home::new()),
+            &[&listen, &public, "--tunnel-listen=none"],
+        );
+        let token = relay.enrol_token();
+        let manager = manager(&[], &["--server", &server, "--enroll-token", &token]);
+        let mut app = Target::start().app();
+        app["site_name"] = json!("shop");
+        let id = manager.add(&app);
+        let connection = manager.connected(&id);
+        assert_eq!(connection["tunnel_way"], "url", "{connection}");
+        assert_eq!(main_tunnel(&manager)["tunnel_way"], "url");
+        assert_eq!(relay.visit("shop", "/").text(), "hello from the target");
+    }
+}
+
+/// What opens or closes its port is no other server: its key is known.
+#[test]
+fn a_relay_that_closes_its_port_is_known_by_its_url_and_again_by_the_port() {
+    let home = Arc::new(Home::new());
+    let relay = Relay::start(&[]);
+    let (listen, token) = (format!("--listen={}", relay.address), relay.enrol_token());
+    let start = |manager_home| {
+        let args = ["--server", &relay_url(&listen), "--enroll-token", &token];
+        manager_in(manager_home, &[], &args)
+    };
+    let shared = |way: &str| {
+        let manager = start(&home);
+        let id = manager.add(&Target::start().app());
+        assert_eq!(manager.connected(&id)["tunnel_way"], way);
+        let known = home.path().join("known_servers.json");
+        std::fs::read_to_string(known).unwrap()
+    };
+    let data = Arc::clone(relay.home());
+    let tunnel = format!("--tunnel-listen={}", relay.tunnel);
+    let by_port = shared("port");
+    drop(relay);
+    let relay = Relay::start_in(&data, &[&listen, "--tunnel-listen=none"]);
+    let fingerprint = relay.status()["fingerprint"].as_str().unwrap().to_owned();
+    assert_eq!(by_port.matches(&fingerprint).count(), 1, "{by_port}");
+    let by_url = shared("url");
+    assert_eq!(by_url.matches(&fingerprint).count(), 2, "{by_url}");
+    drop(relay);
+    let relay = Relay::start_in(&data, &[&listen, &tunnel]);
+    shared("port");
+    drop(relay);
+}
+
+fn relay_url(listen: &str) -> String {
+    listen.replace("--listen=", "http://")
 }
 
 fn openssl(dir: &Path, arguments: &str) {

@@ -192,7 +192,8 @@ impl Connector {
 /// True if the URL is at the server's own host, and as private.
 fn is_of(server: &ServerUrl, url: &Endpoint) -> bool {
     let bare = |host: &str| host.trim_end_matches('.').to_ascii_lowercase();
-    let is_its_own = bare(&url.host) == bare(server.host());
+    let is_its_own =
+        bare(&url.host) == bare(server.host()) || (url.is_loopback() && server.is_loopback());
     let is_of = is_its_own && (url.secure || !server.endpoint().secure);
     if !is_of {
         log::warn!(
