@@ -6,8 +6,6 @@ use crate::tunnel::{mux, target};
 
 /// Time from the WebSocket to `Connected`: identification, keys, login and configuration. Default 30 s.
 pub const READY_WITHIN: Duration = crate::limits::TUNNEL_WAIT;
-/// Time for one way to a server before the other one is dialled too. Default 3 s.
-const HEAD_START: Duration = Duration::from_secs(3);
 /// The first pause before another attempt. Default 100 ms.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 /// The least pause after a refused password or host key. Default 10 s: nothing has changed sooner, and
@@ -37,7 +35,7 @@ impl Default for Timeouts {
             ready: READY_WITHIN,
             answer: mux::ANSWER_WITHIN,
             target: target::CONNECT_WITHIN,
-            head_start: HEAD_START,
+            head_start: crate::limits::HEAD_START,
         }
     }
 }
