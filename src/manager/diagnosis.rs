@@ -52,7 +52,7 @@ pub struct QuickSetupLook {
 
 /// The tunnel server that a remote server has assigned.
 pub struct TunnelLook {
-    /// `host:port`, by which its host key is known.
+    /// Name by which its host key is known.
     pub address: String,
     /// The ways to it, the port's first.
     pub ways: Vec<WayLook>,
@@ -185,7 +185,7 @@ pub fn look_at_tunnel(
     let ways: Vec<WayLook> = port.into_iter().chain(url).collect();
     let is_there = ways.iter().any(|way| way.answer.is_ok());
     Some(TunnelLook {
-        address: endpoint.authority(),
+        address: endpoint.server(),
         host_key: is_there
             .then(|| look_at_host_key(home, server, credentials))
             .flatten(),

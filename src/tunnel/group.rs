@@ -212,7 +212,7 @@ impl TunnelGroup {
         };
         let mut taken = 0;
         for place in places {
-            let server = place.endpoint.authority();
+            let server = place.endpoint.server();
             let state = joint.state.lock();
             let wanted = state.to_replace(now);
             let wanted = wanted.filter(|_| !state.is_at(&server));
@@ -441,7 +441,7 @@ impl Side {
         mut settings: Settings,
         (is_second, now): (bool, Instant),
     ) -> io::Result<Tunnel> {
-        let server = settings.endpoint.authority();
+        let server = settings.endpoint.server();
         let number = joint.state.lock().begin((is_second, now), server);
         let side = |joint: &Arc<Joint>| Self {
             joint: Arc::clone(joint),

@@ -66,7 +66,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
 fn config(settings: &Settings) -> ssh::Config {
     let mut config = settings.ssh.clone();
     if let HostKeyCheck::Pinned(known) | HostKeyCheck::Shown(known) = &settings.host_key
-        && let Some(kind) = known.kind(&settings.endpoint.authority())
+        && let Some(kind) = known.kind(&settings.endpoint.server())
     {
         let is_known = |algorithm: &HostKeyAlgorithm| {
             algorithm.name() == kind || (kind == "ssh-rsa" && algorithm.name().starts_with("rsa-"))
@@ -191,7 +191,7 @@ impl Client<'_> {
         };
         self.state.connected(trip, self.way, level);
         if self.settings.url.is_some() {
-            let server = self.settings.endpoint.authority();
+            let server = self.settings.endpoint.server();
             self.settings.last_ways.note(server, self.way);
         }
         if let Some(on_connected) = &self.settings.on_connected {
@@ -262,7 +262,7 @@ impl Client<'_> {
 fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
     let seen = key.fingerprint();
     let changed = |known: &str, advice: &str| {
-        let server = settings.endpoint.authority();
+        let server = settings.endpoint.server();
         Failure::of_host_key(server, known, seen.clone(), advice)
     };
     match &settings.host_key {
@@ -270,10 +270,10 @@ fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
         HostKeyCheck::Fingerprint(known) if *known == seen => Ok(()),
         HostKeyCheck::Fingerprint(known) => Err(changed(known, "give its new fingerprint")),
         HostKeyCheck::Shown(store) => {
-            let known = store.fingerprint(&settings.endpoint.authority());
+            let known = store.fingerprint(&settings.endpoint.server());
             Err(changed(&known.unwrap_or_default(), store.advice()))
         }
-        HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.authority(), key) {
+        HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.server(), key) {
             Ok(Known::Same | Known::New) => Ok(()),
             Ok(Known::Changed(known)) => Err(changed(&known, store.advice())),
             Err(error) => Err(Failure::new(Class::Local, error.to_string())),

@@ -34,7 +34,7 @@ pub(super) fn dial(state: &TunnelState, settings: &Settings) -> Result<(Way, End
     match &settings.url {
         None => alone(Way::Port, port),
         Some(url) if url == port => alone(Way::Url, url),
-        Some(url) => match settings.last_ways.of(&port.authority()) {
+        Some(url) => match settings.last_ways.of(&port.server()) {
             Some(Way::Url) => race(state, settings, [(Way::Url, url), (Way::Port, port)], true),
             last => {
                 let ways = [(Way::Port, port), (Way::Url, url)];
