@@ -65,8 +65,6 @@ fn where_no_port_gets_out_both_relays_are_reached_by_their_urls() {
         let home = Home::new();
         let (_sharing, host) = share(&fleet, front.address, &home);
         assert!(is_served(front.address, &host), "{ports}");
-        let shown = home.run(&["app", "show", "shop", "--json"]);
-        println!("{ports}: {shown:?}");
     }
 }
 

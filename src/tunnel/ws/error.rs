@@ -103,7 +103,7 @@ pub enum DialError {
     },
     /// The proxy does not speak its protocol.
     ProxyMalformed {
-        /// Name of the protocol.
+        /// Name of the protocol, with its article.
         protocol: &'static str,
         /// The proxy's host and port.
         proxy: String,
@@ -207,10 +207,7 @@ impl fmt::Display for DialError {
                 proxy,
                 reason,
             } => {
-                write!(
-                    f,
-                    "{proxy} does not answer like a proxy that speaks {protocol}: {reason}"
-                )
+                write!(f, "{proxy} does not answer like {protocol} proxy: {reason}")
             }
             Self::Certificate { host, problem } => {
                 write!(f, "the certificate of {host} is not trusted: {problem}")

@@ -177,8 +177,8 @@ impl Proxy {
     pub(super) fn malformed(&self, reason: &str) -> DialError {
         DialError::ProxyMalformed {
             protocol: match self.kind {
-                ProxyKind::Http => "HTTP",
-                ProxyKind::Socks5 => "SOCKS5",
+                ProxyKind::Http => "an HTTP",
+                ProxyKind::Socks5 => "a SOCKS5",
             },
             proxy: self.authority(),
             reason: reason.to_owned(),
@@ -446,7 +446,7 @@ mod tests {
         assert!(
             text("SSH-2.0-x\r\n\r\n")
                 .unwrap_err()
-                .contains("does not answer like a proxy that speaks HTTP")
+                .contains("does not answer like an HTTP proxy")
         );
     }
 
