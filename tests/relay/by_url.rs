@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use postern::tunnel::client::{Settings, Status, Tunnel};
 use postern::tunnel::ws::Header;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use support::front::Front;
 use support::gateway::application;
@@ -262,6 +263,18 @@ fn tunnels_by_the_url_take_no_place_of_visitors_and_end_with_the_relay() {
     let (_pending, status, _) = ask(relay.address, &asking(&relay, ""));
     assert_eq!(status, 101);
     assert!(relay.stop().is_some_and(|status| status.success()));
+}
+
+#[test]
+fn a_relay_that_is_stopping_takes_no_more_and_serves_by_those_it_has() {
+    let mut relay = Relay::start(&["--drain=10"]);
+    let _tunnel = open(&relay, relay.address, &assign(&relay, "shop", answering()));
+    let pid = Pid::from_raw(i32::try_from(relay.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    let head = asking(&relay, "");
+    wait_until(TIMEOUT, "a refusal", || ask(relay.address, &head).1 == 503);
+    assert_eq!(relay.visit("shop", "/").text(), "ok");
+    assert!(relay.wait_end().is_some_and(|status| status.success()));
 }
 
 #[test]

@@ -94,6 +94,14 @@ impl Settings {
         let host = public_url.as_ref().map_or(&*domain, PublicUrl::host);
         let tunnel_url = tunnel_url(parsed, tunnel_listen.is_some(), host)?;
         let listens = [listen, tunnel_listen.unwrap_or(listen)];
+        let fleet = store::settings(parsed, listens)?;
+        let peers = fleet.as_ref().map(|fleet| fleet.peer_listen.ip());
+        let is_told = tunnel_listen.is_some() || parsed.value(&EXTERNAL_IP).is_some();
+        if peers.is_some_and(|ip| ip.is_unspecified()) && !is_told {
+            let message = "--peer-listen does not say which address the other relays dial";
+            let hint = "give --peer-listen the address of this machine, or add --external-ip";
+            return Err(COMMAND.usage(message).hint(hint));
+        }
         let is_private = match tunnel_listen {
             Some(at) => is_loopback(at),
             None => public_url.is_none(),
@@ -120,7 +128,7 @@ impl Settings {
                 sites: number(parsed, &QUOTA_SITES, &SITES)?,
                 mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
             },
-            fleet: store::settings(parsed, listens)?,
+            fleet,
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
