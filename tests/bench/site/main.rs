@@ -241,7 +241,7 @@ impl Table<'_> {
                 p99 => format!("p99 {p99:>6.0} µs, "),
             };
             println!(
-                "  {:<17} {rate:>8.0} {units}/s ({:.2} times as many by the site), {p99}processor {front:>7.2} µs at visitors \
+                "  {:<21} {rate:>8.0} {units}/s ({:.2} times as many by the site), {p99}processor {front:>7.2} µs at visitors \
                  and {home:>7.2} µs at the application for each",
                 way.name,
                 site / rate,

@@ -54,7 +54,10 @@ impl Way {
 /// Starts all ways to `application`, the site first; their files are in `dir`.
 pub(crate) fn all(dir: &Path, application: SocketAddr) -> Vec<Way> {
     std::fs::create_dir(dir).unwrap();
-    let mut all = vec![site(dir, application), tunnel(dir, application)];
+    let server = free();
+    let url = format!("http://{server}");
+    let own = tunnel(dir, application, ("our tunnel", server, &url));
+    let mut all = vec![site(dir, application), own];
     if let Some(chisel) = std::env::var_os("POSTERN_CHISEL").map(PathBuf::from) {
         let started = |name| {
             let server = free();
@@ -79,8 +82,9 @@ pub(crate) fn all(dir: &Path, application: SocketAddr) -> Vec<Way> {
 /// Starts the ways to `application` whose tunnels come in by the URL of one nginx, that of the site first.
 pub(crate) fn by_url(dir: &Path, application: SocketAddr) -> Vec<Way> {
     std::fs::create_dir(dir).unwrap();
-    let [front, relay, chisel_server] = [free(), free(), free()];
-    let nginx = nginx(dir, "url", &passing_tunnels(front, relay, chisel_server));
+    let [front, relay, server, chisel_server] = [free(), free(), free(), free()];
+    let servers = passing_tunnels(front, [relay, server, chisel_server]);
+    let nginx = nginx(dir, "url", &servers);
     wait_until(TIMEOUT, "nginx", || TcpStream::connect(front).is_ok());
     let url = format!(
         "--tunnel-url=ws://localhost:{}/.postern/tunnel",
@@ -89,7 +93,9 @@ pub(crate) fn by_url(dir: &Path, application: SocketAddr) -> Vec<Way> {
     let options = ["--tunnel-listen=none", &url];
     let mut site = site_of(dir, application, relay, &options, "site by the URL");
     site.processes.push(nginx);
-    let mut all = vec![site];
+    let url = format!("http://{front}/tunnel");
+    let own = ("our tunnel by the URL", server, &*url);
+    let mut all = vec![site, tunnel(dir, application, own)];
     if let Some(chisel) = std::env::var_os("POSTERN_CHISEL").map(PathBuf::from) {
         let url = format!("http://{front}/chisel");
         let name = "chisel by the URL";
@@ -107,7 +113,7 @@ pub(crate) fn by_url(dir: &Path, application: SocketAddr) -> Vec<Way> {
 }
 
 /// Passes WebSockets on, as `tests/deploy/nginx.conf` does.
-fn passing_tunnels(front: SocketAddr, relay: SocketAddr, chisel: SocketAddr) -> String {
+fn passing_tunnels(front: SocketAddr, to: [SocketAddr; 3]) -> String {
     let location = |path: &str, to: SocketAddr| {
         format!(
             "location {path} {{ proxy_pass http://{to}; proxy_http_version 1.1; proxy_set_header Host $http_host; \
@@ -115,8 +121,9 @@ fn passing_tunnels(front: SocketAddr, relay: SocketAddr, chisel: SocketAddr) -> 
              proxy_read_timeout 1h; proxy_send_timeout 1h; }}"
         )
     };
-    let (ours, chisels) = (location("/", relay), location("/chisel", chisel));
-    format!("server {{ listen {front}; {ours} {chisels} }}")
+    let places = ["/", "/tunnel", "/chisel"].iter().zip(to);
+    let locations: String = places.map(|(path, to)| location(path, to)).collect();
+    format!("server {{ listen {front}; {locations} }}")
 }
 
 /// `postern relay`, and where it listens.
@@ -155,15 +162,13 @@ fn site_of(
 }
 
 /// `postern tunnel-server` and `postern tunnel-client`.
-fn tunnel(dir: &Path, application: SocketAddr) -> Way {
-    let server = free();
+fn tunnel(dir: &Path, application: SocketAddr, named: Named<'_>) -> Way {
     let mut far = Command::new(binary());
     far.args(["tunnel-server", "--reverse", "--listen"]);
-    far.arg(server.to_string());
+    far.arg(named.1.to_string());
     let mut near = Command::new(binary());
     near.arg("tunnel-client");
-    let url = format!("http://{server}");
-    pair(dir, ("our tunnel", server, &url), application, [far, near])
+    pair(dir, named, application, [far, near])
 }
 
 fn of_chisel(dir: &Path, application: SocketAddr, chisel: &Path, tunnel: Named<'_>) -> Way {
