@@ -64,6 +64,8 @@ interface Connection {
   attempt?: number;
   next_retry_ms?: number;
   latency_ms?: number;
+  /** How the tunnel reaches the relay. */
+  tunnel_way?: 'port' | 'url' | null;
   bytes_in?: number;
   bytes_out?: number;
   reconnects?: number;
@@ -116,6 +118,8 @@ interface Tunnel {
   host_key?: HostKey | null;
   local_port?: number | null;
   latency_ms?: number;
+  /** How the tunnel reaches the relay. */
+  tunnel_way?: 'port' | 'url' | null;
   next_retry_ms?: number;
 }
 

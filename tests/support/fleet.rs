@@ -160,6 +160,7 @@ impl Member {
         let hosts: Vec<String> = ways.iter().map(|way| way.address.to_string()).collect();
         let mut all: Vec<String> = ["listen", "tunnel-listen", "peer-listen"]
             .iter()
+            .filter(|flag| !args.iter().any(|arg| arg.starts_with(&format!("--{flag}"))))
             .map(|flag| format!("--{flag}=127.0.0.1:{}", free_port()))
             .collect();
         all.push(format!("--store=mysql://{USER}@{}/fleet", hosts.join(",")));

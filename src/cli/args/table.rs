@@ -49,7 +49,8 @@ pub(crate) mod environment {
     pub(crate) const CERTIFICATES: Variable = variable("SSL_CERT_FILE",
         "PEM file of additional trusted certificate authorities");
     pub(crate) const PROXY: Variable = variable("HTTPS_PROXY",
-        "proxy for https and wss connections to servers; HTTP_PROXY and ALL_PROXY also work");
+        "proxy for https and wss connections to servers, http:// or socks5h://; HTTP_PROXY and ALL_PROXY also \
+        work");
     pub(crate) const NO_PROXY: Variable = variable("NO_PROXY", "hosts to reach without the proxy, separated by \
         commas");
     pub(crate) const AUTH: Variable = variable("AUTH", "same as --auth (chisel's variable)");
@@ -465,7 +466,7 @@ pub(crate) mod tunnel {
     pub(crate) const HEADER: Flag = Flag::valued("header", "'NAME: VALUE'",
         "additional HTTP header of the upgrade request (repeatable)").repeatable();
     pub(crate) const PROXY: Flag = Flag::valued("proxy", "URL",
-        "HTTP proxy (default: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)");
+        "HTTP or SOCKS5 proxy (default: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)");
     pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log details (repeat for more)").alias("v").repeatable();
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT", "address for clients (default 0.0.0.0:8080)");
     pub(crate) const HOST: Flag = Flag::valued("host", "HOST", "host of --listen, for chisel's command lines");

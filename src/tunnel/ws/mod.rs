@@ -2,7 +2,7 @@
 //! (RFC 6455) over TCP or TLS.
 //!
 //! ```text
-//! dial ── resolve ── connect ── [proxy CONNECT] ── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
+//! dial ── resolve ── connect ── [proxy] ── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
 //! accept ─────────────────────────────────────── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
 //! ```
 //!
@@ -23,7 +23,7 @@
 //! the reading half takes ciphertext from the socket before it locks, the writing half gives
 //! ciphertext to the socket after it has unlocked.
 //!
-//! Files: [`dial()`] and [`accept()`] make WebSockets, of the parts `resolve`, `proxy`, `tls`, `upgrade`
+//! Files: [`dial()`] and [`accept()`] make WebSockets, of the parts `resolve`, `proxy`, `socks`, `tls`, `upgrade`
 //! over a `handshake` stream; `frames` holds the rules of frames, without sockets; `socket` the
 //! system calls; `reader` and `writer` the two halves over one `shared_socket`.
 
@@ -40,6 +40,7 @@ mod reader;
 mod resolve;
 mod shared_socket;
 pub(super) mod socket;
+mod socks;
 mod tls;
 mod upgrade;
 mod writer;
@@ -52,6 +53,7 @@ pub use error::{AcceptError, CertificateProblem, ConnectStage, DialError, FrameE
 pub use limits::{
     CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
 };
+pub(crate) use proxy::ProxyKind;
 pub use proxy::{Proxy, ProxyChoice, environment_proxy};
 pub use reader::WsReader;
 pub(crate) use tls::https_failure;
