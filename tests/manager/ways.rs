@@ -542,7 +542,7 @@ fn a_relay_of_ours_needs_no_port_behind_each_web_server() {
     }
 }
 
-/// What opens or closes its port is no other server: its key is known.
+/// A server that opens or closes its port is no other server: its key is known.
 #[test]
 fn a_relay_that_closes_its_port_is_known_by_its_url_and_again_by_the_port() {
     let home = Arc::new(Home::new());

@@ -58,7 +58,7 @@ pub trait ClientStream: ByteStream {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// What the client has not taken is thrown away when it is dropped, and the client sees that.
+    /// Its drop breaks the connection off from now on, so that the client sees that something is missing.
     fn breaks_off(&mut self);
 }
 
