@@ -92,7 +92,7 @@ fn server_line(server: &Value) -> String {
     };
     let (url, status) = (text(server, "/url"), text(server, "/status"));
     let way = match text(server, "/main_tunnel/tunnel_way") {
-        "url" => " through https",
+        "url" => " through the web port",
         _ => "",
     };
     format!(

@@ -76,7 +76,7 @@ fn sheet(app: &Value) -> String {
         (
             "tunnel",
             match text(connection, "/tunnel_way") {
-                "url" => "through https".to_owned(),
+                "url" => "through the web port".to_owned(),
                 _ => String::new(),
             },
         ),
