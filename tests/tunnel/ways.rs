@@ -316,7 +316,7 @@ fn cutting_idle(to: SocketAddr, idle: Duration) -> SocketAddr {
 /// Scaled; in the long form the true times: a minute, and a keep-alive each 25 s.
 #[test]
 fn a_proxy_that_cuts_idle_connections_is_kept_busy() {
-    let second = Duration::from_millis(support::rounds(20, 1000).try_into().unwrap());
+    let second = Duration::from_millis(support::rounds(50, 1000).try_into().unwrap());
     let server = serve(Users::default());
     let proxy = cutting_idle(server.address(), second * 60);
     let with = |keepalive| {
