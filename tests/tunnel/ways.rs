@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use crate::fixture::proxy::Proxy;
 use crate::fixture::staged::{Staged, Until};
 use crate::fixture::{
-    Counts, Target, WAIT, black_hole, free_port, holds_within, serve, settings_for, visit,
+    Counts, Target, WAIT, black_hole, free_port, holds_within, serve, serve_with, settings_for,
+    visit,
 };
 use postern::store::DataDir;
 use postern::tunnel::client::{Class, HostKeyCheck, Settings, Status, Tunnel, Way};
@@ -316,8 +317,8 @@ fn cutting_idle(to: SocketAddr, idle: Duration) -> SocketAddr {
 /// Scaled; in the long form the true times: a minute, and a keep-alive each 25 s.
 #[test]
 fn a_proxy_that_cuts_idle_connections_is_kept_busy() {
-    let second = Duration::from_millis(support::rounds(20, 1000).try_into().unwrap());
-    let server = serve(Users::default());
+    let second = Duration::from_millis(support::rounds(50, 1000).try_into().unwrap());
+    let server = serve_with(|settings| settings.keepalive = None);
     let proxy = cutting_idle(server.address(), second * 60);
     let with = |keepalive| {
         let mut settings = settings(refused(), proxy);

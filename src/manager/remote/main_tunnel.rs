@@ -188,9 +188,14 @@ impl MainTunnel {
             }
             _ => return false,
         };
-        self.state = match self.begin_service(&info, tunnel.snapshot().way, credentials) {
+        let way = tunnel.snapshot().way;
+        self.state = match self.begin_service(&info, way, credentials) {
             Ok(()) => {
-                log::info!("main tunnel to {}: ready", self.key.server);
+                let through = match way {
+                    Some(Way::Url) => ", through https",
+                    _ => "",
+                };
+                log::info!("main tunnel to {}: ready{through}", self.key.server);
                 MainTunnelState::Ready(info, tunnel)
             }
             Err(error) => self.failed(error, Some(tunnel)),
