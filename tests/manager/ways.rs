@@ -382,7 +382,10 @@ fn a_server_without_a_port_is_reached_by_its_url_and_every_place_says_so() {
     assert_eq!(visit(public).as_deref(), Some("hello from the target"));
     let home = manager.home();
     let status = home.run(&["status"]).stdout;
-    assert!(status.contains(": connected through the web port\n"), "{status}");
+    assert!(
+        status.contains(": connected through the web port\n"),
+        "{status}"
+    );
     let status = home.run(&["status", "--json"]).stdout;
     let status: Value = serde_json::from_str(&status).unwrap();
     assert_eq!(status["servers"][0]["main_tunnel"]["tunnel_way"], "url");

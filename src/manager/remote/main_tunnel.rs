@@ -192,7 +192,7 @@ impl MainTunnel {
         self.state = match self.begin_service(&info, way, credentials) {
             Ok(()) => {
                 let through = match way {
-                    Some(Way::Url) => ", through https",
+                    Some(Way::Url) => ", through the web port",
                     _ => "",
                 };
                 log::info!("main tunnel to {}: ready{through}", self.key.server);
