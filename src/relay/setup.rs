@@ -471,6 +471,10 @@ fn name_relays(
         name_url(&mut named, member.tunnel_url.as_ref());
         named
     };
+    match links.vouch(&places) {
+        Ok(keys) => drop(connector.insert("fleet".into(), json!(keys))),
+        Err(error) => log::warn!("the fleet's keys are not vouched for: {error}"),
+    }
     let mut places = places.iter().map(named);
     if let Some(first) = places.next() {
         connector.remove("tunnel_url");

@@ -123,6 +123,13 @@ impl KnownServers {
         Some(pin.fingerprint)
     }
 
+    /// The fingerprints of all keys that are pinned here.
+    pub(crate) fn fingerprints(&self) -> Result<Vec<String>, Error> {
+        let servers = self.read()?.servers.into_iter();
+        let here = servers.filter(|(name, _)| name.starts_with(&self.told_by));
+        Ok(here.map(|(_, pin)| pin.fingerprint).collect())
+    }
+
     /// Pins the key with this fingerprint where none is pinned.
     pub fn pin_first(&self, server: &str, fingerprint: &str) -> Result<(), Error> {
         let server = self.entry(server);

@@ -10,6 +10,7 @@
 //! around both; [`client`] and [`server`] are its two users; [`remote`] says what is to be forwarded.
 
 pub mod client;
+pub(crate) mod fleet_keys;
 pub mod group;
 pub mod known_servers;
 mod mux;

@@ -659,3 +659,50 @@ fn a_proxy_that_inspects_tls_needs_its_authority_and_cannot_change_the_host_key(
     assert_eq!(seen["host_key"]["offered"], json!(offered));
     assert!(!manager.stderr().contains(PASSWORD));
 }
+
+/// An answer alone makes no fleet of a relay that is known: its new keys are vouched for by a known one, or not used.
+#[test]
+fn who_answers_in_a_relays_place_adds_no_key_of_its_own() {
+    let (mut far, other) = (Far::new(), Far::new());
+    let manager = far.manager();
+    let answer = |far: &Far, fields: &Value| {
+        let mut answer = far.answer(free_port());
+        answer["app"]["in_force"] = json!(["code", "expires_in", "allow"]);
+        answer["connector"]["fingerprint"] = json!(far.fingerprint());
+        for (name, field) in fields.as_object().unwrap() {
+            answer["connector"][name] = field.clone();
+        }
+        Act::json(200, &answer)
+    };
+    far.quick.script([answer(&far, &json!({}))]);
+    let id = manager.add(&Target::start().app());
+    manager.connected(&id);
+    let known = far.fingerprint();
+    manager.disconnect(&id);
+    far.close();
+    let stranger = json!({"external_ip": "127.0.0.1", "tunnel_port": other.tunnel_port(),
+        "fingerprint": other.fingerprint()});
+    let proofless =
+        json!({"key": other.fingerprint(), "relays": [other.fingerprint()], "proofs": ["", "a.b"]});
+    for fields in [
+        json!({"alternates": []}),
+        json!({"alternates": [], "fleet": proofless}),
+        json!({"alternates": [stranger], "fleet": proofless}),
+    ] {
+        far.quick.script([answer(&other, &fields)]);
+        manager.connect(&id);
+        let seen = manager.wait_for(&id, "the other key", |status| {
+            status["error_class"] == "host-key-changed"
+        });
+        assert_eq!(seen["host_key"]["known"], json!(known), "{fields}");
+        manager.disconnect(&id);
+    }
+    // A known relay names a stranger: that one is left out.
+    far.open();
+    far.quick
+        .script([answer(&far, &json!({"alternates": [stranger]}))]);
+    manager.connected(&id);
+    assert!(manager.stderr().contains("no known key vouches for"));
+    let pins = std::fs::read_to_string(manager.home().path().join("known_servers.json")).unwrap();
+    assert!(!pins.contains(&other.fingerprint()), "{pins}");
+}

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::manager::ServerUrl;
 use crate::net::AddressClass;
+use crate::tunnel::fleet_keys::FleetKeys;
 use crate::tunnel::ws::Endpoint;
 
 /// Bytes of a URL or a server's address.
@@ -56,6 +57,8 @@ pub struct Connector {
     pub fingerprint: Option<String>,
     /// Other relays of the same fleet that may be dialled, the best first; none from a server that is of no fleet.
     pub alternates: Option<Vec<Alternate>>,
+    /// The keys of these and of the first, vouched for; none from a relay of an earlier version.
+    pub(crate) fleet: Option<FleetKeys>,
 }
 
 /// Another tunnel server of the same state.
@@ -386,6 +389,9 @@ struct RawConnector {
     /// One that cannot be read is one less.
     #[serde(default)]
     alternates: Value,
+    /// One that cannot be read vouches for nothing.
+    #[serde(default)]
+    fleet: Value,
 }
 
 #[derive(Deserialize)]
@@ -471,6 +477,7 @@ impl RawConnector {
             known.filter(is_other).collect()
         });
         Ok(Connector {
+            fleet: FleetKeys::deserialize(&self.fleet).ok(),
             alternates,
             external_ip,
             api_port: port("connector.api_port", self.api_port)?,

@@ -11,8 +11,14 @@ use super::environment::Environment;
 use super::mailbox::{Mailbox, ServerSnapshot};
 use super::main_tunnel::{ConnectorInfo, MainTunnel};
 use crate::manager::connection::ConnectError;
+use crate::manager::quick_setup::Setup;
+use crate::net::authority::authority;
 use crate::store;
+use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::ws::Endpoint;
+
+/// Name under which the key of a server's fleet is pinned: no address looks like it.
+const FLEET: &str = "fleet";
 
 /// Why an answer is not taken that does not say what the server sees to, though earlier ones did: a code in it would
 /// take the place of the application's own.
@@ -222,7 +228,12 @@ impl Owner {
             return Err(NO_RELAY_ANY_MORE.to_owned());
         }
         let before = known.and_then(|known| Connector::of(&self.origin, &known));
-        let accepted = self.credentials.accept(&answer.setup, answer.own_port);
+        let mut setup = answer.setup.clone();
+        let keys = self.keys_of(&setup)?;
+        if let (Some(keys), Some(others)) = (&keys, &mut setup.connector.alternates) {
+            others.retain(|other| keys.contains(&other.fingerprint));
+        }
+        let accepted = self.credentials.accept(&setup, answer.own_port);
         let accepted = accepted.map_err(|error| format!("cannot save the credentials: {error}"))?;
         for earlier in self.calls.iter_mut().take(index) {
             earlier.is_overtaken = true;
@@ -232,28 +243,73 @@ impl Owner {
         }
         log::debug!("the credentials from {} are saved", self.origin);
         if is_awaited {
-            let given = &answer.setup.connector;
+            let given = &setup.connector;
             // The server says where tunnels go. Which key is there was settled when it was first seen; a relay that joins a
-            // fleet has its own, and a server of another maker may have tunnel servers of several keys.
-            let is_one_relay = answer.setup.is_of_relay() && given.alternates.is_none();
-            let before = before.filter(|_| is_one_relay);
+            // fleet has its own, if one of the known keys vouches for it, and a server of another maker may have tunnel
+            // servers of several keys.
+            let named = given.fingerprint.as_ref();
+            let is_known =
+                (keys.as_ref()).is_some_and(|keys| named.is_some_and(|it| keys.contains(it)));
+            let before = before.filter(|_| setup.is_of_relay() && !is_known);
             let pinned = before.and_then(|before| self.pinned(&before));
-            let fingerprint = pinned.as_deref().or(given.fingerprint.as_deref());
-            self.pin(accepted.connector.endpoint(), fingerprint)?;
+            let fingerprint = match &keys {
+                // Another key is refused where it is shown, unless the user trusts it.
+                Some(keys) if !is_known => pinned.or(keys.first().cloned()),
+                _ => pinned.or(given.fingerprint.clone()),
+            };
+            self.pin(accepted.connector.endpoint(), fingerprint.as_deref())?;
             for other in given.alternates.iter().flatten() {
                 let endpoint = OtherRelay::from(other).endpoint();
                 self.pin(endpoint, Some(&other.fingerprint))?;
+            }
+            if let (Some(keys), Some(fleet)) = (&keys, &given.fleet)
+                && keys.contains(&fleet.key)
+            {
+                let pinned = self.known().pin_first(FLEET, &fleet.key);
+                pinned.map_err(|error| error.to_string())?;
             }
         }
         self.others.clone_from(&accepted.connector.others);
         Ok(accepted.connector)
     }
 
+    /// The fingerprints that relays of a fleet may have: those that are known, and those that a known key vouches for. At
+    /// the first contact all that are named; none for a server that is of no fleet.
+    fn keys_of(&self, setup: &Setup) -> Result<Option<Vec<String>>, String> {
+        let given = &setup.connector;
+        let Some(others) = given.alternates.as_ref().filter(|_| setup.is_of_relay()) else {
+            return Ok(None);
+        };
+        let known = self.known().fingerprints();
+        let mut keys = known.map_err(|error| error.to_string())?;
+        let is_first = keys.is_empty();
+        if is_first {
+            keys.extend(given.fingerprint.clone());
+            keys.extend(others.iter().map(|other| other.fingerprint.clone()));
+        }
+        if let Some(fleet) = &given.fleet
+            && (is_first || fleet.is_vouched(&keys))
+        {
+            keys.push(fleet.key.clone());
+            keys.extend(fleet.relays.iter().cloned());
+        }
+        let strangers = others.iter().filter(|it| !keys.contains(&it.fingerprint));
+        for other in strangers {
+            let at = authority(&other.external_ip, other.tunnel_port);
+            log::warn!("relay {at} is not used: no known key vouches for its host key");
+        }
+        Ok(Some(keys))
+    }
+
     /// The fingerprint that is pinned where tunnels of this connector go.
     fn pinned(&self, connector: &Connector) -> Option<String> {
         let endpoint = connector.endpoint().ok()?;
-        let known = self.environment.known.told_by(&self.origin);
-        known.fingerprint(&endpoint.server())
+        self.known().fingerprint(&endpoint.server())
+    }
+
+    /// The host keys of what this server names.
+    fn known(&self) -> KnownServers {
+        self.environment.known.told_by(&self.origin)
     }
 
     /// A fingerprint that came with the answer is pinned, unless one is already.
@@ -265,8 +321,7 @@ impl Owner {
         let (Some(fingerprint), Ok(endpoint)) = (fingerprint, endpoint) else {
             return Ok(());
         };
-        let known = self.environment.known.told_by(&self.origin);
-        let pinned = known.pin_first(&endpoint.server(), fingerprint);
+        let pinned = self.known().pin_first(&endpoint.server(), fingerprint);
         pinned.map_err(|error| error.to_string())
     }
 

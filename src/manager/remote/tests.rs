@@ -17,6 +17,7 @@ pub(crate) fn setup(username: &str) -> Setup {
             tunnel_port: None,
             fingerprint: None,
             alternates: None,
+            fleet: None,
         },
         app: App {
             app_id: String::new(),

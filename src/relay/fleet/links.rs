@@ -26,6 +26,7 @@ use crate::gateway::Down;
 use crate::http::proxy::ByteStream;
 use crate::sync::{Mutex, RwLock};
 use crate::tunnel::client::{HostKeyCheck, Settings, Tunnel};
+use crate::tunnel::fleet_keys::FleetKeys;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::server::{self, Grant, OpenError, Opener, Policy};
 use crate::tunnel::ssh::{HostKey, ServerKey};
@@ -247,6 +248,17 @@ impl Links {
         places.retain(|member| *member != self.own);
         places.insert(0, self.own.clone());
         places
+    }
+
+    /// Vouches for the keys of these relays.
+    pub(in crate::relay) fn vouch(&self, relays: &[Member]) -> Result<FleetKeys, String> {
+        let seed = hmac::sign(&self.secret, b"postern fleet's key");
+        let seed = seed.as_ref().first_chunk().expect("a SHA-256 of 32 bytes");
+        let own = self.keys.first().ok_or("this relay has no host key")?;
+        let of_relays = relays.iter().map(|relay| relay.fingerprint.clone());
+        let keys = ServerKey::from_seed(seed)
+            .and_then(|fleet| FleetKeys::new(of_relays.collect(), &fleet, own));
+        keys.map_err(|error| error.to_string())
     }
 
     /// Opens a stream to what a connector holds at another relay. Each is asked until one has it, and those that do not

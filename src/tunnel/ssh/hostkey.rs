@@ -226,6 +226,16 @@ impl ServerKey {
         })
     }
 
+    /// The Ed25519 key that follows from a secret (RFC 8032 section 5.1.5; as PKCS#8, RFC 8410 section 7).
+    pub(crate) fn from_seed(seed: &[u8; 32]) -> Result<Self, Error> {
+        const HEAD: [u8; 16] = [
+            0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22,
+            0x04, 0x20,
+        ];
+        let der = Zeroizing::new([&HEAD[..], seed].concat());
+        Self::from_pkcs8(&der)
+    }
+
     /// The whole key, to be kept in a private file.
     pub fn to_pkcs8(&self) -> &[u8] {
         &self.pkcs8
