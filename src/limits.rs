@@ -129,7 +129,7 @@ limits! {
         SITES_OF_ONE: usize = 100, count, "applications of one connector (<code>--quota-sites</code>)";
         TUNNELS: usize = 16_384, count, "tunnels of connectors: a main tunnel and one for each application";
         TUNNELS_OF_LOGIN: usize = 256, count, "tunnels of one connector";
-        TUNNELS_OF_SOURCE: usize = 128, count, "tunnels from one address before login";
+        TUNNELS_OF_SOURCE: usize = 128, count, "tunnels from one address; the oldest before login gives way to a new one";
         TUNNELS_PENDING: usize = 1024, count, "tunnels before login";
         LOGIN_WITHIN: Duration = secs(30), time, "time for a tunnel to log in";
         CONFIG_WITHIN: Duration = secs(10), time, "time after login to send the list of shares";
