@@ -124,7 +124,7 @@ limits! {
     }
     "Relay" {
         SETUP_CALLS: usize = 30, count, "quick-setup calls per minute from one address, without those of known connectors";
-        WRONG_LOGINS: usize = 30, count, "wrong tunnel passwords per minute from one address";
+        WRONG_LOGINS: usize = 30, count, "wrong tunnel passwords per minute from one address, for passwords that a person chose (generated ones have 256 random bits and no such limit)";
         CONNECTORS: usize = 2500, count, "connectors";
         SITES_OF_ONE: usize = 100, count, "applications of one connector (<code>--quota-sites</code>)";
         TUNNELS: usize = 16_384, count, "tunnels of connectors: a main tunnel and one for each application";
