@@ -124,12 +124,12 @@ limits! {
     }
     "Relay" {
         SETUP_CALLS: usize = 30, count, "quick-setup calls per minute from one address, without those of known connectors";
-        WRONG_LOGINS: usize = 30, count, "wrong tunnel passwords per minute from one address";
+        WRONG_LOGINS: usize = 30, count, "wrong tunnel passwords per minute from one address, for passwords that a person chose (generated ones have 256 random bits and no such limit)";
         CONNECTORS: usize = 2500, count, "connectors";
         SITES_OF_ONE: usize = 100, count, "applications of one connector (<code>--quota-sites</code>)";
         TUNNELS: usize = 16_384, count, "tunnels of connectors: a main tunnel and one for each application";
         TUNNELS_OF_LOGIN: usize = 256, count, "tunnels of one connector";
-        TUNNELS_OF_SOURCE: usize = 128, count, "tunnels from one address before login";
+        TUNNELS_OF_SOURCE: usize = 128, count, "tunnels from one address; the oldest before login gives way to a new one";
         TUNNELS_PENDING: usize = 1024, count, "tunnels before login";
         LOGIN_WITHIN: Duration = secs(30), time, "time for a tunnel to log in";
         CONFIG_WITHIN: Duration = secs(10), time, "time after login to send the list of shares";

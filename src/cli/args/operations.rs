@@ -213,8 +213,9 @@ pub(crate) mod service {
         notes: "\
 Options after -- are passed to 'postern start' or 'postern relay':
   postern service install start -- --server https://relay.example
-POSTERN_SERVER, POSTERN_ENROLL_TOKEN and POSTERN_HOME, if set, are saved next to
-the unit in a file that only you can read. A unit or file with that name
+POSTERN_SERVER, POSTERN_ENROLL_TOKEN, POSTERN_HOME, SSL_CERT_FILE and the
+variables of proxies (such as HTTPS_PROXY and NO_PROXY), if set, are saved next
+to the unit in a file that only you can read. A unit or file with that name
 from another source is not changed.",
         ..Command::EMPTY
     };

@@ -2,6 +2,7 @@
 
 mod files;
 
+use std::collections::BTreeSet;
 use std::process::{Command as Process, Stdio};
 
 use serde_json::json;
@@ -11,11 +12,13 @@ use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::operations::service::{GROUP, INSTALL, REMOVE, STATUS};
 use crate::cli::args::table;
 use crate::cli::args::table::JSON;
+use crate::cli::args::table::environment::PROXY;
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment};
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::tunnel::ws::PROXY_VARIABLES;
 use files::Files;
 
 /// Prints the unit for options, the enrolment token among them.
@@ -130,17 +133,19 @@ fn variables(
     service: &Service,
     token: Option<String>,
 ) -> Result<Vec<(&'static str, String)>, Failure> {
-    let names = service
-        .command
-        .environment
-        .iter()
-        .map(|variable| variable.name);
+    let listed = service.command.environment.iter();
+    let mut names: BTreeSet<&str> = listed.map(|variable| variable.name).collect();
+    // The help lists the usual ones only.
+    if names.contains(PROXY.name) {
+        names.extend(PROXY_VARIABLES);
+    }
     let value = |name: &str| match name {
         SERVER_VARIABLE => None,
         TOKEN_VARIABLE => token.clone().or_else(|| environment(name)),
         _ => environment(name),
     };
     let found: Vec<(&str, String)> = names
+        .into_iter()
         .filter_map(|name| Some((name, value(name)?)))
         .collect();
     match found

@@ -67,19 +67,19 @@ impl Clients {
         }
     }
 
-    /// A permit for a client that came from `address`; none where there are too many. A newer
-    /// client evicts one that has not logged in, so that idle connections keep nobody out.
+    /// A permit for a client that came from `address`; none if there are too many. A newer client evicts the oldest that
+    /// has not logged in, one of its own source if that source is at its limit. So idle connections keep nobody out, not
+    /// even a connector behind the same router.
     pub(super) fn take(&self, address: IpAddr) -> Option<ClientPermit> {
         let source = source_of(address);
         let (permit, evicted) = {
             let mut table = self.table();
             let is_crowded = !source.is_loopback() && table.count_of(source) >= MAX_OF_ONE_SOURCE;
-            if is_crowded {
-                return None;
-            }
             let is_full = table.all.len() >= self.most || table.pending >= MAX_PENDING;
-            let evicted = if is_full {
-                Some(table.evict_pending()?)
+            let evicted = if is_crowded {
+                Some(table.evict_pending(|client| client.source == source)?)
+            } else if is_full {
+                Some(table.evict_pending(|_| true)?)
             } else {
                 None
             };
@@ -145,9 +145,9 @@ impl ClientTable {
         logins.filter(is_its).count()
     }
 
-    /// Takes out the oldest client that has not logged in: the signal that ends it.
-    fn evict_pending(&mut self) -> Option<Cancel> {
-        let mut all = self.all.iter();
+    /// Takes out the oldest of these clients that has not logged in: the signal that ends it.
+    fn evict_pending(&mut self, among: impl Fn(&Client) -> bool) -> Option<Cancel> {
+        let mut all = self.all.iter().filter(|(_, client)| among(client));
         let (id, signal) = all.find_map(|(id, client)| match &client.login {
             ClientLogin::Pending(signal) => Some((*id, signal.clone())),
             ClientLogin::Done(..) => None,
@@ -202,19 +202,27 @@ mod tests {
         clients.take(address.parse().unwrap())
     }
 
+    /// An office shares one address: 128 connections that said nothing kept all its connectors out.
     #[test]
-    fn one_source_has_a_limit_and_an_ipv6_network_is_one() {
+    fn one_source_has_a_limit_and_its_oldest_gives_way_for_it() {
         let clients = Clients::new(MAX_CONNECTIONS);
-        let full: Vec<ClientPermit> = (0..MAX_OF_ONE_SOURCE)
+        let other = take(&clients, "192.0.2.1").unwrap();
+        let crowd: Vec<ClientPermit> = (0..MAX_OF_ONE_SOURCE + 3)
             .filter_map(|host| take(&clients, &format!("2001:db8::{host:x}")))
             .collect();
-        assert_eq!(full.len(), MAX_OF_ONE_SOURCE);
-        assert!(take(&clients, "2001:db8::ffff").is_none());
-        assert!(take(&clients, "2001:db8:0:1::1").is_some());
-        assert!(take(&clients, "192.0.2.1").is_some());
-        drop(full);
-        assert!(take(&clients, "2001:db8::ffff").is_some());
-        assert!(clients.table().all.is_empty());
+        assert_eq!(crowd.len(), MAX_OF_ONE_SOURCE + 3);
+        let evicted: Vec<bool> = crowd
+            .iter()
+            .map(|permit| permit.evicted().is_cancelled())
+            .collect();
+        assert!(evicted[..3].iter().all(|is| *is) && !evicted[3..].contains(&true));
+        assert!(!other.evicted().is_cancelled());
+        let beside = take(&clients, "2001:db8:0:1::1").unwrap();
+        assert_eq!(clients.table().all.len(), MAX_OF_ONE_SOURCE + 2);
+        assert!(!crowd[3].evicted().is_cancelled());
+        drop((crowd, other, beside));
+        let table = clients.table();
+        assert!(table.all.is_empty() && table.pending == 0);
     }
 
     /// Eight addresses that connected and said nothing kept everybody else out.

@@ -27,6 +27,18 @@ pub enum ProxyChoice {
     Fixed(Proxy),
 }
 
+/// The variables that choose a proxy.
+pub const PROXY_VARIABLES: [&str; 8] = [
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "https_proxy",
+    "http_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+
 /// A proxy that is asked to connect, by name: it resolves the names of servers. `Debug` and [`Proxy::authority`] leave
 /// the credentials out.
 #[derive(Clone, PartialEq, Eq)]

@@ -37,11 +37,13 @@ impl Systemd {
         for name in [
             "SSL_CERT_FILE",
             "HTTPS_PROXY",
+            "HTTP_PROXY",
+            "ALL_PROXY",
             "NO_PROXY",
             "POSTERN_SERVER",
             "POSTERN_ENROLL_TOKEN",
         ] {
-            command.env_remove(name);
+            command.env_remove(name).env_remove(name.to_lowercase());
         }
         command.envs(env.iter().copied());
         let output = command.output().unwrap();
@@ -165,6 +167,37 @@ fn a_service_is_installed_shown_and_removed() {
             .unwrap()
             .contains(" relay --domain=x.localhost\n")
     );
+}
+
+/// A service does not see the shell's variables: in a network with a proxy it connected to nothing.
+#[test]
+fn the_variables_of_proxies_are_kept_for_the_service() {
+    let systemd = Systemd::new();
+    let variables = [
+        ("HTTP_PROXY", "http://me:planted%20$@proxy.test:3128"),
+        ("https_proxy", "http://me:planted@proxy.test:3128"),
+        ("ALL_PROXY", "socks5h://proxy.test"),
+        ("no_proxy", "*.intern.test"),
+        ("SSL_CERT_FILE", "/etc/office.pem"),
+    ];
+    let installed = systemd.run(&["install"], &variables);
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+    let kept = fs::read_to_string(systemd.file("postern.env")).unwrap();
+    for (name, value) in variables {
+        let line = format!("\n{name}=\"{}\"\n", value.replace('$', "\\$"));
+        assert!(kept.contains(&line), "{line}{kept}");
+        assert!(installed.stdout.contains(name), "{installed:?}");
+    }
+    let unit = fs::read_to_string(systemd.file("postern.service")).unwrap();
+    assert!(
+        !unit.contains("planted") && !installed.stdout.contains("planted"),
+        "{unit}"
+    );
+    let mode = |name| systemd.file(name).metadata().unwrap().permissions().mode();
+    assert_eq!(mode("postern.env") & 0o777, 0o600);
+    // A relay goes through none.
+    let installed = systemd.run(&["install", "relay"], &variables);
+    assert!(!installed.stdout.contains("_PROXY"), "{installed:?}");
 }
 
 #[test]

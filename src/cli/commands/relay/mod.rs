@@ -179,7 +179,8 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     if lacks_proxy {
         log::warn!(
             "--trust-proxy is missing: the headers of the proxy for --public-url are ignored, so visitors' addresses \
-             are unknown and all visitors share the limits of one"
+             are unknown and all visitors share the limits of one. Tunnels through a proxy on this machine have no \
+             limit per address"
         );
     }
     running

@@ -7,11 +7,12 @@ use crate::cli::args::table::start::{ALLOW_HOST, ALLOW_OTHER_USERS, INSECURE};
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 use crate::manager::ServerUrl;
 
-const HOW: [&str; 4] = [
+const HOW: [&str; 5] = [
     "Put this in ~/.config/systemd/user/postern.service ('postern service install' does it), then:",
     "  systemctl --user daemon-reload && systemctl --user enable --now postern",
     "To run it without a login: loginctl enable-linger",
-    "For an enrolment token: Environment=POSTERN_ENROLL_TOKEN=… in 'systemctl --user edit postern'.",
+    "For POSTERN_ENROLL_TOKEN, HTTPS_PROXY, NO_PROXY or SSL_CERT_FILE: Environment=NAME=VALUE in",
+    "'systemctl --user edit postern'; the service does not see those of your shell.",
 ];
 
 /// The unit, with a file of variables or with advice on how to put it in place. The enrolment token is a secret and belongs in
