@@ -35,9 +35,26 @@ pub struct ServerLook {
 /// Why there is no connection.
 pub enum ConnectionProblem {
     /// It is not reached.
-    Network(String),
+    Network(DialProblem),
     /// TLS, or its certificate.
-    Tls(String),
+    Tls(DialProblem),
+}
+
+/// Error of a dial, with the advice that fits its cause.
+pub struct DialProblem {
+    /// Message.
+    pub error: String,
+    /// Advice; none where the server or the network in general may be the cause.
+    pub advice: Option<&'static str>,
+}
+
+impl From<DialError> for DialProblem {
+    fn from(error: DialError) -> Self {
+        Self {
+            advice: error.advice(),
+            error: in_words(error),
+        }
+    }
 }
 
 /// Answer at the address of quick-setup calls.
@@ -67,7 +84,7 @@ pub struct WayLook {
     /// `host:port`, or the URL.
     pub address: String,
     /// Answer of the tunnel server there.
-    pub answer: Result<(), String>,
+    pub answer: Result<(), DialProblem>,
 }
 
 /// Looks at a server. It waits for the network.
@@ -119,9 +136,9 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
     match dial(endpoint, &DialOptions::default(), &Cancel::new()) {
         Ok(_) | Err(DialError::NotATunnelServer { .. } | DialError::BadUpgrade(_)) => Ok(()),
         Err(error @ (DialError::Certificate { .. } | DialError::Tls(_))) => {
-            Err(ConnectionProblem::Tls(error.to_string()))
+            Err(ConnectionProblem::Tls(error.into()))
         }
-        Err(error) => Err(ConnectionProblem::Network(error.to_string())),
+        Err(error) => Err(ConnectionProblem::Network(error.into())),
     }
 }
 
@@ -178,7 +195,7 @@ pub fn look_at_tunnel(
         address,
         answer: dial(to, &options, &Cancel::new())
             .map(drop)
-            .map_err(in_words),
+            .map_err(DialProblem::from),
     };
     let port = port.map(|port| look(Way::Port, port, port.authority()));
     let url = url.map(|url| look(Way::Url, url, url.to_string()));

@@ -152,7 +152,7 @@ impl Proxy {
             AnswerHead::parse(head, false).map_err(|refusal| self.malformed(&refusal.message))?;
         match answer.status {
             200..=299 => Ok(()),
-            407 => Err(self.wants_credentials()),
+            401 | 407 => Err(self.wants_credentials()),
             status => {
                 let reason = printable(answer.reason.as_bytes());
                 Err(self.refused(format!("{status} {reason}")))
