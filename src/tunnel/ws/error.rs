@@ -214,6 +214,13 @@ impl DialError {
                 _ => "check the relay's URL, or ask the relay's operator for a correct certificate",
             },
             Self::Tls(_) => "check the scheme and the port of the URL",
+            Self::NotATunnelServer { status: 426, .. } => {
+                "let the web server or proxy in front of the relay pass WebSockets, or ask the administrator of this \
+                 network to allow them"
+            }
+            Self::NotATunnelServer { status: 403, .. } => {
+                "ask the administrator of this network, or the relay's operator, to allow this address"
+            }
             _ => return None,
         })
     }
@@ -281,7 +288,14 @@ impl fmt::Display for DialError {
                 reason,
                 location,
             } => {
-                write!(f, "not a tunnel server: it answered {status}")?;
+                f.write_str(match status {
+                    403 => "a proxy or web server blocks it: it answered ",
+                    426 => {
+                        "a proxy or web server in between removes the Upgrade header: it answered "
+                    }
+                    _ => "not a tunnel server: it answered ",
+                })?;
+                write!(f, "{status}")?;
                 if !reason.is_empty() {
                     write!(f, " {reason}")?;
                 }
