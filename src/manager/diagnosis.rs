@@ -29,7 +29,7 @@ pub struct ServerLook {
     /// The connection to it, TLS with it.
     pub connection: Option<Result<(), ConnectionProblem>>,
     /// Answer at the address of quick-setup calls.
-    pub quick_setup: Option<Result<QuickSetupLook, String>>,
+    pub quick_setup: Option<Result<QuickSetupLook, DialProblem>>,
 }
 
 /// Why there is no connection.
@@ -109,14 +109,18 @@ pub fn look_at_server(server: &ServerUrl) -> ServerLook {
     let is_connected = connection.is_ok();
     look.connection = Some(connection);
     if is_connected {
-        look.quick_setup =
-            Some(
-                quick_setup::look(server, ANSWER_WITHIN).map(|look| QuickSetupLook {
+        look.quick_setup = Some(
+            quick_setup::look(server, ANSWER_WITHIN)
+                .map(|look| QuickSetupLook {
                     is_there: look.is_there,
                     status: look.status,
                     clock: look.clock,
+                })
+                .map_err(|error| DialProblem {
+                    error: error.reason,
+                    advice: error.advice,
                 }),
-            );
+        );
     }
     look
 }
@@ -145,7 +149,14 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
 /// Why a server that is to be known may be of no use.
 pub enum ServerProblem {
     /// Nothing answers there.
-    Unreachable(String),
+    Unreachable {
+        /// Message.
+        why: String,
+        /// Advice; none where the server or the network in general may be the cause.
+        advice: Option<&'static str>,
+        /// True if a proxy refuses its credentials.
+        is_refusal: bool,
+    },
     /// It does not let this connector in.
     Refused(String),
     /// It is asked too often, or has as many connectors as it takes.
@@ -158,7 +169,11 @@ pub fn look_at_new_server(
     server: &ServerUrl,
     enrolling: Option<(&Credentials, &str)>,
 ) -> Result<(), ServerProblem> {
-    quick_setup::look(server, ANSWER_WITHIN).map_err(ServerProblem::Unreachable)?;
+    quick_setup::look(server, ANSWER_WITHIN).map_err(|error| ServerProblem::Unreachable {
+        why: error.reason,
+        advice: error.advice,
+        is_refusal: error.is_refusal,
+    })?;
     let is_private = server.endpoint().secure || server.is_loopback();
     let Some((credentials, token)) = enrolling.filter(|_| is_private) else {
         return Ok(());
@@ -171,7 +186,11 @@ pub fn look_at_new_server(
         Err(
             quick_setup::Failure::Unauthorized { said } | quick_setup::Failure::Status { said, .. },
         ) => Err(ServerProblem::Refused(said)),
-        Err(other) => Err(ServerProblem::Unreachable(other.to_string())),
+        Err(other) => Err(ServerProblem::Unreachable {
+            why: other.to_string(),
+            advice: None,
+            is_refusal: false,
+        }),
     }
 }
 

@@ -22,7 +22,7 @@ use super::retry_after;
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
 use crate::tunnel::ws::{
-    self, Cancel, DialError, DialOptions, Proxy, ProxyChoice, ProxyKind, Timeouts,
+    self, Cancel, DialError, DialOptions, NO_NAME, Proxy, ProxyChoice, ProxyKind, Timeouts,
 };
 
 /// The API path of a server.
@@ -121,14 +121,40 @@ pub(crate) struct Look {
     pub(crate) clock: Option<SystemTime>,
 }
 
+/// Why there is no answer to that.
+#[derive(Default)]
+pub(crate) struct NoLook {
+    pub(crate) reason: String,
+    /// Advice for a cause that has one of its own.
+    pub(crate) advice: Option<&'static str>,
+    /// True if the proxy refuses its credentials.
+    pub(crate) is_refusal: bool,
+}
+
+impl From<String> for NoLook {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            ..Self::default()
+        }
+    }
+}
+
 /// Asks what is there, without a body or a password: nothing is set up.
-pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, String> {
+pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoLook> {
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| e.to_string())?;
     let agent = agent(server, proxy.as_ref(), timeout, &Reached::default())?;
     let response = agent.get(server.with(PATH)).call();
     let response = response.map_err(|error| match classified(server, error, proxy.as_ref()) {
-        NoReply::Passing(reason) => reason,
-        NoReply::Lasting(failure) => failure.to_string(),
+        NoReply::Passing(reason) => NoLook {
+            advice: reason.starts_with(NAMELESS).then_some(NO_NAME),
+            ..NoLook::from(reason)
+        },
+        NoReply::Lasting(failure) => NoLook {
+            advice: matches!(failure, Failure::Proxy { .. }).then(|| failure.hint()),
+            is_refusal: failure.is_about_proxy_account(),
+            ..NoLook::from(failure.to_string())
+        },
     })?;
     let date = response.headers().get(header::DATE);
     let date = date.and_then(|value| value.to_str().ok());

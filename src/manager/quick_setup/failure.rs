@@ -101,6 +101,17 @@ impl Failure {
         matches!(self, Self::Status { status: 400, said } if said.contains("this name is reserved"))
     }
 
+    /// True if a proxy wants other credentials.
+    pub(super) fn is_about_proxy_account(&self) -> bool {
+        matches!(
+            self,
+            Self::Proxy {
+                is_about_account: true,
+                ..
+            }
+        )
+    }
+
     /// The refusal of a proxy.
     pub(super) fn of_proxy(error: &DialError) -> Self {
         Self::Proxy {

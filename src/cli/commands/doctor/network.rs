@@ -13,7 +13,7 @@ use crate::cli::manager_client::{Manager, text};
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
-    ConnectionProblem, QuickSetupLook, Standing, look_at_application, look_at_server,
+    ConnectionProblem, DialProblem, QuickSetupLook, Standing, look_at_application, look_at_server,
     look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
@@ -103,13 +103,17 @@ fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> F
     }
 }
 
-fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, String>) -> Finding {
+fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, DialProblem>) -> Finding {
     const CHECK: &str = "quick-setup";
     const HINT: &str = "check the URL: give the relay's, not a site's";
     match found {
         Ok(look) if look.is_there => Finding::good(CHECK, format!("{server} accepts requests")),
         Ok(look) => Finding::wrong(CHECK, format!("{server} answers {}", look.status), HINT),
-        Err(error) => Finding::wrong(CHECK, format!("{server}: {error}"), HINT),
+        Err(problem) => Finding::wrong(
+            CHECK,
+            format!("{server}: {}", problem.error),
+            problem.advice.unwrap_or(HINT),
+        ),
     }
 }
 
