@@ -29,15 +29,32 @@ pub struct ServerLook {
     /// The connection to it, TLS with it.
     pub connection: Option<Result<(), ConnectionProblem>>,
     /// Answer at the address of quick-setup calls.
-    pub quick_setup: Option<Result<QuickSetupLook, String>>,
+    pub quick_setup: Option<Result<QuickSetupLook, DialProblem>>,
 }
 
 /// Why there is no connection.
 pub enum ConnectionProblem {
     /// It is not reached.
-    Network(String),
+    Network(DialProblem),
     /// TLS, or its certificate.
-    Tls(String),
+    Tls(DialProblem),
+}
+
+/// Error of a dial, with the advice that fits its cause.
+pub struct DialProblem {
+    /// Message.
+    pub error: String,
+    /// Advice; none where the server or the network in general may be the cause.
+    pub advice: Option<&'static str>,
+}
+
+impl From<DialError> for DialProblem {
+    fn from(error: DialError) -> Self {
+        Self {
+            advice: error.advice(),
+            error: in_words(error),
+        }
+    }
 }
 
 /// Answer at the address of quick-setup calls.
@@ -67,7 +84,7 @@ pub struct WayLook {
     /// `host:port`, or the URL.
     pub address: String,
     /// Answer of the tunnel server there.
-    pub answer: Result<(), String>,
+    pub answer: Result<(), DialProblem>,
 }
 
 /// Looks at a server. It waits for the network.
@@ -92,14 +109,18 @@ pub fn look_at_server(server: &ServerUrl) -> ServerLook {
     let is_connected = connection.is_ok();
     look.connection = Some(connection);
     if is_connected {
-        look.quick_setup =
-            Some(
-                quick_setup::look(server, ANSWER_WITHIN).map(|look| QuickSetupLook {
+        look.quick_setup = Some(
+            quick_setup::look(server, ANSWER_WITHIN)
+                .map(|look| QuickSetupLook {
                     is_there: look.is_there,
                     status: look.status,
                     clock: look.clock,
+                })
+                .map_err(|error| DialProblem {
+                    error: error.reason,
+                    advice: error.advice,
                 }),
-            );
+        );
     }
     look
 }
@@ -119,16 +140,23 @@ fn connect(endpoint: &Endpoint) -> Result<(), ConnectionProblem> {
     match dial(endpoint, &DialOptions::default(), &Cancel::new()) {
         Ok(_) | Err(DialError::NotATunnelServer { .. } | DialError::BadUpgrade(_)) => Ok(()),
         Err(error @ (DialError::Certificate { .. } | DialError::Tls(_))) => {
-            Err(ConnectionProblem::Tls(error.to_string()))
+            Err(ConnectionProblem::Tls(error.into()))
         }
-        Err(error) => Err(ConnectionProblem::Network(error.to_string())),
+        Err(error) => Err(ConnectionProblem::Network(error.into())),
     }
 }
 
 /// Why a server that is to be known may be of no use.
 pub enum ServerProblem {
     /// Nothing answers there.
-    Unreachable(String),
+    Unreachable {
+        /// Message.
+        why: String,
+        /// Advice; none where the server or the network in general may be the cause.
+        advice: Option<&'static str>,
+        /// True if a proxy refuses its credentials.
+        is_refusal: bool,
+    },
     /// It does not let this connector in.
     Refused(String),
     /// It is asked too often, or has as many connectors as it takes.
@@ -141,7 +169,11 @@ pub fn look_at_new_server(
     server: &ServerUrl,
     enrolling: Option<(&Credentials, &str)>,
 ) -> Result<(), ServerProblem> {
-    quick_setup::look(server, ANSWER_WITHIN).map_err(ServerProblem::Unreachable)?;
+    quick_setup::look(server, ANSWER_WITHIN).map_err(|error| ServerProblem::Unreachable {
+        why: error.reason,
+        advice: error.advice,
+        is_refusal: error.is_refusal,
+    })?;
     let is_private = server.endpoint().secure || server.is_loopback();
     let Some((credentials, token)) = enrolling.filter(|_| is_private) else {
         return Ok(());
@@ -154,7 +186,11 @@ pub fn look_at_new_server(
         Err(
             quick_setup::Failure::Unauthorized { said } | quick_setup::Failure::Status { said, .. },
         ) => Err(ServerProblem::Refused(said)),
-        Err(other) => Err(ServerProblem::Unreachable(other.to_string())),
+        Err(other) => Err(ServerProblem::Unreachable {
+            why: other.to_string(),
+            advice: None,
+            is_refusal: false,
+        }),
     }
 }
 
@@ -178,7 +214,7 @@ pub fn look_at_tunnel(
         address,
         answer: dial(to, &options, &Cancel::new())
             .map(drop)
-            .map_err(in_words),
+            .map_err(DialProblem::from),
     };
     let port = port.map(|port| look(Way::Port, port, port.authority()));
     let url = url.map(|url| look(Way::Url, url, url.to_string()));

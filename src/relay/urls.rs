@@ -240,7 +240,7 @@ impl PublicUrls {
     pub(super) fn port_notice(&self) -> Option<String> {
         let by_url = self.tunnel_url.as_ref()?;
         let notice = format!(
-            "--tunnel-listen is none: tunnels use {by_url}. Connectors of version 0.1.0 cannot connect; update them first"
+            "--tunnel-listen is none: tunnels use {by_url}. Connectors that do not know tunnel URLs (older builds) cannot connect; update them first"
         );
         (self.tunnel.port() == 0).then_some(notice)
     }

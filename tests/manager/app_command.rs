@@ -289,7 +289,7 @@ fn a_changed_host_key_is_told_and_can_be_trusted() {
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(4), ""));
         let named = if name == "shop" { name } else { &spaced };
         for part in [
-            "the host key of 127.0.0.1:",
+            "the relay's host key (saved for 127.0.0.1:",
             "has changed",
             &known,
             &offered,

@@ -337,11 +337,10 @@ fn a_wrong_password_at_the_proxy_is_said_and_not_shown() {
         manager.connect(&id);
         let failed = manager.wait_status(&id, "failed");
         let error = failed["error"].as_str().unwrap();
-        assert!(error.contains("by the proxy 127.0.0.1:"), "{error}");
-        assert!(
-            error.contains("the proxy needs a valid user name and password"),
-            "{error}"
-        );
+        let needs = "needs valid credentials: give them as ";
+        assert!(error.contains("the proxy 127.0.0.1:"), "{error}");
+        assert!(error.contains(needs), "{error}");
+        assert_eq!(failed["error_class"], "proxy-credentials");
         assert!(!manager.stderr().contains("not-this-one"));
     }
 }

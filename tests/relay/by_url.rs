@@ -363,7 +363,7 @@ fn without_the_port_tunnels_come_by_the_url_alone_and_the_operator_is_told() {
     assert_eq!(status["tunnel_port"], 0);
     let is_told = |notices: &Value| {
         let notice = notices[0].as_str().unwrap_or_default();
-        notice.contains("0.1.0 cannot connect")
+        notice.contains("(older builds) cannot connect")
     };
     assert!(is_told(&status["notices"]), "{status}");
     assert!(is_told(&json!([relay.stderr()])));

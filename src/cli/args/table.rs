@@ -49,8 +49,8 @@ pub(crate) mod environment {
     pub(crate) const CERTIFICATES: Variable = variable("SSL_CERT_FILE",
         "PEM file of additional trusted certificate authorities");
     pub(crate) const PROXY: Variable = variable("HTTPS_PROXY",
-        "proxy for https and wss connections to servers, http:// or socks5h://; HTTP_PROXY and ALL_PROXY also \
-        work");
+        "proxy for https and wss connections to servers, http:// or socks5h://; ALL_PROXY also works, \
+        HTTP_PROXY for http and ws only");
     pub(crate) const NO_PROXY: Variable = variable("NO_PROXY", "hosts to reach without the proxy, separated by \
         commas");
     pub(crate) const AUTH: Variable = variable("AUTH", "same as --auth (chisel's variable)");

@@ -146,17 +146,13 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
         }
     })?;
     match unreached {
-        Some(why) => Err(
-            Failure::operation(format!("no relay answered at {url}: {why}"))
-                .hint("check the host and port of the URL, and that the relay runs; then run 'postern doctor'")
-                .exit_status(UNREACHABLE),
-        ),
+        Some(failure) => Err(failure),
         None => Ok(()),
     }
 }
 
 /// Why a new server is not reached, where it is not; fails where it would not let this machine in.
-fn look(typed: &str, token: Option<&String>) -> Result<Option<String>, Failure> {
+fn look(typed: &str, token: Option<&String>) -> Result<Option<Failure>, Failure> {
     let url = ServerUrl::parse(typed, true).map_err(|why| ADD.usage(why))?;
     let credentials = match token {
         Some(_) => Some(CredentialStore::new(data_dir()?).load(url.origin())?),
@@ -165,7 +161,19 @@ fn look(typed: &str, token: Option<&String>) -> Result<Option<String>, Failure> 
     let enrolling = credentials.as_ref().zip(token.map(String::as_str));
     let (why, status) = match look_at_new_server(&url, enrolling) {
         Ok(()) => return Ok(None),
-        Err(ServerProblem::Unreachable(why)) => return Ok(Some(printable(&why))),
+        Err(ServerProblem::Unreachable {
+            why,
+            advice,
+            is_refusal,
+        }) => {
+            let message = format!("no relay answered at {url}: {}", printable(&why));
+            let hint = advice.unwrap_or(
+                "check the host and port of the URL, and that the relay runs; then run 'postern doctor'",
+            );
+            let status = if is_refusal { REFUSED } else { UNREACHABLE };
+            let failure = Failure::operation(message).hint(hint).exit_status(status);
+            return Ok(Some(failure));
+        }
         Err(ServerProblem::Refused(why)) => (why, REFUSED),
         Err(ServerProblem::OverLimit(why)) => (why, OVER_LIMIT),
     };

@@ -43,7 +43,8 @@ const AWAY: &str = "away";
 /// Kind of a failure by what a user can do about it.
 fn kind(class: &'static str) -> &'static str {
     match class {
-        "network" | "dns" | "proxy" | "timeout" | "protocol" | "refused" | "port-held" => AWAY,
+        "network" | "dns" | "proxy" | "proxy-credentials" | "timeout" | "protocol" | "refused"
+        | "port-held" => AWAY,
         other => other,
     }
 }

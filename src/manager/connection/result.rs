@@ -229,6 +229,7 @@ pub(crate) fn class_name(class: Class) -> &'static str {
         Class::Dns => "dns",
         Class::AddressRefused => "address-refused",
         Class::Proxy => "proxy",
+        Class::ProxyCredentials => "proxy-credentials",
         Class::Tls => "tls",
         Class::NotATunnelServer => "not-a-tunnel-server",
         Class::WrongPassword => "wrong-password",

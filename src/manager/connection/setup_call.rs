@@ -147,6 +147,11 @@ fn class_of(failure: &Failure) -> &'static str {
     match failure {
         Failure::Local(_) => "local",
         Failure::Unauthorized { .. } => "wrong-password",
+        Failure::Proxy {
+            is_about_account: true,
+            ..
+        } => "proxy-credentials",
+        Failure::Proxy { .. } => "proxy",
         revoked if revoked.is_revocation() => "revoked",
         full if full.is_quota() => "limit",
         Failure::Status { status: 409, .. } => NAME_TAKEN,

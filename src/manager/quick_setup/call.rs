@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ureq::http::{Response, header};
+use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::transport::{
     ConnectProxyConnector, Connector, RustlsConnector, SocksConnector,
@@ -14,14 +14,16 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
-use super::failure::{Failure, PROXY_ACCOUNT};
+use super::failure::{Failure, NAMELESS};
 use super::reached::{Noting, Reached};
 use super::redact::clean;
 use super::resolve::Resolve;
 use super::retry_after;
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
-use crate::tunnel::ws::{self, Proxy, ProxyKind};
+use crate::tunnel::ws::{
+    self, Cancel, DialError, DialOptions, NO_NAME, Proxy, ProxyChoice, ProxyKind, Timeouts,
+};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";
@@ -35,6 +37,9 @@ const MAX_ANSWER: u64 = 1024 * 1024;
 const MAX_EXPLANATION: u64 = 16 * 1024;
 /// Bytes of the head of an answer.
 const MAX_HEAD: usize = 32 * 1024;
+
+/// Time for the greeting of a SOCKS proxy, after a call that was late.
+const GREETING_WITHIN: Duration = Duration::from_secs(3);
 
 const LATE: &str = "it did not answer in time";
 
@@ -77,8 +82,7 @@ fn post(server: &ServerUrl, path: &str, body: &[u8], timeout: Duration) -> Resul
     let reached = Reached::default();
     let agent = agent(server, proxy.as_ref(), timeout, &reached).map_err(local)?;
     let is_direct = proxy.is_none();
-    let way = proxy.map(|proxy| way_by(&proxy, server.host()));
-    let explained = |error| classified(server, error, way.as_deref().unwrap_or_default());
+    let explained = |error| classified(server, error, proxy.as_ref());
     let request = agent
         .post(server.with(path))
         .header(header::CONTENT_TYPE, "application/json")
@@ -117,14 +121,40 @@ pub(crate) struct Look {
     pub(crate) clock: Option<SystemTime>,
 }
 
+/// Why there is no answer to that.
+#[derive(Default)]
+pub(crate) struct NoLook {
+    pub(crate) reason: String,
+    /// Advice for a cause that has one of its own.
+    pub(crate) advice: Option<&'static str>,
+    /// True if the proxy refuses its credentials.
+    pub(crate) is_refusal: bool,
+}
+
+impl From<String> for NoLook {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            ..Self::default()
+        }
+    }
+}
+
 /// Asks what is there, without a body or a password: nothing is set up.
-pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, String> {
+pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoLook> {
     let proxy = ws::environment_proxy(server.endpoint()).map_err(|e| e.to_string())?;
     let agent = agent(server, proxy.as_ref(), timeout, &Reached::default())?;
     let response = agent.get(server.with(PATH)).call();
-    let response = response.map_err(|error| match classified(server, error, "") {
-        NoReply::Passing(reason) => reason,
-        NoReply::Lasting(failure) => failure.to_string(),
+    let response = response.map_err(|error| match classified(server, error, proxy.as_ref()) {
+        NoReply::Passing(reason) => NoLook {
+            advice: reason.starts_with(NAMELESS).then_some(NO_NAME),
+            ..NoLook::from(reason)
+        },
+        NoReply::Lasting(failure) => NoLook {
+            advice: matches!(failure, Failure::Proxy { .. }).then(|| failure.hint()),
+            is_refusal: failure.is_about_proxy_account(),
+            ..NoLook::from(failure.to_string())
+        },
     })?;
     let date = response.headers().get(header::DATE);
     let date = date.and_then(|value| value.to_str().ok());
@@ -152,7 +182,7 @@ pub(super) fn release(
         .delete(server.with(&format!("{APPLICATIONS}{place}")))
         .header(header::AUTHORIZATION, basic.as_str());
     let response = request.call().and_then(reply);
-    response.map_err(|error| classified(server, error, ""))
+    response.map_err(|error| classified(server, error, proxy.as_ref()))
 }
 
 fn reply(mut response: Response<Body>) -> Result<Reply, ureq::Error> {
@@ -252,8 +282,13 @@ fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
     builder.build().map_err(|_| unusable())
 }
 
-/// `way` is appended to what happened on the way to the server.
-fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
+/// The proxy is named in what happened on the way to the server.
+fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> NoReply {
+    if let Some(error) = proxy.and_then(|proxy| of_proxy(server, proxy, &error)) {
+        return NoReply::Lasting(Failure::of_proxy(&error));
+    }
+    let way = proxy.map(|proxy| way_by(proxy, server.host()));
+    let way = way.unwrap_or_default();
     let passing = |reason: &str| NoReply::Passing(format!("{reason}{way}"));
     let lasting = |reason: String| {
         let reason = format!("{}{way}", clean(&reason));
@@ -262,9 +297,6 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
     if let Some(error) = of_tls(&error) {
         return lasting(ws::https_failure(server.host(), error));
     }
-    if is_about_account(&error) {
-        return lasting(PROXY_ACCOUNT.to_owned());
-    }
     match error {
         ureq::Error::Timeout(_) => passing(LATE),
         ureq::Error::Io(error) => match row(error.kind()) {
@@ -272,7 +304,7 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
             None => lasting(in_words(error)),
         },
         // A computer that has just been started has no network yet.
-        ureq::Error::HostNotFound => passing("the relay's name has no DNS entry"),
+        ureq::Error::HostNotFound => passing(NAMELESS),
         ureq::Error::Protocol(error) => {
             lasting(format!("the program there is not a web server ({error})"))
         }
@@ -283,18 +315,48 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
     }
 }
 
-/// True if the proxy wants another user name or password: 407, or a refusal of SOCKS.
-fn is_about_account(error: &ureq::Error) -> bool {
+/// The proxy's own refusal, in the words that tunnels have for it; none for anything else.
+fn of_proxy(server: &ServerUrl, proxy: &Proxy, error: &ureq::Error) -> Option<DialError> {
     const SOCKS: [&str; 3] = [
         "no acceptable auth methods",
         "unknown auth method",
         "password authentication failed",
     ];
     match error {
-        ureq::Error::ConnectProxyFailed(reason) => reason.contains("407"),
-        ureq::Error::Io(error) => SOCKS.contains(&error.to_string().as_str()),
-        _ => false,
+        ureq::Error::ConnectProxyFailed(reason) => {
+            let digits = |word: &&str| word.len() == 3 && word.bytes().all(|b| b.is_ascii_digit());
+            let status = reason.split(|c: char| !c.is_ascii_digit()).find(digits);
+            let status = status.and_then(|status| StatusCode::from_bytes(status.as_bytes()).ok());
+            Some(match status {
+                Some(status) => {
+                    proxy.refused_with(status.as_u16(), status.canonical_reason().unwrap_or(""))
+                }
+                None => proxy.malformed(&clean(reason)),
+            })
+        }
+        // The answer to CONNECT, unless TLS or a web server's answer was awaited.
+        ureq::Error::Protocol(_) if proxy.kind() == ProxyKind::Http => greeting(server, proxy),
+        ureq::Error::Io(error) if SOCKS.contains(&error.to_string().as_str()) => {
+            Some(proxy.wants_credentials())
+        }
+        ureq::Error::Timeout(_) if proxy.kind() == ProxyKind::Socks5 => greeting(server, proxy),
+        _ => None,
     }
+}
+
+/// Asks the proxy once more: the library does not tell its silence or gibberish from the server's.
+fn greeting(server: &ServerUrl, proxy: &Proxy) -> Option<DialError> {
+    let options = DialOptions {
+        proxy: ProxyChoice::Fixed(proxy.clone()),
+        timeouts: Timeouts {
+            resolve: GREETING_WITHIN,
+            connect: GREETING_WITHIN,
+            handshake: GREETING_WITHIN,
+        },
+        ..DialOptions::default()
+    };
+    let error = ws::dial(server.endpoint(), &options, &Cancel::new()).err()?;
+    matches!(error, DialError::ProxyMalformed { .. }).then_some(error)
 }
 
 /// Returns the TLS error, however the library wraps it.

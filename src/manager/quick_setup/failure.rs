@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::answer::Refusal;
 use super::redact::SentSecrets;
+use crate::tunnel::ws::{DialError, NO_NAME};
 
 /// The reason, fit to be shown: what came is cleaned, bounded and without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,15 @@ pub enum Failure {
         /// Reason.
         reason: String,
     },
+    /// A proxy does not pass the call on.
+    Proxy {
+        /// Message.
+        reason: String,
+        /// Advice for it.
+        advice: &'static str,
+        /// True if it wants other credentials.
+        is_about_account: bool,
+    },
     /// Another status than 200 to 299.
     Status {
         /// The status.
@@ -64,8 +74,8 @@ pub(crate) const REVOKED: &str =
 /// Hint for a revocation that ends the command.
 pub(crate) const REVOKED_HERE: &str = "ask the relay's operator to allow it again ('postern relay allow'), then run the command again";
 
-/// Reason of a call that a proxy does not pass on.
-pub(super) const PROXY_ACCOUNT: &str = "the proxy needs a valid user name and password";
+/// Reason of a call to a name without an address.
+pub(super) const NAMELESS: &str = "the relay's name has no DNS entry";
 
 /// Advice about a name that another connector has.
 pub(crate) const OTHER_NAME: &str =
@@ -89,6 +99,26 @@ impl Failure {
     /// True if the relay gives the wished name to nobody.
     pub(crate) fn is_reserved_name(&self) -> bool {
         matches!(self, Self::Status { status: 400, said } if said.contains("this name is reserved"))
+    }
+
+    /// True if a proxy wants other credentials.
+    pub(super) fn is_about_proxy_account(&self) -> bool {
+        matches!(
+            self,
+            Self::Proxy {
+                is_about_account: true,
+                ..
+            }
+        )
+    }
+
+    /// The refusal of a proxy.
+    pub(super) fn of_proxy(error: &DialError) -> Self {
+        Self::Proxy {
+            reason: error.to_string(),
+            advice: error.advice().unwrap_or("check the proxy"),
+            is_about_account: matches!(error, DialError::ProxyCredentials { .. }),
+        }
     }
 
     /// An answer that was refused.
@@ -117,9 +147,8 @@ impl Failure {
                 "check the enrolment token, or reset the identity on the page or with --reset-credentials"
             }
             Self::TooManyRequests { .. } => "wait some minutes and connect again",
-            Self::Call { reason } if reason.starts_with(PROXY_ACCOUNT) => {
-                "give them in HTTPS_PROXY, as http://USER:PASS@HOST:PORT or socks5h://USER:PASS@HOST:PORT"
-            }
+            Self::Proxy { advice, .. } => advice,
+            Self::Unreachable { reason, .. } if reason.starts_with(NAMELESS) => NO_NAME,
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the relay's URL, and that the relay runs and is reachable"
             }
@@ -169,7 +198,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped => f.write_str("the call to the relay was stopped"),
-            Self::Local(reason) => f.write_str(reason),
+            Self::Local(reason) | Self::Proxy { reason, .. } => f.write_str(reason),
             Self::Unauthorized { said } => {
                 f.write_str("the relay refuses this connector's credentials (401")?;
                 part(f, " ", said)?;

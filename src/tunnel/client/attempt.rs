@@ -139,7 +139,7 @@ impl Client<'_> {
 
     /// No password leaves before this has gone well.
     fn host_key(&mut self, mux: &Mux, key: &HostKey) -> Result<(), End> {
-        if let Err(failure) = check(self.settings, key) {
+        if let Err(failure) = check(self.settings, self.way, key) {
             mux.session().disconnect(
                 ssh::DisconnectReason::HostKeyNotVerifiable,
                 "the host key is not the known one",
@@ -259,11 +259,13 @@ impl Client<'_> {
     }
 }
 
-fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
+fn check(settings: &Settings, way: Way, key: &HostKey) -> Result<(), Failure> {
     let seen = key.fingerprint();
     let changed = |known: &str, advice: &str| {
         let server = settings.endpoint.server();
-        Failure::of_host_key(server, known, seen.clone(), advice)
+        let url = settings.url.as_ref().filter(|_| way == Way::Url);
+        let at = url.map_or(String::new(), |url| format!(" at {url}"));
+        Failure::of_host_key(server, &at, (known, seen.clone()), advice)
     };
     match &settings.host_key {
         HostKeyCheck::Any => Ok(()),

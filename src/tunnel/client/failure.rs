@@ -21,6 +21,8 @@ pub enum Class {
     AddressRefused,
     /// The proxy does not let the connection through.
     Proxy,
+    /// The proxy wants other credentials.
+    ProxyCredentials,
     /// TLS, or the certificate.
     Tls,
     /// The answer is not a tunnel server's.
@@ -89,10 +91,15 @@ impl Failure {
         }
     }
 
-    /// The host key is not the known one; `advice` is for a user who knows why it has changed.
-    pub(super) fn of_host_key(server: String, known: &str, offered: String, advice: &str) -> Self {
+    /// The host key is not the known one; `at` tells of another way than the port, `advice` is for a user who knows why it has changed.
+    pub(super) fn of_host_key(
+        server: String,
+        at: &str,
+        (known, offered): (&str, String),
+        advice: &str,
+    ) -> Self {
         let message = format!(
-            "the server's host key does not match: known {known}, now {offered}; no password was sent; if the server \
+            "the server's host key{at} does not match: known {known}, now {offered}; no password was sent; if the server \
              was set up again, {advice}"
         );
         Self {
@@ -141,9 +148,8 @@ impl From<DialError> for Failure {
         let class = match &error {
             DialError::Resolve { .. } => Class::Dns,
             DialError::TooFarInside { .. } => Class::AddressRefused,
-            DialError::ProxyCredentials { .. }
-            | DialError::ProxyRefused { .. }
-            | DialError::ProxyMalformed { .. } => Class::Proxy,
+            DialError::ProxyCredentials { .. } => Class::ProxyCredentials,
+            DialError::ProxyRefused { .. } | DialError::ProxyMalformed { .. } => Class::Proxy,
             DialError::Certificate { .. } | DialError::Tls(_) => Class::Tls,
             DialError::NotATunnelServer { .. } | DialError::BadUpgrade(_) => {
                 Class::NotATunnelServer

@@ -82,18 +82,29 @@ pub fn dial(
     if let Some(innermost) = options.innermost {
         judge_literal(&target.host, innermost)?;
     }
-    let mut addresses = resolve(host, port, options.timeouts.resolve, cancel)?;
+    let has_proxy = proxy.is_some();
+    let mut addresses = resolve(host, port, options.timeouts.resolve, cancel)
+        .map_err(|error| of_proxy(error, has_proxy))?;
     // The names behind a proxy are the proxy's to resolve, and its network is what it leads to.
     if let Some(innermost) = options.innermost.filter(|_| proxy.is_none()) {
         addresses = judged(host, addresses, innermost)?;
     }
     let to = authority(host, port);
-    let socket = connect(&to, &addresses, options.timeouts.connect, &wake)?;
+    let socket = connect(&to, &addresses, options.timeouts.connect, &wake)
+        .map_err(|error| of_proxy(error, has_proxy))?;
     let ends = handshake(target, options, proxy.as_ref(), socket, &wake)?;
     if cancel.is_cancelled() {
         return Err(DialError::Cancelled);
     }
     Ok(ends)
+}
+
+/// Notes in an error of the first stages that a proxy was dialled.
+fn of_proxy(mut error: DialError, has_proxy: bool) -> DialError {
+    if let DialError::Resolve { is_proxy, .. } | DialError::Connect { is_proxy, .. } = &mut error {
+        *is_proxy = has_proxy;
+    }
+    error
 }
 
 fn judge_literal(host: &str, innermost: AddressClass) -> Result<(), DialError> {
@@ -152,6 +163,7 @@ fn connect(
     Err(DialError::Connect {
         to: to.to_owned(),
         tried,
+        is_proxy: false,
     })
 }
 

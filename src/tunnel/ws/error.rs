@@ -56,6 +56,8 @@ pub enum DialError {
         host: String,
         /// The resolver's words.
         reason: String,
+        /// True if it is the proxy's.
+        is_proxy: bool,
     },
     /// Every address of the host lies further inside the network than whoever named it may lead.
     TooFarInside {
@@ -72,6 +74,8 @@ pub enum DialError {
         to: String,
         /// Every address that was tried, with what it answered.
         tried: Vec<(SocketAddr, io::Error)>,
+        /// True if that is the proxy.
+        is_proxy: bool,
     },
     /// Nothing, or not enough, came in time.
     TimedOut {
@@ -170,6 +174,62 @@ impl fmt::Display for CertificateProblem {
     }
 }
 
+impl DialError {
+    /// Advice for a cause that has one of its own; none where the server or the network in general may be the cause.
+    pub(crate) fn advice(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Settings(_) => "correct this setting",
+            Self::Resources(_) => "close other programs, or raise this machine's limits",
+            Self::Resolve { is_proxy: true, .. } => "check the proxy's name in HTTPS_PROXY",
+            Self::Resolve { .. } => NO_NAME,
+            Self::Connect { is_proxy: true, .. } => {
+                "check the proxy's address and port in HTTPS_PROXY, and that the proxy runs"
+            }
+            Self::TimedOut { stage, .. } | Self::Broken { stage, .. }
+                if *stage == ConnectStage::Proxy =>
+            {
+                "check the proxy's address and port in HTTPS_PROXY, or ask the administrator of this network"
+            }
+            Self::ProxyCredentials { .. } => {
+                "give the proxy's user name and password in HTTPS_PROXY; the administrator of this network knows them"
+            }
+            Self::ProxyRefused { reason, .. } if reason.starts_with('5') => {
+                "the proxy does not reach the relay: check the relay's URL and that the relay runs, or ask the \
+                 administrator of this network"
+            }
+            Self::ProxyRefused { .. } => {
+                "ask the administrator of this network to allow this address at the proxy"
+            }
+            Self::ProxyMalformed { .. } => {
+                "check HTTPS_PROXY: http://HOST:PORT is for an HTTP proxy, socks5h://HOST:PORT for a SOCKS5 proxy"
+            }
+            Self::Certificate { problem, .. } => match problem {
+                CertificateProblem::Expired | CertificateProblem::NotYetValid => {
+                    "check this machine's clock, or ask the relay's operator to renew the certificate"
+                }
+                CertificateProblem::UnknownIssuer => {
+                    "set SSL_CERT_FILE to the certificate of the authority: your own, or the one of a proxy that \
+                     inspects TLS"
+                }
+                _ => "check the relay's URL, or ask the relay's operator for a correct certificate",
+            },
+            Self::Tls(_) => "check the scheme and the port of the URL",
+            Self::NotATunnelServer { status: 426, .. } => {
+                "let the web server or proxy in front of the relay pass WebSockets, or ask the administrator of this \
+                 network to allow them"
+            }
+            Self::NotATunnelServer { status: 403, .. } => {
+                "ask the administrator of this network, or the relay's operator, to allow this address"
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Advice for a name without an address.
+pub(crate) const NO_NAME: &str =
+    "check the name and this machine's network; if this network uses a proxy, set HTTPS_PROXY";
+
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -178,15 +238,25 @@ impl fmt::Display for DialError {
             Self::Resources(error) => {
                 write!(f, "this machine is short of resources: {}", in_words(error))
             }
-            Self::Resolve { host, reason } => {
-                write!(f, "cannot find the host {host}: {reason}")
+            Self::Resolve {
+                host,
+                reason,
+                is_proxy,
+            } => {
+                let of = if *is_proxy { " of the proxy" } else { "" };
+                write!(f, "cannot find the host {host}{of}: {reason}")
             }
             Self::TooFarInside {
                 host,
                 address,
                 innermost,
             } => too_far_inside(f, host, *address, *innermost),
-            Self::Connect { to, tried } => connect(f, to, tried),
+            Self::Connect {
+                to,
+                tried,
+                is_proxy: false,
+            } => connect(f, to, tried),
+            Self::Connect { to, tried, .. } => connect(f, &format!("the proxy {to}"), tried),
             Self::TimedOut { stage, after } => {
                 write!(f, "{stage} timed out after {} s", after.as_secs_f32())
             }
@@ -218,7 +288,14 @@ impl fmt::Display for DialError {
                 reason,
                 location,
             } => {
-                write!(f, "not a tunnel server: it answered {status}")?;
+                f.write_str(match status {
+                    403 => "a proxy or web server blocks it: it answered ",
+                    426 => {
+                        "a proxy or web server in between removes the Upgrade header: it answered "
+                    }
+                    _ => "not a tunnel server: it answered ",
+                })?;
+                write!(f, "{status}")?;
                 if !reason.is_empty() {
                     write!(f, " {reason}")?;
                 }

@@ -49,6 +49,7 @@ pub use accept::{AcceptOptions, Accepted, accept, accept_request};
 pub use cancel::{Cancel, Watch};
 pub use dial::{DialOptions, Timeouts, dial};
 pub use endpoint::Endpoint;
+pub(crate) use error::NO_NAME;
 pub use error::{AcceptError, CertificateProblem, ConnectStage, DialError, FrameError};
 pub use limits::{
     CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,

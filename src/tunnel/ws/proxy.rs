@@ -164,15 +164,19 @@ impl Proxy {
             AnswerHead::parse(head, false).map_err(|refusal| self.malformed(&refusal.message))?;
         match answer.status {
             200..=299 => Ok(()),
-            407 => Err(self.wants_credentials()),
-            status => {
-                let reason = printable(answer.reason.as_bytes());
-                Err(self.refused(format!("{status} {reason}")))
-            }
+            status => Err(self.refused_with(status, &printable(answer.reason.as_bytes()))),
         }
     }
 
-    pub(super) fn wants_credentials(&self) -> DialError {
+    /// The error for its status: 401 means the proxy's credentials too, as the server has not answered yet.
+    pub(crate) fn refused_with(&self, status: u16, reason: &str) -> DialError {
+        match status {
+            401 | 407 => self.wants_credentials(),
+            _ => self.refused(format!("{status} {reason}")),
+        }
+    }
+
+    pub(crate) fn wants_credentials(&self) -> DialError {
         DialError::ProxyCredentials {
             scheme: self.kind.scheme(),
             proxy: self.authority(),
@@ -186,7 +190,7 @@ impl Proxy {
         }
     }
 
-    pub(super) fn malformed(&self, reason: &str) -> DialError {
+    pub(crate) fn malformed(&self, reason: &str) -> DialError {
         DialError::ProxyMalformed {
             protocol: match self.kind {
                 ProxyKind::Http => "an HTTP",

@@ -31,6 +31,7 @@ pub(super) fn resolve(
     let problem = |reason: String| DialError::Resolve {
         host: host.to_owned(),
         reason,
+        is_proxy: false,
     };
     ask(host, port, timeout, cancel)?.map_err(|error| problem(error.to_string()))
 }
@@ -52,6 +53,7 @@ fn ask(host: &str, port: u16, timeout: Duration, cancel: &Cancel) -> Result<Answ
         Err(RecvTimeoutError::Disconnected) => Err(DialError::Resolve {
             host: host.to_owned(),
             reason: "the resolver failed".to_owned(),
+            is_proxy: false,
         }),
     }
 }

@@ -33,7 +33,13 @@ pub(super) fn connect(
         Some(_) => &[VERSION, 2, ANYBODY, PASSWORD],
         None => &[VERSION, 1, ANYBODY],
     };
-    match (ask(greeting)?, &account) {
+    let method = match ask(greeting) {
+        Err(DialError::TimedOut { .. }) => {
+            return Err(proxy.malformed("no answer in time"));
+        }
+        answer => answer?,
+    };
+    match (method, &account) {
         ([VERSION, ANYBODY], _) => {}
         ([VERSION, PASSWORD], Some(account)) => {
             let [_, status] = ask(&login(account))?;

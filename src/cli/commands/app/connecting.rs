@@ -203,7 +203,13 @@ fn doing(result: &Value) -> String {
                 attempt.map_or(String::new(), |n| format!(" (attempt {n} of {ATTEMPTS})"));
             format!("asking {host} for an address{attempt}")
         }
-        _ => format!("opening the tunnel to {host}"),
+        // Its port or its URL is dialled: the error names which.
+        _ => {
+            let parts = host.rsplit_once(':');
+            let parts = parts.filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+            let name = parts.map_or(host.as_str(), |(name, _)| name);
+            format!("opening the tunnel to {name}")
+        }
     }
 }
 
@@ -277,8 +283,8 @@ fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
 fn status_of(class: &str) -> u8 {
     match class {
         "network" | "dns" | "proxy" | "timeout" | "port-held" => UNREACHABLE,
-        "wrong-password" | "forbidden" | "revoked" | "host-key-changed" | "permission-denied"
-        | "refused" | "address-refused" | "name-taken" => REFUSED,
+        "wrong-password" | "proxy-credentials" | "forbidden" | "revoked" | "host-key-changed"
+        | "permission-denied" | "refused" | "address-refused" | "name-taken" => REFUSED,
         "limit" => crate::cli::failure::OVER_LIMIT,
         _ => 1,
     }

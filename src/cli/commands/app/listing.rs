@@ -88,6 +88,7 @@ fn reason(class: &str, error: &str) -> String {
         "dns" => "name not found",
         "timeout" => "no answer in time",
         "wrong-password" => "wrong password",
+        "proxy-credentials" => "proxy needs credentials",
         "forbidden" | "permission-denied" | "refused" => "refused",
         "address-refused" => "address not allowed",
         "name-taken" => "site name taken",

@@ -36,7 +36,7 @@ impl KeyChange {
         let [server, known, offered] =
             [&self.server, &self.known, &self.offered].map(|text| printable(text));
         Failure::operation(format!(
-            "the host key of {server} has changed: known {known}, now {offered}; no password was sent"
+            "the relay's host key (saved for {server}) has changed: known {known}, now {offered}; no password was sent"
         ))
         .hint(format!(
             "check the new key with the relay's operator, then run 'postern {command}'"

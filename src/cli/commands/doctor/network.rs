@@ -13,14 +13,17 @@ use crate::cli::manager_client::{Manager, text};
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
-    ConnectionProblem, QuickSetupLook, Standing, look_at_application, look_at_server,
+    ConnectionProblem, DialProblem, QuickSetupLook, Standing, look_at_application, look_at_server,
     look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
 use crate::tunnel::client::{HostKeyChange, Way};
+use crate::tunnel::ws::NO_NAME;
 
 /// Applications that are asked at a time: each may take 10 s.
 const AT_ONCE: usize = 8;
+/// Advice about a server that does not answer.
+const FIREWALL: &str = "check that the relay runs and no firewall blocks it; if this network uses a proxy, set HTTPS_PROXY";
 
 /// The servers of the list, of the environment, of applications, and those that a running manager goes through, each
 /// once.
@@ -61,11 +64,7 @@ pub(super) fn server(home: &DataDir, server: &ServerUrl, files: &Files) -> Vec<F
                 format!("{} is {}", server.host(), addresses.join(", ")),
             )
         }
-        Err(error) => Finding::wrong(
-            "DNS",
-            format!("{}: {error}", server.host()),
-            "check the name and this machine's network",
-        ),
+        Err(error) => Finding::wrong("DNS", format!("{}: {error}", server.host()), NO_NAME),
     }));
     findings.extend(
         look.connection
@@ -91,26 +90,30 @@ fn connection(server: &ServerUrl, connected: Result<(), ConnectionProblem>) -> F
             Finding::good("TLS", format!("{server}: its certificate is trusted"))
         }
         Ok(()) => Finding::good("connection", format!("{server} is reachable, without TLS")),
-        Err(ConnectionProblem::Tls(error)) => Finding::wrong(
+        Err(ConnectionProblem::Tls(problem)) => Finding::wrong(
             "TLS",
-            format!("{server}: {error}"),
-            "for your own certificate authority, set SSL_CERT_FILE to its certificate",
+            format!("{server}: {}", problem.error),
+            problem.advice.unwrap_or(FIREWALL),
         ),
-        Err(ConnectionProblem::Network(error)) => Finding::wrong(
+        Err(ConnectionProblem::Network(problem)) => Finding::wrong(
             "connection",
-            format!("{server}: {error}"),
-            "check that the relay runs and no firewall blocks it",
+            format!("{server}: {}", problem.error),
+            problem.advice.unwrap_or(FIREWALL),
         ),
     }
 }
 
-fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, String>) -> Finding {
+fn quick_setup(server: &ServerUrl, found: Result<QuickSetupLook, DialProblem>) -> Finding {
     const CHECK: &str = "quick-setup";
     const HINT: &str = "check the URL: give the relay's, not a site's";
     match found {
         Ok(look) if look.is_there => Finding::good(CHECK, format!("{server} accepts requests")),
         Ok(look) => Finding::wrong(CHECK, format!("{server} answers {}", look.status), HINT),
-        Err(error) => Finding::wrong(CHECK, format!("{server}: {error}"), HINT),
+        Err(problem) => Finding::wrong(
+            CHECK,
+            format!("{server}: {}", problem.error),
+            problem.advice.unwrap_or(HINT),
+        ),
     }
 }
 
@@ -155,14 +158,17 @@ fn tunnel(home: &DataDir, server: &ServerUrl, credentials: &Credentials) -> Vec<
         let at = look.address;
         match look.answer {
             Ok(()) => Finding::good(check, format!("{at}: a tunnel server answers")),
-            Err(error) if has_way => {
-                Finding::note(check, format!("{at}: {error}"), "not needed: the other way works")
-            }
-            Err(error) => {
-                let hint = match look.way {
-                    Way::Url => format!(
-                        "ask the administrator of this network to allow WebSockets to {} (behind a proxy, set \
-                         HTTPS_PROXY), or the relay's operator whether its web server passes WebSockets",
+            Err(problem) if has_way => Finding::note(
+                check,
+                format!("{at}: {}", problem.error),
+                "not needed: the other way works",
+            ),
+            Err(problem) => {
+                let hint = match (look.way, problem.advice) {
+                    (_, Some(advice)) => advice.to_owned(),
+                    (Way::Url, _) => format!(
+                        "ask the administrator of this network to allow WebSockets to {}, or the relay's operator \
+                         whether its web server passes WebSockets",
                         server.host()
                     ),
                     _ if is_one => {
@@ -170,7 +176,7 @@ fn tunnel(home: &DataDir, server: &ServerUrl, credentials: &Credentials) -> Vec<
                     }
                     _ => format!("ask the administrator of this network to open {at} (TCP)"),
                 };
-                Finding::wrong(check, format!("{at}: {error}"), hint)
+                Finding::wrong(check, format!("{at}: {}", problem.error), hint)
             }
         }
     });
