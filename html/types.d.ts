@@ -64,6 +64,8 @@ interface Connection {
   attempt?: number;
   next_retry_ms?: number;
   latency_ms?: number;
+  /** How the tunnel reaches the relay. */
+  tunnel_way?: 'port' | 'url' | null;
   bytes_in?: number;
   bytes_out?: number;
   reconnects?: number;
@@ -116,6 +118,8 @@ interface Tunnel {
   host_key?: HostKey | null;
   local_port?: number | null;
   latency_ms?: number;
+  /** How the tunnel reaches the relay. */
+  tunnel_way?: 'port' | 'url' | null;
   next_retry_ms?: number;
 }
 
@@ -216,7 +220,9 @@ interface Connector {
 interface RelayStatus {
   url: string;
   domain: string;
+  /** 0 if tunnels use the URL only. */
   tunnel_port: number;
+  tunnel_url: string | null;
   fingerprint: string;
   since: string;
   version: string;
@@ -244,7 +250,9 @@ interface FleetRelay {
   id: string;
   state: 'this one' | 'linked' | 'leaving' | 'away';
   external_ip: string;
+  /** 0 if tunnels use the URL only. */
   tunnel_port: number;
+  tunnel_url: string | null;
   /** Where other relays link themselves. */
   peer: string;
   version: string;

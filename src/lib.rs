@@ -110,6 +110,7 @@
 //! | `tunnel-writer`, `tunnel-poller` | `tunnel::mux`, one each a connection: what others left to write, what quiet streams receive | with the connection | the reading thread |
 //! | `tunnel-stream` | `tunnel::mux`'s pool: connects to a target, carries a busy stream, drains a queue; serves a stream of an HTTP application for [`manager`] | after a second without work | nobody |
 //! | `app-streams` | [`manager`], one an application that speaks HTTP: carries streams whose requests are soon over | with the application's tunnel | nobody |
+//! | `tunnel-dial` | `tunnel`, while it connects to a server that has two ways: waits, then dials the second | when one way works, or neither | `tunnel` |
 //! | `tunnel-resolve` | `tunnel::ws`, one a name | with the resolver's answer | nobody |
 //! | `expiry`, `relay-expiry` | [`manager`], [`relay`], one each while something is to end by itself: looks at the clocks (`sync::Lookout`) | when nothing is | nobody |
 //! | `relay-connects` | [`relay`], one while something is to be noted: when sites were connected, for certificates | a second after the last note | nobody |

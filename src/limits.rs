@@ -86,6 +86,7 @@ limits! {
         RESOLVE_TIMEOUT: Duration = secs(10), time, "time to resolve a relay's address";
         CONNECT_TIMEOUT: Duration = secs(10), time, "time to connect to a relay";
         HANDSHAKE_TIMEOUT: Duration = secs(15), time, "time for the proxy, TLS and the WebSocket of a tunnel";
+        HEAD_START: Duration = secs(3), time, "time for one way to a relay (tunnel port or URL) before the other one is tried too";
         TUNNEL_WAIT: Duration = secs(30), time, "time until a tunnel is ready";
         KEEPALIVE: Duration = secs(25), time, "interval of keep-alive requests of a tunnel";
         GONE_WITHIN: Duration = secs(40), time, "silence after which a tunnel counts as lost";

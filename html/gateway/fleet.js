@@ -26,7 +26,7 @@ export function fleetRows(relays) {
       h('span', { class: 'mono', text: of.id }),
       h('span', { class: isUp ? 'state on' : 'state', text: STATES[of.state] }),
       of.connected === null ? '–' : of.connected.toLocaleString(),
-      h('span', { class: 'mono', text: `${of.external_ip}:${of.tunnel_port}` }),
+      h('span', { class: 'mono', text: dialled(of) }),
       h('span', { class: 'mono', text: of.peer }),
       of.version || '–',
     ];
@@ -37,5 +37,9 @@ export function fleetRows(relays) {
 /** What the operator knows a relay by: where it is dialled. @param {FleetRelay[]} relays @param {string} id */
 export function relayName(relays, id) {
   const found = relays.find((of) => of.id === id);
-  return found ? `${found.external_ip}:${found.tunnel_port}` : id;
+  return found ? dialled(found) : id;
+}
+
+function dialled(of) {
+  return of.tunnel_port === 0 && of.tunnel_url ? of.tunnel_url : `${of.external_ip}:${of.tunnel_port}`;
 }

@@ -207,7 +207,8 @@ function showPager({ enrolled, matching, connectors, next: following }, start) {
 function facts(status) {
   return [
     ['Sites', `NAME.${status.domain}`],
-    ['Tunnel port', String(status.tunnel_port)],
+    ['Tunnel port', status.tunnel_port === 0 ? 'none' : String(status.tunnel_port)],
+    ['Tunnel URL', status.tunnel_url || 'none'],
     ['Fingerprint', status.fingerprint],
     ['Running since', time(status.since)],
     ['Version', status.version],

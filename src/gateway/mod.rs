@@ -25,6 +25,7 @@
 //! | `access_log`, `request_stats` | a line a request, and how many there were of which kind |
 //! | `visitor_connection`, `under_way`, `handler` | one visitor's connection: with a thread, or without |
 //! | `permits` | how many requests run at once, and whose they are |
+//! | `tunnels` | tunnels that come in where visitors do |
 //! | `stream` | what leads to an application, with TLS where it wants that |
 
 mod access_log;
@@ -54,6 +55,7 @@ mod site_request;
 mod site_rules;
 mod stream;
 mod tries;
+mod tunnels;
 mod under_way;
 mod visitor_connection;
 
@@ -78,4 +80,5 @@ pub(crate) use request_stats::RequestStats;
 pub(crate) use site::Tell;
 pub(crate) use site_request::{Served, path};
 pub(crate) use stream::TlsStream;
+pub(crate) use tunnels::Tunnels;
 pub(crate) use visitor_connection::VisitorConnection;

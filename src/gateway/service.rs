@@ -1,20 +1,24 @@
 //! The gateway as the HTTP server knows it.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use super::config::GatewayConfig;
 use super::gateway_state::GatewayState;
 use super::request_stats::RequestStats;
 use super::site::Sites;
+use super::tunnels::Tunnels;
 use super::visitor_connection::VisitorConnection;
+use crate::http::h1::Refusal;
+use crate::http::h1::head::Head;
 use crate::http::server::connection_handler::{self, ConnectionHandler};
 use crate::net::is_within;
 
 /// The gateway; to be given to [`Server::start_with_gateway`](crate::http::Server::start_with_gateway).
 pub struct Gateway {
     state: Arc<GatewayState>,
+    tunnels: Option<Tunnels>,
 }
 
 impl Gateway {
@@ -22,7 +26,14 @@ impl Gateway {
     pub fn new(config: GatewayConfig, sites: Arc<dyn Sites>) -> Gateway {
         Gateway {
             state: Arc::new(GatewayState::new(config, sites)),
+            tunnels: None,
         }
+    }
+
+    /// Takes tunnels too.
+    #[must_use]
+    pub(crate) fn with_tunnels(self, tunnels: Option<Tunnels>) -> Gateway {
+        Gateway { tunnels, ..self }
     }
 
     /// Tells how many requests run now, also after the gateway was given away.
@@ -49,6 +60,17 @@ impl connection_handler::Gateway for Gateway {
 
     fn refused(&self, status: u16) {
         self.state.stats().refuse_early(status);
+    }
+
+    fn is_tunnel(&self, target: &str) -> bool {
+        let tunnels = self.tunnels.as_ref();
+        tunnels.is_some_and(|tunnels| tunnels.is_at(target))
+    }
+
+    fn take_tunnel(&self, head: &Head, socket: TcpStream, peer: SocketAddr) -> Result<(), Refusal> {
+        let none = || Refusal::new(404, "this relay takes no tunnels here");
+        let tunnels = self.tunnels.as_ref().ok_or_else(none)?;
+        tunnels.take(head, socket, (peer, &self.state.config.trust_proxy))
     }
 
     fn is_https(&self) -> bool {

@@ -13,7 +13,9 @@ use super::server_url::ServerUrl;
 use crate::net::in_words;
 use crate::net::resolve::resolve;
 use crate::store::{Credentials, DataDir};
-use crate::tunnel::client::{Failure, HostKeyChange, HostKeyCheck, READY_WITHIN, Settings, Tunnel};
+use crate::tunnel::client::{
+    Failure, GREETING, HostKeyChange, HostKeyCheck, READY_WITHIN, Settings, Tunnel, Way,
+};
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::ws::{Cancel, DialError, DialOptions, Endpoint, dial, environment_proxy};
 
@@ -50,12 +52,22 @@ pub struct QuickSetupLook {
 
 /// The tunnel server that a remote server has assigned.
 pub struct TunnelLook {
-    /// `host:port`.
+    /// Name by which its host key is known.
+    pub address: String,
+    /// The ways to it, the port's first.
+    pub ways: Vec<WayLook>,
+    /// The host key that it shows, beside the known one; none where nothing answers.
+    pub host_key: Option<Result<HostKeyChange, String>>,
+}
+
+/// One way to a tunnel server.
+pub struct WayLook {
+    /// Which of them.
+    pub way: Way,
+    /// `host:port`, or the URL.
     pub address: String,
     /// Answer of the tunnel server there.
     pub answer: Result<(), String>,
-    /// The host key that it shows, beside the known one; none where nothing answers.
-    pub host_key: Option<Result<HostKeyChange, String>>,
 }
 
 /// Looks at a server. It waits for the network.
@@ -156,15 +168,28 @@ pub fn look_at_tunnel(
     let endpoint = connector.endpoint().ok()?;
     let options = DialOptions {
         innermost: Some(connector.server_class),
+        greeting: Some(GREETING),
         ..DialOptions::default()
     };
-    let answer = dial(&endpoint, &options, &Cancel::new());
-    let answer = answer.map(drop).map_err(in_words);
-    let host_key = answer.as_ref().ok();
+    let url = connector.tunnel_url.as_ref();
+    let port = Some(&endpoint).filter(|port| Some(*port) != url);
+    let look = |way, to: &Endpoint, address| WayLook {
+        way,
+        address,
+        answer: dial(to, &options, &Cancel::new())
+            .map(drop)
+            .map_err(in_words),
+    };
+    let port = port.map(|port| look(Way::Port, port, port.authority()));
+    let url = url.map(|url| look(Way::Url, url, url.to_string()));
+    let ways: Vec<WayLook> = port.into_iter().chain(url).collect();
+    let is_there = ways.iter().any(|way| way.answer.is_ok());
     Some(TunnelLook {
-        address: endpoint.authority(),
-        host_key: host_key.and_then(|()| look_at_host_key(home, server, credentials)),
-        answer,
+        address: endpoint.server(),
+        host_key: is_there
+            .then(|| look_at_host_key(home, server, credentials))
+            .flatten(),
+        ways,
     })
 }
 
@@ -178,6 +203,7 @@ pub fn look_at_host_key(
     let connector = Connector::of(server.origin(), credentials)?;
     let known = KnownServers::new(home.clone()).told_by(server.origin());
     let mut settings = Settings::new(connector.endpoint().ok()?, Vec::new());
+    settings.url.clone_from(&connector.tunnel_url);
     settings.dial.innermost = Some(connector.server_class);
     settings.host_key = HostKeyCheck::Shown(Arc::new(known));
     let (told, failures) = crossbeam_channel::bounded(1);

@@ -18,6 +18,7 @@ use super::invites::InviteTerms;
 use super::metrics;
 use super::state_store::set_aside_notice;
 use super::status::{self, Order, Overview, Wanted};
+use super::urls::TunnelUrl;
 use crate::gateway::forwarded;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
@@ -341,12 +342,15 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let overview = Overview::of_all(&app.service);
     let page = status::page(&app.service, &overview, &wanted(request)?);
     let (connected, enrolled) = overview.connectors;
+    let set_aside = files_set_aside(&app.data);
+    let set_aside = set_aside.iter().map(|path| set_aside_notice(path));
     Ok(Response::ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "since": rfc3339(app.started),
         "url": urls.url(),
         "domain": urls.domain,
         "tunnel_port": urls.tunnel.port(),
+        "tunnel_url": urls.tunnel_url.as_ref().map(TunnelUrl::to_string),
         "fingerprint": urls.fingerprint,
         "asks_token": app.service.enrolment == Enrolment::WithToken,
         "enrolled": enrolled,
@@ -358,7 +362,7 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "relays": overview.fleet.as_ref().map(FleetOverview::to_json),
         "store": store_state(app),
         "revoked": status::revoked(&app.service.store.snapshot()),
-        "notices": files_set_aside(&app.data).iter().map(|path| set_aside_notice(path)).collect::<Vec<_>>(),
+        "notices": set_aside.chain(urls.port_notice()).collect::<Vec<_>>(),
     })))
 }
 
@@ -441,6 +445,7 @@ fn invite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
         "token": *made.token,
         "invite": made.shown(),
         "url": app.service.urls.url(),
+        "notices": app.service.urls.port_notice().as_slice(),
     })))
 }
 

@@ -137,7 +137,9 @@ fn start_near(
     let running = server::start(Options {
         data,
         listener,
-        tunnel_listener,
+        tunnel_listener: Some(tunnel_listener),
+        tunnels_by_url: false,
+        tunnel_url: None,
         metrics_listener: None,
         ports: PublicPorts::Shared,
         port_range: None,

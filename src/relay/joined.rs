@@ -13,6 +13,7 @@ use super::fleet::{
 use super::follow::follow;
 use super::setup::{LOOK, Service};
 use super::state_store::{Error, StateStore};
+use super::urls::TunnelUrl;
 use crate::gateway::{CookieKey, Down};
 use crate::net::authority::authority;
 use crate::store::DataDir;
@@ -92,6 +93,7 @@ impl Joined {
         let own = Member {
             external_ip: urls.external_ip.clone(),
             tunnel_port: urls.tunnel.port(),
+            tunnel_url: urls.tunnel_url.as_ref().map(TunnelUrl::to_string),
             fingerprint: urls.fingerprint.clone(),
             peer: authority(&host, peer.port()),
             is_leaving: false,

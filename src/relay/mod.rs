@@ -64,4 +64,4 @@ pub use revocation::AllowedAgain;
 pub use server::{Options, Running, StartError, Whereabouts, start};
 pub use state_store::{Error as StateError, hint_of, set_aside_notice};
 pub use store_error::StoreError;
-pub use urls::{InvalidUrl, PublicPorts, PublicUrl, check_domain};
+pub use urls::{InvalidUrl, PublicPorts, PublicUrl, TunnelUrl, check_domain};

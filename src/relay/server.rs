@@ -28,8 +28,8 @@ use super::secret::SecretHash;
 use super::setup::Service;
 use super::sites::SiteTable;
 use super::state_store::{self, Error as StateError, StateStore};
-use super::urls::{PublicPorts, PublicUrl, PublicUrls};
-use crate::gateway::{CookieKey, Gateway, GatewayConfig};
+use super::urls::{PublicPorts, PublicUrl, PublicUrls, TUNNEL_PATH, TunnelUrl};
+use crate::gateway::{CookieKey, Gateway, GatewayConfig, Tunnels};
 use crate::http::server::wanted_files;
 use crate::http::{HostPolicy, Limits, Server, ServerConfig};
 use crate::net::Cidr;
@@ -55,8 +55,12 @@ pub struct Options {
     pub data: DataDir,
     /// Where visitors and quick-setup calls come in.
     pub listener: TcpListener,
-    /// Where tunnels come in.
-    pub tunnel_listener: TcpListener,
+    /// Where tunnels come in; none if they do only where visitors do.
+    pub tunnel_listener: Option<TcpListener>,
+    /// True if tunnels come in where visitors do, too.
+    pub tunnels_by_url: bool,
+    /// URL of these tunnels, if it is not below the relay's own address.
+    pub tunnel_url: Option<TunnelUrl>,
     /// Where figures are asked for, by programs of any user; nowhere where none.
     pub metrics_listener: Option<TcpListener>,
     /// Where public ports are bound.
@@ -206,7 +210,15 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     let listen = options.listener.local_addr()?;
     let mut urls = PublicUrls::new(&options.domain, listen, options.public_url);
     urls.external_ip = options.external_ip;
-    urls.tunnel = options.tunnel_listener.local_addr()?;
+    urls.tunnel = match &options.tunnel_listener {
+        Some(listener) => listener.local_addr()?,
+        None => (listen.ip(), 0).into(),
+    };
+    if options.tunnels_by_url {
+        // A fleet's common address leads to any of its relays.
+        let own = || fleet.is_none().then(|| urls.own_tunnel_url());
+        urls.tunnel_url = options.tunnel_url.or_else(own);
+    }
     urls.ports = options.ports;
     urls.port_range = options.port_range.unwrap_or(urls.port_range);
     let key = keys.first().expect("a key of each kind was read or made");
@@ -228,6 +240,7 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     gateway.pass_headers = options.pass_headers;
     gateway.cookie_key = cookie_key;
     let looks = fleet.as_ref().map(Joined::looks);
+    let tunnel_paths = tunnel_paths(&urls);
     let service = Arc::new(Service::new(kept, urls, rules, looks));
     let tunnels = take_tunnels(
         options.tunnel_listener,
@@ -246,7 +259,11 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         }
         None => (None, None),
     };
-    let gateway = Gateway::new(gateway, service.clone());
+    let by_url = options.tunnels_by_url.then(|| Tunnels {
+        paths: tunnel_paths,
+        intake: tunnels.intake(),
+    });
+    let gateway = Gateway::new(gateway, service.clone()).with_tunnels(by_url);
     let app = Arc::new(AppState {
         service: Arc::clone(&service),
         operator,
@@ -313,7 +330,7 @@ fn metrics_config(listener: TcpListener, run_dir: &Path) -> ServerConfig {
 /// Starts the tunnel server; sites lead somewhere from then on. What the gateway needs at its
 /// busiest is left to it.
 fn take_tunnels(
-    listener: TcpListener,
+    listener: Option<TcpListener>,
     keys: Arc<[ServerKey]>,
     service: &Arc<Service>,
     gateway: &Limits,
@@ -332,9 +349,19 @@ impl Running {
         self.server.addr()
     }
 
-    /// Where the tunnel server listens.
+    /// Where the tunnel server listens; port 0 if it does not.
     pub fn tunnel_address(&self) -> SocketAddr {
-        self.tunnels.address()
+        self.service.urls.tunnel
+    }
+
+    /// Notice for the operator of a relay that does not listen for tunnels.
+    pub fn port_notice(&self) -> Option<String> {
+        self.service.urls.port_notice()
+    }
+
+    /// URL that connectors may dial instead of its address.
+    pub fn tunnel_url(&self) -> Option<&TunnelUrl> {
+        self.service.urls.tunnel_url.as_ref()
     }
 
     /// Where its figures are asked for.
@@ -533,7 +560,8 @@ fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
         format!("{}:{}", urls.domain, urls.port),
         format!("{}:{}", urls.host, urls.port),
     ];
-    for name in own {
+    let of_tunnels = urls.tunnel_url.as_ref().map(TunnelUrl::authority);
+    for name in own.into_iter().chain(of_tunnels) {
         let allowed = if urls.is_secure {
             hosts.allow_https(&name)
         } else {
@@ -544,6 +572,16 @@ fn hosts(urls: &PublicUrls, listen: SocketAddr) -> HostPolicy {
         }
     }
     hosts
+}
+
+fn tunnel_paths(urls: &PublicUrls) -> Vec<String> {
+    let own = urls.tunnel_url.as_ref().map(TunnelUrl::path);
+    let own = own.filter(|own| *own != TUNNEL_PATH);
+    [TUNNEL_PATH]
+        .into_iter()
+        .chain(own)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn gateway_config(urls: &PublicUrls, trust_proxy: &[Cidr]) -> GatewayConfig {

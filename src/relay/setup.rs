@@ -358,8 +358,11 @@ impl Service {
             (assigned.site.as_ref()).is_some_and(|site| site.name != allocator::wish(request));
         let is_taken =
             is_another && allocator::is_taken(&self.store.snapshot(), request, &is_own_name);
-        if let (Some(links), Some(fields)) = (self.links.get(), connector.as_object_mut()) {
-            name_relays(fields, links, request, assigned);
+        if let Some(fields) = connector.as_object_mut() {
+            name_url(fields, self.urls.tunnel_url.as_ref());
+            if let Some(links) = self.links.get() {
+                name_relays(fields, links, request, assigned);
+            }
         }
         json!({
             "connector": connector,
@@ -461,18 +464,27 @@ fn name_relays(
         None => links.places_from_here(name),
     };
     let named = |member: &Member| {
-        json!({
-            "external_ip": member.external_ip,
-            "tunnel_port": member.tunnel_port,
-            "fingerprint": member.fingerprint,
-        })
+        let mut named = Map::new();
+        named.insert("external_ip".into(), json!(member.external_ip));
+        named.insert("tunnel_port".into(), json!(member.tunnel_port));
+        named.insert("fingerprint".into(), json!(member.fingerprint));
+        name_url(&mut named, member.tunnel_url.as_ref());
+        named
     };
     let mut places = places.iter().map(named);
-    if let Some(Value::Object(first)) = places.next() {
+    if let Some(first) = places.next() {
+        connector.remove("tunnel_url");
         connector.extend(first);
     }
     // Also where there are none now: there may be some later.
     connector.insert("alternates".into(), places.collect());
+}
+
+/// Names the URL of tunnels at a relay, if it has one.
+fn name_url(relay: &mut Map<String, Value>, url: Option<&impl ToString>) {
+    if let Some(url) = url {
+        relay.insert("tunnel_url".into(), url.to_string().into());
+    }
 }
 
 /// The connector's API port; enrols it where it is new, and notes that at its invite.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::allocator::PUBLIC_PORTS;
 use super::state::{Application, Site};
+use crate::http::h1::target::Target;
 use crate::net::authority;
 
 /// Parts that visitors use: the scheme and port of every site's address, and the host where the relay
@@ -44,6 +45,74 @@ impl PublicUrl {
         let share =
             parent(host).is_some_and(|parent_of_host| parent(&domain) == Some(parent_of_host));
         is_below(host, &domain) || is_below(&domain, host) || share
+    }
+}
+
+/// Path of tunnels on the visitors' listener.
+pub(super) const TUNNEL_PATH: &str = "/.postern/tunnel";
+
+/// URL of the tunnels that come in where visitors do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TunnelUrl {
+    at: PublicUrl,
+    path: String,
+}
+
+impl TunnelUrl {
+    /// The host, lower case.
+    pub fn host(&self) -> &str {
+        &self.at.host
+    }
+
+    /// `HOST:PORT`, also where the port is the usual one.
+    pub(super) fn authority(&self) -> String {
+        format!("{}:{}", self.at.host, self.at.port)
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+impl FromStr for TunnelUrl {
+    type Err = InvalidUrl;
+
+    /// `ws://HOST[:PORT][/PATH]` or `wss://HOST[:PORT][/PATH]`; without a path it is [`TUNNEL_PATH`].
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        const FORM: InvalidUrl =
+            InvalidUrl("give wss://HOST/PATH or wss://HOST:PORT/PATH (ws is possible too)");
+        const PATH: InvalidUrl = InvalidUrl("the path is not valid, or a query follows it");
+        let (scheme, rest) = text.split_once("://").ok_or(FORM)?;
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "wss" => "https",
+            "ws" => "http",
+            _ => return Err(FORM),
+        };
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let path = if path.len() > 1 { path } else { TUNNEL_PATH };
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~".contains(&b);
+        let decoded = Target::parse(path).map_err(|_| PATH)?;
+        if !path.bytes().all(is_plain) || decoded.path != path {
+            return Err(PATH);
+        }
+        Ok(Self {
+            at: format!("{scheme}://{host}").parse()?,
+            path: path.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for TunnelUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, usual) = match self.at.is_secure {
+            true => ("wss", 443),
+            false => ("ws", 80),
+        };
+        write!(f, "{scheme}://{}", self.at.host)?;
+        if self.at.port != usual {
+            write!(f, ":{}", self.at.port)?;
+        }
+        f.write_str(&self.path)
     }
 }
 
@@ -126,8 +195,10 @@ pub(super) struct PublicUrls {
     pub(super) listen_port: u16,
     /// Address that connectors dial.
     pub(super) external_ip: String,
-    /// Where the tunnel server listens.
+    /// Where the tunnel server listens; port 0 if it does not.
     pub(super) tunnel: SocketAddr,
+    /// URL that connectors may dial instead; none if the relay has none of its own.
+    pub(super) tunnel_url: Option<TunnelUrl>,
     /// Where ports of applications that are no sites are bound.
     pub(super) ports: PublicPorts,
     /// Which ports those are.
@@ -153,6 +224,7 @@ impl PublicUrls {
             listen_port: listen.port(),
             external_ip: String::new(),
             tunnel: listen,
+            tunnel_url: None,
             ports: PublicPorts::Shared,
             port_range: PUBLIC_PORTS,
             fingerprint: String::new(),
@@ -162,6 +234,27 @@ impl PublicUrls {
     /// The relay's own address, with a slash at its end.
     pub(super) fn url(&self) -> String {
         self.url_of(&self.host)
+    }
+
+    /// Notice for the operator of a relay whose port for tunnels is closed.
+    pub(super) fn port_notice(&self) -> Option<String> {
+        let by_url = self.tunnel_url.as_ref()?;
+        let notice = format!(
+            "--tunnel-listen is none: tunnels use {by_url}. Connectors of version 0.1.0 cannot connect; update them first"
+        );
+        (self.tunnel.port() == 0).then_some(notice)
+    }
+
+    /// The URL of tunnels below the relay's own address.
+    pub(super) fn own_tunnel_url(&self) -> TunnelUrl {
+        TunnelUrl {
+            at: PublicUrl {
+                is_secure: self.is_secure,
+                host: self.host.clone(),
+                port: self.port,
+            },
+            path: TUNNEL_PATH.to_owned(),
+        }
     }
 
     /// The address that a site of this name has, with a slash at its end.
@@ -262,11 +355,46 @@ mod tests {
     }
 
     #[test]
+    fn a_tunnel_url_keeps_its_path_and_has_no_other_form() {
+        for (text, shown) in [
+            ("wss://Relay.example", "wss://relay.example/.postern/tunnel"),
+            (
+                "wss://relay.example:443/",
+                "wss://relay.example/.postern/tunnel",
+            ),
+            ("WS://relay.example:8080/t/1", "ws://relay.example:8080/t/1"),
+        ] {
+            assert_eq!(text.parse::<TunnelUrl>().unwrap().to_string(), shown);
+        }
+        for text in [
+            "",
+            "relay.example",
+            "https://relay.example/",
+            "wss://",
+            "wss:///a",
+            "wss://u@a/b",
+            "wss://a/b?c",
+            "wss://a/b#c",
+            "wss://a//b",
+            "wss://a/../b",
+            "wss://a/%41",
+            "wss://a/b c",
+            "wss://a:0/b",
+            "wss://192.0.2.1/b",
+            "wss://[::1]/b",
+        ] {
+            assert!(text.parse::<TunnelUrl>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn addresses_carry_what_the_public_url_says() {
         let listen: SocketAddr = "127.0.0.1:8180".parse().unwrap();
         let plain = PublicUrls::new("LocalHost", listen, None);
         assert_eq!(plain.url(), "http://localhost:8180/");
         assert_eq!(plain.site_url("shop"), "http://shop.localhost:8180/");
+        let tunnels = plain.own_tunnel_url().to_string();
+        assert_eq!(tunnels, "ws://localhost:8180/.postern/tunnel");
         for (public, url, site) in [
             (
                 "https://my-relay.example",

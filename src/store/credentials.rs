@@ -37,9 +37,12 @@ pub struct Credentials {
     /// The remote port of the main tunnel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_port: Option<u16>,
-    /// The tunnel server's port.
+    /// The tunnel server's port; 0 if `tunnel_url` is the only way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel_port: Option<u16>,
+    /// The tunnel server at the server's own host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel_url: Option<String>,
     /// The tunnel server's port that a main tunnel was connected to last: what an application names may be wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proven_tunnel_port: Option<u16>,
@@ -75,6 +78,7 @@ impl Credentials {
             server_class: None,
             api_port: None,
             tunnel_port: None,
+            tunnel_url: None,
             proven_tunnel_port: None,
             conn_username: None,
             conn_password: None,
@@ -104,6 +108,7 @@ impl fmt::Debug for Credentials {
             .field("server_class", &self.server_class)
             .field("api_port", &self.api_port)
             .field("tunnel_port", &self.tunnel_port)
+            .field("tunnel_url", &self.tunnel_url)
             .field("proven_tunnel_port", &self.proven_tunnel_port)
             .field("conn_username", &self.conn_username)
             .field("conn_password", &self.conn_password.as_ref().map(|_| "***"))

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::client::{Failure, HostKeyCheck, OnFailed, Settings, Snapshot, Status, Stopper, Tunnel};
-use super::ws::Endpoint;
+pub use super::client::Alternate;
+use super::client::{Failure, OnFailed, Settings, Snapshot, Status, Stopper, Tunnel};
 use crate::sync::Mutex;
 
 /// Time for which one of two relays is awaited before another one takes its place. Default 60 s: a restart is over by
@@ -19,14 +19,6 @@ const AWAITED_ALONE: Duration = Duration::from_secs(5);
 
 /// The longest pause before a relay of a fleet is tried again. Default 5 s: half of that of a tunnel alone.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// Another relay that the same is held at.
-pub struct Alternate {
-    /// Where it is.
-    pub endpoint: Endpoint,
-    /// Which host key it must have.
-    pub host_key: HostKeyCheck,
-}
 
 /// A tunnel, or two of which one is enough. Dropping it stops both.
 pub struct TunnelGroup {
@@ -107,12 +99,16 @@ impl TunnelGroup {
         };
         // Of two the other one goes on, and is alone until this one is back.
         settings.max_retry_interval = settings.max_retry_interval.min(LONGEST_PAUSE);
-        let pattern = settings.beside(settings.endpoint.clone(), settings.host_key.clone());
+        let pattern = settings.beside(Alternate {
+            endpoint: settings.endpoint.clone(),
+            url: settings.url.clone(),
+            host_key: settings.host_key.clone(),
+        });
         let now = Instant::now();
         let (joint, ended) = Joint::of(&mut settings, now);
         let mut tunnels = alone(Side::start(&joint, settings, (false, now))?);
         if let Some(other) = others.into_iter().next() {
-            let settings = pattern.beside(other.endpoint, other.host_key);
+            let settings = pattern.beside(other);
             tunnels.second = Some(Arc::new(Side::start(&joint, settings, (true, now))?));
         }
         Ok(Self {
@@ -216,7 +212,7 @@ impl TunnelGroup {
         };
         let mut taken = 0;
         for place in places {
-            let server = place.endpoint.authority();
+            let server = place.endpoint.server();
             let state = joint.state.lock();
             let wanted = state.to_replace(now);
             let wanted = wanted.filter(|_| !state.is_at(&server));
@@ -229,7 +225,7 @@ impl TunnelGroup {
                     false => "",
                 };
                 log::info!("also connecting to relay {server}{why}");
-                let settings = fleet.pattern.beside(place.endpoint, place.host_key);
+                let settings = fleet.pattern.beside(place);
                 self.replace(is_second, Side::start(&joint, settings, (is_second, now))?);
                 taken += 1;
             }
@@ -445,7 +441,7 @@ impl Side {
         mut settings: Settings,
         (is_second, now): (bool, Instant),
     ) -> io::Result<Tunnel> {
-        let server = settings.endpoint.authority();
+        let server = settings.endpoint.server();
         let number = joint.state.lock().begin((is_second, now), server);
         let side = |joint: &Arc<Joint>| Self {
             joint: Arc::clone(joint),

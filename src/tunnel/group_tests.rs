@@ -3,9 +3,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::*;
+use crate::tunnel::client::HostKeyCheck;
 use crate::tunnel::remote::Remote;
 use crate::tunnel::server::{self, Grant, Policy, Server};
 use crate::tunnel::ssh::{KeyKind, ServerKey};
+use crate::tunnel::ws::Endpoint;
 
 const WAIT: Duration = Duration::from_secs(30);
 const PORT: u16 = 30_001;
@@ -59,7 +61,11 @@ fn start(first: SocketAddr, second: Option<(SocketAddr, HostKeyCheck)>) -> Held 
     }));
     let others = second.map(|(address, host_key)| {
         let endpoint = endpoint(address);
-        vec![Alternate { endpoint, host_key }]
+        vec![Alternate {
+            endpoint,
+            url: None,
+            host_key,
+        }]
     });
     Held {
         group: TunnelGroup::start(settings, others).unwrap(),
@@ -160,6 +166,7 @@ fn alone_it_is_the_tunnel_itself() {
 
 fn at(servers: &[&Server]) -> Vec<Alternate> {
     let at = |server: &&Server| Alternate {
+        url: None,
         endpoint: endpoint(server.address()),
         host_key: HostKeyCheck::Any,
     };

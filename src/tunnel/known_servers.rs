@@ -158,9 +158,12 @@ impl KnownServers {
         })
     }
 
-    /// The server's name in the file.
+    /// The server's name in the file. One that the user named has no path in it, as before there were any.
     fn entry(&self, server: &str) -> String {
-        format!("{}{server}", self.told_by)
+        match server.split_once('/') {
+            Some((place, _)) if self.told_by.is_empty() => place.to_owned(),
+            _ => format!("{}{server}", self.told_by),
+        }
     }
 
     fn read(&self) -> Result<Pins, Error> {

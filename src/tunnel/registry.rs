@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::client::{Settings, Snapshot, Status};
+use super::client::{LastWays, Settings, Snapshot, Status};
 use super::group::{Alternate, TunnelGroup};
 use crate::sync::{Mutex, MutexGuard};
 
@@ -29,7 +29,10 @@ pub enum Which {
 
 /// All tunnels. One closed is also gone from here.
 #[derive(Default)]
-pub struct Registry(Mutex<BTreeMap<Key, Arc<TunnelGroup>>>);
+pub struct Registry {
+    tunnels: Mutex<BTreeMap<Key, Arc<TunnelGroup>>>,
+    last_ways: Arc<LastWays>,
+}
 
 impl Registry {
     /// Starts a tunnel, and in a fleet one to another relay beside it; what is at work under the same key is stopped
@@ -37,10 +40,11 @@ impl Registry {
     pub fn start(
         &self,
         key: Key,
-        settings: Settings,
+        mut settings: Settings,
         others: Option<Vec<Alternate>>,
     ) -> io::Result<Arc<TunnelGroup>> {
         self.close(&key);
+        settings.last_ways = Arc::clone(&self.last_ways);
         let tunnel = Arc::new(TunnelGroup::start(settings, others)?);
         let before = self.tunnels().insert(key, Arc::clone(&tunnel));
         if let Some(before) = before {
@@ -127,7 +131,7 @@ impl Registry {
     }
 
     fn tunnels(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<TunnelGroup>>> {
-        self.0.lock()
+        self.tunnels.lock()
     }
 }
 

@@ -120,5 +120,14 @@ expect 'a stream' "$clock" 'data: '
 upgrade=$(visit small.localhost --http1.1 "$small/" --header 'Connection: Upgrade' --header 'Upgrade: websocket')
 expect "a WebSocket's request" "$upgrade" 'Upgrade: websocket'
 expect "a WebSocket's connection" "$upgrade" 'Connection: Upgrade'
+# The port of visitors is enough for a tunnel; a page cannot open one.
+upgrade() {
+    visit localhost --http1.1 --max-time 2 --include "$own/.postern/tunnel" --header 'Connection: Upgrade' \
+        --header 'Upgrade: websocket' --header 'Sec-WebSocket-Version: 13' --header 'Sec-WebSocket-Protocol: chisel-v3' \
+        --header 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' "$@" 2>/dev/null || true
+}
+expect 'a tunnel' "$(upgrade --output - --no-buffer | head -n 1)" '101 Switching Protocols'
+expect "a page's tunnel" "$(upgrade --header 'Origin: https://evil.example')" '403'
+expect 'no tunnel' "$(visit localhost "$own/.postern/tunnel")" 'this address takes tunnels'
 case $(cat "$dir/relay.log" "$dir/start.log") in *"$password"*) fail 'the password is in a log' ;; esac
 echo "nginx: $count checks passed"

@@ -54,6 +54,20 @@ fn is_served(front: std::net::SocketAddr, host: &str) -> bool {
         && answer.starts_with(b"HTTP/1.1 200")
 }
 
+/// Each has its own host key, and a path of its own behind the one web server.
+#[test]
+fn where_no_port_gets_out_both_relays_are_reached_by_their_urls() {
+    let url = "--tunnel-url=ws://localhost:{PORT}/.postern/tunnel/{AT}";
+    // Ports where nobody is, and no ports.
+    for ports in ["--external-ip=127.0.0.2", "--tunnel-listen=none"] {
+        let fleet = Fleet::start(2, &[url, ports]);
+        let front = fleet.front();
+        let home = Home::new();
+        let (_sharing, host) = share(&fleet, front.address, &home);
+        assert!(is_served(front.address, &host), "{ports}");
+    }
+}
+
 #[test]
 fn where_both_relays_of_a_connector_are_gone_the_third_has_its_site_soon() {
     let mut fleet = Fleet::start(3, &[]);

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use postern::tunnel::client::Status;
+use postern::tunnel::client::{HostKeyCheck, Status, Tunnel};
 use serde_json::{Value, json};
 use support::database::{PASSWORD as STORE_PASSWORD, USER};
 use support::fleet::{Fleet, Member, Store, TOKEN};
 use support::galera::Cluster;
 use support::kill_on_drop::KillOnDrop;
-use support::relay::{PASSWORD, Relay, body, refusal, with};
+use support::relay::{PASSWORD, Relay, body, refusal, settings_at, with};
 use support::{Home, TIMEOUT, wait_until};
 
 /// A call that enrols where that is needed.
@@ -62,6 +62,29 @@ fn what_is_assigned_at_one_relay_is_good_at_the_other_at_once() {
     assert_ne!(second[0]["tunnel_port"], first.0);
     assert_eq!(other.release("c", PASSWORD, "shop").status(), 200);
     assert_eq!(one.release("c", PASSWORD, "shop").status(), 404);
+}
+
+/// Each by a path of its own through the one port of the balancer.
+#[test]
+fn tunnels_by_the_url_reach_the_relay_that_is_named() {
+    let url = "--tunnel-url=ws://localhost:{PORT}/.postern/tunnel/{AT}";
+    let fleet = Fleet::start(2, &[url]);
+    let _front = fleet.front();
+    let answer = fleet.relay(0).assign(&call("c", "shop"));
+    let remote = format!("R:0.0.0.0:{}:127.0.0.1:9", port(&answer));
+    let connector = &answer["connector"];
+    for at in [connector, &connector["alternates"][0]] {
+        let url = at["tunnel_url"].as_str().unwrap();
+        let mut settings = settings_at(url, "c", PASSWORD, &[&remote]);
+        let fingerprint = at["fingerprint"].as_str().unwrap();
+        settings.host_key = HostKeyCheck::Fingerprint(fingerprint.to_owned());
+        let tunnel = Tunnel::start(settings).unwrap();
+        assert!(tunnel.wait(TIMEOUT), "{url}: {:?}", tunnel.snapshot());
+    }
+    // The balancer's own path leads to any of them: a fleet names none.
+    let fleet = Fleet::start(1, &[]);
+    let connector = fleet.relay(0).assign(&call("c", "shop"))["connector"].clone();
+    assert_eq!(connector["tunnel_url"], Value::Null);
 }
 
 #[test]

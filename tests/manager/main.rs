@@ -30,3 +30,4 @@ mod streams;
 mod terms;
 mod versions;
 mod visitors;
+mod ways;

@@ -446,7 +446,7 @@ fn the_proxy_of_the_environment_is_used_but_not_for_this_machine() {
     assert!(excepted.contains("failed: "), "{excepted}");
     let wrong = child(
         "https://quick.invalid",
-        &[("ALL_PROXY", "socks5://me:hush@p")],
+        &[("ALL_PROXY", "socks4://me:hush@p")],
     );
     assert!(
         wrong.contains("failed: ") && wrong.contains("ALL_PROXY"),

@@ -6,6 +6,7 @@
     reason = "a panic is how a test reports"
 )]
 
+mod by_url;
 mod caddy;
 mod certificates;
 mod clock;

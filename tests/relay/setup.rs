@@ -554,6 +554,11 @@ fn answers_are_those_of_the_description() {
     let visitors = [("X-Forwarded-For", "192.0.2.1")];
     let answers = [
         ("/api/public/quick-setup", "post", setup),
+        (
+            "/.postern/tunnel",
+            "get",
+            relay.client().get("/.postern/tunnel"),
+        ),
         ("/api/public/quick-setup", "post", relay.call(&json!({}))),
         (
             "/api/public/enrolment",

@@ -68,16 +68,23 @@ impl Fleet {
         Fleet::on(Store::single(), relays, args)
     }
 
-    /// The same on a store that is there.
+    /// Starts relays on a store that is there. In `args`, `{PORT}` is the port that visitors use, and `{AT}` the relay's number.
     #[track_caller]
     pub fn on(store: Store, relays: usize, args: &[&str]) -> Fleet {
         store.servers()[0].exec("CREATE DATABASE fleet");
         let port = free_port();
         let public = format!("http://localhost:{port}");
         let args = [&["--public-url", &public], args].concat();
-        let members: Vec<Member> = (0..relays)
-            .map(|_| Member::start(store.servers(), &args))
-            .collect();
+        let start = |at: usize| {
+            let of_relay = |arg: &&str| {
+                arg.replace("{PORT}", &port.to_string())
+                    .replace("{AT}", &at.to_string())
+            };
+            let args: Vec<String> = args.iter().map(of_relay).collect();
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            Member::start(store.servers(), &args)
+        };
+        let members: Vec<Member> = (0..relays).map(start).collect();
         let fleet = Fleet {
             store,
             members,
@@ -153,6 +160,7 @@ impl Member {
         let hosts: Vec<String> = ways.iter().map(|way| way.address.to_string()).collect();
         let mut all: Vec<String> = ["listen", "tunnel-listen", "peer-listen"]
             .iter()
+            .filter(|flag| !args.iter().any(|arg| arg.starts_with(&format!("--{flag}"))))
             .map(|flag| format!("--{flag}=127.0.0.1:{}", free_port()))
             .collect();
         all.push(format!("--store=mysql://{USER}@{}/fleet", hosts.join(",")));

@@ -73,6 +73,18 @@ impl Front {
         Front::of(program.args(["-c"]).args([config]), dir, address)
     }
 
+    /// HAProxy that ends TLS with this certificate and key, and passes all of it to a port of this machine.
+    #[track_caller]
+    pub fn haproxy_with_tls(certificate: &Path, to: u16) -> Front {
+        let (dir, address) = (directory(), free_address());
+        let certificate = certificate.display();
+        let file = format!(
+            "defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n\
+             listen tls\n  bind {address} ssl crt {certificate}\n  server behind 127.0.0.1:{to}\n"
+        );
+        Front::of_haproxy(&file, dir, address)
+    }
+
     /// HAProxy in front of a fleet, without TLS, on the port that visitors use.
     #[track_caller]
     pub fn haproxy_of_fleet(relays: &[SocketAddr], port: u16) -> Front {
@@ -82,7 +94,12 @@ impl Front {
         let servers: String = relays
             .iter()
             .enumerate()
-            .map(|(at, relay)| format!("    server relay{at} {relay}\n"))
+            .map(|(at, relay)| {
+                let path = format!("/.postern/tunnel/{at}");
+                format!(
+                    "    use-server relay{at} if {{ path {path} }}\n    server relay{at} {relay}\n"
+                )
+            })
             .collect();
         let file = before
             .replace(

@@ -28,7 +28,7 @@ pub struct Relay {
     home: Arc<Home>,
     /// Where the gateway listens.
     pub address: SocketAddr,
-    /// Where tunnels come in.
+    /// Where tunnels come in; port 0 if only where visitors do.
     pub tunnel: SocketAddr,
 }
 
@@ -89,7 +89,8 @@ impl Relay {
         let line = |prefix: &str| process.stdout.line_after(prefix);
         match (ended, line("Listening on: "), line("Tunnel server: ")) {
             (None, Some(address), Some(tunnel)) => {
-                let (address, tunnel) = (address.parse().unwrap(), tunnel.parse().unwrap());
+                let address = address.parse().unwrap();
+                let tunnel = tunnel.replace("none", "0.0.0.0:0").parse().unwrap();
                 let home = Arc::clone(home);
                 Ok(Relay {
                     process,
@@ -285,18 +286,23 @@ impl Relay {
 
     /// What such a tunnel is made of.
     pub fn tunnel_settings(&self, user: &str, password: &str, remotes: &[&str]) -> Settings {
-        let endpoint = Endpoint::parse(&format!("ws://{}", self.tunnel)).unwrap();
-        let remotes = remotes
-            .iter()
-            .map(|remote| remote.parse().unwrap())
-            .collect();
-        let mut settings = Settings::new(endpoint, remotes);
-        settings.user = user.to_owned();
-        settings.password = Zeroizing::new(password.to_owned());
-        settings.host_key = HostKeyCheck::Any;
-        settings.max_retry_interval = Duration::from_millis(200);
-        settings
+        settings_at(&format!("ws://{}", self.tunnel), user, password, remotes)
     }
+}
+
+/// Settings of a tunnel to this address.
+pub fn settings_at(at: &str, user: &str, password: &str, remotes: &[&str]) -> Settings {
+    let endpoint = Endpoint::parse(at).unwrap();
+    let remotes = remotes
+        .iter()
+        .map(|remote| remote.parse().unwrap())
+        .collect();
+    let mut settings = Settings::new(endpoint, remotes);
+    settings.user = user.to_owned();
+    settings.password = Zeroizing::new(password.to_owned());
+    settings.host_key = HostKeyCheck::Any;
+    settings.max_retry_interval = Duration::from_millis(200);
+    settings
 }
 
 impl Drop for Relay {

@@ -21,6 +21,7 @@ mod rekey;
 mod retries;
 mod silence;
 mod targets;
+mod ways;
 mod ws;
 mod ws_dial;
 mod ws_fixture;

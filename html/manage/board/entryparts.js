@@ -137,9 +137,10 @@ function connectedParts(failing, pending, wanted, actions, current, openLog) {
 }
 
 /** @param {Partial<Connection>} connection */
-function restText({ latency_ms: latency, bytes_in: received, bytes_out: sent, reconnects, visitors }) {
+function restText({ latency_ms: latency, tunnel_way: way, bytes_in: received, bytes_out: sent, reconnects, visitors }) {
   return [
     latencyText(latency),
+    way === 'url' && 'through the web port',
     received !== undefined && sent !== undefined && `${formatBytes(received + sent)} in all`,
     visitors?.requests !== undefined && visitors.requests > 0 && `${visitors.requests} request${visitors.requests === 1 ? '' : 's'}`,
     reconnects !== undefined && reconnects > 0 && `${reconnects} reconnect${reconnects === 1 ? '' : 's'}`,

@@ -181,9 +181,9 @@ function statusOf({ status = '' }) {
 
 /** @param {Server} server */
 function figures(server) {
-  const { local_port: port, latency_ms: latency, next_retry_ms: wait } = server.main_tunnel ?? {};
+  const { local_port: port, latency_ms: latency, tunnel_way: way, next_retry_ms: wait } = server.main_tunnel ?? {};
   const word = REFUSALS.includes(server.status ?? '') ? server.status : { idle: 'not in use' }[statusOf(server)] ?? statusOf(server);
-  return [word, statusOf(server) === 'connected' && latencyText(latency), port && `local port ${port}`, Number.isFinite(wait) && `next attempt in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrolment token saved'].filter(Boolean).join(' · ');
+  return [word, statusOf(server) === 'connected' && latencyText(latency), way === 'url' && 'through the web port', port && `local port ${port}`, Number.isFinite(wait) && `next attempt in ${formatWait(wait ?? 0)}`, server.has_enroll_token && !server.on_this_machine && 'enrolment token saved'].filter(Boolean).join(' · ');
 }
 
 /** @param {Server} server */

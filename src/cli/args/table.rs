@@ -49,7 +49,8 @@ pub(crate) mod environment {
     pub(crate) const CERTIFICATES: Variable = variable("SSL_CERT_FILE",
         "PEM file of additional trusted certificate authorities");
     pub(crate) const PROXY: Variable = variable("HTTPS_PROXY",
-        "proxy for https and wss connections to servers; HTTP_PROXY and ALL_PROXY also work");
+        "proxy for https and wss connections to servers, http:// or socks5h://; HTTP_PROXY and ALL_PROXY also \
+        work");
     pub(crate) const NO_PROXY: Variable = variable("NO_PROXY", "hosts to reach without the proxy, separated by \
         commas");
     pub(crate) const AUTH: Variable = variable("AUTH", "same as --auth (chisel's variable)");
@@ -176,7 +177,10 @@ pub(crate) mod relay {
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT",
         "address for visitors and quick-setup calls (default 127.0.0.1:8180)");
     pub(crate) const TUNNEL_LISTEN: Flag = Flag::valued("tunnel-listen", "HOST:PORT",
-        "address for tunnels (default: the host of --listen, port 62888)");
+        "address for tunnels (default: the host of --listen, port 62888), or none: tunnels then use --tunnel-url only");
+    pub(crate) const TUNNEL_URL: Flag = Flag::valued("tunnel-url", "URL",
+        "URL for tunnels through the port of --public-url (default: wss://HOST/.postern/tunnel of --public-url; in a \
+            fleet each relay needs a path of its own)");
     pub(crate) const PORT_LISTEN: Flag = Flag::valued("port-listen", "IP",
         "address for public ports of tcp, ssh, rdp, vnc and telnet: an address no site name points to, because \
             browsers share cookies between ports");
@@ -190,7 +194,7 @@ pub(crate) mod relay {
     pub(crate) const PUBLIC_URL: Flag = Flag::valued("public-url", "URL",
         "URL that visitors use, e.g. https://relay.example, if a server in front terminates TLS");
     pub(crate) const EXTERNAL_IP: Flag = Flag::valued("external-ip", "IP",
-        "address that connectors dial (default: the host of --tunnel-listen)");
+        "address that connectors dial (default: the host of --tunnel-listen, or of --domain if that is none)");
     pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
         "enrolment token that registers any number of connectors, in addition to invites. Other users can see it in \
             the process list; set POSTERN_ENROLL_TOKEN to hide it");
@@ -234,7 +238,7 @@ pub(crate) mod relay {
         brief: "run a relay",
         about: "Starts a relay: a server that gives applications public addresses and forwards visitors through tunnels.",
         flags: &[
-            LISTEN, TUNNEL_LISTEN, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
+            LISTEN, TUNNEL_LISTEN, TUNNEL_URL, DOMAIN, PUBLIC_URL, EXTERNAL_IP, PORT_LISTEN, PORTS, SHARED_HOST_PORTS, ENROLL_TOKEN,
             TRUST_PROXY, PASS_HEADER, CONNECTIONS, ANSWER_TIMEOUT, DRAIN, METRICS_LISTEN, QUOTA_SITES, QUOTA_MBPS, DATA, STORE, PEER_LISTEN, PRINT_UNIT,
             ALLOW_OTHER_USERS, LOG_FORMAT, VERBOSE,
         ],
@@ -462,7 +466,7 @@ pub(crate) mod tunnel {
     pub(crate) const HEADER: Flag = Flag::valued("header", "'NAME: VALUE'",
         "additional HTTP header of the upgrade request (repeatable)").repeatable();
     pub(crate) const PROXY: Flag = Flag::valued("proxy", "URL",
-        "HTTP proxy (default: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)");
+        "HTTP or SOCKS5 proxy (default: HTTPS_PROXY, HTTP_PROXY, NO_PROXY)");
     pub(crate) const VERBOSE: Flag = Flag::switch("verbose", "log details (repeat for more)").alias("v").repeatable();
     pub(crate) const LISTEN: Flag = Flag::valued("listen", "HOST:PORT", "address for clients (default 0.0.0.0:8080)");
     pub(crate) const HOST: Flag = Flag::valued("host", "HOST", "host of --listen, for chisel's command lines");

@@ -91,8 +91,12 @@ fn server_line(server: &Value) -> String {
         hint => format!("        {}\n", printable(hint)),
     };
     let (url, status) = (text(server, "/url"), text(server, "/status"));
+    let way = match text(server, "/main_tunnel/tunnel_way") {
+        "url" => " through the web port",
+        _ => "",
+    };
     format!(
-        "Relay: {}{label}: {}{error}\n{hint}",
+        "Relay: {}{label}: {}{way}{error}\n{hint}",
         printable(url),
         printable(status)
     )

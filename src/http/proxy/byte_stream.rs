@@ -53,7 +53,12 @@ pub trait ClientStream: ByteStream {
     /// True if nobody waits for an answer any more, as far as that is known without waiting.
     fn has_left(&self) -> bool;
 
-    /// What the client has not taken is thrown away when it is dropped, and the client sees that.
+    /// Another handle of the socket, for whoever goes on with it; an error where there is none.
+    fn socket(&self) -> io::Result<TcpStream> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Its drop breaks the connection off from now on, so that the client sees that something is missing.
     fn breaks_off(&mut self);
 }
 
@@ -71,6 +76,10 @@ impl ClientStream for &TcpStream {
 
     fn has_left(&self) -> bool {
         was_reset(self)
+    }
+
+    fn socket(&self) -> io::Result<TcpStream> {
+        self.try_clone()
     }
 
     fn breaks_off(&mut self) {

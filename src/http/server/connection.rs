@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::backend::Opened;
 use super::budget::HeldBody;
-use super::connection_handler::{After, ConnectionHandler};
+use super::connection_handler::{After, ConnectionHandler, Gateway};
 use super::connection_table::{ConnectionEntry, Phase};
 use super::peer;
 use super::requests::{End, Requests, response_bytes};
@@ -217,6 +217,11 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         let target = Target::parse(&head.target)?;
         let state = self.state;
         state.hosts.check(head, &target.path, state.port)?;
+        if let Some(gateway) = &state.gateway
+            && gateway.is_tunnel(&head.target)
+        {
+            return Err(self.hand_over(gateway.as_ref(), head));
+        }
         if state.backend.streams(&head.method, &target.path) {
             self.requests.ask_for_body(head)?;
             return self.exchange(head, None);
@@ -226,6 +231,23 @@ impl<'a, S: ClientStream> Connection<'a, S> {
         }
         let (body, _held) = self.read_body(head, state.limits.body)?;
         self.exchange(head, Some(body))
+    }
+
+    /// Gives the connection to the gateway for a tunnel. A client that has sent more before the answer is refused: what it
+    /// sent may be a request of somebody else, which a proxy took for one more.
+    fn hand_over(&self, gateway: &dyn Gateway, head: &Head) -> End {
+        if !self.requests.inbox.is_empty() {
+            return Refusal::malformed("bytes follow the request for a tunnel").into();
+        }
+        // Nobody gives it up while both have it.
+        self.entry.enter(Phase::Busy);
+        let Ok(socket) = self.requests.stream.socket() else {
+            return too_busy().into();
+        };
+        match gateway.take_tunnel(head, socket, self.entry.peer) {
+            Ok(()) => End::HandedOver,
+            Err(refusal) => refusal.into(),
+        }
     }
 
     /// The body, and its share of what all bodies may take.
@@ -280,9 +302,12 @@ impl<'a, S: ClientStream> Connection<'a, S> {
     }
 
     fn end(&mut self, end: End) {
+        if matches!(end, End::HandedOver) {
+            return;
+        }
         self.entry.enter(Phase::Closing);
         match end {
-            End::Silent => {}
+            End::Silent | End::HandedOver => {}
             End::Finished => self.linger(),
             End::Reset => self.requests.stream.breaks_off(),
             End::Refused(refusal, to_head) => {
@@ -310,9 +335,12 @@ impl<'a, S: ClientStream> Connection<'a, S> {
 fn refused(refusal: Refusal) -> Response {
     let status = refusal.status;
     let response = Response::error(&ApiError::from(refusal));
-    if status == 405 {
-        response.header("Allow", METHODS)
-    } else {
-        response
+    match status {
+        405 => response.header("Allow", METHODS),
+        // RFC 9110 section 15.5.22, RFC 6455 section 4.4.
+        426 => response
+            .header("Upgrade", "websocket")
+            .header("Sec-WebSocket-Version", "13"),
+        _ => response,
     }
 }

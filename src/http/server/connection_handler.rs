@@ -11,6 +11,7 @@ use std::task::Waker;
 use super::budget::ExchangeSlot;
 use super::limits::Limits;
 use crate::http::Response;
+use crate::http::h1::Refusal;
 use crate::http::h1::head::Head;
 use crate::http::proxy::{Client, Outcome};
 use crate::net::reset_when_closed;
@@ -25,6 +26,16 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// A connection, or a request before it was known whom it is for, was refused with this status.
     fn refused(&self, _status: u16) {}
+
+    /// True if a request for this path of the server's own names is to become a tunnel, and ends HTTP on its connection.
+    fn is_tunnel(&self, _target: &str) -> bool {
+        false
+    }
+
+    /// Takes a connection over on which such a request has come; an error is still to be answered.
+    fn take_tunnel(&self, _: &Head, _: TcpStream, _peer: SocketAddr) -> Result<(), Refusal> {
+        Err(Refusal::new(404, "nothing is here"))
+    }
 
     /// True if visitors are to come by `https` alone, which every answer then says.
     fn is_https(&self) -> bool;

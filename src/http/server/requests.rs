@@ -33,6 +33,8 @@ pub(crate) struct Requests<S> {
 pub(crate) enum End {
     /// Nothing is left to say.
     Silent,
+    /// The connection is a tunnel's now.
+    HandedOver,
     /// The last answer is sent; the client may still be sending.
     Finished,
     /// The answer has no framing of its own, so only a reset shows that it is not whole.

@@ -226,6 +226,6 @@ impl<'a> ServersView<'a> {
         let credentials = self.core.credentials.load(origin).ok()?;
         let tunnel_server = Connector::of(origin, &credentials)?.endpoint().ok()?;
         let known = self.core.known.told_by(origin);
-        known.fingerprint(&tunnel_server.authority())
+        known.fingerprint(&tunnel_server.server())
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::manager::quick_setup::Setup;
 use crate::tunnel::client::Pauses;
+use crate::tunnel::ws::Endpoint;
 
 /// The pause before the first question, and after it. Default 10 s: most restarts are over by then.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -16,9 +17,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Places(HashMap<String, Place>);
 
+/// Host, port and URL.
+type Named = (String, Option<u16>, Option<Endpoint>);
+
 struct Place {
-    /// Host and port as its last answer named them.
-    named: (String, Option<u16>),
+    /// As its last answer named it.
+    named: Named,
     pauses: Pauses,
     /// No question before this; none while it is not missed.
     ask: Option<Instant>,
@@ -62,9 +66,9 @@ impl Places {
     }
 }
 
-fn named_by(setup: &Setup) -> (String, Option<u16>) {
-    let connector = &setup.connector;
-    (connector.external_ip.clone(), connector.tunnel_port)
+fn named_by(setup: &Setup) -> Named {
+    let named = setup.connector.clone();
+    (named.external_ip, named.tunnel_port, named.tunnel_url)
 }
 
 #[cfg(test)]

@@ -144,7 +144,10 @@ impl ConnectionWork<'_> {
 fn is_held_at(servers: &[String], setup: &Setup, own_port: Option<u16>) -> bool {
     let connector = &setup.connector;
     let port = own_port.or(connector.tunnel_port);
-    let relay = port.map(|port| authority(&connector.external_ip, port));
+    let relay = port.map(|port| match &connector.tunnel_url {
+        Some(url) if port == 0 => url.server(),
+        _ => authority(&connector.external_ip, port),
+    });
     !setup.app.site_url.starts_with("tcp://") || relay.is_none_or(|relay| servers.contains(&relay))
 }
 

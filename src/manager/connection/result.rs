@@ -10,7 +10,7 @@ use crate::http::{Counted, VisitorCount};
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::protocol::Protocol;
 use crate::store::time::rfc3339;
-use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
+use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status, Way};
 use crate::tunnel::group::TunnelGroup;
 
 /// Message for an expired application; its hint is [`EXTEND`].
@@ -46,6 +46,8 @@ pub(crate) struct ConnectResult {
     /// May hold a code of the owner's own, as `auth_url`.
     pub(crate) local_url: String,
     pub(crate) latency_ms: Option<f64>,
+    /// `port` or `url`; none while it is not connected.
+    pub(crate) tunnel_way: Option<&'static str>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     pub(crate) reconnects: u64,
@@ -188,6 +190,7 @@ impl ConnectResult {
         }
         if in_use {
             self.latency_ms = latency_ms(snapshot);
+            self.tunnel_way = snapshot.way.map(Way::name);
             self.bytes_in = snapshot.received;
             self.bytes_out = snapshot.sent;
             self.reconnects = snapshot.reconnects;

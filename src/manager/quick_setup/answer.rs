@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
+use crate::manager::ServerUrl;
 use crate::net::AddressClass;
 use crate::tunnel::ws::Endpoint;
 
@@ -47,8 +48,10 @@ pub struct Connector {
     pub username: String,
     /// Their password.
     pub password: Zeroizing<String>,
-    /// The tunnel server's port, where the server names it.
+    /// The tunnel server's port, where the server names it; 0 if `tunnel_url` is the only way.
     pub tunnel_port: Option<u16>,
+    /// The tunnel server at the server's own host, for networks that let out nothing but web traffic.
+    pub tunnel_url: Option<Endpoint>,
     /// The fingerprint of the tunnel server's host key, where the server names it.
     pub fingerprint: Option<String>,
     /// Other relays of the same fleet that may be dialled, the best first; none from a server that is of no fleet.
@@ -60,8 +63,10 @@ pub struct Connector {
 pub struct Alternate {
     /// A host name or an IP address; no brackets.
     pub external_ip: String,
-    /// Its port.
+    /// Its port; 0 if `tunnel_url` is the only way.
     pub tunnel_port: u16,
+    /// As in [`Connector::tunnel_url`].
+    pub tunnel_url: Option<Endpoint>,
     /// The fingerprint of its host key.
     pub fingerprint: String,
 }
@@ -146,30 +151,57 @@ impl Setup {
 }
 
 impl Connector {
-    /// Refuses a tunnel server that lies further inside the network than whoever names it; a name is judged when it
-    /// is resolved, but for those that stand for this machine.
-    pub(super) fn judged_by(mut self, server: AddressClass) -> Result<Self, Refusal> {
-        let is_permitted = permits(server, &self.external_ip);
-        self.alternates.iter_mut().for_each(|others| {
-            others.retain(|other| {
-                let is_permitted = permits(server, &other.external_ip);
-                if !is_permitted {
-                    let ip = &other.external_ip;
-                    log::debug!("{ip} is not a valid tunnel address for a {server} server");
-                }
-                is_permitted
-            })
-        });
+    /// Refuses a tunnel server that lies further inside the network than whoever names it, unless its URL leads there
+    /// too; a name is judged when it is resolved, but for those that stand for this machine.
+    pub(super) fn judged_by(
+        mut self,
+        server: &ServerUrl,
+        class: AddressClass,
+    ) -> Result<Self, Refusal> {
+        self.tunnel_url = self.tunnel_url.filter(|url| is_of(server, url));
+        if self.tunnel_url.is_none() {
+            self.tunnel_port = self.tunnel_port.filter(|port| *port != 0);
+        }
+        for other in self.alternates.iter_mut().flatten() {
+            other.tunnel_url = other.tunnel_url.take().filter(|url| is_of(server, url));
+            if !permits(class, &other.external_ip) {
+                let ip = &other.external_ip;
+                log::debug!("{ip} is not a valid tunnel address for a {class} server");
+                other.tunnel_port = 0;
+            }
+        }
+        if let Some(others) = &mut self.alternates {
+            others.retain(|other| other.tunnel_port != 0 || other.tunnel_url.is_some());
+        }
+        if permits(class, &self.external_ip) {
+            return Ok(self);
+        }
         let wrong = format!(
-            "{} is not a valid tunnel address for a server at a {server} address",
+            "{} is not a valid tunnel address for a server at a {class} address",
             self.external_ip
         );
-        if is_permitted {
-            Ok(self)
-        } else {
-            Err(Refusal::Address(wrong))
+        if self.tunnel_url.is_none() {
+            return Err(Refusal::Address(wrong));
         }
+        log::debug!("connector.external_ip: {wrong}: its tunnel_url is used");
+        self.tunnel_port = Some(0);
+        Ok(self)
     }
+}
+
+/// True if the URL is at the server's own host, and as private.
+fn is_of(server: &ServerUrl, url: &Endpoint) -> bool {
+    let bare = |host: &str| host.trim_end_matches('.').to_ascii_lowercase();
+    let is_its_own =
+        bare(&url.host) == bare(server.host()) || (url.is_loopback() && server.is_loopback());
+    let is_of = is_its_own && (url.secure || !server.endpoint().secure);
+    if !is_of {
+        log::warn!(
+            "the relay names {url} for tunnels: ignored, as it is not a wss URL of {}",
+            server.host()
+        );
+    }
+    is_of
 }
 
 fn permits(server: AddressClass, external_ip: &str) -> bool {
@@ -191,6 +223,7 @@ impl fmt::Debug for Connector {
             .field("username", &self.username)
             .field("password", &"***")
             .field("tunnel_port", &self.tunnel_port)
+            .field("tunnel_url", &self.tunnel_url)
             .field("fingerprint", &self.fingerprint)
             .field("alternates", &self.alternates)
             .finish()
@@ -231,10 +264,14 @@ pub(super) enum Refusal {
 }
 
 /// Reads an answer of a server that was reached at an address of this class.
-pub(super) fn read_from(server_class: AddressClass, body: &[u8]) -> Result<Setup, Refusal> {
+pub(super) fn read_from(
+    server: &ServerUrl,
+    server_class: AddressClass,
+    body: &[u8],
+) -> Result<Setup, Refusal> {
     let setup = read(body)?;
     Ok(Setup {
-        connector: setup.connector.judged_by(server_class)?,
+        connector: setup.connector.judged_by(server, server_class)?,
         server_class,
         ..setup
     })
@@ -341,6 +378,9 @@ struct RawConnector {
     password: Zeroizing<String>,
     #[serde(default, alias = "TunnelPort")]
     tunnel_port: Option<i64>,
+    /// One that cannot be read is none.
+    #[serde(default, alias = "TunnelURL")]
+    tunnel_url: Value,
     #[serde(default, alias = "Fingerprint")]
     fingerprint: Option<String>,
     /// One that cannot be read is one less.
@@ -352,6 +392,8 @@ struct RawConnector {
 struct RawAlternate {
     external_ip: String,
     tunnel_port: i64,
+    #[serde(default)]
+    tunnel_url: Value,
     fingerprint: String,
 }
 
@@ -408,8 +450,10 @@ impl Parts {
 
 impl RawConnector {
     fn checked(self) -> Result<Connector, Refusal> {
-        // A server that leaves the tunnel's port open may say 0.
-        let tunnel_port = self.tunnel_port.filter(|number| *number != 0);
+        let tunnel_url = tunnel_url(&self.tunnel_url);
+        // A server that leaves the tunnel's port open may say 0; with a URL it has none.
+        let tunnel_port = self.tunnel_port;
+        let tunnel_port = tunnel_port.filter(|number| *number != 0 || tunnel_url.is_some());
         let fingerprint = self.fingerprint.filter(|text| !text.is_empty());
         if let Some(fingerprint) = &fingerprint {
             check("connector.fingerprint", fingerprint, MAX_NAME)?;
@@ -418,7 +462,9 @@ impl RawConnector {
         given("connector.password", &self.password, MAX_SECRET)?;
         let external_ip = host("connector.external_ip", self.external_ip)?;
         let is_other = |other: &Alternate| {
-            other.external_ip != external_ip || tunnel_port != Some(other.tunnel_port.into())
+            other.external_ip != external_ip
+                || tunnel_port != Some(other.tunnel_port.into())
+                || (other.tunnel_port == 0 && other.tunnel_url != tunnel_url)
         };
         let alternates = self.alternates.as_array().map(|offered| {
             let known = offered.iter().take(MAX_ALTERNATES).filter_map(alternate);
@@ -431,8 +477,9 @@ impl RawConnector {
             username: self.username,
             password: self.password,
             tunnel_port: tunnel_port
-                .map(|number| port("connector.tunnel_port", number))
+                .map(|number| port_or_none("connector.tunnel_port", number))
                 .transpose()?,
+            tunnel_url,
             fingerprint,
         })
     }
@@ -445,7 +492,8 @@ fn alternate(offered: &Value) -> Option<Alternate> {
         given("alternates.fingerprint", &raw.fingerprint, MAX_NAME)?;
         Ok(Alternate {
             external_ip: host("alternates.external_ip", raw.external_ip)?,
-            tunnel_port: port("alternates.tunnel_port", raw.tunnel_port)?,
+            tunnel_port: port_or_none("alternates.tunnel_port", raw.tunnel_port)?,
+            tunnel_url: tunnel_url(&raw.tunnel_url),
             fingerprint: raw.fingerprint,
         })
     };
@@ -488,6 +536,28 @@ impl RawApiKey {
             code: self.code,
             app_id: self.app_id,
         })
+    }
+}
+
+/// The URL for tunnels, where it can be used.
+fn tunnel_url(offered: &Value) -> Option<Endpoint> {
+    let url = offered.as_str().filter(|url| !url.is_empty())?;
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    let read = match check("tunnel_url", url, MAX_URL) {
+        Ok(()) if is_one_of(scheme, &["ws", "wss"]) => Endpoint::parse(url),
+        Ok(()) => Err("it is not a ws or wss URL".to_owned()),
+        Err(_) => Err("it is too long or has control characters".to_owned()),
+    };
+    read.inspect_err(|error| log::warn!("the relay's tunnel_url is ignored: {error}"))
+        .ok()
+}
+
+/// A port, or 0.
+fn port_or_none(name: &'static str, number: i64) -> Result<u16, Refusal> {
+    if number == 0 {
+        Ok(0)
+    } else {
+        port(name, number)
     }
 }
 

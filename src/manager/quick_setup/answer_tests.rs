@@ -252,7 +252,8 @@ fn a_tunnel_server_further_inside_than_the_server_is_refused() {
     ] {
         let mut answer = whole();
         answer["connector"]["external_ip"] = json!(external_ip);
-        let read = read_from(class, answer.to_string().as_bytes());
+        let server = ServerUrl::parse("https://relay.example", false).unwrap();
+        let read = read_from(&server, class, answer.to_string().as_bytes());
         assert_eq!(read.is_ok(), is_taken, "{class} {external_ip}");
         match read {
             Ok(setup) => assert_eq!(setup.server_class, class),
@@ -260,4 +261,82 @@ fn a_tunnel_server_further_inside_than_the_server_is_refused() {
             Err(other) => panic!("{other:?}"),
         }
     }
+}
+
+#[test]
+fn a_tunnel_url_is_taken_at_the_servers_own_host_alone() {
+    use AddressClass::Public;
+    let at = |server: &str, url: &str, port: i64, external_ip: &str| {
+        let mut answer = whole();
+        answer["connector"]["external_ip"] = json!(external_ip);
+        answer["connector"]["tunnel_port"] = json!(port);
+        answer["connector"]["tunnel_url"] = json!(url);
+        let server = ServerUrl::parse(server, true).unwrap();
+        let setup = read_from(&server, Public, answer.to_string().as_bytes());
+        setup.map(|setup| {
+            let url = setup.connector.tunnel_url.map(|url| url.to_string());
+            (setup.connector.tunnel_port, url)
+        })
+    };
+    let own = "wss://relay.example:443/.postern/tunnel";
+    let of = |server, url| at(server, url, 7, "203.0.113.7").unwrap();
+    for (server, url, taken) in [
+        (
+            "https://relay.example",
+            "wss://relay.example/.postern/tunnel",
+            Some(own),
+        ),
+        ("https://relay.example:8443", own, Some(own)),
+        ("https://Relay.example", own, Some(own)),
+        (
+            "http://relay.example",
+            "ws://relay.example:80/t",
+            Some("ws://relay.example:80/t"),
+        ),
+        ("https://relay.example", "ws://relay.example/t", None),
+        ("https://relay.example", "https://relay.example/t", None),
+        ("https://relay.example", "wss://other.example/t", None),
+        ("https://relay.example", "wss://a.relay.example/t", None),
+        ("https://relay.example", "wss://127.0.0.1/t", None),
+        ("https://relay.example", "wss://u:p@relay.example/t", None),
+        ("https://relay.example", "wss://relay.example/t\n", None),
+        ("https://relay.example", "", None),
+    ] {
+        assert_eq!(
+            of(server, url),
+            (Some(7), taken.map(str::to_owned)),
+            "{url}"
+        );
+    }
+    let https = "https://relay.example";
+    let url = || Some(own.to_owned());
+    // No port, and an address that a public server may not name.
+    assert_eq!(at(https, own, 0, "relay.example"), Ok((Some(0), url())));
+    assert_eq!(at(https, own, 7, "10.0.0.1"), Ok((Some(0), url())));
+    let other = "wss://other.example/t";
+    assert_eq!(
+        at(https, other, 0, "relay.example"),
+        Ok((None, None)),
+        "0 is absent"
+    );
+    assert!(at(https, other, 7, "10.0.0.1").is_err());
+}
+
+#[test]
+fn other_relays_may_have_a_url_alone() {
+    let mut answer = whole();
+    let other = |ip: &str, port: i64, url: &str| json!({"external_ip": ip, "tunnel_port": port, "tunnel_url": url, "fingerprint": "f"});
+    let own = "wss://relay.example:443/2";
+    answer["connector"]["alternates"] = json!([
+        other("203.0.113.9", 7, own),
+        other("relay.example", 0, own),
+        other("10.0.0.1", 7, own),
+        other("10.0.0.1", 7, "wss://other.example/2"),
+        other("203.0.113.9", 0, ""),
+    ]);
+    let server = ServerUrl::parse("https://relay.example", false).unwrap();
+    let read = read_from(&server, AddressClass::Public, answer.to_string().as_bytes()).unwrap();
+    let ports = read.connector.alternates.unwrap();
+    let ports: Vec<u16> = ports.iter().map(|other| other.tunnel_port).collect();
+    assert_eq!(ports, [7, 0, 0]);
 }

@@ -8,18 +8,20 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ureq::http::{Response, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector};
+use ureq::unversioned::transport::{
+    ConnectProxyConnector, Connector, RustlsConnector, SocksConnector,
+};
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
-use super::failure::Failure;
+use super::failure::{Failure, PROXY_ACCOUNT};
 use super::reached::{Noting, Reached};
 use super::redact::clean;
 use super::resolve::Resolve;
 use super::retry_after;
 use crate::manager::ServerUrl;
 use crate::net::{AddressClass, in_words};
-use crate::tunnel::ws::{self, Proxy};
+use crate::tunnel::ws::{self, Proxy, ProxyKind};
 
 /// The API path of a server.
 const PATH: &str = "/api/public/quick-setup";
@@ -204,6 +206,7 @@ fn agent(
     Ok(Agent::with_parts(
         config,
         ConnectProxyConnector::default()
+            .chain(SocksConnector::default())
             .chain(Noting::new(reached))
             .chain(RustlsConnector::default()),
         Resolve::default(),
@@ -231,13 +234,19 @@ fn tls(server: &ServerUrl) -> Result<TlsConfig, String> {
 
 fn to_proxy(proxy: &Proxy) -> Result<ureq::Proxy, String> {
     let unusable = || format!("the proxy {} cannot be used", proxy.authority());
-    let mut builder = ureq::Proxy::builder(ProxyProtocol::Http)
+    let protocol = match proxy.kind() {
+        ProxyKind::Http => ProxyProtocol::Http,
+        ProxyKind::Socks5 => ProxyProtocol::Socks5h,
+    };
+    let mut builder = ureq::Proxy::builder(protocol)
         .host(proxy.host())
         .port(proxy.port());
-    if let Some(account) = proxy.basic() {
-        let account = BASE64.decode(account).map_err(|_| unusable())?;
-        let account = Zeroizing::new(String::from_utf8(account).map_err(|_| unusable())?);
-        let (user, password) = account.split_once(':').unwrap_or((&account, ""));
+    if let Some(account) = proxy.account() {
+        let [user, password] =
+            [&account.user, &*account.password].map(|part| std::str::from_utf8(part));
+        let (Ok(user), Ok(password)) = (user, password) else {
+            return Err(unusable());
+        };
         builder = builder.username(user).password(password);
     }
     builder.build().map_err(|_| unusable())
@@ -252,6 +261,9 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
     };
     if let Some(error) = of_tls(&error) {
         return lasting(ws::https_failure(server.host(), error));
+    }
+    if is_about_account(&error) {
+        return lasting(PROXY_ACCOUNT.to_owned());
     }
     match error {
         ureq::Error::Timeout(_) => passing(LATE),
@@ -268,6 +280,20 @@ fn classified(server: &ServerUrl, error: ureq::Error, way: &str) -> NoReply {
             lasting(format!("the answer is larger than {limit} bytes"))
         }
         other => lasting(in_words(other)),
+    }
+}
+
+/// True if the proxy wants another user name or password: 407, or a refusal of SOCKS.
+fn is_about_account(error: &ureq::Error) -> bool {
+    const SOCKS: [&str; 3] = [
+        "no acceptable auth methods",
+        "unknown auth method",
+        "password authentication failed",
+    ];
+    match error {
+        ureq::Error::ConnectProxyFailed(reason) => reason.contains("407"),
+        ureq::Error::Io(error) => SOCKS.contains(&error.to_string().as_str()),
+        _ => false,
     }
 }
 

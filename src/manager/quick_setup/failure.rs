@@ -64,6 +64,9 @@ pub(crate) const REVOKED: &str =
 /// Hint for a revocation that ends the command.
 pub(crate) const REVOKED_HERE: &str = "ask the relay's operator to allow it again ('postern relay allow'), then run the command again";
 
+/// Reason of a call that a proxy does not pass on.
+pub(super) const PROXY_ACCOUNT: &str = "the proxy needs a valid user name and password";
+
 /// Advice about a name that another connector has.
 pub(crate) const OTHER_NAME: &str =
     "choose another --site-name, or ask the relay's operator to transfer it";
@@ -114,6 +117,9 @@ impl Failure {
                 "check the enrolment token, or reset the identity on the page or with --reset-credentials"
             }
             Self::TooManyRequests { .. } => "wait some minutes and connect again",
+            Self::Call { reason } if reason.starts_with(PROXY_ACCOUNT) => {
+                "give them in HTTPS_PROXY, as http://USER:PASS@HOST:PORT or socks5h://USER:PASS@HOST:PORT"
+            }
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the relay's URL, and that the relay runs and is reachable"
             }

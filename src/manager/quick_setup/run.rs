@@ -207,7 +207,7 @@ fn start(
         .stack_size(STACK)
         .spawn(move || {
             let _permit = permit;
-            let outcome = judged(call(&server, &body, pace.call), &body);
+            let outcome = judged(&server, call(&server, &body, pace.call), &body);
             if let Outcome::Done(setup) = &outcome {
                 accepted(setup);
             }
@@ -218,7 +218,7 @@ fn start(
     Ok(answered)
 }
 
-fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
+fn judged(server: &ServerUrl, result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
     let reply = match result {
         Ok(reply) => reply,
         Err(NoReply::Passing(reason)) => return Outcome::Passing(reason),
@@ -227,7 +227,7 @@ fn judged(result: Result<Reply, NoReply>, sent: &[u8]) -> Outcome {
     let secrets = SentSecrets::of(sent);
     let said = || secrets.said(&reply.body);
     match reply.status {
-        200..=299 => match answer::read_from(reply.server_class, &reply.body) {
+        200..=299 => match answer::read_from(server, reply.server_class, &reply.body) {
             Ok(setup) => Outcome::Done(Box::new(setup)),
             Err(refusal) => Outcome::Failed(Failure::of(refusal, &reply.body, &secrets)),
         },

@@ -26,7 +26,9 @@ pub(crate) struct Connector {
     pub(crate) external_ip: String,
     /// How far inside the network whoever named that was reached.
     pub(crate) server_class: AddressClass,
+    /// 0 if `tunnel_url` is the only way.
     pub(crate) tunnel_port: u16,
+    pub(crate) tunnel_url: Option<Endpoint>,
     pub(crate) user: String,
     pub(crate) password: Zeroizing<String>,
     /// Other relays that tunnels may be held at too, the best first; none where the server's last answer named no fleet.
@@ -38,6 +40,7 @@ pub(crate) struct Connector {
 pub(crate) struct OtherRelay {
     pub(crate) external_ip: String,
     pub(crate) tunnel_port: u16,
+    pub(crate) tunnel_url: Option<Endpoint>,
 }
 
 impl Connector {
@@ -50,23 +53,34 @@ impl Connector {
             external_ip: credentials.external_ip.clone()?,
             server_class: class_of(origin, credentials)?,
             tunnel_port: credentials.tunnel_port?,
+            tunnel_url: credentials
+                .tunnel_url
+                .as_deref()
+                .and_then(|url| Endpoint::parse(url).ok()),
             user: credentials.conn_username.clone()?,
             password: credentials.conn_password.clone()?,
             others: None,
         })
     }
 
-    /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`.
+    /// The tunnel server: `ws://{ExternalIP}:{TunnelPort}`, or its URL where it has no port. Its host key is known by this
+    /// address, whichever way leads there.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
-        endpoint(&self.external_ip, self.tunnel_port)
+        endpoint(
+            &self.external_ip,
+            self.tunnel_port,
+            self.tunnel_url.as_ref(),
+        )
     }
 
     /// Where a tunnel beside that of [`Connector::settings`] may be; none where the server is of no fleet.
     pub(crate) fn others(&self, known: &Arc<KnownServers>) -> Option<Vec<Alternate>> {
-        let endpoints = self.others.iter().flatten().map(OtherRelay::endpoint);
-        let others = endpoints.filter_map(Result::ok).map(|endpoint| Alternate {
-            endpoint,
-            host_key: HostKeyCheck::Pinned(Arc::clone(known)),
+        let others = self.others.iter().flatten().filter_map(|other| {
+            Some(Alternate {
+                endpoint: other.endpoint().ok()?,
+                url: other.tunnel_url.clone(),
+                host_key: HostKeyCheck::Pinned(Arc::clone(known)),
+            })
         });
         self.others.as_ref().map(|_| others.collect())
     }
@@ -75,6 +89,7 @@ impl Connector {
     pub(crate) fn places(&self, known: &Arc<KnownServers>) -> Vec<Alternate> {
         let first = self.endpoint().ok().map(|endpoint| Alternate {
             endpoint,
+            url: self.tunnel_url.clone(),
             host_key: HostKeyCheck::Pinned(Arc::clone(known)),
         });
         let others = self.others(known).into_iter().flatten();
@@ -88,6 +103,7 @@ impl Connector {
         remote: Remote,
     ) -> Result<Settings, ConnectError> {
         let mut settings = Settings::new(self.endpoint()?, vec![remote]);
+        settings.url.clone_from(&self.tunnel_url);
         settings.user.clone_from(&self.user);
         settings.password = self.password.clone();
         settings.dial.innermost = Some(self.server_class);
@@ -102,6 +118,7 @@ impl From<&quick_setup::Alternate> for OtherRelay {
         Self {
             external_ip: named.external_ip.clone(),
             tunnel_port: named.tunnel_port,
+            tunnel_url: named.tunnel_url.clone(),
         }
     }
 }
@@ -109,11 +126,18 @@ impl From<&quick_setup::Alternate> for OtherRelay {
 impl OtherRelay {
     /// Its tunnel server.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, ConnectError> {
-        endpoint(&self.external_ip, self.tunnel_port)
+        endpoint(
+            &self.external_ip,
+            self.tunnel_port,
+            self.tunnel_url.as_ref(),
+        )
     }
 }
 
-fn endpoint(host: &str, port: u16) -> Result<Endpoint, ConnectError> {
+fn endpoint(host: &str, port: u16, url: Option<&Endpoint>) -> Result<Endpoint, ConnectError> {
+    if let Some(url) = url.filter(|_| port == 0) {
+        return Ok(url.clone());
+    }
     let url = format!("ws://{}", authority(host, port));
     Endpoint::parse(&url).map_err(|error| {
         ConnectError::new(

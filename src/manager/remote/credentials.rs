@@ -65,6 +65,7 @@ impl ServerCredentials {
                 external_ip: given.external_ip.clone(),
                 server_class: setup.server_class,
                 tunnel_port,
+                tunnel_url: given.tunnel_url.clone().filter(|_| own_port.is_none()),
                 user: given.username.clone(),
                 password: given.password.clone(),
                 // A given port means one server.
@@ -85,15 +86,15 @@ impl ServerCredentials {
         Ok(was_known)
     }
 
-    /// Saves the local port of the main tunnel, which is connected, and the tunnel server's port that it proves.
+    /// Saves the local port of the main tunnel, which is connected, and the tunnel server's port if that proves it.
     pub(super) fn keep_ports(
         &mut self,
         local_port: u16,
-        tunnel_port: u16,
+        tunnel_port: Option<u16>,
     ) -> Result<(), store::Error> {
         let changed = self.store.change(&self.origin, |saved| {
             saved.local_port = Some(local_port);
-            saved.proven_tunnel_port = Some(tunnel_port);
+            saved.proven_tunnel_port = tunnel_port.or(saved.proven_tunnel_port);
             saved.clone()
         })?;
         self.in_memory = Some(changed);
@@ -117,6 +118,7 @@ fn update(saved: &mut Credentials, given: &quick_setup::Connector, own_port: Opt
     saved.external_ip = Some(given.external_ip.clone());
     saved.api_port = Some(given.api_port);
     saved.tunnel_port = Some(proven.unwrap_or(port));
+    saved.tunnel_url = given.tunnel_url.as_ref().map(ToString::to_string);
     saved.accepted = true;
     port
 }
@@ -147,7 +149,7 @@ mod tests {
             (port(Some(9), None), port(None, None)),
             (9, DEFAULT_TUNNEL_PORT)
         );
-        credentials.keep_ports(4000, 7).unwrap();
+        credentials.keep_ports(4000, Some(7)).unwrap();
         let mut port = |own, given| accept(&mut credentials, own, given);
         assert_eq!((port(Some(9), None), port(None, None)), (9, 7));
         let saved = || store.load(origin).unwrap().tunnel_port;

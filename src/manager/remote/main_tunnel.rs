@@ -25,7 +25,7 @@ use crate::manager::connection::class_name;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
 use crate::net::in_words;
-use crate::tunnel::client::{Class, Status};
+use crate::tunnel::client::{Class, Status, Way};
 use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::registry::{Key, Which};
 use crate::tunnel::remote::Remote;
@@ -84,7 +84,8 @@ impl ConnectorInfo {
             let mut info = info.clone();
             info.connector.others = None;
             if is_of_fleet {
-                (info.connector.external_ip, info.connector.tunnel_port) = Default::default();
+                let place = &mut info.connector;
+                (place.external_ip, place.tunnel_port, place.tunnel_url) = Default::default();
             }
             info
         };
@@ -187,9 +188,14 @@ impl MainTunnel {
             }
             _ => return false,
         };
-        self.state = match self.begin_service(&info, credentials) {
+        let way = tunnel.snapshot().way;
+        self.state = match self.begin_service(&info, way, credentials) {
             Ok(()) => {
-                log::info!("main tunnel to {}: ready", self.key.server);
+                let through = match way {
+                    Some(Way::Url) => ", through the web port",
+                    _ => "",
+                };
+                log::info!("main tunnel to {}: ready{through}", self.key.server);
                 MainTunnelState::Ready(info, tunnel)
             }
             Err(error) => self.failed(error, Some(tunnel)),
@@ -291,11 +297,13 @@ impl MainTunnel {
     fn begin_service(
         &mut self,
         info: &ConnectorInfo,
+        way: Option<Way>,
         credentials: &mut ServerCredentials,
     ) -> Result<(), String> {
+        let proven = (way == Some(Way::Port)).then_some(info.connector.tunnel_port);
         let port = self.service.port().expect("a tunnel leads to a bound port");
         credentials
-            .keep_ports(port, info.connector.tunnel_port)
+            .keep_ports(port, proven)
             .map_err(|error| format!("cannot save its ports: {error}"))?;
         self.service = match std::mem::take(&mut self.service) {
             LocalService::Bound(listener, _registered, port) => LocalService::Running {

@@ -253,7 +253,7 @@ impl Owner {
     fn pinned(&self, connector: &Connector) -> Option<String> {
         let endpoint = connector.endpoint().ok()?;
         let known = self.environment.known.told_by(&self.origin);
-        known.fingerprint(&endpoint.authority())
+        known.fingerprint(&endpoint.server())
     }
 
     /// A fingerprint that came with the answer is pinned, unless one is already.
@@ -266,7 +266,7 @@ impl Owner {
             return Ok(());
         };
         let known = self.environment.known.told_by(&self.origin);
-        let pinned = known.pin_first(&endpoint.authority(), fingerprint);
+        let pinned = known.pin_first(&endpoint.server(), fingerprint);
         pinned.map_err(|error| error.to_string())
     }
 

@@ -10,6 +10,7 @@ pub(crate) fn setup(username: &str) -> Setup {
     Setup {
         connector: Connector {
             external_ip: "127.0.0.1".into(),
+            tunnel_url: None,
             api_port: 1,
             username: username.into(),
             password: Zeroizing::new("secret".into()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::manager::connection::{HostKey, class_name, latency_ms, millis_until};
-use crate::tunnel::client::{Snapshot, Status};
+use crate::tunnel::client::{Snapshot, Status, Way};
 use crate::tunnel::group::TunnelGroup;
 
 /// A main tunnel that was set up.
@@ -78,6 +78,7 @@ impl MainTunnelView {
             "next_retry_ms": snapshot.and_then(|snapshot| snapshot.next_retry).map(millis_until),
             "local_port": self.local_port,
             "latency_ms": snapshot.and_then(latency_ms),
+            "tunnel_way": snapshot.and_then(|snapshot| snapshot.way).map(Way::name),
         })
     }
 }

@@ -14,6 +14,9 @@ pub(in crate::relay) struct Member {
     /// Address that connectors dial.
     pub(in crate::relay) external_ip: String,
     pub(in crate::relay) tunnel_port: u16,
+    /// URL that connectors may dial instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::relay) tunnel_url: Option<String>,
     /// Of its host key, as connectors check it.
     pub(in crate::relay) fingerprint: String,
     /// Where other relays reach it: `ADDRESS:PORT`.

@@ -83,6 +83,7 @@ impl FleetOverview {
                 "state": peer.state.name(),
                 "external_ip": peer.member.external_ip,
                 "tunnel_port": peer.member.tunnel_port,
+                "tunnel_url": peer.member.tunnel_url,
                 "peer": peer.member.peer,
                 "version": peer.member.version,
                 "connected": peer.held.as_ref().map(HashMap::len),

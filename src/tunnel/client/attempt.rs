@@ -8,17 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::dial;
 use super::failure::{Class, Failure};
 use super::permits;
 use super::settings::{HostKeyCheck, Settings};
 use super::state::TunnelState;
+use super::way::Way;
 use crate::tunnel::known_servers::Known;
 use crate::tunnel::mux::{End, Handler, Mux, Options};
 use crate::tunnel::remote::encode_config;
 use crate::tunnel::ssh::{
     self, ChannelId, ChannelOpenFailure, Event, HostKey, HostKeyAlgorithm, RequestId,
 };
-use crate::tunnel::ws;
 
 /// Connects, and serves streams until the connection ends; answers why it did.
 pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
@@ -28,7 +29,7 @@ pub(super) fn run(state: &TunnelState, settings: &Settings) -> Failure {
 }
 
 fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure> {
-    let (from, to) = ws::dial(&settings.endpoint, &settings.dial, &state.cancel)?;
+    let (way, (from, to)) = dial::dial(state, settings)?;
     let local = |error: ssh::Error| Failure::new(Class::Local, error.to_string());
     let (session, reader, writer) = ssh::client(&config(settings)).map_err(local)?;
     let mux = Mux::new(
@@ -51,6 +52,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
     let mut client = Client {
         state,
         settings,
+        way,
         phase: HandshakePhase::HostKey,
         has_warned: false,
         is_crowded: false,
@@ -64,7 +66,7 @@ fn connect(state: &TunnelState, settings: &Settings) -> Result<Failure, Failure>
 fn config(settings: &Settings) -> ssh::Config {
     let mut config = settings.ssh.clone();
     if let HostKeyCheck::Pinned(known) | HostKeyCheck::Shown(known) = &settings.host_key
-        && let Some(kind) = known.kind(&settings.endpoint.authority())
+        && let Some(kind) = known.kind(&settings.endpoint.server())
     {
         let is_known = |algorithm: &HostKeyAlgorithm| {
             algorithm.name() == kind || (kind == "ssh-rsa" && algorithm.name().starts_with("rsa-"))
@@ -87,6 +89,7 @@ enum HandshakePhase {
 struct Client<'a> {
     state: &'a TunnelState,
     settings: &'a Settings,
+    way: Way,
     phase: HandshakePhase,
     /// Of a target that was not offered: a server may ask without end.
     has_warned: bool,
@@ -186,7 +189,11 @@ impl Client<'_> {
             Some(_) => log::Level::Debug,
             None => log::Level::Info,
         };
-        self.state.connected(trip, level);
+        self.state.connected(trip, self.way, level);
+        if self.settings.url.is_some() {
+            let server = self.settings.endpoint.server();
+            self.settings.last_ways.note(server, self.way);
+        }
         if let Some(on_connected) = &self.settings.on_connected {
             on_connected();
         }
@@ -255,7 +262,7 @@ impl Client<'_> {
 fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
     let seen = key.fingerprint();
     let changed = |known: &str, advice: &str| {
-        let server = settings.endpoint.authority();
+        let server = settings.endpoint.server();
         Failure::of_host_key(server, known, seen.clone(), advice)
     };
     match &settings.host_key {
@@ -263,10 +270,10 @@ fn check(settings: &Settings, key: &HostKey) -> Result<(), Failure> {
         HostKeyCheck::Fingerprint(known) if *known == seen => Ok(()),
         HostKeyCheck::Fingerprint(known) => Err(changed(known, "give its new fingerprint")),
         HostKeyCheck::Shown(store) => {
-            let known = store.fingerprint(&settings.endpoint.authority());
+            let known = store.fingerprint(&settings.endpoint.server());
             Err(changed(&known.unwrap_or_default(), store.advice()))
         }
-        HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.authority(), key) {
+        HostKeyCheck::Pinned(store) => match store.check(&settings.endpoint.server(), key) {
             Ok(Known::Same | Known::New) => Ok(()),
             Ok(Known::Changed(known)) => Err(changed(&known, store.advice())),
             Err(error) => Err(Failure::new(Class::Local, error.to_string())),

@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 
 use super::failure::Failure;
 use super::timing::{Retries, Timeouts};
+use super::way::LastWays;
 use crate::tunnel::known_servers::KnownServers;
 use crate::tunnel::mux::Serve;
 use crate::tunnel::remote::Remote;
@@ -28,8 +29,12 @@ pub const GONE_WITHIN: Duration = crate::limits::GONE_WITHIN;
 /// Settings of a tunnel.
 #[non_exhaustive]
 pub struct Settings {
-    /// The server.
+    /// The server, known by this address.
     pub endpoint: Endpoint,
+    /// Its URL, for networks that let nothing else out; the same as `endpoint` where there is no other way.
+    pub url: Option<Endpoint>,
+    /// The ways that worked, shared with other tunnels.
+    pub(crate) last_ways: Arc<LastWays>,
     /// How to reach it.
     pub dial: DialOptions,
     /// The user name.
@@ -83,6 +88,8 @@ impl Settings {
     pub fn new(endpoint: Endpoint, remotes: Vec<Remote>) -> Self {
         Self {
             endpoint,
+            url: None,
+            last_ways: Arc::default(),
             dial: DialOptions::default(),
             user: String::new(),
             password: Zeroizing::default(),
@@ -108,15 +115,17 @@ impl Settings {
 
 impl Settings {
     /// Makes settings for another server, whose state is reported to nobody.
-    pub(in crate::tunnel) fn beside(&self, endpoint: Endpoint, host_key: HostKeyCheck) -> Self {
+    pub(in crate::tunnel) fn beside(&self, place: Alternate) -> Self {
         Self {
-            endpoint,
+            endpoint: place.endpoint,
+            url: place.url,
+            last_ways: Arc::clone(&self.last_ways),
             dial: self.dial.clone(),
             user: self.user.clone(),
             password: self.password.clone(),
             remotes: self.remotes.clone(),
             localhost: self.localhost,
-            host_key,
+            host_key: place.host_key,
             keepalive: self.keepalive,
             max_retry_interval: self.max_retry_interval,
             max_retries: self.max_retries,
@@ -132,6 +141,16 @@ impl Settings {
             on_told: self.on_told.clone(),
         }
     }
+}
+
+/// Another relay that the same is held at.
+pub struct Alternate {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// Its URL, as in [`Settings::url`].
+    pub url: Option<Endpoint>,
+    /// Which host key it must have.
+    pub host_key: HostKeyCheck,
 }
 
 /// Which host keys are accepted.

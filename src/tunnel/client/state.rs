@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::failure::{Class, Failure};
+use super::way::Way;
 use crate::sync::Mutex;
 use crate::tunnel::mux::{Mux, Traffic};
 use crate::tunnel::ws::Cancel;
@@ -37,6 +38,8 @@ pub struct Snapshot {
     pub next_retry: Option<Instant>,
     /// Since when it is connected, as the clock was then.
     pub since: Option<SystemTime>,
+    /// The way by which it is connected; none while it is not.
+    pub way: Option<Way>,
     /// The last round trip; none while it is not connected.
     pub latency: Option<Duration>,
     /// Bytes from targets into the tunnel.
@@ -105,6 +108,7 @@ struct ConnectionState {
     next_retry: Option<Instant>,
     /// By both clocks: how long is asked of the one that never jumps, when of the other.
     since: Option<(Instant, SystemTime)>,
+    way: Option<Way>,
     mux: Option<Arc<Mux>>,
     /// Dropped when connected, which closes the channel.
     signal: Option<Sender<()>>,
@@ -127,6 +131,7 @@ impl TunnelState {
                 is_key_logged: false,
                 next_retry: None,
                 since: None,
+                way: None,
                 mux: None,
                 signal: Some(signal),
                 connected,
@@ -153,6 +158,7 @@ impl TunnelState {
             error: connection.error.clone(),
             next_retry: connection.next_retry,
             since: connection.since.map(|(_, time)| time),
+            way: connection.way,
             latency: (micros > 0 && connection.status == Status::Connected)
                 .then(|| Duration::from_micros(micros)),
             sent: traffic.sent.load(Ordering::Relaxed),
@@ -219,7 +225,7 @@ impl TunnelState {
     }
 
     /// The tunnel is up, which the signal tells.
-    pub(super) fn connected(&self, latency: Duration, level: log::Level) {
+    pub(super) fn connected(&self, latency: Duration, way: Way, level: log::Level) {
         if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
             log::debug!("reconnected");
         }
@@ -234,6 +240,7 @@ impl TunnelState {
         }
         connection.status = Status::Connected;
         connection.error = None;
+        connection.way = Some(way);
         connection.since = Some((Instant::now(), SystemTime::now()));
         connection.signal = None;
     }
@@ -241,7 +248,7 @@ impl TunnelState {
     /// The tunnel is down; answers how long it was up.
     pub(super) fn disconnected(&self, failure: &Failure) -> Option<Duration> {
         let mut connection = self.connection.lock();
-        connection.mux = None;
+        (connection.mux, connection.way) = (None, None);
         connection.error = Some(failure.clone());
         if connection.status == Status::Connected {
             let (signal, connected) = crossbeam_channel::bounded(0);
@@ -274,7 +281,7 @@ impl TunnelState {
     pub(super) fn finish(&self, status: Status) {
         let mut connection = self.connection.lock();
         connection.status = status;
-        connection.mux = None;
+        (connection.mux, connection.way) = (None, None);
         connection.since = None;
         // Waiting threads need not wait longer; the status tells that it is no success.
         connection.signal = None;

@@ -25,6 +25,8 @@ pub struct Timeouts {
     pub answer: Duration,
     /// To connect to a target, all its addresses together. Default 10 s.
     pub target: Duration,
+    /// Before the second way to a server is dialled beside the first. Default 3 s.
+    pub head_start: Duration,
 }
 
 impl Default for Timeouts {
@@ -33,6 +35,7 @@ impl Default for Timeouts {
             ready: READY_WITHIN,
             answer: mux::ANSWER_WITHIN,
             target: target::CONNECT_WITHIN,
+            head_start: crate::limits::HEAD_START,
         }
     }
 }

@@ -16,17 +16,17 @@ use super::stats::count;
 use crate::tunnel::mux::{ANSWER_WITHIN, End, Handler, Mux, Options};
 use crate::tunnel::remote::{Remote, decode_config};
 use crate::tunnel::ssh::{self, ChannelOpenFailure, Event, RequestId};
-use crate::tunnel::ws::{self, Accepted};
+use crate::tunnel::ws::{self, Accepted, UpgradeRequest};
 
 /// Pause after a refused password; at most six come in a connection. Default 1 s.
 const AFTER_REFUSAL: Duration = Duration::from_secs(1);
 /// Message for a client whose login has too many connections.
 const CROWDED: &str = "server: too many connections with this login";
 
-/// Serves one connection until it ends.
+/// Serves one connection until it ends; `request` is the one that another listener has read from it.
 pub(super) fn run(
     state: &Arc<ServerState>,
-    socket: TcpStream,
+    (socket, request): (TcpStream, Option<UpgradeRequest>),
     peer: SocketAddr,
     permit: &ClientPermit,
 ) {
@@ -34,7 +34,10 @@ pub(super) fn run(
     let accepted = {
         let signal = evicted.clone();
         let _stop = state.cancel.watch(move || signal.cancel());
-        ws::accept(socket, &state.accept, evicted)
+        match &request {
+            Some(request) => ws::accept_request(socket, request, &state.accept, evicted),
+            None => ws::accept(socket, &state.accept, evicted),
+        }
     };
     match accepted {
         Ok(Accepted::WebSocket(from, to)) => serve(state, peer, permit, (from, to)),

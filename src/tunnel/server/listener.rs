@@ -1,11 +1,11 @@
 //! A server and the thread that takes its clients.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 
 use super::clients::Clients;
 use super::connection;
@@ -16,10 +16,11 @@ use super::ports::Ports;
 use super::settings::Settings;
 use super::state::ServerState;
 use super::stats::{ServerStats, count};
+use crate::http::h1::Refusal;
 use crate::net::Acceptor;
-use crate::sync::LogLimiter;
+use crate::sync::{LogLimiter, Mutex};
 use crate::tunnel::mux::{FAREWELL, Traffic};
-use crate::tunnel::ws::Cancel;
+use crate::tunnel::ws::{Cancel, UpgradeRequest};
 
 /// Bytes of a connection thread's stack. Default 256 KiB: TLS and the handshake.
 const STACK: usize = 256 * 1024;
@@ -34,7 +35,7 @@ const STOP_WAIT: Duration = Duration::from_millis(600);
 pub struct Server {
     state: Arc<ServerState>,
     address: SocketAddr,
-    acceptor: Acceptor,
+    acceptor: Option<Acceptor>,
     done: Receiver<()>,
 }
 
@@ -42,8 +43,11 @@ impl Server {
     /// Starts serving.
     pub fn start(settings: Settings) -> io::Result<Self> {
         let listener = settings.listener;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+        let address = match &listener {
+            Some(listener) => listener.local_addr()?,
+            None => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        };
+        let (working, done) = crossbeam_channel::bounded(0);
         let most = open_files::allowed(settings.reserved_files);
         let stats = Arc::<ServerStats>::default();
         let state = Arc::new(ServerState {
@@ -58,20 +62,20 @@ impl Server {
             stats,
             clients: Clients::new(most.clients),
             turned_away: LogLimiter::default(),
+            working: Mutex::new(Some(working)),
             cancel: Cancel::new(),
             cut: Cancel::new(),
         });
-        let (working, done) = crossbeam_channel::bounded(0);
         let of_thread = Arc::clone(&state);
-        let acceptor =
-            Acceptor::start(listener, ("tunnel-accept", ACCEPT_STACK), move |accepted| {
-                let taken = accepted
-                    .and_then(|(socket, peer)| take(&of_thread, socket, peer, working.clone()));
-                taken.err().map(|error| {
-                    log::warn!("client refused: {error}");
-                    AFTER_ERROR
-                })
-            })?;
+        let accept = move |accepted: io::Result<(TcpStream, SocketAddr)>| {
+            let taken = accepted.and_then(|(socket, peer)| take(&of_thread, (socket, None), peer));
+            taken.err().map(|error| {
+                log::warn!("client refused: {error}");
+                AFTER_ERROR
+            })
+        };
+        let start = |listener| Acceptor::start(listener, ("tunnel-accept", ACCEPT_STACK), accept);
+        let acceptor = listener.map(start).transpose()?;
         Ok(Self {
             state,
             address,
@@ -80,7 +84,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Where it listens; port 0 if it does not.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -95,9 +99,15 @@ impl Server {
         Opener(Arc::clone(&self.state))
     }
 
+    /// Takes clients from another listener, as long as the server does.
+    pub fn intake(&self) -> Intake {
+        Intake(Arc::clone(&self.state))
+    }
+
     /// Takes no more clients; those that are there stay.
     pub fn stop_accepting(&mut self) {
-        self.acceptor.stop();
+        self.acceptor = None;
+        *self.state.working.lock() = None;
     }
 
     /// Stops: no more clients, those that are there are told, ports are free when it returns.
@@ -106,7 +116,7 @@ impl Server {
     }
 
     fn end(&mut self) {
-        self.acceptor.stop();
+        self.stop_accepting();
         self.state.cancel.cancel();
         // Every connection's thread holds the other end.
         let _ = self.done.recv_timeout(FAREWELL);
@@ -121,16 +131,42 @@ impl Drop for Server {
     }
 }
 
+/// Takes clients whose requests another listener has read.
+#[derive(Clone)]
+pub struct Intake(Arc<ServerState>);
+
+impl Intake {
+    /// Serves a client on a thread of its own, from `peer` on as it is known to the other listener. What is over a limit
+    /// is refused, and nothing was sent.
+    pub fn take(
+        &self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        request: UpgradeRequest,
+    ) -> Result<(), Refusal> {
+        let taken = take(&self.0, (socket, Some(request)), peer);
+        let is_taken = taken.unwrap_or_else(|error| {
+            log::warn!("client refused: {error}");
+            false
+        });
+        let full = || Refusal::new(503, "no room for another tunnel: try again later");
+        is_taken.then_some(()).ok_or_else(full)
+    }
+}
+
+/// Serves a client on a thread of its own; false if it may not come now.
 fn take(
     state: &Arc<ServerState>,
-    socket: TcpStream,
+    client: (TcpStream, Option<UpgradeRequest>),
     peer: SocketAddr,
-    working: Sender<()>,
-) -> io::Result<()> {
+) -> io::Result<bool> {
+    let Some(working) = state.working.lock().clone() else {
+        return Ok(false);
+    };
     let Some(permit) = state.clients.take(peer.ip()) else {
         count(&state.stats.turned_away);
         state.tell_turned_away(format_args!("{peer}: refused: too many connections"));
-        return Ok(());
+        return Ok(false);
     };
     let state = Arc::clone(state);
     // A connection's reading thread; ends with the connection.
@@ -138,8 +174,8 @@ fn take(
         .name("tunnel-client".into())
         .stack_size(STACK)
         .spawn(move || {
-            connection::run(&state, socket, peer, &permit);
+            connection::run(&state, client, peer, &permit);
             drop((permit, working));
         })?;
-    Ok(())
+    Ok(true)
 }

@@ -14,7 +14,7 @@ mod stats;
 mod users;
 
 pub use super::mux::{LocalStream, OpenError, PortStats, StreamEnd, TokenBucket, Traffic};
-pub use listener::Server;
+pub use listener::{Intake, Server};
 pub use opener::Opener;
 pub use policy::{Grant, Policy, Visits};
 pub use settings::{CONFIG_WITHIN, LOGIN_WITHIN, Settings, Timeouts};

@@ -20,8 +20,8 @@ pub const CONFIG_WITHIN: Duration = crate::limits::CONFIG_WITHIN;
 /// Settings of a server.
 #[non_exhaustive]
 pub struct Settings {
-    /// Where clients come in.
-    pub listener: TcpListener,
+    /// Where clients come in; none if only other listeners take them.
+    pub listener: Option<TcpListener>,
     /// The host keys, one of each kind at most.
     pub keys: Arc<[ServerKey]>,
     /// Policy: who may log in, and to what.
@@ -59,9 +59,9 @@ impl Default for Timeouts {
 
 impl Settings {
     /// A server for everybody.
-    pub fn new(listener: TcpListener, keys: Arc<[ServerKey]>) -> Self {
+    pub fn new(listener: impl Into<Option<TcpListener>>, keys: Arc<[ServerKey]>) -> Self {
         Self {
-            listener,
+            listener: listener.into(),
             keys,
             policy: Box::new(Users::default()),
             keepalive: Some(KEEPALIVE),

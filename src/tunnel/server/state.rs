@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossbeam_channel::Sender;
+
 use super::clients::Clients;
 use super::policy::Policy;
 use super::ports::Ports;
 use super::settings::Timeouts;
 use super::stats::ServerStats;
-use crate::sync::LogLimiter;
+use crate::sync::{LogLimiter, Mutex};
 use crate::tunnel::mux::Traffic;
 use crate::tunnel::ssh::{self, ServerKey};
 use crate::tunnel::ws::{AcceptOptions, Cancel};
@@ -27,6 +29,8 @@ pub(super) struct ServerState {
     pub(super) ports: Ports,
     pub(super) clients: Clients,
     pub(super) turned_away: LogLimiter,
+    /// Held by each connection's thread until it ends; none if no more clients are taken.
+    pub(super) working: Mutex<Option<Sender<()>>>,
     /// Ends connections with DISCONNECT.
     pub(super) cancel: Cancel,
     /// Ends at once those that have not ended.

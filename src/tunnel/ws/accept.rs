@@ -13,7 +13,7 @@ use super::limits::HANDSHAKE_TIMEOUT;
 use super::reader::WsReader;
 use super::socket::WaitError;
 use super::tls::ServerTls;
-use super::upgrade::{self, UpgradeReply};
+use super::upgrade::{self, UpgradeReply, UpgradeRequest};
 use super::writer::WsWriter;
 use crate::http::Limits;
 use crate::http::h1::head::Head;
@@ -82,6 +82,19 @@ pub fn accept(
     }
 }
 
+/// Makes a WebSocket of a connection whose request another listener has read. Blocks as [`accept`] does.
+pub fn accept_request(
+    socket: TcpStream,
+    request: &UpgradeRequest,
+    options: &AcceptOptions,
+    cancel: &Cancel,
+) -> Result<Accepted, AcceptError> {
+    let wake = Wake::new(cancel).map_err(AcceptError::Io)?;
+    let deadline = Instant::now() + options.timeout;
+    let stream = HandshakeStream::new(socket, &wake, deadline).map_err(AcceptError::Io)?;
+    upgrade(stream, &request.0)
+}
+
 fn request(stream: &mut HandshakeStream<'_>) -> Result<Head, HandshakeError> {
     let bytes = stream.receive_head()?;
     Head::parse(&bytes, Limits::default().headers).map_err(HandshakeError::Head)
@@ -89,13 +102,7 @@ fn request(stream: &mut HandshakeStream<'_>) -> Result<Head, HandshakeError> {
 
 fn reply(mut stream: HandshakeStream<'_>, head: &Head) -> Result<Accepted, AcceptError> {
     match upgrade::reply_to(head) {
-        UpgradeReply::Upgrade(answer) => {
-            stream
-                .send(answer.as_bytes())
-                .map_err(explained(ConnectStage::Upgrade))?;
-            let (reader, writer) = stream.into_halves(Role::Server).map_err(AcceptError::Io)?;
-            Ok(Accepted::WebSocket(reader, writer))
-        }
+        UpgradeReply::Upgrade(answer) => upgrade(stream, &answer),
         UpgradeReply::Answer(status, answer) => {
             stream
                 .send(answer.as_bytes())
@@ -104,6 +111,14 @@ fn reply(mut stream: HandshakeStream<'_>, head: &Head) -> Result<Accepted, Accep
             Ok(Accepted::Answered(status))
         }
     }
+}
+
+fn upgrade(mut stream: HandshakeStream<'_>, answer: &str) -> Result<Accepted, AcceptError> {
+    stream
+        .send(answer.as_bytes())
+        .map_err(explained(ConnectStage::Upgrade))?;
+    let (reader, writer) = stream.into_halves(Role::Server).map_err(AcceptError::Io)?;
+    Ok(Accepted::WebSocket(reader, writer))
 }
 
 fn explained(stage: ConnectStage) -> impl Fn(HandshakeError) -> AcceptError {

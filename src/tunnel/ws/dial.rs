@@ -11,10 +11,11 @@ use super::endpoint::Endpoint;
 use super::error::{ConnectStage, DialError};
 use super::handshake::{HandshakeError, HandshakeStream};
 use super::limits::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_INTERIM, RESOLVE_TIMEOUT};
-use super::proxy::{self, Proxy, ProxyChoice};
+use super::proxy::{self, Proxy, ProxyChoice, ProxyKind};
 use super::reader::WsReader;
 use super::resolve::resolve;
 use super::socket::{self, WaitError};
+use super::socks;
 use super::tls::{self, Tls};
 use super::upgrade::{self, Header, UpgradeAnswer};
 use super::writer::WsWriter;
@@ -37,6 +38,8 @@ pub struct DialOptions {
     /// How far inside the network the server may lie, where somebody else than the user has named it; none for
     /// anywhere.
     pub innermost: Option<AddressClass>,
+    /// Start of a line that must have come before the WebSocket is a success; none to leave that to its reader.
+    pub greeting: Option<&'static str>,
 }
 
 /// How long each stage may take.
@@ -68,6 +71,9 @@ pub fn dial(
     cancel: &Cancel,
 ) -> Result<(WsReader, WsWriter), DialError> {
     let wake = Wake::new(cancel).map_err(DialError::Resources)?;
+    if cancel.is_cancelled() {
+        return Err(DialError::Cancelled);
+    }
     let proxy = proxy::choose(&options.proxy, target)?;
     let (host, port) = match &proxy {
         Some(proxy) => (proxy.host(), proxy.port()),
@@ -174,13 +180,11 @@ fn handshake(
             }
         })?;
     if let Some(proxy) = proxy {
-        let answer = stream
-            .send(&proxy.request(target))
-            .and_then(|()| stream.receive_head());
-        match answer {
-            Ok(head) => proxy.check_answer(&head)?,
-            Err(HandshakeError::Head(refusal)) => return Err(proxy.malformed(&refusal.message)),
-            Err(failure) => return Err(explained(failure, ConnectStage::Proxy, timeout)),
+        match proxy.kind() {
+            ProxyKind::Http => ask_proxy(&mut stream, proxy, target, explain(ConnectStage::Proxy))?,
+            ProxyKind::Socks5 => {
+                socks::connect(&mut stream, proxy, target, explain(ConnectStage::Proxy))?;
+            }
         }
         // The server never speaks first: these bytes are the proxy's.
         if stream.has_input() {
@@ -200,9 +204,29 @@ fn handshake(
         &options.headers,
         explain(ConnectStage::Upgrade),
     )?;
+    if let Some(start) = options.greeting {
+        let awaited = stream.await_line(start.as_bytes());
+        awaited.map_err(explain(ConnectStage::Greeting))?;
+    }
     stream
         .into_halves(Role::Client)
         .map_err(DialError::Resources)
+}
+
+fn ask_proxy(
+    stream: &mut HandshakeStream<'_>,
+    proxy: &Proxy,
+    target: &Endpoint,
+    explain: impl Fn(HandshakeError) -> DialError,
+) -> Result<(), DialError> {
+    let answer = stream
+        .send(&proxy.request(target))
+        .and_then(|()| stream.receive_head());
+    match answer {
+        Ok(head) => proxy.check_answer(&head),
+        Err(HandshakeError::Head(refusal)) => Err(proxy.malformed(&refusal.message)),
+        Err(failure) => Err(explain(failure)),
+    }
 }
 
 fn upgrade(

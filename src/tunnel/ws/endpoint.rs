@@ -52,6 +52,15 @@ impl Endpoint {
         authority::authority(&self.host, self.port)
     }
 
+    /// Name of the server, by which its host key is known: `host:port`, and the path if there is one, as several relays of
+    /// a fleet may be behind one web server.
+    pub fn server(&self) -> String {
+        match self.path.as_str() {
+            "/" => self.authority(),
+            path => format!("{}{path}", self.authority()),
+        }
+    }
+
     /// The host as an HTTP `Host` header has it: without the port that the scheme implies.
     pub(super) fn host_header(&self) -> String {
         let implied = if self.secure { 443 } else { 80 };

@@ -17,12 +17,14 @@ pub enum ConnectStage {
     Resolve,
     /// Opening a TCP connection.
     Connect,
-    /// Waiting for an HTTP proxy's answer to CONNECT.
+    /// Waiting for a proxy to connect.
     Proxy,
     /// The TLS handshake.
     Tls,
     /// The HTTP upgrade to a WebSocket.
     Upgrade,
+    /// Waiting for the first message of the tunnel server.
+    Greeting,
 }
 
 impl fmt::Display for ConnectStage {
@@ -33,6 +35,7 @@ impl fmt::Display for ConnectStage {
             Self::Proxy => "proxy CONNECT",
             Self::Tls => "TLS handshake",
             Self::Upgrade => "WebSocket upgrade",
+            Self::Greeting => "SSH identification",
         })
     }
 }
@@ -84,8 +87,10 @@ pub enum DialError {
         /// How.
         error: io::Error,
     },
-    /// The proxy wants other credentials (407).
+    /// The proxy wants other credentials.
     ProxyCredentials {
+        /// Scheme of its address.
+        scheme: &'static str,
         /// The proxy's host and port.
         proxy: String,
     },
@@ -93,13 +98,13 @@ pub enum DialError {
     ProxyRefused {
         /// The proxy's host and port.
         proxy: String,
-        /// Its HTTP status.
-        status: u16,
-        /// The phrase beside it.
+        /// Its HTTP status with the phrase beside it, or the meaning of its SOCKS reply.
         reason: String,
     },
-    /// The proxy's answer is no HTTP.
+    /// The proxy does not speak its protocol.
     ProxyMalformed {
+        /// Name of the protocol, with its article.
+        protocol: &'static str,
         /// The proxy's host and port.
         proxy: String,
         /// Its fault.
@@ -188,24 +193,21 @@ impl fmt::Display for DialError {
             Self::Broken { stage, error } => {
                 write!(f, "the connection broke during {stage}: {}", plain(error))
             }
-            Self::ProxyCredentials { proxy } => {
+            Self::ProxyCredentials { scheme, proxy } => {
                 write!(
                     f,
-                    "the proxy {proxy} needs valid credentials (407): give them as http://USER:PASS@{proxy}"
+                    "the proxy {proxy} needs valid credentials: give them as {scheme}://USER:PASS@{proxy}"
                 )
             }
-            Self::ProxyRefused {
+            Self::ProxyRefused { proxy, reason } => {
+                write!(f, "the proxy {proxy} refused the connection: {reason}")
+            }
+            Self::ProxyMalformed {
+                protocol,
                 proxy,
-                status,
                 reason,
             } => {
-                write!(
-                    f,
-                    "the proxy {proxy} refused the connection: {status} {reason}"
-                )
-            }
-            Self::ProxyMalformed { proxy, reason } => {
-                write!(f, "{proxy} does not answer like an HTTP proxy: {reason}")
+                write!(f, "{proxy} does not answer like {protocol} proxy: {reason}")
             }
             Self::Certificate { host, problem } => {
                 write!(f, "the certificate of {host} is not trusted: {problem}")

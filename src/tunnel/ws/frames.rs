@@ -22,6 +22,24 @@ const MAX_HEADER: usize = 14;
 /// The only message there is: binary, and of one frame where it is sent here.
 pub(super) const BINARY: OpCode = OpCode::Data(Data::Binary);
 
+/// Data of the frames at the front of what a server has sent, as far as it is there; an error once the server closes.
+pub(super) fn data(mut input: &[u8]) -> io::Result<Vec<u8>> {
+    let mut parser = FrameParser::new(Role::Client);
+    let mut data = Vec::new();
+    while let Some((frame, size)) = parser.header(input)? {
+        input = input.get(size..).expect("a header in it");
+        let length = usize::try_from(frame.length).map_or(input.len(), |all| all.min(input.len()));
+        let (payload, rest) = input.split_at(length);
+        match frame.opcode {
+            OpCode::Data(_) => data.extend_from_slice(payload),
+            OpCode::Control(Control::Close) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            OpCode::Control(_) => {}
+        }
+        input = rest;
+    }
+    Ok(data)
+}
+
 /// An accepted header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {

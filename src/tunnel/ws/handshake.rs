@@ -10,6 +10,7 @@ use rustls::Connection;
 use tungstenite::protocol::Role;
 
 use super::cancel::Wake;
+use super::frames;
 use super::limits::{MAX_HEAD, WRITE_STALL};
 use super::reader::WsReader;
 use super::socket::{self, WaitError};
@@ -102,6 +103,32 @@ impl<'a> HandshakeStream<'a> {
                 return Ok(head);
             }
             if self.more()? == 0 {
+                return Err(HandshakeError::Ended);
+            }
+        }
+    }
+
+    /// Receives so many bytes.
+    pub(super) fn receive(&mut self, count: usize) -> Result<Vec<u8>, HandshakeError> {
+        while self.input.len() < count {
+            if self.more()? == 0 {
+                return Err(HandshakeError::Ended);
+            }
+        }
+        Ok(self.input.drain(..count).collect())
+    }
+
+    /// Waits for a line of the server's messages that begins with `start`; all of it stays for the WebSocket.
+    pub(super) fn await_line(&mut self, start: &[u8]) -> Result<(), HandshakeError> {
+        loop {
+            let data = frames::data(&self.input)?;
+            if data
+                .split(|byte| *byte == b'\n')
+                .any(|line| line.starts_with(start))
+            {
+                return Ok(());
+            }
+            if self.input.len() >= MAX_HEAD || self.more()? == 0 {
                 return Err(HandshakeError::Ended);
             }
         }

@@ -2,7 +2,7 @@
 //! (RFC 6455) over TCP or TLS.
 //!
 //! ```text
-//! dial ── resolve ── connect ── [proxy CONNECT] ── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
+//! dial ── resolve ── connect ── [proxy] ── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
 //! accept ─────────────────────────────────────── [TLS] ── upgrade ──▶ (WsReader, WsWriter)
 //! ```
 //!
@@ -23,7 +23,7 @@
 //! the reading half takes ciphertext from the socket before it locks, the writing half gives
 //! ciphertext to the socket after it has unlocked.
 //!
-//! Files: [`dial()`] and [`accept()`] make WebSockets, of the parts `resolve`, `proxy`, `tls`, `upgrade`
+//! Files: [`dial()`] and [`accept()`] make WebSockets, of the parts `resolve`, `proxy`, `socks`, `tls`, `upgrade`
 //! over a `handshake` stream; `frames` holds the rules of frames, without sockets; `socket` the
 //! system calls; `reader` and `writer` the two halves over one `shared_socket`.
 
@@ -40,11 +40,12 @@ mod reader;
 mod resolve;
 mod shared_socket;
 pub(super) mod socket;
+mod socks;
 mod tls;
 mod upgrade;
 mod writer;
 
-pub use accept::{AcceptOptions, Accepted, accept};
+pub use accept::{AcceptOptions, Accepted, accept, accept_request};
 pub use cancel::{Cancel, Watch};
 pub use dial::{DialOptions, Timeouts, dial};
 pub use endpoint::Endpoint;
@@ -52,9 +53,10 @@ pub use error::{AcceptError, CertificateProblem, ConnectStage, DialError, FrameE
 pub use limits::{
     CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
 };
+pub(crate) use proxy::ProxyKind;
 pub use proxy::{Proxy, ProxyChoice, environment_proxy};
 pub use reader::WsReader;
 pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};
-pub use upgrade::Header;
+pub use upgrade::{Header, UpgradeRequest};
 pub use writer::{Counters, WsWriter};

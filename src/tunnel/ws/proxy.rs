@@ -1,4 +1,4 @@
-//! HTTP proxies: which one, if any, and how it is asked for a tunnel (RFC 9110 §9.3.6).
+//! Proxies: which one, if any, and how one of HTTP is asked for a tunnel (RFC 9110 §9.3.6).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -27,28 +27,54 @@ pub enum ProxyChoice {
     Fixed(Proxy),
 }
 
-/// An HTTP proxy that is asked to CONNECT. `Debug` and [`Proxy::authority`] leave the
-/// credentials out.
+/// A proxy that is asked to connect, by name: it resolves the names of servers. `Debug` and [`Proxy::authority`] leave
+/// the credentials out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
+    kind: ProxyKind,
     host: String,
     port: u16,
     /// The value of `Proxy-Authorization`.
     credentials: Option<Zeroizing<String>>,
 }
 
+/// Protocol of a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProxyKind {
+    Http,
+    Socks5,
+}
+
+impl ProxyKind {
+    fn of(scheme: &str) -> Option<Self> {
+        match scheme.to_ascii_lowercase().as_str() {
+            "http" => Some(Self::Http),
+            "socks5" | "socks5h" => Some(Self::Socks5),
+            _ => None,
+        }
+    }
+
+    fn scheme(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Socks5 => "socks5h",
+        }
+    }
+}
+
 impl Proxy {
-    /// Reads `http://USER:PASS@HOST:PORT`; scheme, credentials and port (80) may be absent.
+    /// Reads `http://USER:PASS@HOST:PORT`; scheme, credentials and port (80) may be absent. The scheme may be `socks5h`
+    /// too, with port 1080, and `socks5`, which means the same: this machine may know no names of the world outside.
     ///
     /// The error says what is wrong and never shows the text, which may hold a password.
     pub fn parse(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-        if !scheme.eq_ignore_ascii_case("http") {
+        let kind = ProxyKind::of(scheme).ok_or_else(|| {
             let scheme = scheme.escape_default();
-            return Err(format!(
-                "proxy scheme '{scheme}' is not supported: give http://HOST:PORT"
-            ));
-        }
+            format!(
+                "proxy scheme '{scheme}' is not supported: give http://HOST:PORT or socks5h://HOST:PORT"
+            )
+        })?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let (account, authority) = match rest.rsplit_once('@') {
             Some((account, authority)) => (Some(account), authority),
@@ -57,11 +83,26 @@ impl Proxy {
         let malformed =
             |_| "the proxy's address is malformed: give http://USER:PASS@HOST:PORT".to_owned();
         let (host, port) = split_port(authority).map_err(malformed)?;
-        Ok(Self {
+        let proxy = Self {
+            kind,
             host: checked_host(host).map_err(malformed)?,
-            port: port.unwrap_or(80),
+            port: port.unwrap_or(match kind {
+                ProxyKind::Http => 80,
+                ProxyKind::Socks5 => 1080,
+            }),
             credentials: account.map(basic).transpose()?,
-        })
+        };
+        match proxy.account().filter(|_| kind == ProxyKind::Socks5) {
+            Some(account) if !account.is_fit_for_socks() => {
+                Err("user name and password of a SOCKS proxy have 1 to 255 bytes each".to_owned())
+            }
+            _ => Ok(proxy),
+        }
+    }
+
+    /// Its protocol.
+    pub(crate) fn kind(&self) -> ProxyKind {
+        self.kind
     }
 
     /// `host:port`.
@@ -79,9 +120,16 @@ impl Proxy {
         self.port
     }
 
-    /// `user:password` in base64, as `Basic` credentials have it (RFC 7617).
-    pub fn basic(&self) -> Option<&str> {
-        self.credentials.as_deref()?.strip_prefix("Basic ")
+    /// User name and password.
+    pub(crate) fn account(&self) -> Option<ProxyAccount> {
+        let encoded = self.credentials.as_deref()?.strip_prefix("Basic ")?;
+        let account = Zeroizing::new(BASE64.decode(encoded).ok()?);
+        let colon = account.iter().position(|byte| *byte == b':')?;
+        let (user, password) = account.split_at(colon);
+        Some(ProxyAccount {
+            user: user.to_vec(),
+            password: Zeroizing::new(password.get(1..)?.to_vec()),
+        })
     }
 
     /// The request for a tunnel to `target`.
@@ -104,19 +152,34 @@ impl Proxy {
             AnswerHead::parse(head, false).map_err(|refusal| self.malformed(&refusal.message))?;
         match answer.status {
             200..=299 => Ok(()),
-            407 => Err(DialError::ProxyCredentials {
-                proxy: self.authority(),
-            }),
-            status => Err(DialError::ProxyRefused {
-                proxy: self.authority(),
-                status,
-                reason: printable(answer.reason.as_bytes()),
-            }),
+            407 => Err(self.wants_credentials()),
+            status => {
+                let reason = printable(answer.reason.as_bytes());
+                Err(self.refused(format!("{status} {reason}")))
+            }
+        }
+    }
+
+    pub(super) fn wants_credentials(&self) -> DialError {
+        DialError::ProxyCredentials {
+            scheme: self.kind.scheme(),
+            proxy: self.authority(),
+        }
+    }
+
+    pub(super) fn refused(&self, reason: String) -> DialError {
+        DialError::ProxyRefused {
+            proxy: self.authority(),
+            reason,
         }
     }
 
     pub(super) fn malformed(&self, reason: &str) -> DialError {
         DialError::ProxyMalformed {
+            protocol: match self.kind {
+                ProxyKind::Http => "an HTTP",
+                ProxyKind::Socks5 => "a SOCKS5",
+            },
             proxy: self.authority(),
             reason: reason.to_owned(),
         }
@@ -130,7 +193,23 @@ impl fmt::Debug for Proxy {
         } else {
             ""
         };
-        write!(f, "Proxy(http://{account}{})", self.authority())
+        let scheme = self.kind.scheme();
+        write!(f, "Proxy({scheme}://{account}{})", self.authority())
+    }
+}
+
+/// User name and password at a proxy; it has no `Debug`.
+pub(crate) struct ProxyAccount {
+    pub(crate) user: Vec<u8>,
+    pub(crate) password: Zeroizing<Vec<u8>>,
+}
+
+impl ProxyAccount {
+    /// RFC 1929 section 2.
+    fn is_fit_for_socks(&self) -> bool {
+        [self.user.len(), self.password.len()]
+            .iter()
+            .all(|length| (1..=255).contains(length))
     }
 }
 
@@ -305,13 +384,17 @@ mod tests {
             ("p", "Proxy(http://p:80)"),
             ("HTTP://[::1]:8/", "Proxy(http://[::1]:8)"),
             ("http://u:secret@p:1", "Proxy(http://***@p:1)"),
+            ("socks5h://p", "Proxy(socks5h://p:1080)"),
+            ("SOCKS5://u:secret@p:9", "Proxy(socks5h://***@p:9)"),
         ] {
             assert_eq!(format!("{:?}", Proxy::parse(url).unwrap()), shown);
         }
         for url in [
             "",
             "https://p",
-            "socks5://p:1080",
+            "socks4://p:1080",
+            "socks5h://u@p",
+            "socks5h://:secret@p",
             "http://p:0",
             "http://a b",
             "http://u:%zz@p",
@@ -398,7 +481,7 @@ mod tests {
         for loopback in ["ws://localhost:1", "wss://127.0.0.2", "ws://[::1]"] {
             assert_eq!(from(&all, loopback), Ok(None), "{loopback}");
         }
-        let error = from(&[("HTTPS_PROXY", "socks5://u:pw@p")], "wss://x").unwrap_err();
+        let error = from(&[("HTTPS_PROXY", "socks4://u:pw@p")], "wss://x").unwrap_err();
         assert!(
             error.starts_with("HTTPS_PROXY: ") && !error.contains("pw"),
             "{error}"

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 
 use super::endpoint::Endpoint;
 use super::error::DialError;
+use crate::http::h1::Refusal;
 use crate::http::h1::answer::AnswerHead;
 use crate::http::h1::head::{Head, Headers, Version};
 
@@ -211,26 +212,52 @@ pub(super) fn reply_to(head: &Head) -> UpgradeReply {
             _ => plain(head, 404, "Not found\n"),
         };
     }
-    let protocol = headers.only("sec-websocket-protocol");
-    if !is_get || protocol != Ok(Some(PROTOCOL.as_bytes())) {
-        return plain(head, 404, "Not found\n");
+    match UpgradeRequest::of(head) {
+        Ok(request) => UpgradeReply::Upgrade(request.0),
+        // As a chisel server answers, which does not say what it is.
+        Err(refusal) if refusal.status == 404 => plain(head, 404, "Not found\n"),
+        Err(refusal) => plain(head, refusal.status, &format!("{}\n", refusal.message)),
     }
-    if headers.only("sec-websocket-version") != Ok(Some(b"13")) {
-        return plain(head, 426, "Only WebSocket version 13 is spoken\n");
+}
+
+/// A valid request for the WebSocket of a tunnel: the answer to it.
+#[derive(Debug)]
+pub struct UpgradeRequest(pub(super) String);
+
+impl UpgradeRequest {
+    /// Checks a request head; the path may be any.
+    pub fn of(head: &Head) -> Result<Self, Refusal> {
+        let headers = &head.headers;
+        if !headers.lists("upgrade", "websocket") {
+            return Err(Refusal::new(
+                426,
+                "this address takes tunnels: use it with postern or a chisel client",
+            ));
+        }
+        let protocol = headers.only("sec-websocket-protocol");
+        if head.method != "GET" || protocol != Ok(Some(PROTOCOL.as_bytes())) {
+            return Err(Refusal::new(
+                404,
+                "not a tunnel: the request must be a GET with the subprotocol chisel-v3",
+            ));
+        }
+        if headers.only("sec-websocket-version") != Ok(Some(b"13")) {
+            return Err(Refusal::new(426, "Only WebSocket version 13 is spoken"));
+        }
+        let sent = headers.only("sec-websocket-key").ok().flatten();
+        match sent.and_then(key).filter(|_| is_sound(head)) {
+            Some(key) => Ok(Self(upgraded(&key))),
+            None => Err(Refusal::new(400, "Malformed WebSocket upgrade")),
+        }
     }
-    let sound = head.version == Version::Http11
-        && headers.lists("connection", "upgrade")
-        && matches!(headers.only("host"), Ok(Some(_)))
-        && head.framing == crate::http::h1::body::Framing::Length(0);
-    match headers
-        .only("sec-websocket-key")
-        .ok()
-        .flatten()
-        .and_then(key)
-    {
-        Some(key) if sound => UpgradeReply::Upgrade(upgraded(&key)),
-        _ => plain(head, 400, "Malformed WebSocket upgrade\n"),
-    }
+}
+
+/// True if version, `Connection`, `Host` and framing are those of an upgrade (§4.2.1).
+fn is_sound(head: &Head) -> bool {
+    head.version == Version::Http11
+        && head.headers.lists("connection", "upgrade")
+        && matches!(head.headers.only("host"), Ok(Some(_)))
+        && head.framing == crate::http::h1::body::Framing::Length(0)
 }
 
 /// A key is 16 bytes in base64 (§4.2.1).

@@ -4,6 +4,7 @@
 //! By turns with our tunnel alone, and with chisel alone and nginx in front of it where `POSTERN_CHISEL` names the
 //! program: requests a second over 64 kept connections and over one, and a large download, of which nginx is the
 //! application; then large uploads, WebSockets and event streams, of which this program is it, in a process of its own.
+//! The same requests, downloads and uploads with tunnels that come in by the URL of one nginx, ours beside chisel's.
 //! At the end a shared database: small queries through the site and at the web client itself. Each table has medians,
 //! and the processor time of both ends. `BENCH_ROWS` (parts of titles, with commas) makes it shorter.
 
@@ -17,11 +18,12 @@ mod ways;
 mod http_load;
 
 use std::fs::File;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use support::database::Options;
-use support::process::processor_time;
+use support::process::{Process, processor_time};
 use support::{Database, Postern, TIMEOUT, wait_until};
 
 use self::http_load::{download, load};
@@ -42,19 +44,13 @@ fn main() {
     let dir = dir.path();
     pages(dir);
     streams(dir);
+    by_url(dir);
     database(dir);
 }
 
 /// Measures requests and downloads, of which nginx is the application.
 fn pages(dir: &Path) {
-    let application = ways::free();
-    let root = dir.display();
-    let servers = format!(
-        "server {{ listen {application}; location / {{ return 200 \"hello, world\\n\"; }} location /large {{ root {root}; }} }}"
-    );
-    let _nginx = ways::nginx(dir, "application", &servers);
-    let large = File::create(dir.join("large"));
-    large.unwrap().set_len(LARGE as u64).unwrap();
+    let (_nginx, application) = pages_of_nginx(dir, "application");
     let ways = ways::all(&dir.join("pages"), application);
     for connections in [MANY, 1] {
         let title = format!("requests over {connections} kept connections");
@@ -84,6 +80,19 @@ fn pages(dir: &Path) {
     });
 }
 
+/// nginx as the application: a short answer, and a large file.
+fn pages_of_nginx(dir: &Path, name: &str) -> (Process, SocketAddr) {
+    let application = ways::free();
+    let root = dir.display();
+    let servers = format!(
+        "server {{ listen {application}; location / {{ return 200 \"hello, world\\n\"; }} location /large {{ root {root}; }} }}"
+    );
+    let nginx = ways::nginx(dir, name, &servers);
+    let large = File::create(dir.join("large"));
+    large.unwrap().set_len(LARGE as u64).unwrap();
+    (nginx, application)
+}
+
 /// Measures uploads, WebSockets and event streams, of which this program is the application.
 fn streams(dir: &Path) {
     let (_application, at) = application::start(dir);
@@ -107,6 +116,37 @@ fn streams(dir: &Path) {
         rounds: 3,
     }
     .measure(&ways, |way| visitors::events(way, MANY, span));
+}
+
+/// Measures tunnels that come in through nginx, as where only port 443 gets out.
+fn by_url(dir: &Path) {
+    let (_application, at) = application::start(dir);
+    let (_nginx, application) = pages_of_nginx(dir, "application-by-url");
+    let ways = ways::by_url(&dir.join("by-url"), application);
+    Table {
+        title: "requests by the URL over 64 kept connections",
+        units: "requests",
+        rounds: 5,
+    }
+    .measure(&ways, |way| {
+        load(way.at, &way.get("/"), MANY, Duration::from_secs(4)).into()
+    });
+    Table {
+        title: "download of 1 GiB by the URL",
+        units: "MB",
+        rounds: 5,
+    }
+    .measure(&ways, |way| {
+        let rate = download(way.at, &way.get("/large"), LARGE);
+        Measured::of_bytes(LARGE, rate)
+    });
+    let ways = ways::by_url(&dir.join("by-url-up"), at);
+    Table {
+        title: "upload of 512 MiB by the URL",
+        units: "MB",
+        rounds: 5,
+    }
+    .measure(&ways, |way| visitors::upload(way, LARGE / 2));
 }
 
 /// Measures a database shared by `postern mysql --share`, and the same web client without a tunnel.
@@ -201,7 +241,7 @@ impl Table<'_> {
                 p99 => format!("p99 {p99:>6.0} µs, "),
             };
             println!(
-                "  {:<17} {rate:>8.0} {units}/s ({:.2} times as many by the site), {p99}processor {front:>7.2} µs at visitors \
+                "  {:<21} {rate:>8.0} {units}/s ({:.2} times as many by the site), {p99}processor {front:>7.2} µs at visitors \
                  and {home:>7.2} µs at the application for each",
                 way.name,
                 site / rate,

@@ -73,6 +73,13 @@ fn sheet(app: &Value) -> String {
         ),
         ("server", server),
         ("relays", relays(connection)),
+        (
+            "tunnel",
+            match text(connection, "/tunnel_way") {
+                "url" => "through the web port".to_owned(),
+                _ => String::new(),
+            },
+        ),
         ("site name", of("/site_name")),
         ("name taken", of("/connection/site_name_wanted")),
         ("until", until(text(holds, "/expires"))),

@@ -17,7 +17,7 @@ use crate::manager::diagnosis::{
     look_at_standing, look_at_tunnel,
 };
 use crate::store::{Credentials, DataDir};
-use crate::tunnel::client::HostKeyChange;
+use crate::tunnel::client::{HostKeyChange, Way};
 
 /// Applications that are asked at a time: each may take 10 s.
 const AT_ONCE: usize = 8;
@@ -143,16 +143,39 @@ fn tunnel(home: &DataDir, server: &ServerUrl, credentials: &Credentials) -> Vec<
         )];
     };
     let address = look.address;
-    let answers = match look.answer {
-        Ok(()) => Finding::good("tunnel port", format!("{address}: a tunnel server answers")),
-        Err(error) => Finding::wrong(
-            "tunnel port",
-            format!("{address}: {error}"),
-            "check that this port is open there; it differs from the URL's port",
-        ),
-    };
+    let (has_way, is_one) = (
+        look.ways.iter().any(|way| way.answer.is_ok()),
+        look.ways.len() == 1,
+    );
+    let ways = look.ways.into_iter().map(|look| {
+        let check = match look.way {
+            Way::Url => "tunnel URL",
+            _ => "tunnel port",
+        };
+        let at = look.address;
+        match look.answer {
+            Ok(()) => Finding::good(check, format!("{at}: a tunnel server answers")),
+            Err(error) if has_way => {
+                Finding::note(check, format!("{at}: {error}"), "not needed: the other way works")
+            }
+            Err(error) => {
+                let hint = match look.way {
+                    Way::Url => format!(
+                        "ask the administrator of this network to allow WebSockets to {} (behind a proxy, set \
+                         HTTPS_PROXY), or the relay's operator whether its web server passes WebSockets",
+                        server.host()
+                    ),
+                    _ if is_one => {
+                        "check that this port is open there; it differs from the URL's port".to_owned()
+                    }
+                    _ => format!("ask the administrator of this network to open {at} (TCP)"),
+                };
+                Finding::wrong(check, format!("{at}: {error}"), hint)
+            }
+        }
+    });
     let key = look.host_key.map(|key| host_key(server, &address, key));
-    std::iter::once(answers).chain(key).collect()
+    ways.chain(key).collect()
 }
 
 /// Compares the key that a tunnel server shows now with the known one.

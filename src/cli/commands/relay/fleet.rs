@@ -50,7 +50,10 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
 fn row(relay: &Value) -> [String; 6] {
     let number = |name: &str| relay.get(name).and_then(Value::as_u64);
     let shown = |name: &str| number(name).map_or_else(|| "-".to_owned(), |it| it.to_string());
-    let at = format!("{}:{}", text(relay, "external_ip"), shown("tunnel_port"));
+    let at = match number("tunnel_port") {
+        Some(0) => text(relay, "tunnel_url"),
+        _ => format!("{}:{}", text(relay, "external_ip"), shown("tunnel_port")),
+    };
     [
         text(relay, "id"),
         text(relay, "state"),

@@ -33,6 +33,9 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
+            for notice in items(&made, "notices").filter_map(Value::as_str) {
+                warn(notice);
+            }
             (
                 Zeroizing::new(token),
                 member(&made, "invite"),

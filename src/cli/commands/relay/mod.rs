@@ -110,7 +110,10 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     let watch = SignalWatch::start()?;
     let instance = claim(&settings.data)?;
     let listener = listen(settings.listen, "--listen")?;
-    let tunnel_listener = listen(settings.tunnel_listen, "--tunnel-listen")?;
+    let tunnel_listen = settings.tunnel_listen;
+    let tunnel_listener = tunnel_listen
+        .map(|at| listen(at, "--tunnel-listen"))
+        .transpose()?;
     let metrics_listen = settings.metrics_listen;
     let metrics_listener = metrics_listen
         .map(|at| listen(at, "--metrics-listen"))
@@ -161,6 +164,9 @@ fn run_relay(settings: Settings) -> Result<(), Failure> {
     })?;
     for path in &running.set_aside {
         log::warn!("{}", relay::set_aside_notice(path));
+    }
+    if let Some(notice) = running.port_notice() {
+        log::warn!("{notice}");
     }
     if let Some(since) = &running.forbidden_token {
         log::warn!("{}", forbidden_token(since));
@@ -258,11 +264,16 @@ fn announcement(running: &Running) -> String {
             };
             format!("Store: {at}\nOther relays: {told}{listens}\n")
         });
+    let tunnels = match running.tunnel_address() {
+        at if at.port() == 0 => "none".to_owned(),
+        at => at.to_string(),
+    };
+    let by_url = running.tunnel_url();
+    let by_url = by_url.map_or(String::new(), |by_url| format!("Tunnel URL: {by_url}\n"));
     format!(
-        "Relay: {url}\n{store}Sites: {}\nListening on: {}\nTunnel server: {}\nFingerprint: {}\n{metrics}{token}Status page: {url}auth?code={}\n",
+        "Relay: {url}\n{store}Sites: {}\nListening on: {}\nTunnel server: {tunnels}\n{by_url}Fingerprint: {}\n{metrics}{token}Status page: {url}auth?code={}\n",
         running.site_url("NAME"),
         running.address(),
-        running.tunnel_address(),
         running.fingerprint(),
         *running.operator_code(),
     )

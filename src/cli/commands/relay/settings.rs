@@ -15,7 +15,7 @@ use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, COMMAND, CONNECTIONS, DATA, DOMAIN, DRAIN, ENROLL_TOKEN,
     EXTERNAL_IP, LISTEN, METRICS_LISTEN, PASS_HEADER, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS,
-    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN,
+    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN, TUNNEL_URL,
 };
 use crate::cli::args::values::{
     TOKEN_VARIABLE, environment, socket_address, whole_number, whole_seconds,
@@ -23,7 +23,7 @@ use crate::cli::args::values::{
 use crate::cli::failure::Failure;
 use crate::gateway::is_never_kept;
 use crate::net::Cidr;
-use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, check_domain};
+use crate::relay::{Enrolment, Options, PublicPorts, PublicUrl, Quota, TunnelUrl, check_domain};
 use crate::store::{DataDir, RunDir};
 
 /// Where visitors come in.
@@ -54,7 +54,8 @@ const MBPS: RangeInclusive<u32> = 1..=100_000;
 pub(super) struct Settings {
     pub(super) data: DataDir,
     pub(super) listen: SocketAddr,
-    pub(super) tunnel_listen: SocketAddr,
+    pub(super) tunnel_listen: Option<SocketAddr>,
+    tunnel_url: Option<TunnelUrl>,
     pub(super) metrics_listen: Option<SocketAddr>,
     domain: String,
     public_url: Option<PublicUrl>,
@@ -81,24 +82,41 @@ impl Settings {
             None => address(&LISTEN, DEFAULT_LISTEN)?,
         };
         let tunnel_listen = match parsed.value(&TUNNEL_LISTEN) {
-            Some(text) => address(&TUNNEL_LISTEN, &text)?,
-            None => SocketAddr::from((listen.ip(), DEFAULT_TUNNEL_PORT)),
+            Some(text) if text == "none" => None,
+            Some(text) => Some(address(&TUNNEL_LISTEN, &text)?),
+            None => Some(SocketAddr::from((listen.ip(), DEFAULT_TUNNEL_PORT))),
         };
-        if listen == tunnel_listen && listen.port() != 0 {
+        if Some(listen) == tunnel_listen && listen.port() != 0 {
             return Err(COMMAND.usage("--listen and --tunnel-listen are the same address"));
         }
         let (domain, public_url) = (domain(parsed)?, public_url(parsed)?);
-        let external_ip = external_ip(parsed, tunnel_listen)?;
+        let external_ip = external_ip(parsed, tunnel_listen, &domain)?;
+        let host = public_url.as_ref().map_or(&*domain, PublicUrl::host);
+        let tunnel_url = tunnel_url(parsed, tunnel_listen.is_some(), host)?;
+        let listens = [listen, tunnel_listen.unwrap_or(listen)];
+        let fleet = store::settings(parsed, listens)?;
+        let peers = fleet.as_ref().map(|fleet| fleet.peer_listen.ip());
+        let is_told = tunnel_listen.is_some() || parsed.value(&EXTERNAL_IP).is_some();
+        if peers.is_some_and(|ip| ip.is_unspecified()) && !is_told {
+            let message = "--peer-listen does not say which address the other relays dial";
+            let hint = "give --peer-listen the address of this machine, or add --external-ip";
+            return Err(COMMAND.usage(message).hint(hint));
+        }
+        let is_private = match tunnel_listen {
+            Some(at) => is_loopback(at),
+            None => public_url.is_none(),
+        };
         check_reach(listen, &domain, public_url.as_ref())?;
         Ok(Self {
             data: data(parsed)?,
             listen,
             tunnel_listen,
-            metrics_listen: metrics_listen(parsed, [listen, tunnel_listen])?,
+            tunnel_url,
+            metrics_listen: metrics_listen(parsed, listens)?,
             domain,
             public_url,
             external_ip,
-            ports: ports(parsed, [listen, tunnel_listen])?,
+            ports: ports(parsed, listen, is_private && is_loopback(listen))?,
             port_range: port_range(parsed)?,
             enroll_token: enroll_token(parsed)?,
             trust_proxy: trust_proxy(parsed)?,
@@ -110,7 +128,7 @@ impl Settings {
                 sites: number(parsed, &QUOTA_SITES, &SITES)?,
                 mbps: number(parsed, &QUOTA_MBPS, &MBPS)?,
             },
-            fleet: store::settings(parsed, [listen, tunnel_listen])?,
+            fleet,
             allow_other_users: parsed.has(&ALLOW_OTHER_USERS),
         })
     }
@@ -119,7 +137,7 @@ impl Settings {
     fn is_private(&self) -> bool {
         let of_this_machine = is_of_this_machine(&self.domain);
         is_loopback(self.listen)
-            && is_loopback(self.tunnel_listen)
+            && self.tunnel_listen.is_none_or(is_loopback)
             && self.public_url.is_none()
             && self.trust_proxy.is_empty()
             && of_this_machine
@@ -149,7 +167,7 @@ impl Settings {
     /// For the relay.
     pub(super) fn options(
         self,
-        (listener, tunnel_listener): (TcpListener, TcpListener),
+        (listener, tunnel_listener): (TcpListener, Option<TcpListener>),
         metrics_listener: Option<TcpListener>,
         peer_listener: Option<TcpListener>,
         run_dir: &RunDir,
@@ -164,6 +182,8 @@ impl Settings {
             data: self.data,
             listener,
             tunnel_listener,
+            tunnels_by_url: true,
+            tunnel_url: self.tunnel_url,
             metrics_listener,
             ports: self.ports,
             port_range: self.port_range,
@@ -275,8 +295,34 @@ fn public_url(parsed: &Parsed) -> Result<Option<PublicUrl>, Failure> {
         .map_err(|error| COMMAND.refuse(&PUBLIC_URL, &text, error))
 }
 
-fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Failure> {
+/// A relay of a fleet needs one of its own, as the common address leads to any of them.
+fn tunnel_url(parsed: &Parsed, listens: bool, host: &str) -> Result<Option<TunnelUrl>, Failure> {
+    let Some(text) = parsed.value(&TUNNEL_URL) else {
+        if !listens && parsed.value(&STORE).is_some() {
+            let message = "--tunnel-listen none needs --tunnel-url in a fleet";
+            let hint = "give each relay a path of its own, such as wss://HOST/.postern/tunnel/1";
+            return Err(COMMAND.usage(message).hint(hint));
+        }
+        return Ok(None);
+    };
+    let url = text.parse::<TunnelUrl>();
+    let url = url.map_err(|error| COMMAND.refuse(&TUNNEL_URL, &text, error))?;
+    if url.host() != host {
+        let reason = format!("connectors use no other host than the relay's own, {host}");
+        return Err(COMMAND.refuse(&TUNNEL_URL, &text, reason));
+    }
+    Ok(Some(url))
+}
+
+fn external_ip(
+    parsed: &Parsed,
+    tunnel_listen: Option<SocketAddr>,
+    domain: &str,
+) -> Result<String, Failure> {
     let Some(text) = parsed.value(&EXTERNAL_IP) else {
+        let Some(tunnel_listen) = tunnel_listen else {
+            return Ok(domain.to_owned());
+        };
         return match tunnel_listen.ip() {
             ip if ip.is_unspecified() => Err(COMMAND.usage(format!(
                 "--external-ip is missing: {tunnel_listen} does not say which address connectors dial"
@@ -302,10 +348,9 @@ fn external_ip(parsed: &Parsed, tunnel_listen: SocketAddr) -> Result<String, Fai
 }
 
 /// On loopback only this machine's own user is at stake, and nothing is refused.
-fn ports(parsed: &Parsed, [listen, tunnel]: [SocketAddr; 2]) -> Result<PublicPorts, Failure> {
+fn ports(parsed: &Parsed, listen: SocketAddr, is_private: bool) -> Result<PublicPorts, Failure> {
     let is_shared = parsed.has(&SHARED_HOST_PORTS);
     let Some(text) = parsed.value(&PORT_LISTEN) else {
-        let is_private = is_loopback(listen) && is_loopback(tunnel);
         return Ok(if is_shared || is_private {
             PublicPorts::Shared
         } else {

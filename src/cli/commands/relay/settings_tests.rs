@@ -9,12 +9,34 @@ fn read(line: &[&str]) -> Result<Settings, Failure> {
 fn without_flags_it_is_private() {
     let settings = read(&[]).unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8180");
-    assert_eq!(settings.tunnel_listen.to_string(), "127.0.0.1:62888");
+    assert_eq!(
+        settings.tunnel_listen.unwrap().to_string(),
+        "127.0.0.1:62888"
+    );
     assert_eq!(
         (settings.domain.as_str(), settings.external_ip.as_str()),
         ("localhost", "127.0.0.1")
     );
     assert!(settings.is_private() && !settings.is_exposed_without_tls());
+}
+
+#[test]
+fn without_the_port_connectors_are_told_the_domain() {
+    let none = "--tunnel-listen=none";
+    let settings = read(&[none]).unwrap();
+    assert!(settings.tunnel_listen.is_none() && settings.is_private());
+    assert_eq!(settings.external_ip, "localhost");
+    let public = [
+        "--domain=relay.example",
+        "--public-url=https://relay.example",
+    ];
+    let of = |more: &str| read(&[&public[..], &[none, more]].concat());
+    let settings = of("--listen=0.0.0.0:80").unwrap();
+    assert_eq!(settings.external_ip, "relay.example");
+    assert_eq!(settings.ports, PublicPorts::Refused);
+    let settings = of("--external-ip=192.0.2.1").unwrap();
+    assert_eq!(settings.external_ip, "192.0.2.1");
+    assert_eq!(settings.ports, PublicPorts::Refused, "a proxy is in front");
 }
 
 #[test]

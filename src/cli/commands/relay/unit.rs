@@ -5,14 +5,15 @@ use crate::cli::args::command::{Flag, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW_OTHER_USERS, ANSWER_TIMEOUT, CONNECTIONS, DATA, DOMAIN, DRAIN, EXTERNAL_IP, LISTEN,
     METRICS_LISTEN, PASS_HEADER, PEER_LISTEN, PORT_LISTEN, PORTS, PUBLIC_URL, QUOTA_MBPS,
-    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN,
+    QUOTA_SITES, SHARED_HOST_PORTS, STORE, TRUST_PROXY, TUNNEL_LISTEN, TUNNEL_URL,
 };
 use crate::cli::systemd::{Manager, Unit, escaped, program};
 
 /// Flags that the unit's command line repeats. The enrolment token is a secret and belongs in a file.
-const REPEATED: [&Flag; 17] = [
+const REPEATED: [&Flag; 18] = [
     &LISTEN,
     &TUNNEL_LISTEN,
+    &TUNNEL_URL,
     &DOMAIN,
     &PUBLIC_URL,
     &EXTERNAL_IP,
