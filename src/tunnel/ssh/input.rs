@@ -2,25 +2,34 @@
 
 use std::ops::Range;
 
+use zeroize::Zeroizing;
+
 use super::limits;
 
-/// A fixed buffer, compacted when its end is near.
+/// A buffer that is compacted when its end is near, and grows while reads fill it: whoever has not signed in holds little.
 pub(super) struct Input {
-    bytes: Box<[u8]>,
+    bytes: Zeroizing<Vec<u8>>,
     start: usize,
     end: usize,
+    /// The last read has filled it.
+    was_filled: bool,
 }
 
 impl Input {
     /// Free bytes at the end below which the buffer is compacted. Default 64 KiB: a read
     /// that large is worth a system call.
     const LEAST_SPACE: usize = 64 * 1024;
+    /// Bytes that it begins with. Default 8 KiB: more than a handshake sends at once.
+    const FIRST: usize = 8 * 1024;
+    /// It grows to so many times its size.
+    const GROWTH: usize = 4;
 
     pub(super) fn new() -> Self {
         Self {
-            bytes: vec![0; limits::INPUT].into_boxed_slice(),
+            bytes: Zeroizing::new(vec![0; Self::FIRST]),
             start: 0,
             end: 0,
+            was_filled: false,
         }
     }
 
@@ -31,6 +40,13 @@ impl Input {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
+        if std::mem::take(&mut self.was_filled) && self.bytes.len() < limits::INPUT {
+            let size = limits::INPUT.min(Self::GROWTH * self.bytes.len());
+            let mut grown = Zeroizing::new(vec![0; size]);
+            let (kept, _) = grown.split_at_mut(self.end);
+            kept.copy_from_slice(self.at(0..self.end));
+            self.bytes = grown;
+        }
         self.bytes
             .get_mut(self.end..)
             .expect("the end lies in the buffer")
@@ -38,6 +54,7 @@ impl Input {
 
     pub(super) fn filled(&mut self, bytes: usize) {
         self.end = (self.end + bytes).min(self.bytes.len());
+        self.was_filled = self.end == self.bytes.len();
     }
 
     /// All that waits.
@@ -64,5 +81,10 @@ impl Input {
 
     pub(super) fn at_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         self.bytes.get_mut(range).expect("a range of the buffer")
+    }
+
+    #[cfg(test)]
+    pub(super) fn all(&self) -> &[u8] {
+        &self.bytes
     }
 }

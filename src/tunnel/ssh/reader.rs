@@ -418,7 +418,7 @@ impl Reader {
 
     #[cfg(test)]
     pub(super) fn input(&self) -> &[u8] {
-        self.input.at(0..limits::INPUT)
+        self.input.all()
     }
 
     /// Passwords do not stay in the buffer.
