@@ -5,7 +5,10 @@ BINARY := target/release/postern
 
 # The static executable is linked with musl, for the machine's own architecture.
 STATIC_TARGET := $(shell uname -m)-unknown-linux-musl
-STATIC_BINARY := target/$(STATIC_TARGET)/release/postern
+STATIC_BINARY = target/$(STATIC_TARGET)/release/postern
+STATIC_RUSTFLAGS = CARGO_TARGET_$$(echo $(STATIC_TARGET) | tr a-z- A-Z_)_RUSTFLAGS
+# No path of this machine is in the executable, so that the same source gives the same bytes everywhere.
+SAME_BYTES = --remap-path-prefix=$(CURDIR)/= --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}/registry/src/=
 # Without the target: a virtual environment with Zig (musl, a C compiler and an unwinder) ...
 STATIC_VENV := target/static-venv
 STATIC_TOOLS := ziglang==0.15.2 cargo-zigbuild==0.23.0
@@ -16,7 +19,7 @@ DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 # No backtraces: an executable without symbols has no names to print in them. Panics are caught and told as ever.
 DEBIAN_STD_FEATURES := panic-unwind,optimize_for_size
 
-.PHONY: all static static-rustup static-debian debian-std apple test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
+.PHONY: all static static-rustup static-debian dist debian-std apple test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
 
 all:
 	$(CARGO) build --release --locked
@@ -34,14 +37,23 @@ static:
 
 static-rustup:
 	@command -v musl-gcc >/dev/null || echo "static: musl-gcc is missing; if C code fails to compile, install musl-tools"
-	$(CARGO) build --release --locked --target $(STATIC_TARGET)
+	env $(STATIC_RUSTFLAGS)="$(SAME_BYTES)" $(CARGO) build --release --locked --target $(STATIC_TARGET)
 
 static-debian: debian-std
-	flags=CARGO_TARGET_$$(echo $(STATIC_TARGET) | tr a-z- A-Z_)_RUSTFLAGS; \
-	env $(DEBIAN_ENV) \
-		"$$flags=-C link-self-contained=no -C target-feature=+crt-static" \
+	env $(DEBIAN_ENV) $(STATIC_RUSTFLAGS)="-C link-self-contained=no -C target-feature=+crt-static $(SAME_BYTES)" \
 		cargo-zigbuild zigbuild --release --locked --target $(STATIC_TARGET) -Zbuild-std=std,panic_unwind \
 		-Zbuild-std-features=$(DEBIAN_STD_FEATURES)
+
+# All released files, in target/dist: a static executable for each architecture, and what build/dist.py packs with it. The
+# executable of this machine's architecture writes man pages and completions.
+DIST_TARGETS ?= x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf \
+	riscv64gc-unknown-linux-musl
+dist:
+	for target in $(DIST_TARGETS); do \
+		$(MAKE) --no-print-directory static-debian STATIC_TARGET=$$target || exit 1; \
+	done
+	rm -rf target/dist
+	build/dist.py target/dist $(DIST_TARGETS)
 
 debian-std: $(STATIC_VENV)/installed
 	@if [ ! -d $(DEBIAN_STD) ]; then \

@@ -1,0 +1,93 @@
+#!/bin/bash
+# Checks the released files in target/dist, which `make dist` has made: each package is installed and used, and each
+# foreign executable does its main job under QEMU. As root on Debian; `make nightly PARTS=dist` runs it.
+set -eu
+cd "$(dirname "$0")/.."
+out=$PWD/target/dist root=$PWD/target/dist-root
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+packages='debootstrap qemu-user-static skopeo'
+
+fail() {
+    echo "dist: $*" >&2
+    exit 1
+}
+
+# inside COMMAND: runs it in the Debian that was made for this.
+inside() {
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$root" sh -ec "$1"
+}
+
+need() {
+    for package in $packages; do
+        dpkg -s "$package" >/dev/null 2>&1 || apt-get install --yes --no-install-recommends "$package"
+    done
+}
+
+sums() {
+    (cd "$out" && sha256sum --quiet --check SHA256SUMS) || fail 'a sum is wrong'
+}
+
+tarball() {
+    local dir
+    dir=$(mktemp -d)
+    tar --extract --gzip --file "$out/postern-$version-linux-$(uname -m).tar.gz" --directory "$dir"
+    tests/static.sh "$dir/postern-$version-linux-$(uname -m)/postern"
+    for file in README.md LICENSE THIRD-PARTY-LICENSES.txt completions/postern.bash man/postern.1; do
+        [ -s "$dir/postern-$version-linux-$(uname -m)/$file" ] || fail "the archive has no $file"
+    done
+    rm -r "$dir"
+}
+
+# Installed, used by its own user, upgraded, removed, purged.
+deb() {
+    local file="postern_${version}_$(dpkg --print-architecture).deb"
+    [ -d "$root/usr" ] || debootstrap --variant=minbase stable "$root" http://deb.debian.org/debian >/dev/null
+    cp "$out/$file" "$root/root/"
+    inside "dpkg --purge postern 2>/dev/null || true; apt-get install --yes /root/$file >/dev/null"
+    inside 'postern --version && dpkg --verify postern && getent passwd postern-relay >/dev/null'
+    inside 'install -d -o postern-relay -m 700 /var/lib/postern-relay
+        cd / && timeout 3 setpriv --reuid postern-relay --regid postern-relay --clear-groups \
+            postern relay --data=/var/lib/postern-relay --listen 127.0.0.1:0 --tunnel-listen 127.0.0.1:0 >/tmp/said || true
+        grep -q "^Relay: " /tmp/said && test -s /var/lib/postern-relay/host.ed25519'
+    inside "echo POSTERN_RELAY_OPTIONS=--domain=mine.example >/etc/default/postern-relay; dpkg --install /root/$file >/dev/null
+        grep -q mine.example /etc/default/postern-relay && test -s /var/lib/postern-relay/host.ed25519"
+    inside 'dpkg --remove postern >/dev/null; ! command -v postern; test -s /etc/default/postern-relay
+        test -s /var/lib/postern-relay/host.ed25519'
+    inside 'dpkg --purge postern >/dev/null; ! test -e /etc/default/postern-relay; ! test -e /var/lib/postern-relay
+        ! getent passwd postern-relay'
+}
+
+image() {
+    local archive="oci-archive:$out/postern-$version-oci.tar"
+    for architecture in amd64 arm64; do
+        skopeo --override-os linux --override-arch "$architecture" inspect "$archive" | grep -q "\"Architecture\": \"$architecture\"" ||
+            fail "the image has no $architecture"
+        skopeo --override-arch "$architecture" copy --quiet "$archive" "dir:$(mktemp -d)" || fail 'a blob is not what it is called'
+    done
+}
+
+# The main job of each foreign executable: a share with its own relay and a visit, the web client on a real MariaDB, and
+# tunnels with peers of this machine's architecture.
+foreign() {
+    local dir
+    dir=$(mktemp -d)
+    cargo build --locked
+    for pair in aarch64-unknown-linux-musl:aarch64 armv7-unknown-linux-musleabihf:arm riscv64gc-unknown-linux-musl:riscv64; do
+        local target=${pair%:*} emulator=qemu-${pair#*:}-static
+        printf '#!/bin/sh\nexec %s %s/target/%s/release/postern "$@"\n' "$emulator" "$PWD" "$target" >"$dir/postern"
+        chmod +x "$dir/postern"
+        echo "dist: $target"
+        POSTERN_BIN=$dir/postern cargo test --locked --test sql everyday:: -- --test-threads 2
+        POSTERN_BIN=$dir/postern cargo test --locked --test relay one_word:: -- --test-threads 2
+        POSTERN_BIN=$dir/postern cargo test --locked --test relay by_url:: -- --test-threads 1
+        POSTERN_BIN=$dir/postern cargo test --locked --test manager share_command::a_running_start -- --test-threads 2
+    done
+    rm -r "$dir"
+}
+
+need
+[ $# != 0 ] || set -- sums tarball deb image foreign
+for step in "$@"; do
+    "$step"
+    echo "dist: $step passed"
+done
