@@ -4,7 +4,7 @@
 # it is run again alone has failed here.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# != 0 ] || set -- base versions servers suites chromium fuzz soak fleet static apple
+[ $# != 0 ] || set -- base versions servers suites chromium fuzz soak fleet static apple dist
 export POSTERN_TEST_WHOLE=1
 further=$(tests/servers.sh | grep -v '^cannot')
 
@@ -47,6 +47,7 @@ part() {
         fleet) make --no-print-directory fleet ;;
         static) make --no-print-directory static ;;
         apple) make --no-print-directory apple ;;
+        dist) make --no-print-directory dist && tests/dist.sh ;;
         *) echo "nightly: unknown part $1" >&2 && exit 2 ;;
     esac
 }
