@@ -154,6 +154,7 @@ interface ServerVersion {
   embedded?: boolean;
   insecure?: boolean;
   notices?: string[];
+  network_variables?: string[];
 }
 
 // The web client's API

@@ -9,6 +9,7 @@ use super::api_client::{self, Answer, Call};
 use super::failure::{Failure, OVER_LIMIT, printable};
 use crate::manager::ServerUrl;
 use crate::store::{DataDir, Instance};
+use crate::tunnel::ws::network_variables;
 
 /// Address that a running manager tells other commands.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,6 +65,16 @@ impl Manager {
         let server = ServerUrl::parse(text(&version, "/server"), true).ok();
         let is_embedded = version.pointer("/embedded").and_then(Value::as_bool);
         Ok((server, is_embedded.unwrap_or_default()))
+    }
+
+    /// Names of the network variables that are set for this command and not for the manager; none if there are none. An
+    /// older manager does not name its own.
+    pub(crate) fn missing_variables(&self) -> Option<String> {
+        let version = self.call("GET", "/api/version", None).ok()?;
+        let its_own = version.pointer("/network_variables")?.as_array()?;
+        let is_missing = |name: &String| !its_own.iter().any(|own| own == name.as_str());
+        let missing: Vec<String> = network_variables().into_iter().filter(is_missing).collect();
+        (!missing.is_empty()).then(|| missing.join(", "))
     }
 
     /// The address of its page.

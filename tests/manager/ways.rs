@@ -304,6 +304,65 @@ fn through_proxies_the_tunnel_goes_to_the_url() {
     }
 }
 
+/// The variables of the shell were ignored without a word.
+#[test]
+fn a_command_says_which_of_its_variables_the_manager_does_not_have() {
+    let dead = format!("http://127.0.0.1:{}", dead());
+    let server = ["--server", "http://relay.invalid", "--insecure"];
+    let manager = manager(&[("http_proxy", &dead)], &server);
+    let home = manager.home();
+    let names = manager.client().get("/api/version").data()["network_variables"].clone();
+    assert_eq!(names, json!(["HTTP_PROXY"]));
+    let variables = |others: &'static [(&str, &str)]| {
+        let none = VARIABLES.map(|name| (name, ""));
+        none.into_iter().chain(others.iter().copied())
+    };
+    let with = variables(&[
+        ("HTTP_PROXY", "http://p.test"),
+        ("ALL_PROXY", "http://u:secret@p.test"),
+        ("SSL_CERT_FILE", "/none.pem"),
+    ]);
+    let line = format!(
+        "'postern start' (process {}) connects, with its own environment: it has no ALL_PROXY, SSL_CERT_FILE\n",
+        manager.pid()
+    );
+    let sharing = |server: &[&str]| {
+        let mut program = KillOnDrop::new(binary()).args(["http", "9"]).args(server);
+        let own = support::manager::environment(home.path());
+        for (name, value) in own.iter().map(|(name, value)| (*name, value.as_str())) {
+            program = program.env(name, value);
+        }
+        for (name, value) in with.clone() {
+            program = program.env(name, value);
+        }
+        program.start()
+    };
+    let mut shared = sharing(&[]);
+    wait_until(support::TIMEOUT, "the warning", || {
+        shared.stderr.text().contains(&line)
+    });
+    assert!(!shared.stderr.text().contains("secret"));
+    shared.kill();
+    // No proxy leads to this machine itself.
+    let mut shared = sharing(&["--server", &dead]);
+    wait_until(support::TIMEOUT, "the attempt", || {
+        shared.stderr.text().contains("asking 127.0.0.1:")
+    });
+    assert!(!shared.stderr.text().contains("its own environment"));
+    shared.kill();
+    let doctor = |variables: &mut dyn Iterator<Item = (&'static str, &'static str)>| {
+        let done = home.command(&["doctor"]).envs(variables).output().unwrap();
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let told = doctor(&mut with.clone());
+    assert!(
+        told.contains(" has no ALL_PROXY, SSL_CERT_FILE, set here"),
+        "{told}"
+    );
+    let told = doctor(&mut variables(&[("HTTP_PROXY", "http://p.test")]));
+    assert!(!told.contains(" has no "), "{told}");
+}
+
 #[test]
 fn a_proxy_that_lets_all_ports_out_leaves_the_port() {
     for rules in [HTTP, SOCKS] {

@@ -85,6 +85,16 @@ impl Request<'_> {
         let (its_own, is_embedded) = manager.own_server()?;
         let server = self.server.as_ref().or(its_own.as_ref());
         self.guard(server)?;
+        // To this machine itself it connects without them.
+        if let Some(names) = server
+            .filter(|server| !server.is_loopback())
+            .and_then(|_| manager.missing_variables())
+        {
+            warn(&format!(
+                "'postern start' (process {}) connects, with its own environment: it has no {names}",
+                manager.pid
+            ));
+        }
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
             manager.enroll(&server.to_string(), &token)?;
             // A closed stderr leaves nowhere to say so.

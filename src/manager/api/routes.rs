@@ -12,6 +12,7 @@ use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
 use crate::sync::Permits;
+use crate::tunnel::ws::network_variables;
 
 /// Requests that write files at once; each has a thread: a write takes milliseconds.
 const MAX_WRITERS: usize = 16;
@@ -166,5 +167,6 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
         "embedded": stand_in.is_some_and(|stand_in| stand_in.is_embedded),
         "insecure": core.insecure,
         "notices": notices,
+        "network_variables": network_variables(),
     })))
 }

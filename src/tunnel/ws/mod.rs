@@ -55,7 +55,7 @@ pub use limits::{
     CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT, MAX_FRAME, MAX_HEAD, RESOLVE_TIMEOUT, WRITE_STALL,
 };
 pub(crate) use proxy::ProxyKind;
-pub use proxy::{PROXY_VARIABLES, Proxy, ProxyChoice, environment_proxy};
+pub use proxy::{PROXY_VARIABLES, Proxy, ProxyChoice, environment_proxy, network_variables};
 pub use reader::WsReader;
 pub(crate) use tls::https_failure;
 pub use tls::{ServerTls, Tls, authorities};

@@ -1,5 +1,6 @@
 //! Proxies: which one, if any, and how one of HTTP is asked for a tunnel (RFC 9110 §9.3.6).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -38,6 +39,13 @@ pub const PROXY_VARIABLES: [&str; 8] = [
     "all_proxy",
     "no_proxy",
 ];
+
+/// Names of the variables for connections to relays that are set, in capitals.
+pub fn network_variables() -> BTreeSet<String> {
+    let names = PROXY_VARIABLES.into_iter().chain(["SSL_CERT_FILE"]);
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    names.filter(is_set).map(str::to_ascii_uppercase).collect()
+}
 
 /// A proxy that is asked to connect, by name: it resolves the names of servers. `Debug` and [`Proxy::authority`] leave
 /// the credentials out.

@@ -155,10 +155,17 @@ fn key(home: &DataDir) -> Finding {
 pub(super) fn manager(home: &DataDir) -> Finding {
     const CHECK: &str = "manager";
     match Manager::find(home) {
-        Ok(Some(manager)) => Finding::good(
-            CHECK,
-            format!("{} (process {})", manager.url(), manager.pid),
-        ),
+        Ok(Some(manager)) => {
+            let text = format!("{} (process {})", manager.url(), manager.pid);
+            match manager.missing_variables() {
+                None => Finding::good(CHECK, text),
+                Some(names) => Finding::note(
+                    CHECK,
+                    format!("{text} has no {names}, set here"),
+                    "it connects with its own environment: start it again with the same variables",
+                ),
+            }
+        }
         Ok(None) => Finding::note(CHECK, "not running", "run 'postern start'"),
         Err(_) => Finding::wrong(
             CHECK,
