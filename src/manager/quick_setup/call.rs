@@ -14,7 +14,7 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
-use super::failure::{Failure, NAMELESS};
+use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, PROXY_SETTING};
 use super::reached::{Noting, Reached};
 use super::redact::clean;
 use super::resolve::Resolve;
@@ -147,7 +147,11 @@ pub(crate) fn look(server: &ServerUrl, timeout: Duration) -> Result<Look, NoLook
     let response = agent.get(server.with(PATH)).call();
     let response = response.map_err(|error| match classified(server, error, proxy.as_ref()) {
         NoReply::Passing(reason) => NoLook {
-            advice: reason.starts_with(NAMELESS).then_some(NO_NAME),
+            advice: if reason.starts_with(NO_PROXY_THERE) {
+                Some(PROXY_SETTING)
+            } else {
+                reason.starts_with(NAMELESS).then_some(NO_NAME)
+            },
             ..NoLook::from(reason)
         },
         NoReply::Lasting(failure) => NoLook {
@@ -297,6 +301,28 @@ fn classified(server: &ServerUrl, error: ureq::Error, proxy: Option<&Proxy>) -> 
     if let Some(error) = of_tls(&error) {
         return lasting(ws::https_failure(server.host(), error));
     }
+    match (error, proxy) {
+        // Refused by this machine's own connect: a proxy tells of the server's refusal in its answer.
+        (ureq::Error::Io(error), Some(proxy))
+            if error.kind() == io::ErrorKind::ConnectionRefused
+                && error.raw_os_error().is_some() =>
+        {
+            let to = proxy.authority();
+            NoReply::Passing(format!("{NO_PROXY_THERE} {to}: connection refused"))
+        }
+        (ureq::Error::HostNotFound, Some(proxy)) => NoReply::Passing(format!(
+            "{NO_PROXY_THERE} {}: its name has no DNS entry",
+            proxy.authority()
+        )),
+        (error, _) => classified_by_kind(error, passing, lasting),
+    }
+}
+
+fn classified_by_kind(
+    error: ureq::Error,
+    passing: impl Fn(&str) -> NoReply,
+    lasting: impl Fn(String) -> NoReply,
+) -> NoReply {
     match error {
         ureq::Error::Timeout(_) => passing(LATE),
         ureq::Error::Io(error) => match row(error.kind()) {
@@ -340,6 +366,10 @@ fn of_proxy(server: &ServerUrl, proxy: &Proxy, error: &ureq::Error) -> Option<Di
             Some(proxy.wants_credentials())
         }
         ureq::Error::Timeout(_) if proxy.kind() == ProxyKind::Socks5 => greeting(server, proxy),
+        ureq::Error::Io(failed) if proxy.kind() == ProxyKind::Socks5 => {
+            let is_unknown = row(failed.kind()).is_none() && of_tls(error).is_none();
+            is_unknown.then(|| greeting(server, proxy)).flatten()
+        }
         _ => None,
     }
 }

@@ -74,6 +74,11 @@ pub(crate) const REVOKED: &str =
 /// Hint for a revocation that ends the command.
 pub(crate) const REVOKED_HERE: &str = "ask the relay's operator to allow it again ('postern relay allow'), then run the command again";
 
+/// Start of the reason of a call whose proxy does not answer.
+pub(super) const NO_PROXY_THERE: &str = "cannot connect to the proxy";
+/// Advice for that.
+pub(super) const PROXY_SETTING: &str =
+    "check the proxy's address and port in HTTPS_PROXY, and that the proxy runs";
 /// Reason of a call to a name without an address.
 pub(super) const NAMELESS: &str = "the relay's name has no DNS entry";
 
@@ -149,6 +154,7 @@ impl Failure {
             Self::TooManyRequests { .. } => "wait some minutes and connect again",
             Self::Proxy { advice, .. } => advice,
             Self::Unreachable { reason, .. } if reason.starts_with(NAMELESS) => NO_NAME,
+            Self::Unreachable { reason, .. } if reason.starts_with(NO_PROXY_THERE) => PROXY_SETTING,
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the relay's URL, and that the relay runs and is reachable"
             }
