@@ -288,7 +288,14 @@ fn a_web_client_that_starts_later_is_no_target_of_an_earlier_connection() {
             let id =
                 manager.add(&json!({"protocol": "tcp", "ip": "127.0.0.1", "port": web_client}));
             let site = far.assign();
-            manager.connected(&id);
+            // The web client may be ending yet.
+            manager.connect(&id);
+            manager.wait_for(&id, "connected", |result| {
+                if result["error_class"] == "own-listener" {
+                    manager.connect(&id);
+                }
+                result["status"] == "connected"
+            });
             let own_site = far.assign();
             let before = std::mem::replace(&mut web_client, port_now());
             (before == web_client).then_some((id, site, own_site))

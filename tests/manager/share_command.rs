@@ -9,7 +9,7 @@ use support::manager::{Far, Manager, Target};
 use support::quick_setup::Act;
 use support::relay::{Relay, with};
 use support::share::Sharing;
-use support::{Home, TIMEOUT, free_port, wait_until};
+use support::{Home, TIMEOUT, free_port, keep_the_usual_port_away, wait_until};
 
 #[test]
 fn a_running_start_carries_it_and_tells_what_happens() {
@@ -96,6 +96,7 @@ fn what_the_page_removes_ends_the_command() {
 /// By the relay within `start`, which ends with it, and by another server, which does not.
 #[test]
 fn a_share_outlives_the_start_that_carried_it_at_the_same_address() {
+    keep_the_usual_port_away();
     let target = Target::start();
     let args = [
         "http",
@@ -107,7 +108,7 @@ fn a_share_outlives_the_start_that_carried_it_at_the_same_address() {
     let relay = Relay::start(&[]);
     for server in [vec![], vec!["--server".to_owned(), relay.url()]] {
         let server: Vec<&str> = server.iter().map(String::as_str).collect();
-        let mut manager = Manager::start_in(&Arc::new(Home::with_ports()), &server);
+        let mut manager = Manager::start(&server);
         let mut sharing = Sharing::start(manager.home(), &args);
         let link = sharing.event("shared")["link"].clone();
         manager.kill();

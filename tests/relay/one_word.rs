@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, OnceLock, mpsc};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -11,7 +11,7 @@ use support::http::{Client, Response};
 use support::manager::{Manager, Target};
 use support::relay::{Relay, with};
 use support::share::Sharing;
-use support::{Home, TIMEOUT, free_port, wait_until};
+use support::{Home, TIMEOUT, free_port, keep_the_usual_port_away, wait_until};
 
 /// The site behind a link, at this machine's address.
 fn visit(link: &str) -> Response {
@@ -339,23 +339,6 @@ fn through_a_running_start_it_goes_when_the_command_is_killed() {
     sharing.kill();
     wait_until(TIMEOUT, "its end", || apps() == json!([]));
     wait_until(TIMEOUT, "the site's end", || visit(&link).status() == 410);
-}
-
-/// Takes the port that a relay within a command has where it can, so that those of these tests are at ports of their own:
-/// at the usual one another test's relay could come before one is back.
-fn keep_the_usual_port_away() {
-    static KEPT: OnceLock<Option<TcpListener>> = OnceLock::new();
-    KEPT.get_or_init(|| {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            match TcpListener::bind("127.0.0.1:8180") {
-                Ok(listener) => return Some(listener),
-                // Somebody's who keeps it: it is away too.
-                Err(_) if Instant::now() > deadline => return None,
-                Err(_) => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
-    });
 }
 
 /// The port in a link of an application.

@@ -33,7 +33,7 @@ pub use self::postern::{Home, Postern};
 pub use chromium::Browser;
 pub use database::Database;
 pub use load::{allowed, assert_within, slowdown};
-pub use ports::free_port;
+pub use ports::{free_port, keep_the_usual_port_away};
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! The real binary: one-off commands in a private per-user directory, and a running web client.
 
-use std::fs::{self, DirBuilder};
 use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -12,7 +10,7 @@ use tempfile::TempDir;
 use super::database::{Database, PASSWORD, USER};
 use super::http::Client;
 use super::kill_on_drop::{KillOnDrop, Leashed, has_plain_words};
-use super::{TIMEOUT, build_dir, free_port, holds_within};
+use super::{TIMEOUT, build_dir, holds_within};
 
 /// How long a one-off command may take.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
@@ -53,18 +51,6 @@ impl Home {
         let home = Home::new();
         let added = home.run(&["plugin", "add", "mysql"]);
         assert_eq!(added.code, Some(0), "plugin add mysql: {added:?}");
-        home
-    }
-
-    /// One whose relay has ports that nobody else takes while it changes hands.
-    pub fn with_ports() -> Home {
-        let home = Home::new();
-        let relay = home.path().join("relay");
-        let made = DirBuilder::new().mode(0o700).create(&relay);
-        made.expect("the directory is ours");
-        let ports = format!(r#"{{"gateway":{},"tunnel":{}}}"#, free_port(), free_port());
-        let written = fs::write(relay.join("embedded.json"), ports);
-        written.expect("the directory is ours");
         home
     }
 
