@@ -41,7 +41,7 @@ tarball() {
 # Installed, used by its own user, upgraded, removed, purged.
 deb() {
     local file="postern_${version}_$(dpkg --print-architecture).deb"
-    [ -d "$root/usr" ] || debootstrap --variant=minbase stable "$root" http://deb.debian.org/debian >/dev/null
+    [ -d "$root/usr" ] || debootstrap --variant=minbase stable "$root" >/dev/null
     cp "$out/$file" "$root/root/"
     inside "dpkg --purge postern 2>/dev/null || true; apt-get install --yes /root/$file >/dev/null"
     inside 'postern --version && dpkg --verify postern && getent passwd postern-relay >/dev/null'
