@@ -73,6 +73,16 @@ struct Web {
 }
 
 impl Web {
+    /// Where quick-setup is called.
+    fn server(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The URL of its tunnels.
+    fn url(&self) -> String {
+        format!("ws://127.0.0.1:{}/.postern/tunnel", self.port)
+    }
+
     fn before(far: &Far) -> Self {
         let tunnels = Arc::<AtomicUsize>::default();
         let (count, quick, tunnel) = (Arc::clone(&tunnels), far.quick.port(), far.tunnel_port());
@@ -431,9 +441,8 @@ fn an_address_that_the_server_may_not_name_leaves_the_url() {
 fn a_server_without_a_port_is_reached_by_its_url_and_every_place_says_so() {
     let far = Far::new();
     let web = Web::before(&far);
-    let server = format!("http://127.0.0.1:{}", web.port);
-    let manager = manager(&[], &["--server", &server]);
-    let url = format!("ws://127.0.0.1:{}/.postern/tunnel", web.port);
+    let manager = manager(&[], &["--server", &web.server()]);
+    let url = web.url();
     let public = assign(&far, ("127.0.0.1", 0), &url);
     let id = manager.add(&Target::start().app());
     assert_eq!(manager.connected(&id)["tunnel_way"], "url");
@@ -460,8 +469,7 @@ fn a_server_without_a_port_is_reached_by_its_url_and_every_place_says_so() {
 fn the_doctor_says_what_was_tried_on_each_way() {
     let far = Far::new();
     let web = Web::before(&far);
-    let server = format!("http://127.0.0.1:{}", web.port);
-    let manager = manager(&[], &["--server", &server]);
+    let manager = manager(&[], &["--server", &web.server()]);
     let port = dead();
     let url = format!("ws://127.0.0.1:{}/.postern/tunnel", web.port);
     assign(&far, ("127.0.0.1", port), &url);
@@ -492,9 +500,8 @@ fn the_doctor_says_what_was_tried_on_each_way() {
 fn a_port_of_the_application_itself_rules_the_url_out() {
     let far = Far::new();
     let web = Web::before(&far);
-    let server = format!("http://127.0.0.1:{}", web.port);
-    let manager = manager(&[], &["--server", &server]);
-    let url = format!("ws://127.0.0.1:{}/.postern/tunnel", web.port);
+    let manager = manager(&[], &["--server", &web.server()]);
+    let url = web.url();
     assign(&far, ("127.0.0.1", far.tunnel_port()), &url);
     let port = dead();
     let mut app = Target::start().app();
@@ -519,9 +526,8 @@ fn one_tunnel_finds_the_way_for_all() {
         count.fetch_add(1, Ordering::SeqCst);
         let _ = socket.read_to_end(&mut Vec::new());
     });
-    let server = format!("http://127.0.0.1:{}", web.port);
-    let manager = manager(&[], &["--server", &server]);
-    let url = format!("ws://127.0.0.1:{}/.postern/tunnel", web.port);
+    let manager = manager(&[], &["--server", &web.server()]);
+    let url = web.url();
     for _ in 0..2 {
         assign(&far, ("127.0.0.1", silent), &url);
         let id = manager.add(&Target::start().app());
@@ -530,23 +536,29 @@ fn one_tunnel_finds_the_way_for_all() {
     assert_eq!(dialled.load(Ordering::SeqCst), 1, "by the main tunnel");
 }
 
+/// The server shows another key, which is refused: its fingerprint, and the ConnectResult.
+#[track_caller]
+fn another_key(far: &mut Far, manager: &Manager, id: &str) -> (String, Value) {
+    far.close();
+    let offered = far.change_key();
+    far.open();
+    let seen = manager.wait_for(id, "the other key", |status| {
+        status["error_class"] == "host-key-changed"
+    });
+    assert_eq!(seen["host_key"]["offered"], json!(offered));
+    (offered, seen)
+}
+
 #[test]
 fn another_host_key_by_the_url_is_refused_until_it_is_trusted() {
     let mut far = Far::new();
     let web = Web::before(&far);
-    let server = format!("http://127.0.0.1:{}", web.port);
-    let manager = manager(&[], &["--server", &server]);
-    let url = format!("ws://127.0.0.1:{}/.postern/tunnel", web.port);
+    let manager = manager(&[], &["--server", &web.server()]);
+    let url = web.url();
     assign(&far, ("127.0.0.1", 0), &url);
     let id = manager.add(&Target::start().app());
     manager.connected(&id);
-    far.close();
-    let offered = far.change_key();
-    far.open();
-    let seen = manager.wait_for(&id, "the other key", |status| {
-        status["error_class"] == "host-key-changed"
-    });
-    assert_eq!(seen["host_key"]["offered"], json!(offered));
+    let (offered, seen) = another_key(&mut far, &manager, &id);
     let trust = json!({"server": seen["host_key"]["server"], "fingerprint": offered});
     let answer = manager
         .client()
@@ -708,13 +720,7 @@ fn a_proxy_that_inspects_tls_needs_its_authority_and_cannot_change_the_host_key(
     let id = manager.add(&Target::start().app());
     assert_eq!(manager.connected(&id)["tunnel_way"], "url");
     // Who inspects may as well answer in the relay's place.
-    far.close();
-    let offered = far.change_key();
-    far.open();
-    let seen = manager.wait_for(&id, "the other key", |status| {
-        status["error_class"] == "host-key-changed"
-    });
-    assert_eq!(seen["host_key"]["offered"], json!(offered));
+    another_key(&mut far, &manager, &id);
     assert!(!manager.stderr().contains(PASSWORD));
 }
 
