@@ -160,27 +160,30 @@ def licences(release):
         for path in sorted(directory.iterdir()):
             if path.is_file() and LICENCE.match(path.name):
                 texts.setdefault(path.read_text(errors="replace").strip(), []).append(called)
-    for called, text in runtime_licences():
-        crates.append(called)
-        texts.setdefault(text.strip(), []).append(called)
+    for name, version, licence, text in runtime():
+        crates.append(f"{name} {version}: {licence}")
+        texts.setdefault(text.strip(), []).append(name)
     head = "postern is linked with these libraries, each under its own licence.\n\n" + "\n".join(crates)
     parts = [f"{'=' * 80}\n{', '.join(users)}\n{'=' * 80}\n\n{text}\n" for text, users in texts.items()]
     return head + "\n\n" + "\n".join(parts)
 
 
-def runtime_licences():
-    """The libraries below the crates: Rust's, musl, and LLVM's unwinder."""
-    found = []
-    zig = next((ROOT / "target/static-venv/lib").glob("python3*/site-packages/ziglang/lib"), None)
+def runtime():
+    """The libraries below the crates, which the static build takes from its compilers: (name, version, licence, text)."""
+    venv = ROOT / "target/static-venv"
+    zig = next(venv.glob("lib/python3*/site-packages/ziglang/lib"), None)
     rust = Path(run("rustc", "--print", "sysroot").decode().strip()) / "share/doc"
-    for called, path in [
-        ("Rust standard library: MIT OR Apache-2.0", next(rust.glob("**/LICENSE-MIT"), None)),
-        ("musl: MIT", zig and zig / "libc/musl/COPYRIGHT"),
-        ("LLVM libunwind: Apache-2.0 WITH LLVM-exception", zig and zig / "libunwind/LICENSE.TXT"),
+    compiler = run("/usr/bin/rustc", "--version").decode().split()[1]
+    bundled = "of Zig " + run(venv / "bin/python-zig", "version").decode().strip()
+    found = []
+    for name, version, licence, path in [
+        ("Rust standard library", compiler, "MIT OR Apache-2.0", next(rust.glob("**/LICENSE-MIT"), None)),
+        ("musl", bundled, "MIT", zig and zig / "libc/musl/COPYRIGHT"),
+        ("LLVM libunwind", bundled, "Apache-2.0 WITH LLVM-exception", zig and zig / "libunwind/LICENSE.TXT"),
     ]:
         if path is None or not path.is_file():
-            sys.exit(f"dist: no licence text of {called}")
-        found.append((called, path.read_text(errors="replace")))
+            sys.exit(f"dist: no licence text of {name}")
+        found.append((name, version, licence, path.read_text(errors="replace")))
     return found
 
 
@@ -203,13 +206,17 @@ def sbom(release):
         {"ref": refs[package["id"]], "dependsOn": sorted(refs[to] for to in release.nodes[package["id"]]["dependencies"] if to in refs)}
         for package in used
     ]
+    below = [
+        {"type": "library", "bom-ref": name, "name": name, "version": version, "licenses": [{"expression": licence}]}
+        for name, version, licence, _ in runtime()
+    ]
     root = component(release.packages[release.root])
     bom = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
         "metadata": {"timestamp": utc(release.epoch), "component": {**root, "type": "application"}},
-        "components": [component(package) for package in used if package["id"] != release.root],
+        "components": [component(package) for package in used if package["id"] != release.root] + below,
         "dependencies": edges,
     }
     digest = hashlib.sha256(json.dumps(bom, sort_keys=True).encode()).hexdigest()
