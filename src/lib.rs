@@ -16,6 +16,7 @@
 //! | [`gateway`] | one pipeline between visitors and sites, for both ends of a tunnel: which site, who may, what passes |
 //! | [`sqlweb`] | `postern mysql`: the API of the web client, its sessions, the read-only gate |
 //! | [`plugin`] | which plugins exist and are installed |
+//! | [`api`] | the types of all requests and answers as JSON has them |
 //! | [`tunnel`] | the chisel protocol from both ends: `ws` carries bytes, `ssh` is a pure state machine, `mux` runs it |
 //! | [`http`] | HTTP/1.1: `h1` is pure, `server` owns the sockets, tiny_http's workers answer behind it |
 //! | [`net`], `sync`, [`store`] | names and addresses, waiting and accepting; locks and permits; the per-user directory |
@@ -202,6 +203,7 @@
 //! connected. Ports: 8181 for the page, 62888 for tunnels, 3306 for databases. Whether an application answers is asked
 //! once before it is `connected` (1 s at most), and every 30 s while it does not.
 
+pub mod api;
 pub mod cli;
 pub mod gateway;
 pub mod http;

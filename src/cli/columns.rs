@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use rustix::termios::tcgetwinsize;
 
 use super::clock::Zone;
-use super::failure::Failure;
+use super::failure::{Failure, printable};
 use super::output::print;
 
 /// Gap between two columns on a terminal.
@@ -13,6 +13,14 @@ const GAP: &str = "  ";
 
 /// Characters of a column that is worth showing in part.
 const LEAST: usize = 10;
+
+/// A cell: the text without control characters, `-` for an empty one.
+pub(super) fn shown(text: &str) -> String {
+    match text {
+        "" => "-".to_owned(),
+        text => printable(text),
+    }
+}
 
 /// Prints a heading and rows of as many cells, none of which holds a control character. Where there is no row, a person
 /// reads `hint` in place of the heading.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use super::failure::Failure;
 use crate::store::escaped;
 
@@ -13,4 +15,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .write_all(escaped(text).as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output(&error))
+}
+
+/// Prints what `--json` promises, with the members of each object by name.
+pub(crate) fn print_json(of: &impl Serialize) -> Result<(), Failure> {
+    let value = serde_json::to_value(of).expect("it has string keys");
+    print(&zeroize::Zeroizing::new(format!("{value:#}\n")))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::app_state::AppState;
@@ -19,6 +19,7 @@ use super::metrics;
 use super::state_store::set_aside_notice;
 use super::status::{self, Order, Overview, Wanted};
 use super::urls::TunnelUrl;
+use crate::api::relay as api;
 use crate::gateway::forwarded;
 use crate::http::auth::{Outcome, SignInFields};
 use crate::http::{ApiError, Method, Request, Response, Router, assets};
@@ -147,17 +148,18 @@ fn health(app: &AppState, request: Request) {
         let starting = ApiError::new(503, "starting: other relays are not linked yet");
         return respond(request, Err(starting));
     }
-    let mut health = json!({"status": "OK"});
-    if let (Some(fields), Some(store)) = (health.as_object_mut(), store_state(app)) {
-        fields.insert("store".into(), store.into());
-    }
+    let health = api::Health {
+        status: "OK".to_owned(),
+        store: store_state(app),
+    };
     request.respond(Response::json(200, &health));
 }
 
 /// How the store is that a fleet shares; none of a relay alone.
-fn store_state(app: &AppState) -> Option<&'static str> {
+fn store_state(app: &AppState) -> Option<String> {
     let looks = app.service.looks.as_ref()?;
-    Some(if looks.is_there() { "ok" } else { "away" })
+    let state = if looks.is_there() { "ok" } else { "away" };
+    Some(state.to_owned())
 }
 
 /// A connector's name and password.
@@ -269,7 +271,7 @@ fn enrolment(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let body = request.json::<Value>()?;
     let source = source(request, &app.trust_proxy);
     (app.service).let_in(&body, source, is_vouched_for(app, &body))?;
-    Ok(Response::ok(json!({"enrols": true})))
+    Ok(Response::ok(api::Enrols { enrols: true }))
 }
 
 /// The operator's own processes have the operator's token from a file of the operator's.
@@ -285,9 +287,10 @@ fn release(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let (name, password) = basic(request).ok_or_else(|| ApiError::unauthorized(missing))?;
     let frees_name = request.query("name") == Some("free");
     let is_free = (app.service).release((&name, &password), key, frees_name)?;
-    Ok(Response::ok(
-        json!({"released": true, "name_released": is_free}),
-    ))
+    Ok(Response::ok(api::Released {
+        released: true,
+        name_released: is_free,
+    }))
 }
 
 /// Tells the web server in front if it may get a certificate for a name. It alone is answered, by itself: visitors whom it
@@ -306,7 +309,7 @@ fn tls_allowed(app: &AppState, request: &Request) -> Result<Response, ApiError> 
         let message = "no site of this name was connected within 30 days";
         return Err(ApiError::not_found(message));
     }
-    Ok(Response::ok(json!({"allowed": true})))
+    Ok(Response::ok(api::TlsAllowed { allowed: true }))
 }
 
 fn basic(request: &Request) -> Option<Credentials> {
@@ -344,26 +347,26 @@ fn show(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let (connected, enrolled) = overview.connectors;
     let set_aside = files_set_aside(&app.data);
     let set_aside = set_aside.iter().map(|path| set_aside_notice(path));
-    Ok(Response::ok(json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "since": rfc3339(app.started),
-        "url": urls.url(),
-        "domain": urls.domain,
-        "tunnel_port": urls.tunnel.port(),
-        "tunnel_url": urls.tunnel_url.as_ref().map(TunnelUrl::to_string),
-        "fingerprint": urls.fingerprint,
-        "asks_token": app.service.enrolment == Enrolment::WithToken,
-        "enrolled": enrolled,
-        "connected": connected,
-        "matching": page.matching,
-        "next": page.next,
-        "connectors": page.connectors,
-        "metrics": metrics::json(app, &Overview::of(&app.service)),
-        "relays": overview.fleet.as_ref().map(FleetOverview::to_json),
-        "store": store_state(app),
-        "revoked": status::revoked(&app.service.store.snapshot()),
-        "notices": set_aside.chain(urls.port_notice()).collect::<Vec<_>>(),
-    })))
+    Ok(Response::ok(api::Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        since: rfc3339(app.started),
+        url: urls.url(),
+        domain: urls.domain.clone(),
+        tunnel_port: urls.tunnel.port(),
+        tunnel_url: urls.tunnel_url.as_ref().map(TunnelUrl::to_string),
+        fingerprint: urls.fingerprint.clone(),
+        asks_token: app.service.enrolment == Enrolment::WithToken,
+        enrolled,
+        connected,
+        matching: page.matching,
+        next: page.next,
+        connectors: page.connectors,
+        metrics: metrics::json(app, &Overview::of(&app.service)),
+        relays: overview.fleet.as_ref().map(FleetOverview::shown),
+        store: store_state(app),
+        revoked: status::revoked(&app.service.store.snapshot()),
+        notices: set_aside.chain(urls.port_notice()).collect(),
+    }))
 }
 
 fn wanted(request: &Request) -> Result<Wanted<'_>, ApiError> {
@@ -395,21 +398,12 @@ fn wanted(request: &Request) -> Result<Wanted<'_>, ApiError> {
 
 fn revoke(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    let done = app.service.revoke(name)?;
-    let turned_out = &done.turned_out;
-    let token = turned_out.enroll_token.as_deref();
-    let invite = turned_out.invite();
-    Ok(Response::ok(
-        json!({"revoked": name, "invite": invite, "enroll_token": token, "saved": done.is_saved, "untold": done.untold}),
-    ))
+    Ok(Response::ok(app.service.revoke(name)?))
 }
 
 fn allow(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let name = request.param("name").unwrap_or_default();
-    let done = app.service.allow(name)?;
-    Ok(Response::ok(
-        json!({"allowed": name, "restored": done.is_back, "invite_good": done.is_invite_good}),
-    ))
+    Ok(Response::ok(app.service.allow(name)?))
 }
 
 /// Releases a site's name.
@@ -436,17 +430,18 @@ fn hand_over(app: &AppState, request: &Request) -> Result<Response, ApiError> {
 }
 
 fn invites(app: &AppState, _: &Request) -> Result<Response, ApiError> {
-    Ok(Response::ok(json!({"invites": app.service.invites()})))
+    let invites = app.service.invites();
+    Ok(Response::ok(api::Invites { invites }))
 }
 
 fn invite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let made = app.service.invite(terms(&request.json::<Value>()?)?)?;
-    Ok(Response::ok(json!({
-        "token": *made.token,
-        "invite": made.shown(),
-        "url": app.service.urls.url(),
-        "notices": app.service.urls.port_notice().as_slice(),
-    })))
+    Ok(Response::ok(api::NewInvite {
+        invite: made.shown(),
+        token: made.token,
+        url: app.service.urls.url(),
+        notices: app.service.urls.port_notice().into_iter().collect(),
+    }))
 }
 
 /// The terms of an invite; what is left out is usual.
@@ -485,14 +480,15 @@ fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
 fn uninvite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
     let id = request.param("id").unwrap_or_default();
     app.service.take_back(id)?;
-    Ok(Response::ok(json!({"uninvited": id})))
+    let uninvited = id.to_owned();
+    Ok(Response::ok(api::Uninvited { uninvited }))
 }
 
 /// A link that signs the operator in.
 fn link(app: &AppState, _: &Request) -> Result<Response, ApiError> {
     let code = app.operator.link(Clocks::now());
     let url = format!("{}auth?code={}", app.service.urls.url(), *code);
-    Ok(Response::ok(json!({"url": url})))
+    Ok(Response::ok(api::OperatorLink { url }))
 }
 
 fn page(app: &AppState, request: Request) {

@@ -2,12 +2,11 @@
 
 use std::time::SystemTime;
 
-use serde_json::{Value, json};
-
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState, Reservation};
 use super::status::Overview;
 use super::{allocator, names};
+use crate::api::relay::NameTaken;
 use crate::http::ApiError;
 use crate::store::time::rfc3339;
 
@@ -169,7 +168,7 @@ impl Service {
         site: &str,
         to: Option<&str>,
         force: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<NameTaken, ApiError> {
         let overview = Overview::of_all(self);
         let is_held = |connector: &str, port: u16| overview.is_held(connector, port);
         let mut writer = self.store.writer();
@@ -186,7 +185,11 @@ impl Service {
             Some(by) => log::info!("the name '{site}' is now reserved for '{by}'"),
             None => log::info!("the name '{site}' is released"),
         }
-        Ok(json!({"site": site, "connector": taken.by, "ended": is_in_use(&taken, &overview)}))
+        Ok(NameTaken {
+            site: site.to_owned(),
+            ended: is_in_use(&taken, &overview),
+            connector: taken.by,
+        })
     }
 
     /// Ends what visitors have, and the tunnel; where the application has another name by now, it leads there.

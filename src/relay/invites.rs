@@ -9,9 +9,10 @@
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::secret::{self, SecretHash, identifier};
+use crate::api::relay as api;
+use crate::api::relay::{InviteUse, InvitedBy};
 use crate::store::time::rfc3339;
 
 /// Invites that are kept, whatever has become of them. Default 1,000: an operator reads the list.
@@ -95,7 +96,7 @@ pub(super) struct Invite {
     #[serde(default)]
     used: u32,
     #[serde(default)]
-    used_by: Vec<Use>,
+    used_by: Vec<InviteUse>,
     #[serde(default)]
     pub(super) forbidden_at: Option<String>,
     /// The token that all share: the command line's, or one in its place. Of these one is good at a time, and what is
@@ -105,21 +106,6 @@ pub(super) struct Invite {
     /// The one that the first start of the relay has made by itself.
     #[serde(default)]
     pub(super) is_first: bool,
-}
-
-/// A connector that an invite has let in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Use {
-    connector: String,
-    at: String,
-}
-
-/// The invite that has let a connector in, as the connector keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct InvitedBy {
-    pub(super) id: String,
-    #[serde(default)]
-    pub(super) label: String,
 }
 
 /// Why an invite lets nobody in.
@@ -197,7 +183,7 @@ impl Invites {
         if invite.used_by.len() >= MAX_USERS {
             invite.used_by.remove(0);
         }
-        invite.used_by.push(Use {
+        invite.used_by.push(InviteUse {
             connector: connector.to_owned(),
             at: now.to_owned(),
         });
@@ -326,25 +312,25 @@ impl Invite {
     }
 
     /// Returns the operator's view of it, without the token.
-    pub(super) fn to_json(&self, now: &str) -> Value {
+    pub(super) fn shown(&self, now: &str) -> api::Invite {
         let status = match self.check(now) {
             Ok(()) => "good",
             Err(NotGood::Forbidden) => "forbidden",
             Err(NotGood::Used) => "used",
             Err(NotGood::Over) => "over",
         };
-        json!({
-            "id": self.id,
-            "label": self.label,
-            "status": status,
-            "uses": self.uses,
-            "used": self.used,
-            "made_at": self.made_at,
-            "expires": self.expires,
-            "common": self.is_common,
-            "first": self.is_first,
-            "used_by": self.used_by,
-        })
+        api::Invite {
+            id: self.id.clone(),
+            label: self.label.clone(),
+            status: status.to_owned(),
+            uses: self.uses,
+            used: self.used,
+            made_at: self.made_at.clone(),
+            expires: self.expires.clone(),
+            common: self.is_common,
+            first: self.is_first,
+            used_by: self.used_by.clone(),
+        }
     }
 }
 
@@ -385,12 +371,10 @@ mod tests {
             assert_eq!(invites.use_by(&id, name, NOW).unwrap().id, id);
         }
         assert_eq!(invites.use_by(&id, "three", NOW), Err(NotGood::Used));
-        let shown = invites.find_mut(&id).unwrap().to_json(NOW);
-        assert_eq!(
-            (&shown["status"], &shown["used"]),
-            (&json!("used"), &json!(2))
-        );
-        assert_eq!(shown["used_by"][1], json!({"connector": "two", "at": NOW}));
+        let shown = invites.find_mut(&id).unwrap().shown(NOW);
+        assert_eq!((&*shown.status, shown.used), ("used", 2));
+        let last = &shown.used_by[1];
+        assert_eq!((&*last.connector, &*last.at), ("two", NOW));
         assert!(!serde_json::to_string(&invites).unwrap().contains(&token));
         invites.sweep(late);
         assert!(!invites.is_empty());

@@ -2,13 +2,13 @@
 
 use std::time::SystemTime;
 
-use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::invites::{Invite, InviteTerms, TooMany};
 use super::secret::SecretHash;
 use super::setup::Service;
 use super::state::{RelayState, cutoff};
+use crate::api::relay as api;
 use crate::http::ApiError;
 use crate::store::random;
 use crate::store::time::rfc3339;
@@ -22,8 +22,8 @@ pub(super) struct Made {
 
 impl Made {
     /// Returns the operator's view of it from now on.
-    pub(super) fn shown(&self) -> Value {
-        self.invite.to_json(&self.invite.made_at)
+    pub(super) fn shown(&self) -> api::Invite {
+        self.invite.shown(&self.invite.made_at)
     }
 }
 
@@ -39,7 +39,7 @@ impl Service {
     }
 
     /// All of them.
-    pub(super) fn invites(&self) -> Vec<Value> {
+    pub(super) fn invites(&self) -> Vec<api::Invite> {
         shown(&self.store.snapshot())
     }
 
@@ -73,8 +73,8 @@ pub(super) fn make_first(state: &mut RelayState) -> Result<Made, TooMany> {
 }
 
 /// Returns the operator's view of the invites of a state.
-pub(super) fn shown(state: &RelayState) -> Vec<Value> {
+pub(super) fn shown(state: &RelayState) -> Vec<api::Invite> {
     let now = rfc3339(SystemTime::now());
     let all = state.invites.iter();
-    all.map(|invite| invite.to_json(&now)).collect()
+    all.map(|invite| invite.shown(&now)).collect()
 }

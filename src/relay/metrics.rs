@@ -1,5 +1,6 @@
 //! The relay's figures: as Prometheus reads them, and the same as JSON for its page.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -69,8 +70,8 @@ fn add(
 }
 
 /// Returns the metrics by name: a number, numbers by the value of their label, or of durations `count` and `seconds`.
-pub(super) fn json(app: &AppState, overview: &Overview) -> Value {
-    let mut told = Map::new();
+pub(super) fn json(app: &AppState, overview: &Overview) -> BTreeMap<String, Value> {
+    let mut told = BTreeMap::new();
     for metric in all(app, overview) {
         let value = match metric.amount {
             Gauge(value) | Counter(value) => value.into(),
@@ -85,7 +86,7 @@ pub(super) fn json(app: &AppState, overview: &Overview) -> Value {
         };
         told.insert(metric.name.to_owned(), value);
     }
-    Value::Object(told)
+    told
 }
 
 fn all(app: &AppState, overview: &Overview) -> Vec<Metric> {

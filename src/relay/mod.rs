@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`start`] puts these together; [`embedded`] is the relay that a manager starts where no server is named, and
-//! [`revoke`], [`allow`], [`enrolled`], [`invite`], [`invites()`], [`uninvite`] and [`recover`] work on the directory of one that need
+//! [`stored_status`], [`revoke`], [`allow`], [`invite`], [`invites()`], [`uninvite`] and [`recover`] work on the directory of one that need
 //! not run. Nothing here knows the
 //! manager.
 
@@ -23,6 +23,8 @@ mod certificates;
 mod commits;
 mod connector_auth;
 mod connects;
+#[cfg(test)]
+mod description;
 mod drain;
 mod figures;
 pub mod fleet;
@@ -56,11 +58,10 @@ pub use figures::EVERY as KEEP_FIGURES_EVERY;
 pub use handover::NotTaken;
 pub use invites::InviteTerms;
 pub use offline::{
-    Enrolled, Recovered, Revoked, allow, enrolled, has_state, invite, invites, recover, revoke,
-    take_name, uninvite,
+    Recovered, allow, has_state, invite, invites, recover, revoke, stored_status, take_name,
+    uninvite,
 };
 pub use quota::Quota;
-pub use revocation::AllowedAgain;
 pub use server::{Options, Running, StartError, Whereabouts, start};
 pub use state_store::{Error as StateError, hint_of, set_aside_notice};
 pub use store_error::StoreError;

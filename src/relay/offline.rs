@@ -1,36 +1,20 @@
 //! Work on a relay's directory while no relay runs on it, or beside one that does.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::SystemTime;
-
-use serde_json::{Value, json};
-use zeroize::Zeroizing;
 
 use super::figures;
 use super::handover::{self, NotTaken};
 use super::invites::{InviteTerms, TooMany};
 use super::inviting;
-use super::revocation::{AllowedAgain, TurnedOut, turn_out};
+use super::revocation::{self, TurnedOut, turn_out};
 use super::state::{Application, NotAllowed, cutoff};
 use super::state_store::{self, Error as StateError, StateStore};
 use super::status;
+use crate::api::relay as api;
+use crate::api::relay::{Allowed, Invite, NameTaken, NewInvite, Revocation, Status};
 use crate::store::DataDir;
 use crate::store::time::rfc3339;
-
-/// Result of a revocation. Shows no secret.
-pub struct Revoked {
-    /// Invite that it used, which is disabled now, as `id`, `label` and `common` of [`invites`]; null if there is none.
-    pub invite: Value,
-    /// Made in the place of the one token that all shared. A secret that is shown this once.
-    pub enroll_token: Option<Zeroizing<String>>,
-}
-
-impl fmt::Debug for Revoked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Revoked(***)")
-    }
-}
 
 /// True if the directory has a relay's state; nothing is created.
 pub fn has_state(data: &DataDir) -> bool {
@@ -64,32 +48,30 @@ pub fn recover(data: &DataDir) -> Result<Recovered, StateError> {
     })
 }
 
-/// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
-pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
+/// Revokes a connector while no relay runs on the directory; `None` if there is none of that name.
+pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revocation>, StateError> {
     let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let turned_out = store
+    let revoked = store
         .writer()
         .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
-    Ok(turned_out.map(|turned_out: TurnedOut| Revoked {
-        invite: turned_out.invite(),
-        enroll_token: turned_out.enroll_token,
-    }))
+    Ok(revoked.map(|revoked: TurnedOut| revoked.into_answer(name)))
 }
 
-/// Makes an invite while no relay runs on the directory: its token, a secret that is shown this once, and the rest
-/// as [`invites`] shows it.
-pub fn invite(
-    data: &DataDir,
-    terms: InviteTerms,
-) -> Result<(Zeroizing<String>, Value), StateError> {
+/// Creates an invite while no relay runs on the directory. Its token is a secret that is shown this once; a relay that
+/// does not run has no address.
+pub fn invite(data: &DataDir, terms: InviteTerms) -> Result<NewInvite, StateError> {
     let store = StateStore::open_whole(data, &mut Vec::new())?;
     let made = store.writer().update(|state| {
         inviting::make(state, terms.clone()).map_err(|TooMany| StateError::Invites)
-    });
-    made.map(|made| (made.token.clone(), made.shown()))
+    })?;
+    Ok(NewInvite {
+        invite: made.shown(),
+        token: made.token,
+        ..NewInvite::default()
+    })
 }
 
-/// Takes one back while no relay runs on the directory; false where there is none of that id.
+/// Cancels one while no relay runs on the directory; false if there is none of that id.
 pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
     let store = StateStore::open_whole(data, &mut Vec::new())?;
     let now = rfc3339(SystemTime::now());
@@ -98,102 +80,65 @@ pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
         .update(|state| Ok(state.invites.take_back(id, &now)))
 }
 
-/// The invites, read from the directory whether or not a relay runs on it: JSON as the relay's API describes it.
-pub fn invites(data: &DataDir) -> Result<Vec<Value>, StateError> {
+/// Reads the invites from the directory, whether or not a relay runs on it.
+pub fn invites(data: &DataDir) -> Result<Vec<Invite>, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
     Ok(inviting::shown(&state))
 }
 
-/// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name.
-pub fn allow(data: &DataDir, name: &str) -> Result<Option<AllowedAgain>, StateError> {
+/// Undoes a revocation while no relay runs on the directory; `None` if there is none of that name.
+pub fn allow(data: &DataDir, name: &str) -> Result<Option<Allowed>, StateError> {
     let store = StateStore::open_whole(data, &mut Vec::new())?;
     store.writer().update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
-            Ok(allowed) => Ok(Some(AllowedAgain::from(&allowed))),
+            Ok(allowed) => Ok(Some(revocation::allowed(name, &allowed))),
             Err(NotAllowed::NotRevoked) => Ok(None),
             Err(NotAllowed::Full) => Err(StateError::Full),
         }
     })
 }
 
-/// Takes a site's name from whoever has it while no relay runs on the directory: for the connector of this label or name,
-/// else for anybody. Answers the connector's name.
+/// Takes a site's name from its owner while no relay runs on the directory: for the connector of this label or name, else
+/// for any.
 pub fn take_name(
     data: &DataDir,
     site: &str,
     to: Option<&str>,
-) -> Result<Result<Option<String>, NotTaken>, StateError> {
+) -> Result<Result<NameTaken, NotTaken>, StateError> {
     let store = StateStore::open_whole(data, &mut Vec::new())?;
     let taken = store.writer().update(|state| {
         state.sweep(&cutoff(SystemTime::now()));
         let taken = handover::take(state, (site, to), (false, &|_, _| false), &|_| false);
         Ok::<_, StateError>(taken.map(|taken| taken.by))
     })?;
-    Ok(taken)
+    Ok(taken.map(|connector| NameTaken {
+        site: site.to_owned(),
+        connector,
+        ended: false,
+    }))
 }
 
-/// One connector, as it stands in the state.
-#[derive(Debug, Clone)]
-pub struct Enrolled {
-    /// Its name.
-    pub name: String,
-    /// RFC 3339.
-    pub enrolled_at: String,
-    /// The name of its machine, as it says.
-    pub label: String,
-    /// The version of its program, as it says.
-    pub version: String,
-    /// Where it called from last.
-    pub source: String,
-    /// `id` and `label` of the invite that let it in; null where none was needed.
-    pub invite: Value,
-    /// True if it was turned out.
-    pub is_revoked: bool,
-    /// Its applications: `url` for the name of each, `target`, `last_visit` and `figures`, as the relay's API describes them.
-    pub applications: Vec<Value>,
-    /// Names of sites that are reserved for a revoked one.
-    pub sites: Vec<String>,
-}
-
-/// Reads the enrolled and the revoked connectors from the directory, whether or not a relay runs on it.
-pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
+/// Reads the enrolled and the revoked connectors from the directory, whether or not a relay runs on it. The `url` of an
+/// application is the name of its site alone, as the state contains no domain.
+pub fn stored_status(data: &DataDir) -> Result<Status, StateError> {
     let state = state_store::peek(data)?.unwrap_or_default();
     let passed = figures::peek(data);
-    let of = |application: &Application| {
-        let name = match &application.site {
+    let application = |of: &Application| api::Application {
+        url: match &of.site {
             Some(site) => site.name.clone(),
-            None => format!("tcp:{}", application.port),
-        };
-        let passed = passed(&application.app_id);
-        json!({
-            "url": name,
-            "target": application.target,
-            "last_visit": passed.and_then(|passed| status::time_of(passed.last_visit)),
-            "figures": passed.map(status::figures),
-        })
+            None => format!("tcp:{}", of.port),
+        },
+        ..status::stored_application(of, passed(&of.app_id))
     };
-    let enrolled = state.connectors.iter().map(|(name, connector)| Enrolled {
-        name: name.clone(),
-        enrolled_at: connector.enrolled_at.clone(),
-        label: connector.caller.label.clone(),
-        version: connector.caller.version.clone(),
-        source: connector.caller.source.clone(),
-        invite: json!(connector.invite),
-        is_revoked: false,
-        applications: connector.applications.iter().map(of).collect(),
-        sites: Vec::new(),
+    let connectors = state.connectors.iter();
+    let connectors = connectors.map(|(name, connector)| api::Connector {
+        applications: connector.applications.iter().map(application).collect(),
+        ..status::stored(name, connector)
     });
-    let revoked = status::revoked(&state).into_iter().map(|revoked| Enrolled {
-        name: revoked.name,
-        enrolled_at: revoked.enrolled_at,
-        label: revoked.label,
-        version: String::new(),
-        source: String::new(),
-        invite: json!(revoked.invite),
-        is_revoked: true,
-        applications: Vec::new(),
-        sites: revoked.sites,
-    });
-    Ok(enrolled.chain(revoked).collect())
+    Ok(Status {
+        connectors: connectors.collect(),
+        revoked: status::revoked(&state),
+        ..Status::default()
+    })
 }

@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::invites::Invite;
@@ -10,18 +9,10 @@ use super::secret::SecretHash;
 use super::setup::{LOOK, Service};
 use super::state::{Allowed, Connector, RelayState};
 use super::state_store::Saving;
+use crate::api::relay::{Allowed as AllowedAgain, DisabledInvite, Revocation};
 use crate::http::ApiError;
 use crate::store::random;
 use crate::store::time::rfc3339;
-
-/// Result of a revocation.
-pub(super) struct RevokeOutcome {
-    pub(super) turned_out: TurnedOut,
-    /// True if it outlasts the relay.
-    pub(super) is_saved: bool,
-    /// Where other relays of the fleet are that were not told: there it holds when they reach the store.
-    pub(super) untold: Vec<String>,
-}
 
 /// A connector that was turned out.
 pub(super) struct TurnedOut {
@@ -34,38 +25,36 @@ pub(super) struct TurnedOut {
 }
 
 impl TurnedOut {
-    /// Returns the invite that had let it in and is disabled now: `id`, `label` and `common`; null if there is none.
-    pub(super) fn invite(&self) -> Value {
-        let invite = self.connector.invite.as_ref();
-        invite.map_or(
-            Value::Null,
-            |invite| json!({"id": invite.id, "label": invite.label, "common": self.is_common}),
-        )
+    /// Returns the result for the operator.
+    pub(super) fn into_answer(self, name: &str) -> Revocation {
+        let is_common = self.is_common;
+        Revocation {
+            revoked: name.to_owned(),
+            invite: self.connector.invite.map(|invite| DisabledInvite {
+                id: invite.id,
+                label: invite.label,
+                common: is_common,
+            }),
+            enroll_token: self.enroll_token,
+            saved: true,
+            untold: Vec::new(),
+        }
     }
 }
 
-/// Result of undoing a revocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AllowedAgain {
-    /// True if the connector is back with what it had; else it is to enrol again.
-    pub is_back: bool,
-    /// True if the invite that had let it in lets others in again.
-    pub is_invite_good: bool,
-}
-
-impl From<&Allowed> for AllowedAgain {
-    fn from(allowed: &Allowed) -> Self {
-        Self {
-            is_back: allowed.connector.is_some(),
-            is_invite_good: allowed.is_invite_good,
-        }
+/// Describes a revocation that was undone.
+pub(super) fn allowed(name: &str, allowed: &Allowed) -> AllowedAgain {
+    AllowedAgain {
+        allowed: name.to_owned(),
+        restored: allowed.connector.is_some(),
+        invite_good: allowed.is_invite_good,
     }
 }
 
 impl Service {
     /// Turns a connector out: at once, whatever the disk says, and until it is allowed again. The invite
     /// that had let it in, whose token it knows, lets nobody in any more.
-    pub(super) fn revoke(&self, name: &str) -> Result<RevokeOutcome, ApiError> {
+    pub(super) fn revoke(&self, name: &str) -> Result<Revocation, ApiError> {
         let mut writer = self.store.writer();
         let (turned_out, saved) = writer.update_saving(|state| {
             let missing = || ApiError::not_found("there is no connector with this name");
@@ -82,10 +71,10 @@ impl Service {
         }
         drop(writer);
         let links = self.links.get().filter(|_| saved.is_ok());
-        Ok(RevokeOutcome {
-            turned_out,
-            is_saved: saved.is_ok(),
+        Ok(Revocation {
+            saved: saved.is_ok(),
             untold: links.map_or_else(Vec::new, |links| links.tell_revoked(name)),
+            ..turned_out.into_answer(name)
         })
     }
 
@@ -137,7 +126,7 @@ impl Service {
         }
         let called = self.store.snapshot().called(name);
         log::info!("{called} is allowed again");
-        Ok(AllowedAgain::from(&allowed))
+        Ok(self::allowed(name, &allowed))
     }
 }
 

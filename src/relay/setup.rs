@@ -8,14 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::allocator::{self, AllocError, FreePort, Surroundings};
 use super::call_stats::{NO_PORT, with_reason};
 use super::connector_auth::{self, Admission, AuthError, Enrolment};
 use super::connects::Connects;
-use super::fleet::{Links, Looks, Member};
+use super::fleet::{Links, Looks};
 use super::quota::Quota;
 use super::secret::{self, SecretHash};
 use super::setup_request::SetupRequest;
@@ -23,6 +23,7 @@ use super::sites::SiteTable;
 use super::state::{Application, Connector, RelayState, cutoff};
 use super::state_store::{self, Saving, StateStore};
 use super::urls::PublicUrls;
+use crate::api::relay::{Resource, Setup, SetupApplication, SetupConnector, SetupKey, TunnelRelay};
 use crate::gateway::{Site, Sites};
 use crate::http::ApiError;
 use crate::http::auth::{Code, RateLimiter, WhenFull};
@@ -143,7 +144,7 @@ impl Service {
         body: &Value,
         source: IpAddr,
         is_vouched_for: bool,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<Setup, ApiError> {
         let (request, admission) = self.let_in(body, source, is_vouched_for)?;
         // A connector that has made one itself tells nobody.
         let code = match request.code_sha256 {
@@ -340,45 +341,50 @@ impl Service {
         api_port: u16,
         assigned: &Application,
         code: &str,
-    ) -> Value {
+    ) -> Setup {
         let (nhp_server, code) = match &assigned.site {
             Some(site) => (self.urls.sign_in_url(&site.name), code),
             None => (self.urls.url(), ""),
         };
-        let mut connector = json!({
-            "external_ip": self.urls.external_ip,
-            "api_port": api_port,
-            "username": request.connector_name,
-            "password": *request.password,
-            "tunnel_port": self.urls.tunnel.port(),
-            "fingerprint": self.urls.fingerprint,
-        });
         let is_own_name = |name: &str| self.urls.is_own_name(name);
         let is_another =
             (assigned.site.as_ref()).is_some_and(|site| site.name != allocator::wish(request));
         let is_taken =
             is_another && allocator::is_taken(&self.store.snapshot(), request, &is_own_name);
-        if let Some(fields) = connector.as_object_mut() {
-            name_url(fields, self.urls.tunnel_url.as_ref());
-            if let Some(links) = self.links.get() {
-                name_relays(fields, links, request, assigned);
-            }
+        let mut connector = SetupConnector {
+            relay: TunnelRelay {
+                external_ip: self.urls.external_ip.clone(),
+                tunnel_port: self.urls.tunnel.port(),
+                tunnel_url: self.urls.tunnel_url.as_ref().map(ToString::to_string),
+                fingerprint: self.urls.fingerprint.clone(),
+            },
+            api_port,
+            username: request.connector_name.clone(),
+            password: request.password.clone(),
+            alternates: None,
+            fleet: None,
+        };
+        if let Some(links) = self.links.get() {
+            name_relays(&mut connector, links, request, assigned);
         }
-        json!({
-            "connector": connector,
-            "app": {
-                "app_id": assigned.app_id,
-                "site_url": self.urls.application_url(assigned),
-                "resource": {"ip": "127.0.0.1", "port": assigned.port},
-                "in_force": request.in_force(),
-                "site_name_taken": is_taken,
+        Setup {
+            connector,
+            app: SetupApplication {
+                app_id: assigned.app_id.clone(),
+                site_url: self.urls.application_url(assigned),
+                resource: Resource {
+                    ip: "127.0.0.1".to_owned(),
+                    port: assigned.port,
+                },
+                in_force: request.in_force(),
+                site_name_taken: is_taken,
             },
-            "api_key": {
-                "nhp_server": nhp_server.trim_end_matches('/'),
-                "code": code,
-                "app_id": assigned.app_id,
+            api_key: SetupKey {
+                nhp_server: nhp_server.trim_end_matches('/').to_owned(),
+                code: code.to_owned(),
+                app_id: assigned.app_id.clone(),
             },
-        })
+        }
     }
 
     /// Gives back what an application of a connector has. With `frees_name` anybody can have its site's name then; true if
@@ -453,7 +459,7 @@ impl Service {
 /// Names the relays that the connector is to dial, in that order. The first of a public port is this one: its address is
 /// the one that is named with the port.
 fn name_relays(
-    connector: &mut Map<String, Value>,
+    connector: &mut SetupConnector,
     links: &Links,
     request: &SetupRequest,
     assigned: &Application,
@@ -463,32 +469,21 @@ fn name_relays(
         Some(_) => links.places(name),
         None => links.places_from_here(name),
     };
-    let named = |member: &Member| {
-        let mut named = Map::new();
-        named.insert("external_ip".into(), json!(member.external_ip));
-        named.insert("tunnel_port".into(), json!(member.tunnel_port));
-        named.insert("fingerprint".into(), json!(member.fingerprint));
-        name_url(&mut named, member.tunnel_url.as_ref());
-        named
-    };
     match links.vouch(&places) {
-        Ok(keys) => drop(connector.insert("fleet".into(), json!(keys))),
+        Ok(keys) => connector.fleet = Some(keys),
         Err(error) => log::warn!("the fleet's keys are not vouched for: {error}"),
     }
-    let mut places = places.iter().map(named);
+    let mut places = places.into_iter().map(|member| TunnelRelay {
+        external_ip: member.external_ip,
+        tunnel_port: member.tunnel_port,
+        tunnel_url: member.tunnel_url,
+        fingerprint: member.fingerprint,
+    });
     if let Some(first) = places.next() {
-        connector.remove("tunnel_url");
-        connector.extend(first);
+        connector.relay = first;
     }
     // Also where there are none now: there may be some later.
-    connector.insert("alternates".into(), places.collect());
-}
-
-/// Names the URL of tunnels at a relay, if it has one.
-fn name_url(relay: &mut Map<String, Value>, url: Option<&impl ToString>) {
-    if let Some(url) = url {
-        relay.insert("tunnel_url".into(), url.to_string().into());
-    }
+    connector.alternates = Some(places.collect());
 }
 
 /// The connector's API port; enrols it where it is new, and notes that at its invite.

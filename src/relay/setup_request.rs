@@ -115,14 +115,14 @@ impl SetupRequest {
     }
 
     /// Returns the names of the fields that the relay enforces.
-    pub(super) fn in_force(&self) -> Vec<&'static str> {
+    pub(super) fn in_force(&self) -> Vec<String> {
         let asked = [
             ("code", self.code_sha256.is_some() && self.needs_sign_in()),
             ("expires_in", self.expires_in.is_some()),
             ("allow", !self.allow.is_empty()),
         ];
         let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked);
-        asked.map(|(name, _)| name).collect()
+        asked.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Where the connector leads to.

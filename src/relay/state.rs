@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::invites::{Invite, InvitedBy, Invites};
+use super::invites::{Invite, Invites};
 use super::secret::SecretHash;
+use crate::api::relay::InvitedBy;
 use crate::net::Cidr;
 use crate::store::time::rfc3339;
 use crate::sync::CopyOnWrite;

@@ -5,40 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
-use serde_json::{Value, json};
-
 use super::figures::Passed;
 use super::fleet::{FleetOverview, Held};
-use super::invites::InvitedBy;
 use super::setup::Service;
 use super::state::{Application, Connector, RelayState, Site};
 use super::urls::port_url;
+use crate::api::relay as api;
+use crate::api::relay::{Figures, Revoked};
 use crate::store::time::rfc3339;
 use crate::tunnel::server::Opener;
 
-/// One that was turned out.
-#[derive(Debug, Serialize)]
-pub(super) struct RevokedStatus {
-    pub(super) name: String,
-    /// RFC 3339, as the other; each is empty where it is known no more.
-    pub(super) revoked_at: String,
-    pub(super) enrolled_at: String,
-    /// The name of its machine, as it said.
-    pub(super) label: String,
-    /// The invite that had let it in, where one did.
-    pub(super) invite: Option<InvitedBy>,
-    /// Names of sites that are reserved for it.
-    pub(super) sites: Vec<String>,
-}
-
 /// Lists revoked connectors, in that order.
-pub(super) fn revoked(state: &RelayState) -> Vec<RevokedStatus> {
+pub(super) fn revoked(state: &RelayState) -> Vec<Revoked> {
     let mut sites = sites_of_revoked(state);
     let status = |name: &String| {
         let known = state.revocations.get(name);
         let connector = known.and_then(|known| known.connector.as_ref());
-        RevokedStatus {
+        Revoked {
             name: name.clone(),
             revoked_at: known.map_or_else(String::new, |known| known.at.clone()),
             enrolled_at: connector.map_or_else(String::new, |was| was.enrolled_at.clone()),
@@ -173,7 +156,7 @@ pub(super) enum Order {
 
 /// The connectors that were asked for.
 pub(super) struct Page {
-    pub(super) connectors: Vec<Value>,
+    pub(super) connectors: Vec<api::Connector>,
     /// How many there are on all pages.
     pub(super) matching: usize,
     /// The next page's offset, where there is one.
@@ -221,7 +204,7 @@ pub(super) fn page(service: &Service, overview: &Overview, wanted: &Wanted<'_>) 
         has_room
     });
     let connectors = shown.map(|row| connector_status(service, overview, row));
-    let connectors: Vec<Value> = connectors.collect();
+    let connectors: Vec<api::Connector> = connectors.collect();
     let next = wanted.offset.saturating_add(connectors.len());
     Page {
         connectors,
@@ -269,8 +252,8 @@ fn has(text: &str, search: &str) -> bool {
     search.is_empty() || parts.any(|part| part.eq_ignore_ascii_case(search))
 }
 
-fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> Value {
-    let (connector, caller) = (row.connector, &row.connector.caller);
+fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> api::Connector {
+    let connector = row.connector;
     let held = overview.ports_of(row.name);
     let applications = connector.applications.iter();
     let applications = applications.map(|of| {
@@ -283,21 +266,34 @@ fn connector_status(service: &Service, overview: &Overview, row: &Row<'_>) -> Va
         application_status(service, held, of, &url)
     });
     let fleet = overview.fleet.as_ref();
-    json!({
-        "name": row.name,
-        "connected": !held.is_empty(),
-        "relays": fleet.map(|fleet| fleet.relays_of(row.name)),
-        "enrolled_at": connector.enrolled_at,
-        "called_at": connector.called_at,
-        "label": caller.label,
-        "version": caller.version,
-        "source": caller.source,
-        "invite": connector.invite,
-        "quota": {"sites": service.quota.sites, "mbps": service.quota.mbps},
-        "last_visit": time_of(row.passed.last_visit),
-        "figures": figures(row.passed),
-        "applications": applications.collect::<Vec<Value>>(),
-    })
+    let relays = fleet.map(|fleet| fleet.relays_of(row.name).into_iter().map(str::to_owned));
+    api::Connector {
+        connected: !held.is_empty(),
+        relays: relays.map(Iterator::collect),
+        quota: api::Quota {
+            sites: service.quota.sites,
+            mbps: service.quota.mbps,
+        },
+        figures: figures(row.passed),
+        last_visit: time_of(row.passed.last_visit),
+        applications: applications.collect(),
+        ..stored(row.name, connector)
+    }
+}
+
+/// Returns the part that the state has of a connector.
+pub(super) fn stored(name: &str, connector: &Connector) -> api::Connector {
+    let caller = &connector.caller;
+    api::Connector {
+        name: name.to_owned(),
+        enrolled_at: connector.enrolled_at.clone(),
+        called_at: connector.called_at.clone(),
+        label: caller.label.clone(),
+        version: caller.version.clone(),
+        source: caller.source.clone(),
+        invite: connector.invite.clone(),
+        ..api::Connector::default()
+    }
 }
 
 fn application_status(
@@ -305,38 +301,47 @@ fn application_status(
     held: &[u16],
     application: &Application,
     url: &str,
-) -> Value {
+) -> api::Application {
+    api::Application {
+        url: url.to_owned(),
+        connected: held.contains(&application.port),
+        ..stored_application(application, service.sites.passed(application))
+    }
+}
+
+/// Returns the part that the state and the counters have of an application.
+pub(super) fn stored_application(
+    application: &Application,
+    passed: Option<Passed>,
+) -> api::Application {
     let asks_for_code = |site: &Site| site.code.is_some() || site.checks_code;
-    let passed = service.sites.passed(application);
-    json!({
-        "app_id": application.app_id,
-        "name": application.display_name,
-        "protocol": application.protocol,
-        "target": application.target,
-        "url": url,
-        "invisible": application.site.as_ref().is_some_and(asks_for_code),
-        "connected": held.contains(&application.port),
-        "called_at": application.called_at,
-        "last_visit": passed.and_then(|passed| time_of(passed.last_visit)),
-        "figures": passed.map(figures),
-    })
+    api::Application {
+        app_id: application.app_id.clone(),
+        name: application.display_name.clone(),
+        protocol: application.protocol.clone(),
+        target: application.target.clone(),
+        invisible: application.site.as_ref().is_some_and(asks_for_code),
+        called_at: application.called_at.clone(),
+        last_visit: passed.and_then(|passed| time_of(passed.last_visit)),
+        figures: passed.map(figures),
+        ..api::Application::default()
+    }
 }
 
 /// RFC 3339; none for 0.
-pub(super) fn time_of(seconds: u64) -> Option<String> {
+fn time_of(seconds: u64) -> Option<String> {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     (seconds > 0).then(|| rfc3339(time))
 }
 
-/// Requests of a site, or connections of a public port; since when they are counted.
-pub(super) fn figures(passed: Passed) -> Value {
-    json!({
-        "requests": passed.requests,
-        "bytes_in": passed.bytes_in,
-        "bytes_out": passed.bytes_out,
-        "visitors": passed.visitors,
-        "since": time_of(passed.since),
-    })
+fn figures(passed: Passed) -> Figures {
+    Figures {
+        requests: passed.requests,
+        bytes_in: passed.bytes_in,
+        bytes_out: passed.bytes_out,
+        visitors: passed.visitors,
+        since: time_of(passed.since),
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ const MOST: usize = 64;
 
 /// The keys of a fleet's relays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct FleetKeys {
     /// Fingerprint of the fleet's own key, which all its relays have.
     pub(crate) key: String,

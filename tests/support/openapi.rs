@@ -153,7 +153,10 @@ fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
 /// The first place where `value` does not fit `schema`: the part of JSON Schema that the description uses.
 fn mismatch(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
     let schema = resolve(document, schema);
-    if let Some(choices) = schema["anyOf"].as_array() {
+    let choices = schema["anyOf"]
+        .as_array()
+        .or_else(|| schema["oneOf"].as_array());
+    if let Some(choices) = choices {
         let fits = choices
             .iter()
             .any(|choice| mismatch(document, choice, value, at).is_none());

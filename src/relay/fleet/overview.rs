@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
-
 use super::member::Member;
+use crate::api::relay as api;
 
 /// The ports that connectors hold at one relay, by connector.
 pub(in crate::relay) type Held = HashMap<String, Vec<u16>>;
@@ -76,18 +75,16 @@ impl FleetOverview {
     }
 
     /// As the operator reads it.
-    pub(in crate::relay) fn to_json(&self) -> Value {
-        let peers = self.0.iter().map(|peer| {
-            json!({
-                "id": peer.id,
-                "state": peer.state.name(),
-                "external_ip": peer.member.external_ip,
-                "tunnel_port": peer.member.tunnel_port,
-                "tunnel_url": peer.member.tunnel_url,
-                "peer": peer.member.peer,
-                "version": peer.member.version,
-                "connected": peer.held.as_ref().map(HashMap::len),
-            })
+    pub(in crate::relay) fn shown(&self) -> Vec<api::Peer> {
+        let peers = self.0.iter().map(|peer| api::Peer {
+            id: peer.id.clone(),
+            state: peer.state.name().to_owned(),
+            external_ip: peer.member.external_ip.clone(),
+            tunnel_port: peer.member.tunnel_port,
+            tunnel_url: peer.member.tunnel_url.clone(),
+            peer: peer.member.peer.clone(),
+            version: peer.member.version.clone(),
+            connected: peer.held.as_ref().map(HashMap::len),
         });
         peers.collect()
     }
@@ -132,6 +129,6 @@ mod tests {
         let mut two = overview.held().remove("two").unwrap();
         two.sort_unstable();
         assert_eq!(two, [2, 3]);
-        assert_eq!(overview.to_json()[1]["connected"], Value::Null);
+        assert_eq!(overview.shown()[1].connected, None);
     }
 }

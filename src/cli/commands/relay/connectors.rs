@@ -1,18 +1,18 @@
-//! `postern relay list`, `revoke` and `allow`: by the running relay, or where none runs on its state.
+//! `postern relay list`, `revoke`, `allow`, `recover` and `status-url`.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
+use super::operator::{Operator, of_state};
 use super::state_dir::claim;
+use crate::api::relay::{Application, Connector, DisabledInvite, Figures, InvitedBy, Status};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::{JSON, WIDE};
-use crate::cli::columns::print_fitting;
+use crate::cli::columns::{print_fitting, shown};
 use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::output::print;
-use crate::net::percent::encode;
-use crate::relay::{self, AllowedAgain, Whereabouts};
+use crate::cli::output::{print, print_json};
+use crate::relay;
 use crate::store::DataDir;
 
 /// The label comes first: it is what the operator knows people by.
@@ -32,46 +32,99 @@ const HEADING: [&str; 13] = [
     "TRAFFIC",
 ];
 
-pub(super) const SEE_NAMES: &str = "'postern relay list' shows their names";
-
 /// Columns that an operator reads first.
 const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
 
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let (connectors, urls) = connectors(data, find(data)?.as_ref())?;
+    let operator = Operator::of(data)?;
+    let status = operator.status()?;
+    let urls = SiteUrls::of(&status);
+    let connectors = listed(status, operator.is_running());
     if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", Value::from(connectors)));
+        return print_json(&connectors);
     }
     let rows: Vec<_> = connectors.iter().flat_map(|of| rows(of, &urls)).collect();
     let hint = "No connectors yet. 'postern start --server URL' on another machine enrols one.";
     print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
-/// Connectors and revoked ones, each with the `label` that the operator knows it by, and that of its `machine`; and the
-/// form of the sites' URLs.
-fn connectors(
-    data: &DataDir,
-    running: Option<&Whereabouts>,
-) -> Result<(Vec<Value>, SiteUrls), Failure> {
-    let (connectors, urls): (Vec<Value>, _) = match running {
-        Some(running) => {
-            let status = ask(running, ("GET", "/api/status"), None, SEE_NAMES)?;
-            (of_running(&status), SiteUrls::of(&status))
-        }
-        None => {
-            let enrolled = relay::enrolled(data).map_err(|error| of_state(&error))?;
-            (
-                enrolled.iter().map(of_stored).collect(),
-                SiteUrls::default(),
-            )
-        }
+/// A connector, enrolled or revoked, as `--json` prints it. Its `label` is that of its invite, else its machine's.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    connector: Connector,
+    /// Name of its machine.
+    machine: String,
+    /// `connected`, `away` or `revoked`; none if enrolled at a relay that does not run.
+    status: Option<&'static str>,
+    /// In place of the connector's.
+    applications: Vec<ListedApplication>,
+    /// Names of sites that are reserved for a revoked one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sites: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct ListedApplication {
+    #[serde(flatten)]
+    application: Application,
+    status: Option<&'static str>,
+}
+
+/// Connectors and then revoked ones.
+fn listed(status: Status, is_running: bool) -> Vec<Listed> {
+    let state = |is_connected: bool| {
+        let state = if is_connected { "connected" } else { "away" };
+        is_running.then_some(state)
     };
-    let labelled = connectors.iter().map(|connector| {
-        let of = with_member(connector, "machine", member(connector, "label"));
-        with_member(&of, "label", label(connector))
+    let enrolled = status.connectors.into_iter().map(|mut connector| {
+        let applications = std::mem::take(&mut connector.applications).into_iter();
+        let applications = applications.map(|application| ListedApplication {
+            status: state(application.connected),
+            application,
+        });
+        Listed {
+            applications: applications.collect(),
+            status: state(connector.connected),
+            sites: None,
+            ..Listed::of(connector)
+        }
     });
-    Ok((labelled.collect(), urls))
+    let revoked = status.revoked.into_iter().map(|revoked| Listed {
+        status: Some("revoked"),
+        sites: Some(revoked.sites),
+        ..Listed::of(Connector {
+            name: revoked.name,
+            enrolled_at: revoked.enrolled_at,
+            label: revoked.label,
+            invite: revoked.invite,
+            ..Connector::default()
+        })
+    });
+    enrolled.chain(revoked).collect()
+}
+
+impl Listed {
+    fn of(mut connector: Connector) -> Self {
+        let machine = connector.label.clone();
+        let invite = connector.invite.iter();
+        let mut labels = invite.map(|invite| &invite.label);
+        if let Some(label) = labels.find(|label| !label.is_empty()) {
+            connector.label.clone_from(label);
+        }
+        Self {
+            connector,
+            machine,
+            status: None,
+            applications: Vec::new(),
+            sites: None,
+        }
+    }
+
+    fn is_revoked(&self) -> bool {
+        self.status == Some("revoked")
+    }
 }
 
 /// The text before and after the name in the URL of a site. A relay that does not run has none: its state does not
@@ -83,15 +136,15 @@ struct SiteUrls {
 }
 
 impl SiteUrls {
-    /// Reads them from the relay's status.
-    fn of(status: &Value) -> Self {
-        let (url, domain) = (text(status, "url"), text(status, "domain"));
-        let (scheme, host) = url.split_once("://").unwrap_or(("http", &url));
+    fn of(status: &Status) -> Self {
+        let Some((scheme, host)) = status.url.split_once("://") else {
+            return Self::default();
+        };
         let port = host.trim_end_matches('/').rsplit_once(':');
         let port = port.map_or_else(String::new, |(_, port)| format!(":{port}"));
         Self {
             before: format!("{scheme}://"),
-            after: format!(".{domain}{port}/"),
+            after: format!(".{}{port}/", status.domain),
         }
     }
 
@@ -100,25 +153,20 @@ impl SiteUrls {
     }
 }
 
-/// Finds the connector of this name, or else of this label where only one has it; `is_revoked` says among which. What
-/// is not found stays as it is, for the relay to say so.
-fn named(
-    data: &DataDir,
-    running: Option<&Whereabouts>,
-    called: &str,
-    is_revoked: bool,
-) -> Result<String, Failure> {
-    let (connectors, _) = connectors(data, running)?;
-    let is_one = |of: &&Value| (of["status"] == "revoked") == is_revoked;
-    let names = |member: &str| -> Vec<&str> {
-        let found = connectors.iter().filter(is_one);
-        let found = found.filter(|of| of[member] == called);
-        found.filter_map(|of| of["name"].as_str()).collect()
-    };
-    match (names("name").first(), names("label").as_slice()) {
-        (Some(name), _) | (None, [name]) => Ok((*name).to_owned()),
-        (None, []) => Ok(called.to_owned()),
-        (None, several) => Err(Failure::operation(format!(
+/// Finds the connector of this name, or else of this label if only one has it; `is_revoked` selects revoked ones. An
+/// unknown name stays as it is, for the relay to refuse.
+fn named(operator: &Operator<'_>, called: &str, is_revoked: bool) -> Result<String, Failure> {
+    let all = listed(operator.status()?, operator.is_running());
+    let all = || all.iter().filter(|of| of.is_revoked() == is_revoked);
+    if all().any(|of| of.connector.name == called) {
+        return Ok(called.to_owned());
+    }
+    let labelled = all().filter(|of| of.connector.label == called);
+    let names: Vec<&str> = labelled.map(|of| of.connector.name.as_str()).collect();
+    match names.as_slice() {
+        [] => Ok(called.to_owned()),
+        [name] => Ok((*name).to_owned()),
+        several => Err(Failure::operation(format!(
             "{} connectors have the label {}",
             several.len(),
             quoted(called)
@@ -133,68 +181,40 @@ fn named(
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
 /// `postern start`. The code in it is new each time.
 pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
-    match find(data)? {
-        Some(running) => {
-            let made = ask(&running, ("POST", "/api/links"), None, SEE_NAMES)?;
-            print(&format!("{}\n", text(&made, "url")))
-        }
-        None => Err(
-            Failure::operation(format!("no relay is running on {}", data.dir().display()))
-                .hint("run 'postern relay', or 'postern start' without --server"),
-        ),
-    }
+    let link = Operator::of(data)?.link()?;
+    print(&format!("{}\n", printable(&link.url)))
 }
 
-/// Turns a connector out, and says what becomes of the invite that it came by.
+/// Revokes a connector, and tells the effect on the invite that it used.
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let running = find(data)?;
-    let name = &*named(data, running.as_ref(), name, false)?;
-    check("there is no connector", name, SEE_NAMES)?;
-    let (invite, enroll_token, is_saved, untold) = match &running {
-        Some(running) => {
-            let path = format!("/api/connectors/{}", encode(name));
-            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
-            let token = done.get("enroll_token").and_then(Value::as_str);
-            let token = token.map(|token| Zeroizing::new(token.to_owned()));
-            let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
-            let untold = items(&done, "untold").filter_map(Value::as_str);
-            let untold: Vec<String> = untold.map(printable).collect();
-            (member(&done, "invite"), token, is_saved, untold)
-        }
-        None => {
-            // So that none starts meanwhile and writes what it has read.
-            let _instance = claim(data)?;
-            let done = relay::revoke(data, name).map_err(|error| of_state(&error))?;
-            let done = done.ok_or_else(|| unknown("there is no connector", name, SEE_NAMES))?;
-            (done.invite, done.enroll_token, true, Vec::new())
-        }
-    };
-    let name = printable(name);
+    let operator = Operator::of(data)?;
+    let done = operator.revoke(&named(&operator, name, false)?)?;
+    let name = printable(&done.revoked);
     print(&format!(
         "{name} is revoked until 'postern relay allow {name}'; its names and ports stay reserved for 30 days.\n{}",
-        *what_it_came_by(&invite, enroll_token.as_ref())
+        *effect_on_invite(done.invite.as_ref(), done.enroll_token.as_ref())
     ))?;
-    if running.is_none() {
-        warn_offline(data);
-    }
-    if !untold.is_empty() {
+    operator.warn_offline();
+    if !done.untold.is_empty() {
         eprintln!(
             "These relays of the fleet do not know it yet and will read it from the store: {}",
-            untold.join(", ")
+            printable(&done.untold.join(", "))
         );
     }
-    if !is_saved {
+    if !done.saved {
         return Err(not_saved(&name));
     }
     Ok(())
 }
 
 /// Describes the effect on the invite, with the new token, which is a secret.
-fn what_it_came_by(invite: &Value, renewed: Option<&Zeroizing<String>>) -> Zeroizing<String> {
-    let is_common = invite.get("common").and_then(Value::as_bool) == Some(true);
-    let text = match (is_common, renewed) {
-        _ if invite.is_null() => "It enrolled without a token. If this relay requires none, anyone can enrol under \
-            another name; --enroll-token requires one.\n"
+fn effect_on_invite(
+    invite: Option<&DisabledInvite>,
+    renewed: Option<&Zeroizing<String>>,
+) -> Zeroizing<String> {
+    let text = match (invite, renewed) {
+        (None, _) => "It enrolled without a token. If this relay requires none, anyone can enrol under another name; \
+            --enroll-token requires one.\n"
             .to_owned(),
         (_, Some(token)) => format!(
             "The enrolment token it used is disabled, also as this relay's --enroll-token. Enrolled connectors need \
@@ -202,23 +222,20 @@ fn what_it_came_by(invite: &Value, renewed: Option<&Zeroizing<String>>) -> Zeroi
              Enrolment token: {} (for new connectors; not shown again)\n",
             **token
         ),
-        (true, None) => "The enrolment token it used is disabled, also as this relay's --enroll-token; invites still \
-            work.\n"
+        (Some(invite), None) if invite.common => "The enrolment token it used is disabled, also as this relay's \
+            --enroll-token; invites still work.\n"
             .to_owned(),
-        (false, None) => format!(
+        (Some(DisabledInvite { id, label, .. }), None) => format!(
             "The invite it used ({}) is disabled; other invites still work.\n",
-            invite_name(invite)
+            invite_name(id, label)
         ),
     };
     Zeroizing::new(text)
 }
 
 /// Returns the id of an invite, with its label if it has one.
-fn invite_name(invite: &Value) -> String {
-    match (text(invite, "id"), text(invite, "label")) {
-        (id, label) if label == "-" => id,
-        (id, label) => format!("{id} {label}"),
-    }
+fn invite_name(id: &str, label: &str) -> String {
+    shown(format!("{id} {label}").trim())
 }
 
 fn not_saved(name: &str) -> Failure {
@@ -230,14 +247,14 @@ fn not_saved(name: &str) -> Failure {
 
 /// Accepts what is lost of a damaged state, so that the relay starts again.
 pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
-    if find(data)?.is_some() {
+    if Operator::of(data)?.is_running() {
         return Err(
             Failure::operation("a relay is running on it, so its state is readable")
                 .hint("'postern relay list' shows who is enrolled and revoked"),
         );
     }
     let _instance = claim(data)?;
-    let recovered = relay::recover(data).map_err(|error| of_state(&error))?;
+    let recovered = relay::recover(data).map_err(of_state)?;
     if recovered.aside.is_empty() {
         return print("nothing is damaged\n");
     }
@@ -259,114 +276,39 @@ pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
 
 /// Undoes that.
 pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let running = find(data)?;
-    let name = &*named(data, running.as_ref(), name, true)?;
-    check("no revoked connector is called", name, SEE_NAMES)?;
-    let done = match &running {
-        Some(running) => {
-            let path = format!("/api/revoked/{}", encode(name));
-            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
-            let is = |member: &str| done.get(member).and_then(Value::as_bool) == Some(true);
-            AllowedAgain {
-                is_back: is("restored"),
-                is_invite_good: is("invite_good"),
-            }
-        }
-        None => {
-            let _instance = claim(data)?;
-            let done = relay::allow(data, name).map_err(|error| of_state(&error))?;
-            done.ok_or_else(|| unknown("no revoked connector is called", name, SEE_NAMES))?
-        }
-    };
-    let name = printable(name);
-    let how = if done.is_back {
+    let operator = Operator::of(data)?;
+    let done = operator.allow(&named(&operator, name, true)?)?;
+    let name = printable(&done.allowed);
+    let how = if done.restored {
         "it is enrolled again, with the names and ports still reserved for it"
     } else {
         "it may enrol again, with an enrolment token"
     };
-    let invite = if done.is_invite_good {
+    let invite = if done.invite_good {
         "; the invite it used works again (see 'postern relay invites')"
     } else {
         ""
     };
     print(&format!("allowed {name}: {how}{invite}\n"))?;
-    if running.is_none() {
-        warn_offline(data);
-    }
+    operator.warn_offline();
     Ok(())
 }
 
-/// The connectors in the status of a running relay, the revoked ones too: `name`, `status`, `enrolled_at` and
-/// `applications`, each with `url`, `target` and `status`.
-fn of_running(status: &Value) -> Vec<Value> {
-    let connectors = items(status, "connectors").map(|connector| {
-        let applications = items(connector, "applications").map(with_state);
-        let applications: Vec<Value> = applications.collect();
-        with_member(&with_state(connector), "applications", applications.into())
-    });
-    let revoked = items(status, "revoked").map(|revoked| {
-        json!({"name": revoked["name"], "status": "revoked", "enrolled_at": revoked["enrolled_at"],
-            "label": revoked["label"], "invite": revoked["invite"], "applications": [],
-            "sites": member(revoked, "sites")})
-    });
-    connectors.chain(revoked).collect()
-}
-
-fn with_state(of: &Value) -> Value {
-    let status = match of.get("connected").and_then(Value::as_bool) {
-        Some(true) => "connected",
-        _ => "away",
-    };
-    with_member(of, "status", status.into())
-}
-
-fn with_member(of: &Value, name: &str, value: Value) -> Value {
-    let mut shown = of.clone();
-    if let Some(members) = shown.as_object_mut() {
-        members.insert(name.into(), value);
-    }
-    shown
-}
-
-/// Converts a connector of a relay that does not run.
-fn of_stored(connector: &relay::Enrolled) -> Value {
-    let status = connector.is_revoked.then_some("revoked");
-    let applications = connector.applications.iter();
-    let applications: Vec<Value> = applications
-        .map(|of| with_member(of, "status", json!(status)))
-        .collect();
-    let shown = json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
-        "label": connector.label, "source": connector.source, "version": connector.version,
-        "invite": connector.invite, "applications": applications});
-    if connector.is_revoked {
-        return with_member(&shown, "sites", json!(connector.sites));
-    }
-    shown
-}
-
 /// Returns the traffic of an application since counting began.
-fn traffic(of: &Value) -> String {
-    let bytes = |name: &str| of.pointer(&format!("/figures/{name}"))?.as_u64();
-    match (bytes("bytes_in"), bytes("bytes_out")) {
-        (Some(read), Some(written)) => size(read.saturating_add(written)),
-        _ => "-".to_owned(),
-    }
-}
-
-/// Returns the label of its invite, or else the name of its machine.
-fn label(connector: &Value) -> Value {
-    match connector.pointer("/invite/label").and_then(Value::as_str) {
-        None | Some("") => member(connector, "label"),
-        Some(label) => label.into(),
-    }
+fn traffic(figures: Option<&Figures>) -> String {
+    figures.map_or_else(
+        || "-".to_owned(),
+        |of| size(of.bytes_in.saturating_add(of.bytes_out)),
+    )
 }
 
 /// Describes its quota and the used part.
-fn quota(connector: &Value) -> String {
-    let of = |name: &str| connector.pointer(&format!("/quota/{name}"))?.as_u64();
-    let count = items(connector, "applications").count();
-    let sites = of("sites").map(|most| format!("{count} of {most} applications"));
-    let rate = of("mbps").map(|mbps| format!("{mbps} Mbit/s"));
+fn quota(of: &Listed) -> String {
+    let count = of.applications.len();
+    let sites = of.connector.quota.sites;
+    let sites = sites.map(|most| format!("{count} of {most} applications"));
+    let rate = of.connector.quota.mbps;
+    let rate = rate.map(|mbps| format!("{mbps} Mbit/s"));
     match (sites, rate) {
         (Some(sites), Some(rate)) => format!("{sites}, {rate}"),
         (sites, rate) => sites.or(rate).unwrap_or_else(|| "-".to_owned()),
@@ -374,41 +316,48 @@ fn quota(connector: &Value) -> String {
 }
 
 /// A row for each application, or for each reserved site of a revoked connector.
-fn rows(connector: &Value, urls: &SiteUrls) -> Vec<[String; 13]> {
-    let invite = connector
-        .get("invite")
-        .map_or_else(|| "-".to_owned(), invite_name);
-    let quota = quota(connector);
-    let row = |of: &Value| {
-        let own = |member: &str| text(connector, member);
-        let [status, url, target] = ["status", "url", "target"].map(|member| text(of, member));
-        let [machine, source, version] = ["machine", "source", "version"].map(own);
-        let visit = text(of, "last_visit");
+fn rows(of: &Listed, urls: &SiteUrls) -> Vec<[String; 13]> {
+    let own = &of.connector;
+    let invite = own.invite.as_ref();
+    let invite = invite.map_or_else(String::new, |InvitedBy { id, label }| {
+        invite_name(id, label)
+    });
+    let quota = quota(of);
+    let row = |status: Option<&str>, application: &Application| {
         [
-            own("label"),
-            own("name"),
-            status,
-            own("enrolled_at"),
-            url,
-            target,
-            machine,
-            source,
-            version,
-            invite.clone(),
+            shown(&own.label),
+            shown(&own.name),
+            shown(status.unwrap_or_default()),
+            shown(&own.enrolled_at),
+            shown(&application.url),
+            shown(&application.target),
+            shown(&of.machine),
+            shown(&own.source),
+            shown(&own.version),
+            shown(&invite),
             quota.clone(),
-            visit,
-            traffic(of),
+            shown(application.last_visit.as_deref().unwrap_or_default()),
+            traffic(application.figures.as_ref()),
         ]
     };
-    let reserved = items(connector, "sites").filter_map(Value::as_str);
-    let status = member(connector, "status");
-    let reserved: Vec<Value> = reserved
-        .map(|site| json!({"status": status, "url": urls.url(site)}))
-        .collect();
-    let applications = items(connector, "applications").chain(&reserved);
-    let rows: Vec<_> = applications.map(row).collect();
+    let applications = of.applications.iter();
+    let applications = applications.map(|of| row(of.status, &of.application));
+    let reserved = of.sites.iter().flatten().map(|site| {
+        let reserved = Application {
+            url: urls.url(site),
+            ..Application::default()
+        };
+        row(of.status, &reserved)
+    });
+    let mut rows: Vec<_> = applications.chain(reserved).collect();
     if rows.is_empty() {
-        return vec![row(connector)];
+        let is_counted = of.status.is_some() && !of.is_revoked();
+        let nothing = Application {
+            last_visit: own.last_visit.clone(),
+            figures: is_counted.then(|| own.figures.clone()),
+            ..Application::default()
+        };
+        rows.push(row(of.status, &nothing));
     }
     rows
 }

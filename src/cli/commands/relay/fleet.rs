@@ -1,14 +1,12 @@
 //! `postern relay fleet`: the relays that have one state.
 
-use serde_json::Value;
-
-use super::connectors::SEE_NAMES;
-use super::running::{ask, find, items, member, text};
+use super::operator::Operator;
+use crate::api::relay::Peer;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::{JSON, WIDE};
-use crate::cli::columns::print_fitting;
+use crate::cli::columns::{print_fitting, shown};
 use crate::cli::failure::Failure;
-use crate::cli::output::print;
+use crate::cli::output::print_json;
 use crate::store::DataDir;
 
 const HEADING: [&str; 6] = [
@@ -25,21 +23,19 @@ const FIRST: [&str; 5] = ["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION
 
 /// Prints a line a relay.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let running = find(data)?.ok_or_else(|| {
-        Failure::operation(format!("no relay is running on {}", data.dir().display()))
-            .hint("start it, or give another relay's directory with --data")
+    let operator = Operator::of(data)?;
+    operator.must_run("start it, or give another relay's directory with --data")?;
+    let status = operator.status()?;
+    let relays = status.relays.ok_or_else(|| {
+        Failure::operation("this relay is not part of a fleet")
+            .hint("start relays with --store to share their state")
     })?;
-    let status = ask(&running, ("GET", "/api/status"), None, SEE_NAMES)?;
-    if status.get("relays").is_none_or(Value::is_null) {
-        return Err(Failure::operation("this relay is not part of a fleet")
-            .hint("start relays with --store to share their state"));
-    }
     if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", member(&status, "relays")));
+        return print_json(&relays);
     }
-    let rows: Vec<_> = items(&status, "relays").map(row).collect();
+    let rows: Vec<_> = relays.iter().map(row).collect();
     print_fitting(HEADING, &FIRST, &rows, ("", parsed.has(&WIDE)))?;
-    if text(&status, "store") == "away" {
+    if status.store.as_deref() == Some("away") {
         eprintln!(
             "The store is unreachable: existing connections continue, nothing new is accepted until it is back."
         );
@@ -47,19 +43,18 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(relay: &Value) -> [String; 6] {
-    let number = |name: &str| relay.get(name).and_then(Value::as_u64);
-    let shown = |name: &str| number(name).map_or_else(|| "-".to_owned(), |it| it.to_string());
-    let at = match number("tunnel_port") {
-        Some(0) => text(relay, "tunnel_url"),
-        _ => format!("{}:{}", text(relay, "external_ip"), shown("tunnel_port")),
+fn row(relay: &Peer) -> [String; 6] {
+    let connected = relay.connected.map(|count| count.to_string());
+    let at = match relay.tunnel_port {
+        0 => shown(relay.tunnel_url.as_deref().unwrap_or_default()),
+        port => format!("{}:{port}", shown(&relay.external_ip)),
     };
     [
-        text(relay, "id"),
-        text(relay, "state"),
-        shown("connected"),
+        shown(&relay.id),
+        shown(&relay.state),
+        shown(&connected.unwrap_or_default()),
         at,
-        text(relay, "peer"),
-        text(relay, "version"),
+        shown(&relay.peer),
+        shown(&relay.version),
     ]
 }

@@ -1,73 +1,63 @@
-//! `postern relay invite`, `invites` and `uninvite`: by the running relay, or where none runs on its state.
+//! `postern relay invite`, `invites` and `uninvite`.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
-use super::state_dir::claim;
+use super::operator::Operator;
+use crate::api::relay::Invite;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::args::values::{duration, whole_number};
 use crate::cli::clock::Zone;
-use crate::cli::columns::print_fitting;
+use crate::cli::columns::{print_fitting, shown};
 use crate::cli::failure::{Failure, printable, warn};
-use crate::cli::output::print;
-use crate::net::percent::encode;
-use crate::relay::{self, InviteTerms};
+use crate::cli::output::{print, print_json};
+use crate::relay::InviteTerms;
 use crate::store::DataDir;
 
 const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
 /// Columns that an operator reads first.
 const FIRST: [&str; 6] = ["LABEL", "ID", "STATUS", "USED", "ENDS", "BY"];
-const SEE_IDS: &str = "'postern relay invites' shows their ids";
 
 /// Makes an invite, and prints its token.
 pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let terms = terms(parsed)?;
-    let (token, invite, url) = match find(data)? {
-        Some(running) => {
-            let body = json!({"label": terms.label, "uses": terms.uses, "expires_in": terms.life.as_secs()});
-            let made = ask(&running, ("POST", "/api/invites"), Some(&body), SEE_IDS)?;
-            let token = member(&made, "token")
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-            for notice in items(&made, "notices").filter_map(Value::as_str) {
-                warn(notice);
-            }
-            (
-                Zeroizing::new(token),
-                member(&made, "invite"),
-                text(&made, "url"),
-            )
-        }
-        None => {
-            // So that none starts meanwhile and writes what it has read.
-            let _instance = claim(data)?;
-            let made = relay::invite(data, terms).map_err(|error| of_state(&error))?;
-            let dir = data.dir().display();
-            warn(&format!(
-                "no relay is running on {dir}; the token works once 'postern relay' runs"
-            ));
-            (made.0, made.1, "URL".to_owned())
-        }
-    };
-    if parsed.has(&JSON) {
-        let shown = json!({"token": *token, "invite": invite});
-        return print(&Zeroizing::new(format!("{shown:#}\n")));
+    let operator = Operator::of(data)?;
+    let made = operator.invite(terms)?;
+    made.notices.iter().for_each(|notice| warn(notice));
+    if !operator.is_running() {
+        let dir = data.dir().display();
+        warn(&format!(
+            "no relay is running on {dir}; the token works once 'postern relay' runs"
+        ));
     }
-    let count = match member(&invite, "uses").as_u64() {
+    if parsed.has(&JSON) {
+        #[derive(Serialize)]
+        struct Made<'a> {
+            token: &'a str,
+            invite: &'a Invite,
+        }
+        return print_json(&Made {
+            token: &made.token,
+            invite: &made.invite,
+        });
+    }
+    let count = match made.invite.uses {
         Some(1) | None => "valid for one connector".to_owned(),
         Some(uses) => format!("valid for {uses} connectors"),
+    };
+    let url = match &*made.url {
+        "" => "URL".to_owned(),
+        url => printable(url),
     };
     let text = Zeroizing::new(format!(
         "Enrolment token: {} ({count}, until {}; not shown again)\n\
          On that machine: postern server add {url} --enroll-token TOKEN\n\
          To cancel it: postern relay uninvite {}\n",
-        *token,
-        Zone::local().shown_text(&text(&invite, "expires")),
-        text(&invite, "id"),
+        *made.token,
+        Zone::local().shown_text(&shown(made.invite.expires.as_deref().unwrap_or_default())),
+        shown(&made.invite.id),
     ));
     print(&text)
 }
@@ -96,74 +86,50 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 
 /// Prints a line an invite.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let invites: Vec<Value> = match find(data)? {
-        Some(running) => {
-            let answer = ask(&running, ("GET", "/api/invites"), None, SEE_IDS)?;
-            items(&answer, "invites").cloned().collect()
-        }
-        None => relay::invites(data).map_err(|error| of_state(&error))?,
-    };
+    let invites = Operator::of(data)?.invites()?;
     if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", Value::from(invites)));
+        return print_json(&invites);
     }
     let rows: Vec<_> = invites.iter().map(row).collect();
     let hint = "No invites. 'postern relay invite' creates one.";
     print_fitting(HEADING, &FIRST, &rows, (hint, parsed.has(&WIDE)))
 }
 
-fn row(invite: &Value) -> [String; 7] {
-    let used = member(invite, "used").as_u64().unwrap_or_default();
-    let used = match member(invite, "uses").as_u64() {
-        Some(uses) => format!("{used}/{uses}"),
-        None => used.to_string(),
+fn row(invite: &Invite) -> [String; 7] {
+    let used = match invite.uses {
+        Some(uses) => format!("{}/{uses}", invite.used),
+        None => invite.used.to_string(),
     };
-    let by: Vec<String> = items(invite, "used_by")
-        .map(|by| text(by, "connector"))
-        .collect();
-    let by = if by.is_empty() {
-        "-".to_owned()
-    } else {
-        by.join(",")
-    };
-    let [id, status, made, ends] =
-        ["id", "status", "made_at", "expires"].map(|member| text(invite, member));
-    [id, status, used, made, ends, label(invite), by]
+    let by = invite.used_by.iter().map(|by| by.connector.as_str());
+    let by: Vec<&str> = by.collect();
+    [
+        shown(&invite.id),
+        shown(&invite.status),
+        used,
+        shown(&invite.made_at),
+        shown(invite.expires.as_deref().unwrap_or_default()),
+        label(invite),
+        shown(&by.join(",")),
+    ]
 }
 
 /// Returns its label, or else its origin.
-fn label(invite: &Value) -> String {
-    let is = |kind: &str| member(invite, kind).as_bool() == Some(true);
-    match text(invite, "label") {
-        label if label != "-" => label,
-        _ if is("common") => "(common: --enroll-token or its replacement)".to_owned(),
-        _ if is("first") => "(from the first start)".to_owned(),
-        none => none,
+fn label(invite: &Invite) -> String {
+    match &*invite.label {
+        "" if invite.common => "(common: --enroll-token or its replacement)".to_owned(),
+        "" if invite.first => "(from the first start)".to_owned(),
+        label => shown(label),
     }
 }
 
-/// Takes one back.
+/// Cancels one.
 pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
-    check("there is no invite", id, SEE_IDS)?;
-    let running = find(data)?;
-    match &running {
-        Some(running) => {
-            let path = format!("/api/invites/{}", encode(id));
-            ask(running, ("DELETE", &path), None, SEE_IDS)?;
-        }
-        None => {
-            let _instance = claim(data)?;
-            let is_there = relay::uninvite(data, id).map_err(|error| of_state(&error))?;
-            if !is_there {
-                return Err(unknown("there is no invite", id, SEE_IDS));
-            }
-        }
-    }
+    let operator = Operator::of(data)?;
+    operator.uninvite(id)?;
     let id = printable(id);
     print(&format!(
         "cancelled {id}: members who already used it stay until 'postern relay revoke'\n"
     ))?;
-    if running.is_none() {
-        warn_offline(data);
-    }
+    operator.warn_offline();
     Ok(())
 }

@@ -4,7 +4,7 @@ mod address;
 mod connectors;
 mod fleet;
 mod invites;
-mod running;
+mod operator;
 mod settings;
 mod sites;
 mod state_dir;
@@ -85,16 +85,14 @@ pub(crate) fn names() -> Vec<(String, String)> {
         return Vec::new();
     };
     let data = crate::store::DataDir::at(home.dir().join(settings::DATA_DIR));
-    let enrolled = relay::enrolled(&data).unwrap_or_default();
-    let shown = enrolled.into_iter().map(|connector| {
-        let state = if connector.is_revoked {
-            "revoked"
-        } else {
-            "enrolled"
-        };
-        (connector.name, state.to_owned())
-    });
-    shown.collect()
+    let stored = relay::stored_status(&data).unwrap_or_default();
+    let enrolled = stored
+        .connectors
+        .into_iter()
+        .map(|of| (of.name, "enrolled"));
+    let revoked = stored.revoked.into_iter().map(|of| (of.name, "revoked"));
+    let all = enrolled.chain(revoked);
+    all.map(|(name, state)| (name, state.to_owned())).collect()
 }
 
 fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use super::address::address;
-use super::running::of_state;
+use super::operator::of_state;
 use super::state_dir::claim;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::{COMMAND, COPY_STORE, PEER_LISTEN, STORE};
@@ -112,7 +112,7 @@ pub(super) fn copy_store(parsed: &Parsed) -> Result<(), Failure> {
     // Nobody changes what is copied, or what is copied to.
     let _of_from = held(&from)?;
     let _of_to = held(&to)?;
-    let [connectors, revoked, invites] = copy(&from, &to).map_err(|error| of_state(&error))?;
+    let [connectors, revoked, invites] = copy(&from, &to).map_err(of_state)?;
     print(&format!(
         "copied: connectors: {connectors}, revoked: {revoked}, invites: {invites}\n\
          {from} is unchanged. Host keys are not copied: each relay has its own.\n"
