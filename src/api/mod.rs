@@ -6,4 +6,5 @@
 pub mod relay;
 
 #[cfg(test)]
+#[path = "openapi_tests.rs"]
 pub(crate) mod openapi;

@@ -24,7 +24,8 @@ mod commits;
 mod connector_auth;
 mod connects;
 #[cfg(test)]
-mod description;
+#[path = "openapi_tests.rs"]
+mod openapi;
 mod drain;
 mod figures;
 pub mod fleet;
