@@ -278,6 +278,8 @@ def unit():
         "ExecStart": "EnvironmentFile=/etc/default/postern-relay\n"
         "ExecStart=/usr/bin/postern relay --data=/var/lib/postern-relay $POSTERN_RELAY_OPTIONS",
         "DynamicUser": "User=postern-relay\nGroup=postern-relay",
+        # Room for the --drain that the options may have.
+        "TimeoutStopSec": "TimeoutStopSec=10min",
     }
     return "".join(f"{of_package.get(line.split('=')[0], line)}\n" for line in lines)
 
@@ -330,7 +332,12 @@ def image(release, executables):
         of = {"architecture": architecture, "os": "linux"}
         manifests.append(blob(compact(manifest), "manifest.v1+json", platform=of))
     index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests}
-    named = blob(compact(index), "index.v1+json", annotations={"org.opencontainers.image.ref.name": release.version})
+    # The first names it for podman and skopeo, the second for docker and containerd.
+    names = {
+        "org.opencontainers.image.ref.name": f"postern:{release.version}",
+        "io.containerd.image.name": f"localhost/postern:{release.version}",
+    }
+    named = blob(compact(index), "index.v1+json", annotations=names)
     out.add("index.json", compact({"schemaVersion": 2, "manifests": [named]}))
     out.add("oci-layout", compact({"imageLayoutVersion": "1.0.0"}))
     return out.tar(release.epoch)
