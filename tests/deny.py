@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the dependencies to tests/deny.toml: licences, sources, and crates that come twice.
+"""Holds the dependencies to tests/deny.toml: licences, sources, and crates that come twice; and tests/crates.md to them.
 
 The rules are cargo-deny's, as far as the file has them. This needs Python 3.11 alone, so that it always runs.
 """
@@ -107,6 +107,17 @@ def duplicates(rules, all_packages):
     yield from (f"bans.skip: nothing needs {name}" for name in sorted(skipped - used))
 
 
+def listed(all_packages):
+    """tests/crates.md names each direct dependency of the workspace, at the locked version."""
+    own = [package for package in all_packages if package["source"] is None]
+    names = {dependency["name"] for package in own for dependency in package["dependencies"] if dependency["source"]}
+    versions = {(package["name"], package["version"]) for package in all_packages if package["source"]}
+    table = dict(re.findall(r"(?m)^\| ([\w-]+) \| ([\d.]+) ", (ROOT / "tests/crates.md").read_text()))
+    yield from (f"tests/crates.md: {name} is missing" for name in sorted(names - table.keys()))
+    yield from (f"tests/crates.md: {' '.join(row)} is not in Cargo.lock" for row in sorted(table.items() - versions))
+    yield from (f"tests/crates.md: nothing needs {name}" for name in sorted(table.keys() - names))
+
+
 def main():
     rules = tomllib.loads((ROOT / "tests/deny.toml").read_text())
     found = packages(rules["graph"]["targets"])
@@ -114,6 +125,7 @@ def main():
         *licences(rules["licenses"], found),
         *sources(rules["sources"], found),
         *duplicates(rules["bans"], found),
+        *listed(found),
     ]
     for fault in faults:
         print(f"deny: {fault}", file=sys.stderr)

@@ -4,7 +4,7 @@
 # it is run again alone has failed here.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# != 0 ] || set -- base versions servers suites chromium fuzz soak fleet static apple dist
+[ $# != 0 ] || set -- base versions crates servers suites chromium fuzz soak fleet static apple dist
 export POSTERN_TEST_WHOLE=1
 further=$(tests/servers.sh | grep -v '^cannot')
 
@@ -34,6 +34,19 @@ versions() {
     POSTERN_TEST_OLD=$PWD/target/old/build/debug/postern cargo test --locked --test manager versions::
 }
 
+# The newest and the oldest versions of crates that Cargo.toml allows.
+crates() {
+    tree=target/crates failed=0
+    [ -d "$tree" ] || git worktree add --detach "$tree" || return 1
+    mkdir -p target/peers "$tree/target" && ln -sfn "$PWD/target/peers" "$tree/target/peers"
+    for which in '' '-Z direct-minimal-versions'; do
+        # shellcheck disable=SC2086 # a list of words
+        git -C "$tree" checkout --force --detach "$(git rev-parse HEAD)" &&
+            (cd "$tree" && RUSTC_BOOTSTRAP=1 cargo update $which && tests/run.sh lib cli http ssh tunnel) || failed=1
+    done
+    return "$failed"
+}
+
 part() {
     # shellcheck disable=SC2046,SC2086 # lists of words
     case $1 in
@@ -41,6 +54,7 @@ part() {
         servers) tests/run.sh $(on $further) ;;
         suites) suites ;;
         versions) versions ;;
+        crates) crates ;;
         chromium) CHROMIUM=chromium tests/run.sh browser ;;
         fuzz) tests/fuzz/run.sh 300 ;;
         soak) make --no-print-directory soak MINUTES=15 ;;

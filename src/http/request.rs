@@ -69,7 +69,7 @@ pub struct Request {
     params: Vec<(String, String)>,
     body: Vec<u8>,
     /// A body that is not read yet.
-    stream: Option<BothWays>,
+    stream: Option<Box<dyn Read + Send>>,
     peer: IpAddr,
     client: CancelToken,
     /// Taken by the answer.
@@ -108,7 +108,11 @@ impl Request {
         let interim = tiny_http::Response::empty(100);
         let both = BothWays(Arc::new(Mutex::new(from.upgrade("stream", interim))));
         request.out = Some(Box::new(both.clone()));
-        request.stream = Some(both);
+        let length = request.header("content-length");
+        request.stream = Some(match length.and_then(|length| length.parse().ok()) {
+            Some(length) => Box::new(DeclaredBody(both.take(length))),
+            None => Box::new(both),
+        });
         Ok(request)
     }
 
@@ -316,6 +320,19 @@ impl Write for BothWays {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.lock().flush()
+    }
+}
+
+/// A body of a declared length. Its end before that is an error.
+struct DeclaredBody(io::Take<BothWays>);
+
+impl Read for DeclaredBody {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(into)?;
+        if read == 0 && !into.is_empty() && self.0.limit() > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(read)
     }
 }
 

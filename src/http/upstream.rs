@@ -336,14 +336,19 @@ fn serialise(head: &Head, body: Option<&[u8]>, id: u64) -> Vec<u8> {
         }
     }
     out.push_str(&format!("{ID_HEADER}: {id}\r\n"));
+    let mut connection = "close";
     match (body, head.framing) {
         (Some(body), _) => out.push_str(&format!("content-length: {}\r\n", body.len())),
-        (None, Framing::Length(length)) => out.push_str(&format!("content-length: {length}\r\n")),
+        (None, Framing::Length(length)) => {
+            out.push_str(&format!("content-length: {length}\r\n"));
+            // Otherwise tiny_http would read the unread rest into one buffer of that length.
+            connection = "upgrade";
+        }
         // A request without a length has no body (RFC 9112 section 6.3).
         (None, Framing::UntilClose) => out.push_str("content-length: 0\r\n"),
         (None, Framing::Chunked) => out.push_str("transfer-encoding: chunked\r\n"),
     }
-    out.push_str("connection: close\r\n\r\n");
+    out.push_str(&format!("connection: {connection}\r\n\r\n"));
     let mut out = out.into_bytes();
     out.extend_from_slice(body.unwrap_or_default());
     out

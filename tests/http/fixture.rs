@@ -32,14 +32,24 @@ pub fn start_with(
     check_other_users: bool,
     handler: impl Fn(Request) + Send + Sync + 'static,
 ) -> Fixture {
-    let dir = tempfile::tempdir().unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let reached = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&reached);
     let counted: Arc<dyn Handler> = Arc::new(move |request: Request| {
         counter.fetch_add(1, Ordering::SeqCst);
         handler(request);
     });
+    let fixture = start_handler(limits, check_other_users, counted);
+    Fixture { reached, ..fixture }
+}
+
+/// Starts a server with a handler that counts nothing.
+pub fn start_handler(
+    limits: Limits,
+    check_other_users: bool,
+    handler: Arc<dyn Handler>,
+) -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = HostPolicy::loopback();
     let config = ServerConfig {
         listener,
@@ -49,12 +59,12 @@ pub fn start_with(
         workers: 2,
         limits,
     };
-    let server = Server::start(config, counted).unwrap();
+    let server = Server::start(config, handler).unwrap();
     Fixture {
         addr: server.addr(),
         hosts,
         server: Some(server),
-        reached,
+        reached: Arc::default(),
         dir,
     }
 }

@@ -18,5 +18,6 @@ mod pages;
 mod put_together;
 #[path = "../../build/script.rs"]
 mod script;
+mod tiny_http;
 mod users;
 mod vectors;
