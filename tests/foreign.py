@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs a foreign executable, `postern start` alone, then beside one of this machine: a site through `postern relay`, each at either end, with bodies of
 --mib MiB in both directions, a range of the last bytes, and the counters; then `tunnel-client` and `tunnel-server`, also with
-chisel at --chisel, and the cipher that they agree on.
-Usage: tests/foreign.py NATIVE 'FOREIGN [ARGUMENT…]' [--cipher NAME] [--mib N] [--chisel FILE]"""
+chisel at --chisel, and the cipher that the foreign client chooses.
+Usage: tests/foreign.py NATIVE 'FOREIGN [ARGUMENT…]' [--cipher NAME] [--mib N] [--chisel FILE] [--only start|site|tunnel] [--from YEAR]"""
 
 import argparse
 import http.server
@@ -169,8 +169,9 @@ def figures(relay, server):
         time.sleep(0.1)
 
 
-def start(foreign, _, site, size):
-    """The manager with its own relay, a site that is shared until a year in which 32 bits of seconds are over, and its counters."""
+def start(foreign, since, site, size):
+    """The manager with its own relay, a site that is shared until a year in which 32 bits of seconds are over, and its counters.
+    The clock is to show `since`, a year, or a later one."""
     with Running(foreign, ['start', '--no-open', '0']) as manager:
         manager.says('Management page')
 
@@ -190,6 +191,7 @@ def start(foreign, _, site, size):
                 break
             assert time.monotonic() < until, app
             time.sleep(0.1)
+        assert int(app['created_at'][:4]) >= since, app
         assert app['expires'] == counted['exposed']['expires'] == '2090-01-31T18:00:00Z', app
         assert size < counted['bytes_in'] < 1.1 * size + 10000 and size < counted['bytes_out'] < 1.1 * size + 10000, counted
 
@@ -224,13 +226,15 @@ def main():
     parser.add_argument('--cipher')
     parser.add_argument('--mib', type=int, default=16)
     parser.add_argument('--chisel')
+    parser.add_argument('--only', default='')
+    parser.add_argument('--from', type=int, default=0, dest='since')
     given = parser.parse_args()
     site = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Site)
     threading.Thread(target=site.serve_forever, daemon=True).start()
     port, size = site.server_port, given.mib << 20
     native, foreign = given.native, given.foreign
     pairs = [
-        ('start', start, foreign, None),
+        ('start', start, foreign, given.since),
         ('site, the relay is foreign', share, foreign, native),
         ('site, the connector is foreign', share, native, foreign),
         ('tunnel to this machine', tunnel, f'{native} tunnel-server', f'{foreign} tunnel-client', given.cipher),
@@ -242,6 +246,8 @@ def main():
             ('tunnel from chisel', tunnel, f'{foreign} tunnel-server', f'{given.chisel} client'),
         ]
     for name, run, server, client, *cipher in pairs:
+        if not name.startswith(given.only):
+            continue
         began = time.monotonic()
         run(server, client, port, size, *cipher)
         print(f'foreign: {name}: passed, {time.monotonic() - began:.0f} s', flush=True)
