@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import tempfile
@@ -83,7 +84,8 @@ class Running:
         self.said = tempfile.NamedTemporaryFile()
         variables = {**os.environ, 'POSTERN_HOME': self.home.name, **variables}
         self.process = subprocess.Popen(
-            [*shlex.split(command), *arguments], env=variables, stdout=self.said, stderr=subprocess.STDOUT)
+            [*shlex.split(command), *arguments], env=variables, stdout=self.said, stderr=subprocess.STDOUT,
+            start_new_session=True)
 
     def text(self):
         with open(self.said.name, encoding='utf-8', errors='replace') as file:
@@ -100,16 +102,25 @@ class Running:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
+        # To what runs it and to itself.
+        os.killpg(self.process.pid, signal.SIGTERM)
+        until = time.monotonic() + 30
+        while self.is_there() and time.monotonic() < until:
+            time.sleep(0.05)
+        has_ended = not self.is_there()
+        if not has_ended:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.said.close()
+        self.home.cleanup()
+        assert has_ended, 'it does not end'
+
+    def is_there(self):
+        self.process.poll()
         try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise
-        finally:
-            self.said.close()
-            self.home.cleanup()
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
 
 def ask(port, host, line, headers=(), size=0):
