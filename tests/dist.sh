@@ -113,7 +113,7 @@ END
 wide() {
     local native file
     native=$(released "$(uname -m)-unknown-linux-musl") file=$(released armv7-unknown-linux-musleabihf)
-    tests/foreign.py "$native" "$(emulator arm) $file" --only site --mib 4200
+    tests/foreign.py "$native" "$(emulator arm) $file" --only both --mib 4200
     if ldd "$(command -v qemu-arm)" >/dev/null 2>&1; then
         tests/foreign.py "$native" "env NO_FAKE_STAT=1 faketime --exclude-monotonic -f +14y qemu-arm $file" --only start --from 2040
     else

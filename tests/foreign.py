@@ -2,7 +2,7 @@
 """Runs a foreign executable, `postern start` alone, then beside one of this machine: a site through `postern relay`, each at either end, with bodies of
 --mib MiB in both directions, a range of the last bytes, and the counters; then `tunnel-client` and `tunnel-server`, also with
 chisel at --chisel, and the cipher that the foreign client chooses.
-Usage: tests/foreign.py NATIVE 'FOREIGN [ARGUMENT…]' [--cipher NAME] [--mib N] [--chisel FILE] [--only start|site|tunnel] [--from YEAR]"""
+Usage: tests/foreign.py NATIVE 'FOREIGN [ARGUMENT…]' [--cipher NAME] [--mib N] [--chisel FILE] [--only start|site|both|tunnel] [--from YEAR]"""
 
 import argparse
 import http.server
@@ -248,6 +248,7 @@ def main():
         ('start', start, foreign, given.since),
         ('site, the relay is foreign', share, foreign, native),
         ('site, the connector is foreign', share, native, foreign),
+        ('both ends are foreign', share, foreign, foreign),
         ('tunnel to this machine', tunnel, f'{native} tunnel-server', f'{foreign} tunnel-client', given.cipher),
         ('tunnel from this machine', tunnel, f'{foreign} tunnel-server', f'{native} tunnel-client'),
     ]
