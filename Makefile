@@ -18,6 +18,11 @@ DEBIAN_ENV = PATH="$(CURDIR)/$(STATIC_VENV)/bin:/usr/bin:$$PATH" RUSTC=/usr/bin/
 DEBIAN_STD := /usr/lib/rustlib/src/rust/library/std
 # No backtraces: an executable without symbols has no names to print in them. Panics are caught and told as ever.
 DEBIAN_STD_FEATURES := panic-unwind,optimize_for_size
+# Rust counts the seconds of a clock in 32 bits on a 32-bit machine, until 2038. Here it does as musl does, in 64; one system
+# call has to be told (build/futex.c).
+WIDE_TIME := target/futex.o
+WIDE_TIME_TARGETS := armv7-unknown-linux-musleabihf
+if_wide_time = $(if $(filter $(WIDE_TIME_TARGETS),$(STATIC_TARGET)),$(1))
 
 .PHONY: all static static-rustup static-debian dist debian-std apple test nightly soak fleet fuzz bench bench-scale bench-pairs demo lint fmt clean
 
@@ -39,8 +44,10 @@ static-rustup:
 	@command -v musl-gcc >/dev/null || echo "static: musl-gcc is missing; if C code fails to compile, install musl-tools"
 	env $(STATIC_RUSTFLAGS)="$(SAME_BYTES)" $(CARGO) build --release --locked --target $(STATIC_TARGET)
 
-static-debian: debian-std
-	env $(DEBIAN_ENV) $(STATIC_RUSTFLAGS)="-C link-self-contained=no -C target-feature=+crt-static $(SAME_BYTES)" \
+static-debian: debian-std $(call if_wide_time,$(WIDE_TIME))
+	env $(DEBIAN_ENV) $(call if_wide_time,RUST_LIBC_UNSTABLE_MUSL_V1_2_3=1) \
+		$(STATIC_RUSTFLAGS)="-C link-self-contained=no -C target-feature=+crt-static $(SAME_BYTES) \
+		$(call if_wide_time,-C link-arg=$(WIDE_TIME))" \
 		cargo-zigbuild zigbuild --release --locked --target $(STATIC_TARGET) -Zbuild-std=std,panic_unwind \
 		-Zbuild-std-features=$(DEBIAN_STD_FEATURES)
 
@@ -71,6 +78,9 @@ apple: debian-std
 	for target in aarch64-apple-darwin x86_64-apple-darwin; do \
 		env $(DEBIAN_ENV) cargo-zigbuild check --locked --target $$target -Zbuild-std=std,panic_unwind || exit 1; \
 	done
+
+$(WIDE_TIME): build/futex.c $(STATIC_VENV)/installed
+	$(STATIC_VENV)/bin/python -m ziglang cc -target arm-linux-musleabihf -mcpu=generic+v7a -O2 -g0 -c $< -o $@
 
 $(STATIC_VENV)/installed: Makefile
 	python3 -m venv $(STATIC_VENV)

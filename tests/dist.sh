@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 out=$PWD/target/dist root=$PWD/target/dist-root
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-packages='debootstrap qemu-user-static skopeo'
+packages='debootstrap faketime qemu-user skopeo'
 
 fail() {
     echo "dist: $*" >&2
@@ -38,10 +38,14 @@ tarball() {
     rm -r "$dir"
 }
 
+debian() {
+    [ -d "$root/usr" ] || debootstrap --variant=minbase stable "$root" >/dev/null
+}
+
 # Installed, used by its own user, upgraded, removed, purged.
 deb() {
     local file="postern_${version}_$(dpkg --print-architecture).deb"
-    [ -d "$root/usr" ] || debootstrap --variant=minbase stable "$root" >/dev/null
+    debian
     cp "$out/$file" "$root/root/"
     inside "dpkg --purge postern 2>/dev/null || true; apt-get install --yes /root/$file >/dev/null"
     inside 'postern --version && dpkg --verify postern && getent passwd postern-relay >/dev/null'
@@ -66,27 +70,59 @@ image() {
     done
 }
 
-# The main job of each foreign executable: a share with its own relay and a visit, the web client on a real MariaDB, and
-# tunnels with peers of this machine's architecture.
+# emulator NAME: the file of a QEMU that lies in that Debian. One below 8.2 overwrites the stacks of a 32-bit program.
+emulator() {
+    if [ ! -x "$root/usr/bin/qemu-$1" ]; then
+        debian
+        inside 'apt-get update >/dev/null; apt-get install --yes --no-install-recommends qemu-user >/dev/null'
+    fi
+    echo "$root/usr/bin/qemu-$1"
+}
+
+released() {
+    echo "$PWD/target/$1/release/postern"
+}
+
+# The main job of each foreign executable: `start` and the other commands beside those of this machine, with the cipher that
+# is fastest there, and the web client on a real MariaDB.
 foreign() {
-    local dir
-    dir=$(mktemp -d)
+    local dir native
+    dir=$(mktemp -d) native=$(released "$(uname -m)-unknown-linux-musl")
     cargo build --locked
-    for pair in aarch64-unknown-linux-musl:aarch64 armv7-unknown-linux-musleabihf:arm riscv64gc-unknown-linux-musl:riscv64; do
-        local target=${pair%:*} emulator=qemu-${pair#*:}-static
-        printf '#!/bin/sh\nexec %s %s/target/%s/release/postern "$@"\n' "$emulator" "$PWD" "$target" >"$dir/postern"
-        chmod +x "$dir/postern"
+    while read -r target name cipher; do
+        local run
+        run="$(emulator "$name") $(released "$target")"
         echo "dist: $target"
-        POSTERN_BIN=$dir/postern cargo test --locked --test sql everyday:: -- --test-threads 2
-        POSTERN_BIN=$dir/postern cargo test --locked --test relay one_word:: -- --test-threads 2
-        POSTERN_BIN=$dir/postern cargo test --locked --test relay by_url:: -- --test-threads 1
-        POSTERN_BIN=$dir/postern cargo test --locked --test manager share_command::a_running_start -- --test-threads 2
-    done
+        tests/foreign.py "$native" "$run" --cipher "$cipher" ${POSTERN_CHISEL:+--chisel "$POSTERN_CHISEL"}
+        printf '#!/bin/sh\nexec %s "$@"\n' "$run" >"$dir/postern"
+        chmod +x "$dir/postern"
+        POSTERN_BIN=$dir/postern cargo test --locked --test sql everyday:: -- --test-threads 2 </dev/null
+        POSTERN_BIN=$dir/postern cargo test --locked --test relay one_word:: -- --test-threads 2 </dev/null
+        POSTERN_BIN=$dir/postern cargo test --locked --test relay by_url:: -- --test-threads 1 </dev/null
+        POSTERN_BIN=$dir/postern cargo test --locked --test manager share_command::a_running_start -- --test-threads 2 </dev/null
+    done <<'END'
+aarch64-unknown-linux-musl aarch64 aes128-gcm@openssh.com
+armv7-unknown-linux-musleabihf arm chacha20-poly1305@openssh.com
+riscv64gc-unknown-linux-musl riscv64 chacha20-poly1305@openssh.com
+END
     rm -r "$dir"
 }
 
+# The executable of a 32-bit machine: bodies of more than 4 GiB, and a clock beyond the year 2038. A static QEMU is not reached
+# by libfaketime.
+wide() {
+    local native file
+    native=$(released "$(uname -m)-unknown-linux-musl") file=$(released armv7-unknown-linux-musleabihf)
+    tests/foreign.py "$native" "$(emulator arm) $file" --only both --mib 4200
+    if ldd "$(command -v qemu-arm)" >/dev/null 2>&1; then
+        tests/foreign.py "$native" "env NO_FAKE_STAT=1 faketime --exclude-monotonic -f +14y qemu-arm $file" --only start --from 2040
+    else
+        echo 'dist: the clock beyond 2038 is not tested: qemu-arm is static'
+    fi
+}
+
 need
-[ $# != 0 ] || set -- sums tarball deb image foreign
+[ $# != 0 ] || set -- sums tarball deb image foreign wide
 for step in "$@"; do
     "$step"
     echo "dist: $step passed"

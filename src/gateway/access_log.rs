@@ -23,7 +23,7 @@ pub(super) struct AccessLine<'a> {
     /// 0 when the visitor was told nothing.
     pub(super) status: u16,
     /// Sent to the visitor.
-    pub(super) bytes: usize,
+    pub(super) bytes: u64,
     pub(super) took: Duration,
 }
 
@@ -81,10 +81,9 @@ impl fmt::Display for AccessLine<'_> {
             f.write_str(" ")?;
             f.write_str(word)?;
         }
-        let bytes = u64::try_from(self.bytes).unwrap_or(u64::MAX);
         let micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX);
         let tenths = micros.saturating_add(50) / 100;
-        for number in [self.status.into(), bytes, tenths / 10] {
+        for number in [self.status.into(), self.bytes, tenths / 10] {
             f.write_str(" ")?;
             f.write_str(digits(number, 1, &mut room))?;
         }
@@ -120,5 +119,7 @@ mod tests {
         line.source = "2001:db8::7".parse().unwrap();
         (line.status, line.bytes, line.took) = (0, 0, Duration::ZERO);
         assert_eq!(line.to_string(), "2001:db8::7 shop GET /a 0 0 0.0");
+        line.bytes = 5 << 30;
+        assert_eq!(line.to_string(), "2001:db8::7 shop GET /a 0 5368709120 0.0");
     }
 }

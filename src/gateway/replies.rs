@@ -54,7 +54,7 @@ pub(crate) fn answer(
     Served {
         after: visitor.answer(head, page, is_read),
         status,
-        bytes,
+        bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Served {
     pub(crate) after: After,
     /// 0 when the visitor was told nothing.
     pub(crate) status: u16,
-    pub(crate) bytes: usize,
+    pub(crate) bytes: u64,
 }
 
 /// The path as it was sent, without the query.

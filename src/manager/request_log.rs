@@ -31,7 +31,7 @@ pub(crate) struct RequestRecord {
     /// Status of the answer; 0 without one.
     status: u16,
     /// How long it took, in whole milliseconds.
-    ms: u32,
+    ms: u64,
     /// Sent to the visitor, the head included.
     bytes: u64,
 }
@@ -42,7 +42,7 @@ impl RequestRecord {
         (method, path): (&str, &str),
         source: Option<IpAddr>,
         (time, took): (SystemTime, Duration),
-        (status, bytes): (u16, usize),
+        (status, bytes): (u16, u64),
     ) -> RequestRecord {
         let method = shown(method, MAX_SHOWN);
         let path = shown(path, MAX_SHOWN.saturating_sub(method.len()));
@@ -52,8 +52,8 @@ impl RequestRecord {
             method: method.into(),
             path: path.into(),
             status,
-            ms: u32::try_from(took.as_millis()).unwrap_or(u32::MAX),
-            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            bytes,
         }
     }
 }
@@ -87,7 +87,7 @@ impl RequestLog {
 
     /// Notes a request.
     pub(crate) fn note(&self, record: RequestRecord) {
-        let took = Duration::from_millis(record.ms.into());
+        let took = Duration::from_millis(record.ms);
         self.stats.note(record.status, took);
         self.records.add(record);
     }

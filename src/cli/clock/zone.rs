@@ -90,8 +90,10 @@ impl<'a> Cursor<'a> {
     fn counts(&mut self) -> Option<Counts> {
         let header = self.take(20)?;
         let mut next = || {
-            let four = self.take(4)?.try_into().ok()?;
-            usize::try_from(u32::from_be_bytes(four)).ok()
+            let count = u32::from_be_bytes(self.take(4)?.try_into().ok()?);
+            // More than the file has room for would overflow a sum of 32 bits.
+            let is_possible = u64::from(count) <= FILE_CAP;
+            usize::try_from(count).ok().filter(|_| is_possible)
         };
         let [universal, standard, leaps, times, types, characters] =
             [next()?, next()?, next()?, next()?, next()?, next()?];
@@ -179,6 +181,9 @@ mod tests {
         assert_eq!(zone.offset(1_782_900_000), 7200, "a summer's day of 2026");
         let zone = parse(&file("")).unwrap();
         assert_eq!(zone.offset(1_782_900_000), 3600);
+        let mut too_many = file("UTC0");
+        too_many[32..36].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert!(parse(&too_many).is_none());
         let whole = file("UTC0");
         for length in 0..whole.len() - 10 {
             assert!(parse(&whole[..length]).is_none() || length > 100);

@@ -88,7 +88,7 @@ impl Transfer {
     }
 
     /// Bytes that were sent to the client.
-    pub(crate) fn sent(&self) -> usize {
+    pub(crate) fn sent(&self) -> u64 {
         self.answer.sent
     }
 

@@ -36,7 +36,8 @@ pub(super) struct ResponseBody {
     body: Range<usize>,
     /// True if anything came from the upstream.
     received: bool,
-    pub(super) sent: usize,
+    /// Bytes that the client has taken in all.
+    pub(super) sent: u64,
     pub(super) moved: Instant,
 }
 
@@ -145,7 +146,7 @@ impl ResponseBody {
             return Err(io::ErrorKind::WriteZero.into());
         }
         self.moved = Instant::now();
-        self.sent += sent;
+        self.sent += u64::try_from(sent).unwrap_or(u64::MAX);
         let of_before = sent.min(before.len());
         self.before_sent += of_before;
         self.body.start += sent - of_before;

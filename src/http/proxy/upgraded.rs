@@ -61,7 +61,7 @@ struct Direction {
 impl Upgraded<'_> {
     /// Runs until both ways have ended, or one is broken. `up` and `down` have been read already.
     /// Returns the bytes sent to the client.
-    pub(crate) fn run(mut self, up: Vec<u8>, down: Vec<u8>) -> usize {
+    pub(crate) fn run(mut self, up: Vec<u8>, down: Vec<u8>) -> u64 {
         let (mut up, mut down) = (Direction::new(up), Direction::new(down));
         let (mut sent, mut is_gone) = (0, false);
         while !(up.is_over && down.is_over) {
@@ -69,7 +69,7 @@ impl Upgraded<'_> {
             let Ok(count) = self.move_both(&mut up, &mut down) else {
                 break;
             };
-            sent += count;
+            sent += u64::try_from(count).unwrap_or(u64::MAX);
             let has_moved = up.moved.max(down.moved) > before;
             let goes_on = has_moved || (up.has_waiting() && self.upstream.may_write());
             if goes_on {

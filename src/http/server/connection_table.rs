@@ -83,7 +83,7 @@ impl ConnectionEntry {
     /// Counts bytes of its body: one that brings `enough` of them in time is not slow.
     pub(super) fn note_body(&self, bytes: usize, enough: usize) {
         let mut life = self.life.lock();
-        life.came += bytes;
+        life.came = life.came.saturating_add(bytes);
         if life.phase == Phase::Body && life.came >= enough {
             *life = Life::new(Phase::Body);
         }

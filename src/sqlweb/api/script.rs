@@ -201,7 +201,7 @@ struct ScriptRun<'a> {
     number: u64,
     failed: u64,
     /// Statements that the server refused together with the beginning of a block before them.
-    swallowed: usize,
+    swallowed: u64,
     /// True if the connection is gone: what would follow belongs to a session that is lost.
     is_over: bool,
     /// The line of the command that ended the script.
@@ -408,7 +408,7 @@ impl ScriptRun<'_> {
         }
         let behind = unended(&self.job.sql, &self.service.info().dialect);
         if behind > 0 {
-            self.swallowed += behind;
+            self.swallowed += u64::try_from(behind).unwrap_or(u64::MAX);
             error.message += &format!(
                 "; the block that begins here has no END, so {behind} more statements were sent with it, and none ran"
             );
@@ -486,9 +486,9 @@ fn too_many_failures() -> io::Error {
 const CONNECTION_LOST: u16 = 502;
 
 /// Statements of the script behind the one that it stopped at.
-fn left<R: Read>(script: &mut Script<R>, options: &ScriptOptions) -> usize {
+fn left<R: Read>(script: &mut Script<R>, options: &ScriptOptions) -> u64 {
     let next = || script.next(options.is_part).ok().flatten();
-    std::iter::from_fn(next).count()
+    std::iter::from_fn(next).map(|_| 1).sum()
 }
 
 /// The status of a script that cannot be read on.
@@ -502,6 +502,7 @@ fn status(error: &io::Error) -> u16 {
 }
 
 fn mib(bytes: usize) -> f64 {
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
     let hundredths = bytes.saturating_mul(100) >> 20;
     f64::from(u32::try_from(hundredths).unwrap_or(u32::MAX)) / 100.0
 }

@@ -20,7 +20,7 @@ const STATEMENT_TIME: Duration = crate::limits::STATEMENT_TIME;
 pub(super) struct Progress {
     /// When the one before the next statement ended.
     since: Cell<Instant>,
-    /// Bytes read.
+    /// Bytes read, as far as a `usize` counts.
     read: Cell<usize>,
     /// Set once its first statement is whole.
     has_begun: Cell<bool>,
@@ -93,7 +93,7 @@ impl<R: Read> Read for SharedBody<'_, R> {
         }
         self.count()?;
         let count = self.body.read(into)?;
-        self.progress.read.update(|read| read + count);
+        self.progress.read.update(|read| read.saturating_add(count));
         Ok(count)
     }
 }

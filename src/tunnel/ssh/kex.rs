@@ -134,6 +134,11 @@ impl KeyExchange {
         let algorithms = self.proposal.agree(peer_kexinit)?;
         if self.session_id.is_none() {
             self.strict = algorithms.strict;
+            log::debug!(
+                "tunnel ciphers: {} up, {} down",
+                algorithms.client_to_server.name(),
+                algorithms.server_to_client.name()
+            );
         }
         let key = EphemeralKey::new()?;
         if self.proposal.role == Role::Client {
