@@ -9,13 +9,16 @@ use super::byte_stream::ClientStream;
 use super::outcome::Outcome;
 use super::response_head::{NotHttp, Piece, ResponseHead};
 use super::rules::Rules;
+use crate::sync::part_of_memory;
 
 /// Bytes read from an upstream at once, at first. Default 8 KiB: most answers are small.
 const SMALL_BUFFER: usize = 8 * 1024;
 /// Bytes of a body that are copied behind their head. Default 1 KiB: to send two pieces costs the system more.
 const COPIED: usize = 1024;
-/// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
-const LARGE_BUFFER: usize = 128 * 1024;
+/// Bytes read at once when an answer fills the small buffer. Default 128 KiB.
+const LARGE_BUFFER: u64 = 128 * 1024;
+/// The same in a small memory. Default 80 KiB: holds any head.
+const LEAST_LARGE_BUFFER: usize = 80 * 1024;
 
 thread_local! {
     /// A small buffer that the next answer on this thread reads into: one that is waited for has none.
@@ -38,6 +41,11 @@ pub(super) struct ResponseBody {
     received: bool,
     pub(super) sent: usize,
     pub(super) moved: Instant,
+}
+
+fn large_buffer() -> usize {
+    let bytes = part_of_memory(512, LARGE_BUFFER);
+    usize::try_from(bytes).map_or(LEAST_LARGE_BUFFER, |bytes| bytes.max(LEAST_LARGE_BUFFER))
 }
 
 impl ResponseBody {
@@ -187,7 +195,7 @@ impl ResponseBody {
         self.received = true;
         self.moved = Instant::now();
         self.fresh.end += count;
-        if count >= SMALL_BUFFER && self.buffer.len() < LARGE_BUFFER {
+        if count >= SMALL_BUFFER && self.buffer.len() < large_buffer() {
             self.enlarge();
         }
     }
@@ -195,7 +203,7 @@ impl ResponseBody {
     /// By a new vector: its zeros come from the allocator, those of `resize` byte by byte where
     /// code is compiled for size.
     fn enlarge(&mut self) {
-        let mut large = vec![0; LARGE_BUFFER];
+        let mut large = vec![0; large_buffer()];
         let front = large.get_mut(..self.buffer.len());
         front
             .expect("no buffer is larger")
