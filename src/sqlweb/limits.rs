@@ -16,7 +16,8 @@ pub(crate) const REQUESTS_OF_ONE: usize = 3 * CONNECTIONS_OF_ONE;
 
 /// Largest packet taken from or sent to the server, in bytes; a row is held whole, and once more while it is taken
 /// apart, so this bounds what one row may cost.
-pub(crate) static MAX_PACKET: LazyLock<usize> = LazyLock::new(|| by_memory(8, crate::limits::ROW));
+pub(crate) static MAX_PACKET: LazyLock<usize> =
+    LazyLock::new(|| part_of_memory(8, crate::limits::ROW));
 
 /// Limit in read-only and invisible mode, where visitors may be many.
 pub(crate) static MAX_PACKET_SHARED: LazyLock<usize> =
@@ -41,7 +42,7 @@ pub(crate) const DOWNLOADS_OF_ONE: usize = crate::limits::DOWNLOADS_OF_ONE;
 
 /// Bytes that all large rows which are being sent may hold together. One row that is larger is sent alone.
 pub(crate) static ROWS_IN_FLIGHT: LazyLock<usize> =
-    LazyLock::new(|| by_memory(4, crate::limits::LARGE_ROWS));
+    LazyLock::new(|| part_of_memory(4, crate::limits::LARGE_ROWS));
 
 /// The most of it that one reader's rows may hold: who does not read must not keep everybody out.
 pub(crate) static OF_ONE_READER: LazyLock<usize> =
@@ -64,9 +65,3 @@ pub(crate) const LARGE_EDIT: usize = 1 << 20;
 /// Further bytes counted while such an edit is written: the rows that it reads have room beside it.
 pub(crate) static EDIT_WORK: LazyLock<usize> =
     LazyLock::new(|| OF_ONE_READER.saturating_sub(2 * *MAX_EDIT));
-
-/// Less than `most` bytes if the memory is small.
-fn by_memory(parts: u64, most: usize) -> usize {
-    let most = u64::try_from(most).unwrap_or(u64::MAX);
-    usize::try_from(part_of_memory(parts, most)).unwrap_or(usize::MAX)
-}

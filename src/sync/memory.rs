@@ -19,9 +19,9 @@ static MEMORY: LazyLock<u64> = LazyLock::new(|| {
     of_system.min(address_space)
 });
 
-/// `most` bytes, or `1 / parts` of the memory if that is less.
-pub(crate) fn part_of_memory(parts: u64, most: u64) -> u64 {
-    most.min(*MEMORY / parts)
+/// `most`, or the bytes of memory divided by `parts` if that is less.
+pub(crate) fn part_of_memory(parts: u64, most: usize) -> usize {
+    usize::try_from(*MEMORY / parts).map_or(most, |part| part.min(most))
 }
 
 /// Memory of the machine with the root directory `root`, or the least limit of this process's cgroups.

@@ -15,10 +15,9 @@ use crate::sync::part_of_memory;
 const SMALL_BUFFER: usize = 8 * 1024;
 /// Bytes of a body that are copied behind their head. Default 1 KiB: to send two pieces costs the system more.
 const COPIED: usize = 1024;
-/// Bytes read at once when an answer fills the small buffer. Default 128 KiB.
-const LARGE_BUFFER: u64 = 128 * 1024;
-/// The same in a small memory. Default 80 KiB: holds any head.
-const LEAST_LARGE_BUFFER: usize = 80 * 1024;
+/// Bytes read at once when an answer fills the small buffer. Default 128 KiB, less in a small memory; a head may have
+/// all of it.
+const LARGE_BUFFER: usize = 128 * 1024;
 
 thread_local! {
     /// A small buffer that the next answer on this thread reads into: one that is waited for has none.
@@ -43,9 +42,9 @@ pub(super) struct ResponseBody {
     pub(super) moved: Instant,
 }
 
-fn large_buffer() -> usize {
-    let bytes = part_of_memory(512, LARGE_BUFFER);
-    usize::try_from(bytes).map_or(LEAST_LARGE_BUFFER, |bytes| bytes.max(LEAST_LARGE_BUFFER))
+/// Bytes of the large buffer for bodies.
+fn of_body() -> usize {
+    part_of_memory(2048, LARGE_BUFFER)
 }
 
 impl ResponseBody {
@@ -176,7 +175,7 @@ impl ResponseBody {
             self.buffer.copy_within(self.fresh.clone(), 0);
             self.fresh = 0..self.fresh.len();
         } else if self.fresh.end == self.buffer.len() {
-            self.enlarge();
+            self.enlarge(LARGE_BUFFER);
         }
         self.buffer
             .get_mut(self.fresh.end..)
@@ -195,15 +194,15 @@ impl ResponseBody {
         self.received = true;
         self.moved = Instant::now();
         self.fresh.end += count;
-        if count >= SMALL_BUFFER && self.buffer.len() < large_buffer() {
-            self.enlarge();
+        if count >= SMALL_BUFFER && self.buffer.len() < of_body() {
+            self.enlarge(of_body());
         }
     }
 
     /// By a new vector: its zeros come from the allocator, those of `resize` byte by byte where
     /// code is compiled for size.
-    fn enlarge(&mut self) {
-        let mut large = vec![0; large_buffer()];
+    fn enlarge(&mut self, bytes: usize) {
+        let mut large = vec![0; bytes];
         let front = large.get_mut(..self.buffer.len());
         front
             .expect("no buffer is larger")

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::wire::wide;
 use crate::sync::part_of_memory;
 
 const KIB: usize = 1024;
@@ -99,7 +100,7 @@ impl Default for ChannelLimits {
     fn default() -> Self {
         Self {
             channels: 4096,
-            budget: part_of_memory(8, 64 * MIB_64),
+            budget: wide(part_of_memory(16, 64 * 1024 * KIB)),
             initial: 256 * KIB_64,
             least: 4 * KIB_64,
             most: 16 * MIB_64,

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::limits::ChannelLimits;
+use super::wire::wide;
 use crate::sync::part_of_memory;
 
 /// Round trip assumed before any was measured. Default 100 ms: a long line.
@@ -36,7 +37,7 @@ const TRIPS_AHEAD: u64 = 3;
 const GRANT_AFTER: u64 = 4;
 
 /// Part of the memory for the windows of all connections of this process; beyond it each window is the least.
-const PARTS: u64 = 4;
+const PARTS: u64 = 8;
 
 /// Bytes charged to the budgets of all connections.
 static ALL_CHARGED: AtomicU64 = AtomicU64::new(0);
@@ -71,7 +72,7 @@ impl Budget {
     }
 
     fn left(&self) -> u64 {
-        let of_all = part_of_memory(PARTS, u64::MAX);
+        let of_all = wide(part_of_memory(PARTS, usize::MAX));
         let all_left = of_all.saturating_sub(ALL_CHARGED.load(Ordering::Relaxed));
         self.own_left().min(all_left)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -215,7 +215,19 @@ pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
             Finding::note("port", format!("{port} ({what}) is used by {holder}"), hint)
         }
     };
-    PORTS.iter().map(of_port).collect()
+    let ports = PORTS.iter().map(of_port);
+    loopback().into_iter().chain(ports).collect()
+}
+
+/// Finds a machine that cannot reach itself.
+fn loopback() -> Option<Finding> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let error = TcpStream::connect(listener.local_addr().ok()?).err()?;
+    Some(Finding::wrong(
+        "network",
+        format!("127.0.0.1 cannot be reached: {error}"),
+        "start the network of this machine ('ip link set lo up')",
+    ))
 }
 
 fn is_in_use(port: u16) -> bool {
