@@ -1,6 +1,7 @@
 #!/bin/bash
 # Checks the released files in target/dist, which `make dist` has made: each package is installed and used, and each
-# foreign executable does its main job under QEMU. As root on Debian; `make nightly PARTS=dist` runs it.
+# foreign executable does its main job under QEMU, this machine's in a small box. As root on Debian; `make nightly PARTS=dist`
+# runs it.
 set -eu
 cd "$(dirname "$0")/.."
 out=$PWD/target/dist root=$PWD/target/dist-root
@@ -121,8 +122,41 @@ wide() {
     fi
 }
 
+# The main job of this machine's executable in a small box: 32 MiB of memory for each process without swap, one core, and
+# a read-only root with nothing but the file and /tmp: no /proc, /sys, /dev and /etc.
+small() {
+    local dir groups limit
+    dir=$(mktemp -d)
+    cargo build --locked
+    if [ -d /sys/fs/cgroup/memory ]; then
+        groups=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+    else
+        groups=/sys/fs/cgroup limit=memory.max
+        echo +memory >$groups/cgroup.subtree_control || fail 'cgroups have no memory limit here'
+    fi
+    mkdir -p "$dir/root/tmp"
+    cp "target/$(uname -m)-unknown-linux-musl/release/postern" "$dir/root/postern"
+    cat >"$dir/postern" <<END
+#!/bin/sh
+group=$groups/postern-small-\$\$
+mkdir "\$group" && echo 32M >"\$group/$limit" && echo \$\$ >"\$group/cgroup.procs" || exit 99
+[ ! -e "\$group/memory.swap.max" ] || echo 0 >"\$group/memory.swap.max"
+exec unshare --mount sh -c 'mount --bind "$dir/root" "$dir/root" && mount --bind /tmp "$dir/root/tmp" &&
+    mount -o remount,bind,ro "$dir/root" &&
+    exec taskset --cpu-list 0 /usr/sbin/chroot "$dir/root" /postern "\$@"' small "\$@"
+END
+    chmod +x "$dir/postern"
+    export POSTERN_BIN=$dir/postern TMPDIR=/tmp
+    cargo test --locked --test manager -- --test-threads 2 small_box::many share_command::a_
+    cargo test --locked --test relay -- --test-threads 2 one_word::a_ one_word::the_ by_url::a_ by_url::without
+    cargo test --locked --test sql -- --test-threads 2 everyday:: dump::limits::
+    unset POSTERN_BIN TMPDIR
+    rmdir "$groups"/postern-small-*
+    rm -r "$dir"
+}
+
 need
-[ $# != 0 ] || set -- sums tarball deb image foreign wide
+[ $# != 0 ] || set -- sums tarball deb image foreign wide small
 for step in "$@"; do
     "$step"
     echo "dist: $step passed"

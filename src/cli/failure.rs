@@ -20,6 +20,20 @@ pub(crate) const OVER_LIMIT: u8 = 5;
 /// The exit status of a command that Ctrl-C ended, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// Hints for texts of the system about a shortage, which is the cause whatever was tried; the C libraries differ.
+const SHORTAGES: [(&str, &str); 5] = [
+    ("Resource temporarily unavailable", MORE_THREADS),
+    ("the limit of open files is", MORE_FILES),
+    ("Too many open files", MORE_FILES),
+    ("No file descriptors available", MORE_FILES),
+    (
+        "No space left on device",
+        "free some space on that disk ('df'), or inodes ('df -i')",
+    ),
+];
+const MORE_THREADS: &str = "raise the limit of threads ('ulimit -u', or pids.max of the cgroup) or of memory ('ulimit -v')";
+const MORE_FILES: &str = "raise the limit of open files ('ulimit -n 1024')";
+
 /// The end of a command that did not do what was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -137,7 +151,11 @@ impl Failure {
 
     /// Prints the lines and gives the exit status. A failing stderr leaves nowhere to say so.
     pub(crate) fn report(&self) -> ExitCode {
-        let lines = [Some(&self.message), self.hint.as_ref()];
+        let shortage = SHORTAGES
+            .iter()
+            .find(|(text, _)| self.message.contains(text));
+        let hint = shortage.map(|(_, hint)| *hint).or(self.hint.as_deref());
+        let lines = [Some(self.message.as_str()), hint];
         let lines = lines.into_iter().flatten().filter(|line| !line.is_empty());
         let text: String = lines.map(|line| format!("{line}\n")).collect();
         let _ = io::stderr().lock().write_all(escaped(&text).as_bytes());

@@ -1,5 +1,6 @@
 //! The way to a running manager: its own API, over loopback.
 
+use std::io;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -112,11 +113,17 @@ impl Manager {
             hint,
             data,
         } = api_client::call(self.address, &call).map_err(|error| {
+            let hint = match error.kind() {
+                io::ErrorKind::NetworkUnreachable => {
+                    "start the network of this machine ('ip link set lo up')"
+                }
+                _ => "stop 'postern start' and start it again",
+            };
             Failure::operation(format!(
                 "the manager at {} does not answer: {error}",
                 self.address
             ))
-            .hint("stop 'postern start' and start it again")
+            .hint(hint)
         })?;
         let message = printable(&message.unwrap_or_default());
         match code {

@@ -68,7 +68,7 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string);
     let place = place.as_deref().unwrap_or("an unknown place");
     // It panics where the system gives it no file or thread; its listener is made anew.
-    if place.contains("tiny_http") {
+    if place.contains("tiny_http") || message.starts_with("failed to spawn thread") {
         log::warn!("http: out of file descriptors or threads, retrying: {message}");
     } else {
         let report = format!("a fault of the program at {place}: {message}; please report it");

@@ -253,7 +253,11 @@ impl TinyServer {
             io::Error::new(error.kind(), format!("{}: {error}", socket.display()))
         })?;
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
-        let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
+        // It panics if there is no thread.
+        let start = || tiny_http::Server::from_listener(listener, None);
+        let started =
+            catch_unwind(AssertUnwindSafe(start)).map_err(|_| rustix::io::Errno::AGAIN)?;
+        let server = started.map_err(io::Error::other)?;
         Ok(TinyServer { server, socket })
     }
 }

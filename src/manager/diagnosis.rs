@@ -188,7 +188,7 @@ pub fn look_at_new_server(
         ) => Err(ServerProblem::Refused(said)),
         Err(other) => Err(ServerProblem::Unreachable {
             why: other.to_string(),
-            advice: None,
+            advice: Some(other.hint()),
             is_refusal: false,
         }),
     }

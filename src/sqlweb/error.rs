@@ -315,8 +315,8 @@ fn state_of(held: Held) -> String {
 fn no_room() -> String {
     format!(
         "the large rows in transit exceed {} MiB in total, or {} MiB for one reader",
-        ROWS_IN_FLIGHT >> 20,
-        OF_ONE_READER >> 20
+        *ROWS_IN_FLIGHT >> 20,
+        *OF_ONE_READER >> 20
     )
 }
 
@@ -384,7 +384,7 @@ fn packet_sentence(driver_says: &str) -> String {
 
 /// Message about a row that exceeds the limit.
 pub(crate) fn too_large() -> String {
-    let (most, shared) = (MAX_PACKET, MAX_PACKET_SHARED);
+    let (most, shared) = (*MAX_PACKET, *MAX_PACKET_SHARED);
     format!(
         "a row exceeds the size limit ({} MiB, {} MiB in read-only and invisible mode); select less of it",
         most >> 20,

@@ -1,5 +1,9 @@
 //! Limits that error messages name.
 
+use std::sync::LazyLock;
+
+use crate::sync::part_of_memory;
+
 /// Database connections that may exist at once, without the short ones that only send `KILL QUERY`.
 pub(crate) const MAX_CONNECTIONS: usize = crate::limits::DB_CONNECTIONS;
 
@@ -12,10 +16,12 @@ pub(crate) const REQUESTS_OF_ONE: usize = 3 * CONNECTIONS_OF_ONE;
 
 /// Largest packet taken from or sent to the server, in bytes; a row is held whole, and once more while it is taken
 /// apart, so this bounds what one row may cost.
-pub(crate) const MAX_PACKET: usize = crate::limits::ROW;
+pub(crate) static MAX_PACKET: LazyLock<usize> =
+    LazyLock::new(|| part_of_memory(8, crate::limits::ROW));
 
 /// Limit in read-only and invisible mode, where visitors may be many.
-pub(crate) const MAX_PACKET_SHARED: usize = crate::limits::ROW_SHARED;
+pub(crate) static MAX_PACKET_SHARED: LazyLock<usize> =
+    LazyLock::new(|| MAX_PACKET.min(crate::limits::ROW_SHARED));
 
 /// Longest statement of a script there, in bytes: what one request may hold. A server takes the 200-fold in memory for
 /// some.
@@ -35,20 +41,27 @@ pub(crate) const FAILURES_SHARED: u64 = crate::limits::FAILURES_SHARED;
 pub(crate) const DOWNLOADS_OF_ONE: usize = crate::limits::DOWNLOADS_OF_ONE;
 
 /// Bytes that all large rows which are being sent may hold together. One row that is larger is sent alone.
-pub(crate) const ROWS_IN_FLIGHT: usize = crate::limits::LARGE_ROWS;
+pub(crate) static ROWS_IN_FLIGHT: LazyLock<usize> =
+    LazyLock::new(|| part_of_memory(4, crate::limits::LARGE_ROWS));
 
 /// The most of it that one reader's rows may hold: who does not read must not keep everybody out.
-pub(crate) const OF_ONE_READER: usize = crate::limits::LARGE_ROWS_OF_ONE;
+pub(crate) static OF_ONE_READER: LazyLock<usize> =
+    LazyLock::new(|| crate::limits::LARGE_ROWS_OF_ONE.min(*ROWS_IN_FLIGHT / 2));
 
 /// Changes of one edit.
 pub(crate) const MAX_CHANGES: usize = crate::limits::CHANGES;
 
 /// Longest body of an edit, in bytes: a file of 24 MB for a blob, as base64. It is held about five times over while it is
 /// written.
-pub(crate) const MAX_EDIT: usize = crate::limits::CHANGES_SIZE;
+pub(crate) static MAX_EDIT: LazyLock<usize> = LazyLock::new(|| {
+    crate::limits::CHANGES_SIZE
+        .min(*OF_ONE_READER / 4)
+        .max(LARGE_EDIT)
+});
 
 /// From this size on, in bytes, the body of an edit is counted with the large rows, as [`MAX_EDIT`].
 pub(crate) const LARGE_EDIT: usize = 1 << 20;
 
 /// Further bytes counted while such an edit is written: the rows that it reads have room beside it.
-pub(crate) const EDIT_WORK: usize = OF_ONE_READER - 2 * MAX_EDIT;
+pub(crate) static EDIT_WORK: LazyLock<usize> =
+    LazyLock::new(|| OF_ONE_READER.saturating_sub(2 * *MAX_EDIT));

@@ -34,13 +34,14 @@ impl RunDir {
     /// Makes one in the `run/` of `home`; in the system's temporary directory
     /// where there is no home, it cannot be written, or its path is too long for a socket.
     pub fn create(home: Option<&DataDir>) -> Result<Self, Error> {
-        let in_home = home.and_then(|home| home.ensure_run().ok());
-        if let Some(Ok(made)) = in_home.map(|run| Self::create_in(&run)) {
+        let in_home = home.map(|home| home.ensure_run().and_then(|run| Self::create_in(&run)));
+        if let Some(Ok(made)) = in_home {
             return Ok(made);
         }
         let shared = std::env::temp_dir();
-        refuse_replaceable(&shared)?;
-        Self::create_in(&shared)
+        let made = refuse_replaceable(&shared).and_then(|()| Self::create_in(&shared));
+        // The first error is the one to report.
+        made.map_err(|error| in_home.and_then(Result::err).unwrap_or(error))
     }
 
     fn create_in(parent: &Path) -> Result<Self, Error> {

@@ -1,11 +1,12 @@
 //! What threads share: locks without poison, permits, values that are copied when they are changed, a thread that
-//! looks, and how much they may log.
+//! looks, how much they may log, and how much memory there is.
 
 mod copy_on_write;
 mod counted_map;
 mod lock;
 mod log_limiter;
 mod lookout;
+mod memory;
 mod permit;
 
 pub(crate) use copy_on_write::CopyOnWrite;
@@ -13,4 +14,5 @@ pub(crate) use counted_map::CountedMap;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use log_limiter::{LogLimiter, LogWindow, REFUSED};
 pub(crate) use lookout::Lookout;
+pub(crate) use memory::part_of_memory;
 pub(crate) use permit::{Permit, Permits};

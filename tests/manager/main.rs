@@ -24,6 +24,7 @@ mod reset;
 mod returning;
 mod servers;
 mod share_command;
+mod small_box;
 mod start;
 mod stop;
 mod streams;

@@ -275,3 +275,19 @@ fn a_client_that_gets_no_thread_says_so_and_tries_again() {
     says(&client, "Connected (Latency ");
     assert!(!client.said().contains("panicked"), "{}", client.said());
 }
+
+#[test]
+fn a_share_that_gets_no_thread_says_what_to_raise() {
+    for count in [6, 12, 18] {
+        let mut share = Limited::start(Limit::Threads(count), &["http", "9"]);
+        let ended = share.process.wait(TIMEOUT).and_then(|status| status.code());
+        share.process.drained();
+        let said = share.said();
+        assert_eq!(ended, Some(1), "{count}: {said}");
+        assert!(
+            said.contains("raise the limit of threads"),
+            "{count}: {said}"
+        );
+        assert!(!said.contains("fault of the program"), "{count}: {said}");
+    }
+}

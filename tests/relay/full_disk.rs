@@ -1,15 +1,14 @@
 //! A relay whose disk takes nothing more: who is known is served, and nothing new is taken.
 
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 
 use postern::tunnel::client::Status;
 use serde_json::json;
 use support::Home;
 use support::relay::{PASSWORD, Relay, body, with};
+use support::small_disk::SmallDisk;
 use support::{TIMEOUT, wait_until};
 
 const PORTS: [&str; 2] = ["--listen=127.0.0.1:0", "--tunnel-listen=127.0.0.1:0"];
@@ -36,38 +35,13 @@ impl Obstacle for InTheWay {
     }
 }
 
-/// A file that takes all the room of a small disk.
-struct Filled;
-
-impl Obstacle for Filled {
-    fn put(&self, data: &Path) {
-        let mut filler = File::create(data.join("filler")).unwrap();
-        while filler.write_all(&[0; 512]).is_ok() {}
+impl Obstacle for SmallDisk {
+    fn put(&self, _: &Path) {
+        self.fill();
     }
 
-    fn remove(&self, data: &Path) {
-        fs::remove_file(data.join("filler")).unwrap();
-    }
-}
-
-/// A disk of 512 KiB, unmounted on drop.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// Needs the right to mount.
-    fn mount(at: &Path) -> Option<SmallDisk> {
-        let mut mount = Command::new("mount");
-        mount
-            .args(["-t", "tmpfs", "-o", "size=512k,mode=0700", "tmpfs"])
-            .arg(at);
-        let mounted = mount.output().is_ok_and(|output| output.status.success());
-        mounted.then(|| SmallDisk(at.to_owned()))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    fn remove(&self, _: &Path) {
+        self.free();
     }
 }
 
@@ -83,10 +57,10 @@ fn a_full_disk_stops_nobody_who_is_known() {
     let home = Arc::new(Home::new());
     let data = home.path().join("disk");
     fs::create_dir(&data).unwrap();
-    let Some(_disk) = SmallDisk::mount(&data) else {
-        return eprintln!("NOT TRIED: this user cannot mount a small disk");
+    let Some(disk) = SmallDisk::mount(&data) else {
+        return;
     };
-    known_connectors_are_served(&home, &data, &Filled);
+    known_connectors_are_served(&home, &data, &disk);
 }
 
 /// Who is revoked is out, though it can only be said for as long as the relay runs.

@@ -27,6 +27,7 @@ pub mod prometheus;
 pub mod quick_setup;
 pub mod relay;
 pub mod share;
+pub mod small_disk;
 pub mod websocket;
 
 pub use self::postern::{Home, Postern};

@@ -9,12 +9,14 @@ use super::byte_stream::ClientStream;
 use super::outcome::Outcome;
 use super::response_head::{NotHttp, Piece, ResponseHead};
 use super::rules::Rules;
+use crate::sync::part_of_memory;
 
 /// Bytes read from an upstream at once, at first. Default 8 KiB: most answers are small.
 const SMALL_BUFFER: usize = 8 * 1024;
 /// Bytes of a body that are copied behind their head. Default 1 KiB: to send two pieces costs the system more.
 const COPIED: usize = 1024;
-/// Bytes read at once when an answer fills the small buffer. Default 128 KiB; holds any head.
+/// Bytes read at once when an answer fills the small buffer. Default 128 KiB, less in a small memory; a head may have
+/// all of it.
 const LARGE_BUFFER: usize = 128 * 1024;
 
 thread_local! {
@@ -39,6 +41,11 @@ pub(super) struct ResponseBody {
     /// Bytes that the client has taken in all.
     pub(super) sent: u64,
     pub(super) moved: Instant,
+}
+
+/// Bytes of the large buffer for bodies.
+fn of_body() -> usize {
+    part_of_memory(2048, LARGE_BUFFER)
 }
 
 impl ResponseBody {
@@ -169,7 +176,7 @@ impl ResponseBody {
             self.buffer.copy_within(self.fresh.clone(), 0);
             self.fresh = 0..self.fresh.len();
         } else if self.fresh.end == self.buffer.len() {
-            self.enlarge();
+            self.enlarge(LARGE_BUFFER);
         }
         self.buffer
             .get_mut(self.fresh.end..)
@@ -188,15 +195,15 @@ impl ResponseBody {
         self.received = true;
         self.moved = Instant::now();
         self.fresh.end += count;
-        if count >= SMALL_BUFFER && self.buffer.len() < LARGE_BUFFER {
-            self.enlarge();
+        if count >= SMALL_BUFFER && self.buffer.len() < of_body() {
+            self.enlarge(of_body());
         }
     }
 
     /// By a new vector: its zeros come from the allocator, those of `resize` byte by byte where
     /// code is compiled for size.
-    fn enlarge(&mut self) {
-        let mut large = vec![0; LARGE_BUFFER];
+    fn enlarge(&mut self, bytes: usize) {
+        let mut large = vec![0; bytes];
         let front = large.get_mut(..self.buffer.len());
         front
             .expect("no buffer is larger")

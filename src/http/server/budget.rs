@@ -1,5 +1,6 @@
 //! Memory and open files that all connections of a server share.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -12,6 +13,8 @@ use crate::sync::{Permit, Permits};
 const FREE_BODY: usize = 64 * 1024;
 /// Open files left to the rest of the program: database connections, logs, our own.
 const SPARE_FILES: usize = 128;
+/// Open files below which nothing can be served.
+const LEAST_FILES: usize = 40;
 /// Open files of an exchange beside its connection: ours and tiny_http's two, or the wakers of a gateway's
 /// stream.
 const EXCHANGE_FILES: usize = 4;
@@ -106,15 +109,19 @@ impl ExchangeSlot {
 
 /// How many connections and exchanges the limit of open files allows, raised as far as may
 /// be: running out of files would end tiny_http's accept thread.
-pub(super) fn within_open_files(limits: &Limits) -> (usize, usize) {
+pub(super) fn within_open_files(limits: &Limits) -> io::Result<(usize, usize)> {
     let wanted = wanted_files(limits);
     let files = raise_open_files(wanted);
+    if files < LEAST_FILES {
+        let text = format!("the limit of open files is {files}, and {LEAST_FILES} are needed");
+        return Err(io::Error::other(text));
+    }
     let connections = limits
         .connections
         .min(files.saturating_sub(SPARE_FILES) / 2)
         .max(8);
     let left = files.saturating_sub(SPARE_FILES + connections);
-    (connections, (left / EXCHANGE_FILES).max(4))
+    Ok((connections, (left / EXCHANGE_FILES).max(4)))
 }
 
 /// Open files of a server with these limits at its busiest, those of the rest of the program

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use crate::limits;
+use crate::sync::part_of_memory;
 
 const MIB: usize = 1024 * 1024;
+/// Memory for each connection. Default 128 KiB: threads and buffers of both ends of a tunnel in one process.
+const BYTES_A_CONNECTION: u64 = 128 * 1024;
 
 /// Caps and timeouts. `Limits::default()` is what the program uses.
 #[derive(Debug, Clone)]
@@ -18,7 +21,7 @@ pub struct Limits {
     /// Bytes of a request body. Default 4 MiB: a long SQL text.
     pub body: usize,
     /// Bytes of all request bodies held at once, small ones (64 KiB) not counted. Default
-    /// 64 MiB: sixteen of the largest.
+    /// 64 MiB: sixteen of the largest; less in a small memory.
     pub bodies: usize,
     /// Connections in all. Default 512: a thread each, with a small stack.
     pub connections: usize,
@@ -59,8 +62,8 @@ impl Default for Limits {
             head: limits::HEAD,
             headers: limits::HEADERS,
             body: limits::BODY,
-            bodies: 64 * MIB,
-            connections: limits::CONNECTIONS,
+            bodies: part_of_memory(8, 64 * MIB),
+            connections: part_of_memory(BYTES_A_CONNECTION, limits::CONNECTIONS),
             per_source: limits::PER_SOURCE,
             head_time: limits::HEAD_TIME,
             idle_time: limits::IDLE_TIME,

@@ -52,7 +52,7 @@ impl Listener {
     /// Starts to accept connections.
     pub(in crate::http) fn start(config: ListenerConfig) -> io::Result<Listener> {
         let port = config.listener.local_addr()?.port();
-        let (connections, exchanges) = within_open_files(&config.limits);
+        let (connections, exchanges) = within_open_files(&config.limits)?;
         let state = Arc::new(ServerState {
             port,
             hosts: config.hosts,

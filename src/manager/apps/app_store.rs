@@ -192,7 +192,7 @@ impl AppStore {
         })
     }
 
-    /// Reads, changes and writes under the writers' lock.
+    /// Reads and changes under the writers' lock, and writes unless the change is to a temporary one.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Vec<AppConfig>) -> Result<T, Error>,
@@ -200,13 +200,14 @@ impl AppStore {
         let Some(file) = &self.file else {
             return change(&mut self.temporary.lock());
         };
-        file.update(|list| {
+        file.update_where_changed(|list| {
             let mut temporary = self.temporary.lock();
-            list.apps.append(&mut temporary);
-            let answer = change(&mut list.apps);
-            let (kept, stored) = list.apps.drain(..).partition(|app| app.temporary);
-            (*temporary, list.apps) = (kept, stored);
-            answer
+            let before = list.apps.clone();
+            list.apps.extend(temporary.iter().cloned());
+            let answer = change(&mut list.apps)?;
+            (*temporary, list.apps) = list.apps.drain(..).partition(|app| app.temporary);
+            let is_changed = list.apps != before;
+            Ok((answer, is_changed))
         })
     }
 }
@@ -281,6 +282,7 @@ impl From<store::Error> for Error {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::os::unix::fs::MetadataExt;
 
     fn store() -> (tempfile::TempDir, AppStore) {
         let dir = tempfile::tempdir().unwrap();
@@ -320,6 +322,8 @@ mod tests {
         let (dir, store) = store();
         let stored = store.add(draft("stored")).unwrap();
         let id = "00112233445566aa";
+        let file = dir.path().join("home").join(FILE);
+        let before = std::fs::metadata(&file).unwrap().ino();
         let temporary = store.add_temporary(draft("temporary"), id).unwrap();
         assert_eq!(store.list().unwrap(), [stored.clone(), temporary]);
         let changed = store.replace(id, draft("other")).unwrap();
@@ -330,6 +334,8 @@ mod tests {
         assert!(store.find(id).unwrap().last_connected_at.is_some());
         store.remove(id).unwrap();
         assert_eq!(store.list().unwrap(), [stored]);
+        // A disk that is full stops none of that.
+        assert_eq!(std::fs::metadata(&file).unwrap().ino(), before);
         let memory = AppStore::in_memory();
         let id = memory.add(draft("one")).unwrap().id;
         assert_eq!(memory.list().unwrap().len(), 1);

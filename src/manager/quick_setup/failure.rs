@@ -68,6 +68,9 @@ pub enum Failure {
     },
 }
 
+/// Hint for a certificate that is not valid at this time.
+const CLOCK: &str =
+    "set this machine's clock, or ask the relay's operator to renew the certificate";
 /// Hint for a revocation.
 pub(crate) const REVOKED: &str =
     "ask the relay's operator to allow it again ('postern relay allow'); it then reconnects";
@@ -155,6 +158,7 @@ impl Failure {
             Self::Proxy { advice, .. } => advice,
             Self::Unreachable { reason, .. } if reason.starts_with(NAMELESS) => NO_NAME,
             Self::Unreachable { reason, .. } if reason.starts_with(NO_PROXY_THERE) => PROXY_SETTING,
+            Self::Call { reason } if reason.contains("machine's clock") => CLOCK,
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the relay's URL, and that the relay runs and is reachable"
             }

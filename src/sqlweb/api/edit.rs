@@ -69,7 +69,9 @@ fn answer(service: &Arc<Service>, mut request: Request) {
     };
     // The room is held until the edit has ended.
     let outcome = read.and_then(|(bytes, room)| {
-        let work = room.as_ref().map(|_| room_for(service, &reader, EDIT_WORK));
+        let work = room
+            .as_ref()
+            .map(|_| room_for(service, &reader, *EDIT_WORK));
         let _work = work.transpose()?;
         let job = job(service, &request, bytes, reader.clone())?;
         edit::edit(service, job, &client)
@@ -94,18 +96,18 @@ fn read<'a>(
     declared: usize,
 ) -> io::Result<Result<Body<'a>, ApiError>> {
     let mut bytes = Vec::new();
-    if declared > MAX_EDIT {
+    if declared > *MAX_EDIT {
         return Ok(Err(too_large()));
     }
     if !is_longer(&mut body, &mut bytes, LARGE_EDIT)? {
         return Ok(Ok((bytes, None)));
     }
-    let room = match room_for(service, reader, MAX_EDIT) {
+    let room = match room_for(service, reader, *MAX_EDIT) {
         Ok(room) => room,
         Err(error) => return Ok(Err(error)),
     };
     bytes.reserve_exact(declared.saturating_sub(bytes.len()) + 1);
-    if is_longer(&mut body, &mut bytes, MAX_EDIT)? {
+    if is_longer(&mut body, &mut bytes, *MAX_EDIT)? {
         return Ok(Err(too_large()));
     }
     Ok(Ok((bytes, Some(room))))
@@ -130,7 +132,7 @@ fn is_longer(body: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Resu
 fn too_large() -> ApiError {
     ApiError::too_large(format!(
         "the changes exceed {} MiB: apply fewer at once, or load a larger file with a statement",
-        MAX_EDIT >> 20
+        *MAX_EDIT >> 20
     ))
 }
 

@@ -172,7 +172,7 @@ fn run(service: &Arc<Service>, mut request: Request, job: Job, options: &ScriptO
         };
         run.all(body, options, MAX_STATEMENT_SHARED)
     } else {
-        run.all(script_of(body), options, MAX_PACKET)
+        run.all(script_of(body), options, *MAX_PACKET)
     };
     entry.running.is_one_of_many(false);
     entry.running.end();

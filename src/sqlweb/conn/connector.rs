@@ -58,9 +58,9 @@ impl Connector {
         let is_shared = options.readonly || options.invisible;
         Self {
             max_packet: if is_shared {
-                MAX_PACKET_SHARED
+                *MAX_PACKET_SHARED
             } else {
-                MAX_PACKET
+                *MAX_PACKET
             },
             offers_tls: AtomicU8::default(),
             by_sha256: AtomicBool::new(false),

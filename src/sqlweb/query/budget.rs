@@ -73,7 +73,7 @@ impl RowBudget {
 fn has_room(used: &HashMap<String, usize>, reader: &str, bytes: usize) -> bool {
     let fits = |used: usize, most: usize| used == 0 || used + bytes <= most;
     let own = used.get(reader).copied().unwrap_or(0);
-    fits(used.values().sum(), ROWS_IN_FLIGHT) && fits(own, OF_ONE_READER)
+    fits(used.values().sum(), *ROWS_IN_FLIGHT) && fits(own, *OF_ONE_READER)
 }
 
 impl Drop for RowPermit<'_> {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn rows_wait_for_each_other_and_one_alone_always_passes() {
         let budget = RowBudget::default();
-        let alone = budget.acquire("a", 2 * ROWS_IN_FLIGHT, &|| true).unwrap();
+        let alone = budget.acquire("a", 2 * *ROWS_IN_FLIGHT, &|| true).unwrap();
         let refused = budget.acquire("b", 1, &|| false);
         assert!(matches!(refused, Err(DbError::NoRoom)));
         assert!(budget.wait_for_room("b", &|| false).is_err());
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn one_reader_leaves_room_for_others() {
         let budget = RowBudget::default();
-        let acquire = |reader| budget.acquire(reader, OF_ONE_READER, &|| false);
+        let acquire = |reader| budget.acquire(reader, *OF_ONE_READER, &|| false);
         let first = acquire("a").unwrap();
         assert!(acquire("a").is_err() && budget.wait_for_room("a", &|| false).is_err());
         let second = acquire("b").unwrap();

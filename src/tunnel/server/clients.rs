@@ -3,19 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::stats::ServerFigures;
 use crate::http::source as source_of;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, part_of_memory};
 use crate::tunnel::mux::Mux;
 use crate::tunnel::ws::Cancel;
 
 /// Connections in all. Default 16,384: 2,500 connectors, each with a main tunnel and those of five applications; fewer
 /// where this process may not open so many files.
 pub(super) const MAX_CONNECTIONS: usize = crate::limits::TUNNELS;
-/// Of these, such as have not logged in. Default 1024: they are anybody's, and each has a thread.
-const MAX_PENDING: usize = crate::limits::TUNNELS_PENDING;
+/// Of these, such as have not logged in. Default 1024, fewer in a small memory: they are anybody's, and each has a thread.
+static MAX_PENDING: LazyLock<usize> =
+    LazyLock::new(|| part_of_memory(BYTES_PENDING, crate::limits::TUNNELS_PENDING));
+/// Memory for each of these, with its thread. Default 128 KiB.
+const BYTES_PENDING: u64 = 128 * 1024;
 /// Connections of one source: an IPv4 address or an IPv6 /64. Default 128: a household of connectors
 /// behind one router.
 const MAX_OF_ONE_SOURCE: usize = crate::limits::TUNNELS_OF_SOURCE;
@@ -75,7 +78,7 @@ impl Clients {
         let (permit, evicted) = {
             let mut table = self.table();
             let is_crowded = !source.is_loopback() && table.count_of(source) >= MAX_OF_ONE_SOURCE;
-            let is_full = table.all.len() >= self.most || table.pending >= MAX_PENDING;
+            let is_full = table.all.len() >= self.most || table.pending >= *MAX_PENDING;
             let evicted = if is_crowded {
                 Some(table.evict_pending(|client| client.source == source)?)
             } else if is_full {
@@ -249,11 +252,11 @@ mod tests {
     #[test]
     fn those_without_a_login_are_fewer() {
         let clients = Clients::new(MAX_CONNECTIONS);
-        let all: Vec<_> = (0..MAX_PENDING + 3)
+        let all: Vec<_> = (0..*MAX_PENDING + 3)
             .map(|_| take(&clients, "127.0.0.1").unwrap())
             .collect();
         let evicted = |permit: &&ClientPermit| permit.evicted().is_cancelled();
         assert_eq!(all.iter().filter(evicted).count(), 3);
-        assert_eq!(clients.table().all.len(), MAX_PENDING);
+        assert_eq!(clients.table().all.len(), *MAX_PENDING);
     }
 }

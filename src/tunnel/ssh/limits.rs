@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use super::wire::wide;
+use crate::sync::part_of_memory;
+
 const KIB: usize = 1024;
 const KIB_64: u64 = 1024;
 const MIB_64: u64 = 1024 * KIB_64;
@@ -83,7 +86,7 @@ pub struct ChannelLimits {
     /// least [`ChannelLimits::least`] of the budget while there is any.
     pub channels: usize,
     /// Bytes of all receive windows and of received data that nobody has consumed. Default
-    /// 64 MiB: what stalled targets can make this process hold.
+    /// 64 MiB, less in a small memory: what stalled targets can make this process hold.
     pub budget: u64,
     /// Bytes of a channel's first window while the budget is untouched. Default 256 KiB.
     pub initial: u64,
@@ -97,7 +100,7 @@ impl Default for ChannelLimits {
     fn default() -> Self {
         Self {
             channels: 4096,
-            budget: 64 * MIB_64,
+            budget: wide(part_of_memory(16, 64 * 1024 * KIB)),
             initial: 256 * KIB_64,
             least: 4 * KIB_64,
             most: 16 * MIB_64,

@@ -10,9 +10,12 @@
 //! Rates are measured over whole round trips: a sender that waits for its window comes in
 //! bursts, and within one the connection seems to be endlessly fast, between two to stand still.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::limits::ChannelLimits;
+use super::wire::wide;
+use crate::sync::part_of_memory;
 
 /// Round trip assumed before any was measured. Default 100 ms: a long line.
 const ASSUMED_ROUND_TRIP: Duration = Duration::from_millis(100);
@@ -33,10 +36,22 @@ const TRIPS_AHEAD: u64 = 3;
 /// at the window's end sends on with three quarters of it, and a grant costs some 40 bytes.
 const GRANT_AFTER: u64 = 4;
 
+/// Part of the memory for the windows of all connections of this process; beyond it each window is the least.
+const PARTS: u64 = 8;
+
+/// Bytes charged to the budgets of all connections.
+static ALL_CHARGED: AtomicU64 = AtomicU64::new(0);
+
 /// Budget that all windows of a connection share.
 pub(super) struct Budget {
     limits: ChannelLimits,
     charged: u64,
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        self.give_back(self.charged);
+    }
 }
 
 impl Budget {
@@ -52,8 +67,25 @@ impl Budget {
         self.charged
     }
 
-    fn left(&self) -> u64 {
+    fn own_left(&self) -> u64 {
         self.limits.budget.saturating_sub(self.charged)
+    }
+
+    fn left(&self) -> u64 {
+        let of_all = wide(part_of_memory(PARTS, usize::MAX));
+        let all_left = of_all.saturating_sub(ALL_CHARGED.load(Ordering::Relaxed));
+        self.own_left().min(all_left)
+    }
+
+    fn charge(&mut self, bytes: u64) {
+        self.charged += bytes;
+        ALL_CHARGED.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn give_back(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.charged);
+        self.charged -= bytes;
+        ALL_CHARGED.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Returns the size that a channel should start with now, were there no least window.
@@ -86,10 +118,10 @@ impl Window {
     /// A first window, charged to the budget; none when too little of that is left.
     pub(super) fn open(budget: &mut Budget) -> Option<Self> {
         let size = budget.fair().max(budget.limits.least);
-        if size > budget.left() {
+        if size > budget.own_left() {
             return None;
         }
-        budget.charged += size;
+        budget.charge(size);
         Some(Self {
             granted: size,
             consumed: 0,
@@ -119,7 +151,7 @@ impl Window {
     ) -> Option<u32> {
         let count = count.min(self.granted - self.consumed);
         self.consumed += count;
-        budget.charged = budget.charged.saturating_sub(count);
+        budget.give_back(count);
         let (since, consumed_then) = *self.mark.get_or_insert((now, self.consumed - count));
         if self.ended {
             return None;
@@ -153,9 +185,10 @@ impl Window {
     }
 
     fn grant(&mut self, open: u64, budget: &mut Budget) -> Option<u32> {
-        let more = self.size.saturating_sub(open).min(budget.left());
+        let least = budget.limits.least.min(budget.own_left());
+        let more = self.size.saturating_sub(open).min(budget.left().max(least));
         self.granted += more;
-        budget.charged += more;
+        budget.charge(more);
         u32::try_from(more).ok().filter(|more| *more > 0)
     }
 
@@ -164,14 +197,14 @@ impl Window {
         self.ended = true;
         let unused = self.granted.saturating_sub(received.max(self.consumed));
         self.granted -= unused;
-        budget.charged = budget.charged.saturating_sub(unused);
+        budget.give_back(unused);
     }
 
     /// Nothing received is held any more.
     pub(super) fn release(&mut self, budget: &mut Budget) {
         let held = self.granted - self.consumed;
         self.consumed = self.granted;
-        budget.charged = budget.charged.saturating_sub(held);
+        budget.give_back(held);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::finding::Finding;
@@ -21,6 +23,8 @@ const PORTS: [(u16, &str); 3] = [
     (8180, "sites of the relay on this machine"),
     (62888, "tunnels of the relay on this machine"),
 ];
+/// Bytes below which a disk counts as full. Default 64 KiB: a few saves.
+const LEAST_FREE: u64 = 64 * 1024;
 /// No clock is behind this one.
 const BUILT_AFTER: &str = "2026-01-01T00:00:00Z";
 
@@ -67,10 +71,12 @@ pub(super) fn directory(home: &DataDir) -> Vec<Finding> {
                 format!("{dir}: {why}"),
                 format!("chmod 700 {dir}, or set POSTERN_HOME to another directory"),
             ),
-            None => writable(home),
+            None => writable(home.dir(), dir.to_string()),
         }],
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            vec![Finding::good(CHECK, format!("{dir}, created on first use"))]
+            let existing = home.dir().ancestors().find(|path| path.exists());
+            let text = format!("{dir}, created on first use");
+            vec![writable(existing.unwrap_or(home.dir()), text)]
         }
         Err(error) => vec![Finding::wrong(
             CHECK,
@@ -95,22 +101,33 @@ fn shared(_: &fs::Metadata) -> Option<&'static str> {
     None
 }
 
-/// Asked without writing.
-fn writable(home: &DataDir) -> Finding {
+/// Asked without writing; `text` is for a directory that can be written.
+fn writable(dir: &Path, text: String) -> Finding {
     const CHECK: &str = "per-user directory";
-    let dir = home.dir();
-    match rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
-        Ok(()) => Finding::good(CHECK, dir.display().to_string()),
-        Err(error) => Finding::wrong(
+    if let Err(error) = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
+        let error = io::Error::from(error);
+        return Finding::wrong(
             CHECK,
-            format!(
-                "{} cannot be written: {}",
-                dir.display(),
-                io::Error::from(error)
-            ),
+            format!("{} cannot be written: {error}", dir.display()),
             "make it writable, or set POSTERN_HOME to another directory",
-        ),
+        );
     }
+    let Ok(disk) = rustix::fs::statvfs(dir) else {
+        return Finding::good(CHECK, text);
+    };
+    // Some file systems count no files.
+    let missing = if disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_FREE {
+        "space"
+    } else if disk.f_files > 0 && disk.f_favail == 0 {
+        "inodes"
+    } else {
+        return Finding::good(CHECK, text);
+    };
+    Finding::wrong(
+        CHECK,
+        format!("{} is on a full disk (no free {missing})", dir.display()),
+        "delete files there, or set POSTERN_HOME to a directory on another disk",
+    )
 }
 
 /// Checks that each file can be opened, and lists those that were set aside as unreadable.
@@ -180,6 +197,12 @@ pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
     let manager = Manager::find(home).ok().flatten();
     let own = manager.map(|manager| format!("(process {})", manager.pid));
     let of_port = |(port, what): &(u16, &str)| match port_holder::of_loopback(*port) {
+        // The system may not tell who listens.
+        None if is_in_use(*port) => Finding::note(
+            "port",
+            format!("{port} ({what}) is in use"),
+            "no action needed if postern uses it; the system does not show by whom",
+        ),
         None => Finding::good("port", format!("{port} ({what}) is free")),
         Some(holder) if own.as_ref().is_some_and(|own| holder.ends_with(own)) => {
             Finding::good("port", format!("{port} ({what}) is used by the manager"))
@@ -192,7 +215,24 @@ pub(super) fn ports(home: &DataDir) -> Vec<Finding> {
             Finding::note("port", format!("{port} ({what}) is used by {holder}"), hint)
         }
     };
-    PORTS.iter().map(of_port).collect()
+    let ports = PORTS.iter().map(of_port);
+    loopback().into_iter().chain(ports).collect()
+}
+
+/// Finds a machine that cannot reach itself.
+fn loopback() -> Option<Finding> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let error = TcpStream::connect(listener.local_addr().ok()?).err()?;
+    Some(Finding::wrong(
+        "network",
+        format!("127.0.0.1 cannot be reached: {error}"),
+        "start the network of this machine ('ip link set lo up')",
+    ))
+}
+
+fn is_in_use(port: u16) -> bool {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// Checks that the clock is plausible; the server's clock tells more.

@@ -155,6 +155,7 @@ fn own_relay(home: &DataDir, run_dir: &Path, before: Option<u16>) -> Result<OwnR
             let url = format!("http://{}", relay.address);
             Ok((access(&url, relay.token)?, None, beside))
         }
+        Err(NotEmbedded::Store(error)) => Err(cannot(&error.to_string()).hint(error.hint())),
         Err(error) => Err(cannot(&error.to_string()).hint("give a relay with --server URL")),
     }
 }
