@@ -20,7 +20,6 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::h1::body::Framing;
 use super::h1::head::Head;
 use super::h1::hop_by_hop::is_hop_by_hop;
-use super::proxy::goes_in_chunks;
 use super::server::{Backend, Opened, PendingResponse};
 use super::{CancelToken, Handler, Request};
 
@@ -344,16 +343,15 @@ fn serialise(head: &Head, body: Option<&[u8]>, id: u64) -> Vec<u8> {
     let mut connection = "close";
     match (body, head.framing) {
         (Some(body), _) => out.push_str(&format!("content-length: {}\r\n", body.len())),
-        (None, framing) if goes_in_chunks(framing) => {
-            out.push_str("transfer-encoding: chunked\r\n");
-        }
         (None, Framing::Length(length)) => {
             out.push_str(&format!("content-length: {length}\r\n"));
-            // Otherwise tiny_http would read the unread rest into one buffer of that length.
+            // Otherwise tiny_http would read the unread rest into one buffer of that length, and on a 32-bit machine take
+            // one above 4 GiB for none.
             connection = "upgrade";
         }
         // A request without a length has no body (RFC 9112 section 6.3).
-        (None, _) => out.push_str("content-length: 0\r\n"),
+        (None, Framing::UntilClose) => out.push_str("content-length: 0\r\n"),
+        (None, Framing::Chunked) => out.push_str("transfer-encoding: chunked\r\n"),
     }
     out.push_str(&format!("connection: {connection}\r\n\r\n"));
     let mut out = out.into_bytes();

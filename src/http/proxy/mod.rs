@@ -23,7 +23,7 @@ pub(crate) use byte_stream::only_if;
 pub use byte_stream::{ByteStream, ClientStream};
 pub(crate) use exchange::{Exchange, Step, Transfer};
 pub(crate) use outcome::Outcome;
-pub(crate) use request_body::{RequestBody, goes_in_chunks};
+pub(crate) use request_body::RequestBody;
 pub use rules::Client;
 pub(crate) use rules::{Rules, Timeouts, gone_grace};
 pub(crate) use upgraded::{Upgraded, UpgradedTimeouts};

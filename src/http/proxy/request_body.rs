@@ -18,19 +18,6 @@ pub(crate) struct RequestBody {
     pub(super) moved: Instant,
 }
 
-/// The longest body of a known length that is passed on as one. A longer one goes in chunks where its receiver counts in
-/// a machine word of perhaps 32 bits.
-const COUNTED: u64 = 0x7fff_ffff;
-
-/// True if a receiver that counts in a machine word gets this body in chunks.
-pub(crate) fn goes_in_chunks(framing: Framing) -> bool {
-    match framing {
-        Framing::Length(length) => length > COUNTED,
-        Framing::Chunked => true,
-        Framing::UntilClose => false,
-    }
-}
-
 impl RequestBody {
     /// Begins with `head`, a body in this framing behind it.
     pub(crate) fn new(framing: Framing, head: Vec<u8>) -> RequestBody {
@@ -41,14 +28,6 @@ impl RequestBody {
             taken: 0,
             is_deaf: false,
             moved: Instant::now(),
-        }
-    }
-
-    /// For a receiver that counts in a machine word.
-    pub(crate) fn for_worker(framing: Framing, head: Vec<u8>) -> RequestBody {
-        RequestBody {
-            is_chunked: goes_in_chunks(framing),
-            ..RequestBody::new(framing, head)
         }
     }
 
@@ -96,26 +75,5 @@ impl RequestBody {
             self.pending.extend_from_slice(b"0\r\n\r\n");
         }
         Ok(at)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_length_of_more_than_32_bits_is_passed_on_in_chunks() {
-        let long = Framing::Length(5 << 30);
-        assert!(goes_in_chunks(long) && !goes_in_chunks(Framing::Length(COUNTED)));
-        let mut request = RequestBody::for_worker(long, b"head".to_vec());
-        assert_eq!(request.encode(b"twelve bytes").unwrap(), 12);
-        assert_eq!(request.pending(), b"headc\r\ntwelve bytes\r\n");
-        let mut last = RequestBody {
-            body: Body::new(Framing::Length(3)),
-            ..request
-        };
-        last.has_taken(last.pending().len());
-        assert_eq!(last.encode(b"endnext").unwrap(), 3);
-        assert_eq!(last.pending(), b"3\r\nend\r\n0\r\n\r\n");
     }
 }

@@ -276,7 +276,7 @@ impl<'a, S: ClientStream> Connection<'a, S> {
             pending: opened.pending.as_ref(),
             cancel: &cancel,
         };
-        let mut transfer = Transfer::new(head, RequestBody::for_worker(framing, opened.request));
+        let mut transfer = Transfer::new(head, RequestBody::new(framing, opened.request));
         let (socket, timeouts) = (&mut opened.socket, rules.timeouts());
         let outcome = Exchange::new(self, socket, &mut transfer, &rules, timeouts).run();
         match outcome {
