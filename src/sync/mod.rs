@@ -1,6 +1,7 @@
 //! What threads share: locks without poison, permits, values that are copied when they are changed, a thread that
 //! looks, and how much they may log.
 
+mod changes;
 mod copy_on_write;
 mod counted_map;
 mod lock;
@@ -8,6 +9,7 @@ mod log_limiter;
 mod lookout;
 mod permit;
 
+pub(crate) use changes::Changes;
 pub(crate) use copy_on_write::CopyOnWrite;
 pub(crate) use counted_map::CountedMap;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};

@@ -11,6 +11,7 @@ use crate::cli::columns::print_fitting;
 use crate::cli::commands::sharing::figures::size;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
+use crate::http::Method;
 use crate::net::percent::encode;
 use crate::relay::{self, AllowedAgain, Whereabouts};
 use crate::store::DataDir;
@@ -56,7 +57,7 @@ fn connectors(
 ) -> Result<(Vec<Value>, SiteUrls), Failure> {
     let (connectors, urls): (Vec<Value>, _) = match running {
         Some(running) => {
-            let status = ask(running, ("GET", "/api/status"), None, SEE_NAMES)?;
+            let status = ask(running, (Method::Get, "/api/status"), None, SEE_NAMES)?;
             (of_running(&status), SiteUrls::of(&status))
         }
         None => {
@@ -135,7 +136,7 @@ fn named(
 pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
     match find(data)? {
         Some(running) => {
-            let made = ask(&running, ("POST", "/api/links"), None, SEE_NAMES)?;
+            let made = ask(&running, (Method::Post, "/api/links"), None, SEE_NAMES)?;
             print(&format!("{}\n", text(&made, "url")))
         }
         None => Err(
@@ -153,7 +154,7 @@ pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
     let (invite, enroll_token, is_saved, untold) = match &running {
         Some(running) => {
             let path = format!("/api/connectors/{}", encode(name));
-            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
+            let done = ask(running, (Method::Delete, &path), None, SEE_NAMES)?;
             let token = done.get("enroll_token").and_then(Value::as_str);
             let token = token.map(|token| Zeroizing::new(token.to_owned()));
             let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
@@ -265,7 +266,7 @@ pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
     let done = match &running {
         Some(running) => {
             let path = format!("/api/revoked/{}", encode(name));
-            let done = ask(running, ("DELETE", &path), None, SEE_NAMES)?;
+            let done = ask(running, (Method::Delete, &path), None, SEE_NAMES)?;
             let is = |member: &str| done.get(member).and_then(Value::as_bool) == Some(true);
             AllowedAgain {
                 is_back: is("restored"),

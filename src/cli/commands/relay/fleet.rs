@@ -9,6 +9,7 @@ use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::columns::print_fitting;
 use crate::cli::failure::Failure;
 use crate::cli::output::print;
+use crate::http::Method;
 use crate::store::DataDir;
 
 const HEADING: [&str; 6] = [
@@ -29,7 +30,7 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
         Failure::operation(format!("no relay is running on {}", data.dir().display()))
             .hint("start it, or give another relay's directory with --data")
     })?;
-    let status = ask(&running, ("GET", "/api/status"), None, SEE_NAMES)?;
+    let status = ask(&running, (Method::Get, "/api/status"), None, SEE_NAMES)?;
     if status.get("relays").is_none_or(Value::is_null) {
         return Err(Failure::operation("this relay is not part of a fleet")
             .hint("start relays with --store to share their state"));

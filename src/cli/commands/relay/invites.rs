@@ -13,6 +13,7 @@ use crate::cli::clock::Zone;
 use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
+use crate::http::Method;
 use crate::net::percent::encode;
 use crate::relay::{self, InviteTerms};
 use crate::store::DataDir;
@@ -28,7 +29,12 @@ pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let (token, invite, url) = match find(data)? {
         Some(running) => {
             let body = json!({"label": terms.label, "uses": terms.uses, "expires_in": terms.life.as_secs()});
-            let made = ask(&running, ("POST", "/api/invites"), Some(&body), SEE_IDS)?;
+            let made = ask(
+                &running,
+                (Method::Post, "/api/invites"),
+                Some(&body),
+                SEE_IDS,
+            )?;
             let token = member(&made, "token")
                 .as_str()
                 .unwrap_or_default()
@@ -98,7 +104,7 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let invites: Vec<Value> = match find(data)? {
         Some(running) => {
-            let answer = ask(&running, ("GET", "/api/invites"), None, SEE_IDS)?;
+            let answer = ask(&running, (Method::Get, "/api/invites"), None, SEE_IDS)?;
             items(&answer, "invites").cloned().collect()
         }
         None => relay::invites(data).map_err(|error| of_state(&error))?,
@@ -148,7 +154,7 @@ pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
     match &running {
         Some(running) => {
             let path = format!("/api/invites/{}", encode(id));
-            ask(running, ("DELETE", &path), None, SEE_IDS)?;
+            ask(running, (Method::Delete, &path), None, SEE_IDS)?;
         }
         None => {
             let _instance = claim(data)?;

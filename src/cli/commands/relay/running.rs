@@ -1,11 +1,11 @@
 //! The relay that runs on a directory, asked through its API; and what both ways of asking have in common.
 
 use serde_json::Value;
-use zeroize::Zeroizing;
 
 use super::state_dir::of_store;
-use crate::cli::api_client::{self, Answer, Call};
+use crate::api::{Client, Error};
 use crate::cli::failure::{Failure, printable, quoted, warn};
+use crate::http::Method;
 use crate::relay::{self, Whereabouts};
 use crate::store::{DataDir, Instance};
 
@@ -58,35 +58,24 @@ pub(super) fn warn_offline(data: &DataDir) {
 /// Calls it: the `data` of its answer. `see` is the hint where it has no such thing.
 pub(super) fn ask(
     running: &Whereabouts,
-    (method, path): (&str, &str),
+    (method, path): (Method, &str),
     body: Option<&Value>,
     see: &'static str,
 ) -> Result<Value, Failure> {
-    let authorization = Zeroizing::new(format!("Bearer {}", *running.token));
-    let call = Call {
-        method,
-        path,
-        authorization: Some(&authorization),
-        body,
-    };
-    let Answer {
-        code,
-        message,
-        data,
-        ..
-    } = api_client::call(running.address, &call).map_err(|error| {
-        Failure::operation(format!(
-            "the relay at {} does not answer: {error}",
-            running.address
-        ))
-        .hint("stop it and start it again")
-    })?;
-    if code == Some(200) {
-        return Ok(data);
-    }
-    let message = message.unwrap_or_else(|| "the relay does not answer".to_owned());
-    let hint = (code == Some(404)).then_some(see);
-    Err(Failure::operation(printable(&message)).hint_if(hint))
+    let client = Client::at(running.address).with_token(&running.token);
+    client
+        .call(method, path, body)
+        .map_err(|error| match error {
+            Error::Silent(address, error) => {
+                let message = format!("the relay at {address} does not answer: {error}");
+                Failure::operation(message).hint("stop it and start it again")
+            }
+            Error::Foreign(_) => Failure::operation("the relay does not answer"),
+            Error::Refused { code, message, .. } => {
+                let hint = (code == 404).then_some(see);
+                Failure::operation(printable(&message)).hint_if(hint)
+            }
+        })
 }
 
 /// The state of a relay that does not run cannot be read or changed.

@@ -10,6 +10,7 @@ use crate::cli::args::command::Parsed;
 use crate::cli::args::table::relay::FORCE;
 use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
+use crate::http::Method;
 use crate::net::percent::encode;
 use crate::relay;
 
@@ -30,11 +31,11 @@ pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
             let done = match to {
                 Some(to) => {
                     let body = json!({"connector": to, "force": force});
-                    ask(running, ("PUT", &path), Some(&body), SEE_NAMES)?
+                    ask(running, (Method::Put, &path), Some(&body), SEE_NAMES)?
                 }
                 None => {
                     let path = format!("{path}?force={force}");
-                    ask(running, ("DELETE", &path), None, SEE_NAMES)?
+                    ask(running, (Method::Delete, &path), None, SEE_NAMES)?
                 }
             };
             let by = done.get("connector").and_then(Value::as_str);
