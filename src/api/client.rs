@@ -119,11 +119,11 @@ impl Client {
         body: Option<&impl Serialize>,
     ) -> Result<(u64, Value), Error> {
         let body = body.and_then(|body| to_json(body).ok());
-        let body = body.as_ref().map_or(&[][..], |body| body.as_slice());
+        let body = body.unwrap_or_default();
         match &self.program {
             Program::At(address) => {
                 let authorization = self.authorization.as_ref().map(|value| value.as_str());
-                http_call::call(*address, (method, path), authorization, body)
+                http_call::call(*address, (method, path), authorization, &body)
                     .map_err(|error| Error::Silent(*address, error))
                     .and_then(|answer| Envelope::read(&answer).data(Some(*address)))
             }
@@ -143,9 +143,9 @@ fn ask(
     service: &dyn Service,
     method: Method,
     path: &str,
-    body: &[u8],
+    body: Zeroizing<Vec<u8>>,
 ) -> Result<Receiver<Response>, Error> {
-    let (request, answer) = Request::local(method, path, body.to_vec()).map_err(refused)?;
+    let (request, answer) = Request::local(method, path, body).map_err(refused)?;
     service.handle(request);
     Ok(answer)
 }

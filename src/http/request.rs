@@ -8,6 +8,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender};
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 use super::h1::target::Target;
 use super::{ApiError, CancelToken, Response, ResponseHead, Stream};
@@ -68,7 +69,8 @@ pub struct Request {
     query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
     params: Vec<(String, String)>,
-    body: Vec<u8>,
+    /// May hold a secret.
+    body: Zeroizing<Vec<u8>>,
     /// A body that is not read yet.
     stream: Option<BothWays>,
     peer: IpAddr,
@@ -93,7 +95,7 @@ impl Request {
     pub(crate) fn local(
         method: Method,
         target: &str,
-        body: Vec<u8>,
+        body: Zeroizing<Vec<u8>>,
     ) -> Result<(Request, Receiver<Response>), ApiError> {
         let target = Target::parse(target)?;
         let (sender, answer) = crossbeam_channel::bounded(1);
@@ -120,7 +122,7 @@ impl Request {
         client: CancelToken,
     ) -> io::Result<Request> {
         let length = from.body_length().unwrap_or(0);
-        let mut body = Vec::new();
+        let mut body = Zeroizing::new(Vec::new());
         from.as_reader().read_to_end(&mut body)?;
         if body.len() != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -156,7 +158,7 @@ impl Request {
             query: target.query,
             headers: from.headers().iter().map(header).collect(),
             params: Vec::new(),
-            body: Vec::new(),
+            body: Zeroizing::default(),
             stream: None,
             peer,
             client,

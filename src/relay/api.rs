@@ -450,7 +450,7 @@ fn invite(app: &AppState, request: &Request) -> Result<Response, ApiError> {
 }
 
 /// The terms of an invite; what is left out is usual.
-fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
+pub(super) fn terms(body: &Value) -> Result<InviteTerms, ApiError> {
     let bad = |message: &str| ApiError::bad_request(message.to_owned());
     let Some(fields) = body.as_object() else {
         return Err(bad("the body must be a JSON object"));

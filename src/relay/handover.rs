@@ -13,7 +13,7 @@ use crate::store::time::rfc3339;
 
 /// Why a name stays where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotTaken {
+pub(super) enum NotTaken {
     /// No site has it, and it is kept for nobody.
     Unknown,
     /// A tunnel serves it; the label of who has it.

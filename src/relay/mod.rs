@@ -53,14 +53,10 @@ mod urls;
 
 pub use connector_auth::Enrolment;
 pub use figures::EVERY as KEEP_FIGURES_EVERY;
-pub use handover::NotTaken;
 pub use invites::InviteTerms;
-pub use offline::{
-    Enrolled, Recovered, Revoked, allow, enrolled, has_state, invite, invites, recover, revoke,
-    take_name, uninvite,
-};
+pub(crate) use offline::open;
+pub use offline::{Recovered, has_state, recover};
 pub use quota::Quota;
-pub use revocation::AllowedAgain;
 pub use server::{Options, Running, StartError, Whereabouts, start};
 pub use state_store::{Error as StateError, hint_of, set_aside_notice};
 pub use store_error::StoreError;

@@ -1,35 +1,91 @@
-//! Work on a relay's directory while no relay runs on it, or beside one that does.
+//! The operator's API of a relay that does not run, on its directory; and the repair of a damaged state.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use crossbeam_channel::{Receiver, never};
 use serde_json::{Value, json};
-use zeroize::Zeroizing;
 
+use super::api::terms;
 use super::figures;
-use super::handover::{self, NotTaken};
-use super::invites::{InviteTerms, TooMany};
+use super::handover;
 use super::inviting;
-use super::revocation::{AllowedAgain, TurnedOut, turn_out};
-use super::state::{Application, NotAllowed, cutoff};
+use super::revocation::{AllowedAgain, turn_out};
+use super::state::{Application, NotAllowed, RelayState, cutoff};
 use super::state_store::{self, Error as StateError, StateStore};
 use super::status;
+use crate::api::{Client, Service};
+use crate::http::{ApiError, Handler, Method, Request, Response, Router};
 use crate::store::DataDir;
 use crate::store::time::rfc3339;
 
-/// Result of a revocation. Shows no secret.
-pub struct Revoked {
-    /// Invite that it used, which is disabled now, as `id`, `label` and `common` of [`invites`]; null if there is none.
-    pub invite: Value,
-    /// Made in the place of the one token that all shared. A secret that is shown this once.
-    pub enroll_token: Option<Zeroizing<String>>,
+type Answer = Result<Response, ApiError>;
+
+/// The operator's calls that need no running relay, as [`api`](super::api) answers them; a change is made when the relay
+/// starts.
+struct Stopped(Router);
+
+/// The API of a relay that does not run; who changes something holds its directory meanwhile.
+pub(crate) fn open(data: &DataDir) -> Client {
+    let on = |answer: fn(&DataDir, &Request) -> Answer| {
+        let data = data.clone();
+        move |request: Request| {
+            let answered = answer(&data, &request);
+            request.respond(answered.unwrap_or_else(|error| Response::error(&error)));
+        }
+    };
+    let router = Router::new()
+        .on(Method::Get, "/api/status", on(show))
+        .on(Method::Delete, "/api/connectors/{name}", on(revoke))
+        .on(Method::Delete, "/api/revoked/{name}", on(allow))
+        .on(Method::Delete, "/api/sites/{name}", on(take_name))
+        .on(Method::Put, "/api/sites/{name}", on(take_name))
+        .on(Method::Get, "/api/invites", on(invites))
+        .on(Method::Post, "/api/invites", on(invite))
+        .on(Method::Delete, "/api/invites/{id}", on(uninvite));
+    Client::here(std::sync::Arc::new(Stopped(router)))
 }
 
-impl fmt::Debug for Revoked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Revoked(***)")
+impl Handler for Stopped {
+    fn handle(&self, request: Request) {
+        self.0.handle(request);
     }
+}
+
+impl Service for Stopped {
+    fn next_change(&self, _: &str) -> Receiver<()> {
+        never()
+    }
+}
+
+/// The state cannot be read or changed.
+fn failed(error: StateError) -> ApiError {
+    ApiError::internal(error.to_string()).with("hint", error.hint())
+}
+
+impl From<StateError> for Unchanged {
+    fn from(error: StateError) -> Self {
+        Self(failed(error))
+    }
+}
+
+/// Why nothing was changed.
+struct Unchanged(ApiError);
+
+fn change<T>(
+    data: &DataDir,
+    change: impl Fn(&mut RelayState) -> Result<T, ApiError>,
+) -> Result<T, ApiError> {
+    let store = StateStore::open_whole(data, &mut Vec::new()).map_err(failed)?;
+    let changed = store
+        .writer()
+        .update(|state| change(state).map_err(Unchanged));
+    changed.map_err(|Unchanged(error)| error)
+}
+
+fn peek(data: &DataDir) -> Result<RelayState, ApiError> {
+    let state = state_store::peek(data).map_err(failed)?;
+    Ok(state.unwrap_or_default())
 }
 
 /// True if the directory has a relay's state; nothing is created.
@@ -64,101 +120,86 @@ pub fn recover(data: &DataDir) -> Result<Recovered, StateError> {
     })
 }
 
-/// Turns a connector out while no relay runs on the directory; `None` where there is none of that name.
-pub fn revoke(data: &DataDir, name: &str) -> Result<Option<Revoked>, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let turned_out = store
-        .writer()
-        .update(|state| Ok::<_, StateError>(turn_out(state, name, &cutoff(SystemTime::now()))))?;
-    Ok(turned_out.map(|turned_out: TurnedOut| Revoked {
-        invite: turned_out.invite(),
-        enroll_token: turned_out.enroll_token,
-    }))
+fn revoke(data: &DataDir, request: &Request) -> Answer {
+    let name = request.param("name").unwrap_or_default();
+    let now = cutoff(SystemTime::now());
+    let missing = || ApiError::not_found(format!("there is no connector '{name}'"));
+    let done = change(data, |state| {
+        turn_out(state, name, &now).ok_or_else(missing)
+    })?;
+    let token = done.enroll_token.as_deref();
+    Ok(Response::ok(
+        json!({"revoked": name, "invite": done.invite(), "enroll_token": token, "saved": true, "untold": []}),
+    ))
 }
 
-/// Makes an invite while no relay runs on the directory: its token, a secret that is shown this once, and the rest
-/// as [`invites`] shows it.
-pub fn invite(
-    data: &DataDir,
-    terms: InviteTerms,
-) -> Result<(Zeroizing<String>, Value), StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let made = store.writer().update(|state| {
-        inviting::make(state, terms.clone()).map_err(|TooMany| StateError::Invites)
-    });
-    made.map(|made| (made.token.clone(), made.shown()))
-}
-
-/// Takes one back while no relay runs on the directory; false where there is none of that id.
-pub fn uninvite(data: &DataDir, id: &str) -> Result<bool, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let now = rfc3339(SystemTime::now());
-    store
-        .writer()
-        .update(|state| Ok(state.invites.take_back(id, &now)))
-}
-
-/// The invites, read from the directory whether or not a relay runs on it: JSON as the relay's API describes it.
-pub fn invites(data: &DataDir) -> Result<Vec<Value>, StateError> {
-    let state = state_store::peek(data)?.unwrap_or_default();
-    Ok(inviting::shown(&state))
-}
-
-/// Undoes a revocation while no relay runs on the directory; `None` where there is none of that name.
-pub fn allow(data: &DataDir, name: &str) -> Result<Option<AllowedAgain>, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    store.writer().update(|state| {
+fn allow(data: &DataDir, request: &Request) -> Answer {
+    let name = request.param("name").unwrap_or_default();
+    let done = change(data, |state| {
         state.sweep(&cutoff(SystemTime::now()));
         match state.allow(name) {
-            Ok(allowed) => Ok(Some(AllowedAgain::from(&allowed))),
-            Err(NotAllowed::NotRevoked) => Ok(None),
-            Err(NotAllowed::Full) => Err(StateError::Full),
+            Ok(allowed) => Ok(AllowedAgain::from(&allowed)),
+            Err(NotAllowed::NotRevoked) => Err(ApiError::not_found(format!(
+                "no revoked connector is called '{name}'"
+            ))),
+            Err(NotAllowed::Full) => Err(failed(StateError::Full)),
         }
-    })
+    })?;
+    Ok(Response::ok(
+        json!({"allowed": name, "restored": done.is_back, "invite_good": done.is_invite_good}),
+    ))
 }
 
-/// Takes a site's name from whoever has it while no relay runs on the directory: for the connector of this label or name,
-/// else for anybody. Answers the connector's name.
-pub fn take_name(
-    data: &DataDir,
-    site: &str,
-    to: Option<&str>,
-) -> Result<Result<Option<String>, NotTaken>, StateError> {
-    let store = StateStore::open_whole(data, &mut Vec::new())?;
-    let taken = store.writer().update(|state| {
+/// Takes a site's name from whoever has it: for the connector of this label or name, else for anybody.
+fn take_name(data: &DataDir, request: &Request) -> Answer {
+    let site = request.param("name").unwrap_or_default();
+    let to = match request.method() {
+        Method::Put => request.json::<Value>()?,
+        _ => Value::Null,
+    };
+    let to = to.get("connector").and_then(Value::as_str);
+    let taken = change(data, |state| {
         state.sweep(&cutoff(SystemTime::now()));
         let taken = handover::take(state, (site, to), (false, &|_, _| false), &|_| false);
-        Ok::<_, StateError>(taken.map(|taken| taken.by))
+        taken.map_err(|why| ApiError::not_found(why.to_string()))
     })?;
-    Ok(taken)
+    Ok(Response::ok(
+        json!({"site": site, "connector": taken.by, "ended": false}),
+    ))
 }
 
-/// One connector, as it stands in the state.
-#[derive(Debug, Clone)]
-pub struct Enrolled {
-    /// Its name.
-    pub name: String,
-    /// RFC 3339.
-    pub enrolled_at: String,
-    /// The name of its machine, as it says.
-    pub label: String,
-    /// The version of its program, as it says.
-    pub version: String,
-    /// Where it called from last.
-    pub source: String,
-    /// `id` and `label` of the invite that let it in; null where none was needed.
-    pub invite: Value,
-    /// True if it was turned out.
-    pub is_revoked: bool,
-    /// Its applications: `url` for the name of each, `target`, `last_visit` and `figures`, as the relay's API describes them.
-    pub applications: Vec<Value>,
-    /// Names of sites that are reserved for a revoked one.
-    pub sites: Vec<String>,
+/// An invite; the token is a secret that is shown this once.
+fn invite(data: &DataDir, request: &Request) -> Answer {
+    let terms = terms(&request.json::<Value>()?)?;
+    let made = change(data, |state| {
+        let made = inviting::make(state, terms.clone());
+        made.map_err(|_| failed(StateError::Invites))
+    })?;
+    Ok(Response::ok(
+        json!({"token": *made.token, "invite": made.shown(), "url": "URL", "notices": []}),
+    ))
 }
 
-/// Reads the enrolled and the revoked connectors from the directory, whether or not a relay runs on it.
-pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
-    let state = state_store::peek(data)?.unwrap_or_default();
+fn uninvite(data: &DataDir, request: &Request) -> Answer {
+    let id = request.param("id").unwrap_or_default();
+    let now = rfc3339(SystemTime::now());
+    change(data, |state| {
+        let missing = || ApiError::not_found(format!("there is no invite '{id}'"));
+        let is_there = state.invites.take_back(id, &now);
+        is_there.then_some(()).ok_or_else(missing)
+    })?;
+    Ok(Response::ok(json!({"uninvited": id})))
+}
+
+fn invites(data: &DataDir, _: &Request) -> Answer {
+    Ok(Response::ok(
+        json!({"invites": inviting::shown(&peek(data)?)}),
+    ))
+}
+
+/// The connectors. What their applications are called at is not in the state: the name of the site stands for it.
+fn show(data: &DataDir, _: &Request) -> Answer {
+    let state = peek(data)?;
     let passed = figures::peek(data);
     let of = |application: &Application| {
         let name = match &application.site {
@@ -173,27 +214,14 @@ pub fn enrolled(data: &DataDir) -> Result<Vec<Enrolled>, StateError> {
             "figures": passed.map(status::figures),
         })
     };
-    let enrolled = state.connectors.iter().map(|(name, connector)| Enrolled {
-        name: name.clone(),
-        enrolled_at: connector.enrolled_at.clone(),
-        label: connector.caller.label.clone(),
-        version: connector.caller.version.clone(),
-        source: connector.caller.source.clone(),
-        invite: json!(connector.invite),
-        is_revoked: false,
-        applications: connector.applications.iter().map(of).collect(),
-        sites: Vec::new(),
+    let enrolled = state.connectors.iter().map(|(name, connector)| {
+        let caller = &connector.caller;
+        json!({"name": name, "enrolled_at": connector.enrolled_at, "label": caller.label,
+            "source": caller.source, "version": caller.version, "invite": connector.invite,
+            "applications": connector.applications.iter().map(of).collect::<Vec<_>>()})
     });
-    let revoked = status::revoked(&state).into_iter().map(|revoked| Enrolled {
-        name: revoked.name,
-        enrolled_at: revoked.enrolled_at,
-        label: revoked.label,
-        version: String::new(),
-        source: String::new(),
-        invite: json!(revoked.invite),
-        is_revoked: true,
-        applications: Vec::new(),
-        sites: revoked.sites,
-    });
-    Ok(enrolled.chain(revoked).collect())
+    Ok(Response::ok(json!({
+        "connectors": enrolled.collect::<Vec<_>>(),
+        "revoked": status::revoked(&state),
+    })))
 }

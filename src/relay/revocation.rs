@@ -46,11 +46,11 @@ impl TurnedOut {
 
 /// Result of undoing a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AllowedAgain {
+pub(super) struct AllowedAgain {
     /// True if the connector is back with what it had; else it is to enrol again.
-    pub is_back: bool,
+    pub(super) is_back: bool,
     /// True if the invite that had let it in lets others in again.
-    pub is_invite_good: bool,
+    pub(super) is_invite_good: bool,
 }
 
 impl From<&Allowed> for AllowedAgain {

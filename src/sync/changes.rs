@@ -31,7 +31,7 @@ impl Changes {
     }
 }
 
-/// Who waits is not kept waiting by the end.
+/// Ends every wait.
 impl Drop for Changes {
     fn drop(&mut self) {
         self.note();

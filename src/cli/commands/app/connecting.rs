@@ -58,7 +58,8 @@ pub(in crate::cli::commands) fn wait_connected(
     }
 }
 
-/// Waits for a change; where none is told of, the longer the longer it has taken.
+/// Waits for a change; where none is told of, for a while, which is short at first for what goes with the command: of
+/// another one it is saved too where it was connected.
 fn pause(
     interrupted: &Receiver<()>,
     next: Option<Receiver<()>>,
@@ -69,7 +70,8 @@ fn pause(
     let longest = match next {
         // A person is told how it goes.
         Some(_) => QUIET,
-        None => (since.elapsed() / 4).clamp(first, longest),
+        None if name.is_none() => (since.elapsed() / 4).clamp(first, longest),
+        None => longest,
     };
     select! {
         recv(next.unwrap_or_else(never)) -> _ => Ok(()),

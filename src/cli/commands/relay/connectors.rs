@@ -1,9 +1,9 @@
-//! `postern relay list`, `revoke` and `allow`: by the running relay, or where none runs on its state.
+//! `postern relay list`, `revoke` and `allow`.
 
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
+use super::running::{Relay, check, find, items, member, of_state, text};
 use super::state_dir::claim;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::{JSON, WIDE};
@@ -13,7 +13,7 @@ use crate::cli::failure::{Failure, printable, quoted};
 use crate::cli::output::print;
 use crate::http::Method;
 use crate::net::percent::encode;
-use crate::relay::{self, AllowedAgain, Whereabouts};
+use crate::relay;
 use crate::store::DataDir;
 
 /// The label comes first: it is what the operator knows people by.
@@ -40,7 +40,7 @@ const FIRST: [&str; 5] = ["LABEL", "STATUS", "TARGET", "URL", "NAME"];
 
 /// Prints a line an application, and one for each connector without any.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let (connectors, urls) = connectors(data, find(data)?.as_ref())?;
+    let (connectors, urls) = connectors(&Relay::look(data)?)?;
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(connectors)));
     }
@@ -51,23 +51,9 @@ pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
 
 /// Connectors and revoked ones, each with the `label` that the operator knows it by, and that of its `machine`; and the
 /// form of the sites' URLs.
-fn connectors(
-    data: &DataDir,
-    running: Option<&Whereabouts>,
-) -> Result<(Vec<Value>, SiteUrls), Failure> {
-    let (connectors, urls): (Vec<Value>, _) = match running {
-        Some(running) => {
-            let status = ask(running, (Method::Get, "/api/status"), None, SEE_NAMES)?;
-            (of_running(&status), SiteUrls::of(&status))
-        }
-        None => {
-            let enrolled = relay::enrolled(data).map_err(|error| of_state(&error))?;
-            (
-                enrolled.iter().map(of_stored).collect(),
-                SiteUrls::default(),
-            )
-        }
-    };
+fn connectors(relay: &Relay) -> Result<(Vec<Value>, SiteUrls), Failure> {
+    let status = relay.ask((Method::Get, "/api/status"), None, SEE_NAMES)?;
+    let (connectors, urls) = (of_status(&status), SiteUrls::of(&status));
     let labelled = connectors.iter().map(|connector| {
         let of = with_member(connector, "machine", member(connector, "label"));
         with_member(&of, "label", label(connector))
@@ -86,6 +72,9 @@ struct SiteUrls {
 impl SiteUrls {
     /// Reads them from the relay's status.
     fn of(status: &Value) -> Self {
+        if status.get("url").is_none() {
+            return Self::default();
+        }
         let (url, domain) = (text(status, "url"), text(status, "domain"));
         let (scheme, host) = url.split_once("://").unwrap_or(("http", &url));
         let port = host.trim_end_matches('/').rsplit_once(':');
@@ -103,13 +92,8 @@ impl SiteUrls {
 
 /// Finds the connector of this name, or else of this label where only one has it; `is_revoked` says among which. What
 /// is not found stays as it is, for the relay to say so.
-fn named(
-    data: &DataDir,
-    running: Option<&Whereabouts>,
-    called: &str,
-    is_revoked: bool,
-) -> Result<String, Failure> {
-    let (connectors, _) = connectors(data, running)?;
+fn named(relay: &Relay, called: &str, is_revoked: bool) -> Result<String, Failure> {
+    let (connectors, _) = connectors(relay)?;
     let is_one = |of: &&Value| (of["status"] == "revoked") == is_revoked;
     let names = |member: &str| -> Vec<&str> {
         let found = connectors.iter().filter(is_one);
@@ -134,50 +118,35 @@ fn named(
 /// Prints where the operator signs in to the status page of the relay that runs: also of the one that is embedded in
 /// `postern start`. The code in it is new each time.
 pub(super) fn status_url(data: &DataDir) -> Result<(), Failure> {
-    match find(data)? {
-        Some(running) => {
-            let made = ask(&running, (Method::Post, "/api/links"), None, SEE_NAMES)?;
-            print(&format!("{}\n", text(&made, "url")))
-        }
-        None => Err(
-            Failure::operation(format!("no relay is running on {}", data.dir().display()))
-                .hint("run 'postern relay', or 'postern start' without --server"),
-        ),
+    let relay = Relay::look(data)?;
+    if !relay.is_running() {
+        let message = format!("no relay is running on {}", data.dir().display());
+        let hint = "run 'postern relay', or 'postern start' without --server";
+        return Err(Failure::operation(message).hint(hint));
     }
+    let made = relay.ask((Method::Post, "/api/links"), None, SEE_NAMES)?;
+    print(&format!("{}\n", text(&made, "url")))
 }
 
 /// Turns a connector out, and says what becomes of the invite that it came by.
 pub(super) fn revoke(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let running = find(data)?;
-    let name = &*named(data, running.as_ref(), name, false)?;
+    let relay = Relay::open(data)?;
+    let name = &*named(&relay, name, false)?;
     check("there is no connector", name, SEE_NAMES)?;
-    let (invite, enroll_token, is_saved, untold) = match &running {
-        Some(running) => {
-            let path = format!("/api/connectors/{}", encode(name));
-            let done = ask(running, (Method::Delete, &path), None, SEE_NAMES)?;
-            let token = done.get("enroll_token").and_then(Value::as_str);
-            let token = token.map(|token| Zeroizing::new(token.to_owned()));
-            let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
-            let untold = items(&done, "untold").filter_map(Value::as_str);
-            let untold: Vec<String> = untold.map(printable).collect();
-            (member(&done, "invite"), token, is_saved, untold)
-        }
-        None => {
-            // So that none starts meanwhile and writes what it has read.
-            let _instance = claim(data)?;
-            let done = relay::revoke(data, name).map_err(|error| of_state(&error))?;
-            let done = done.ok_or_else(|| unknown("there is no connector", name, SEE_NAMES))?;
-            (done.invite, done.enroll_token, true, Vec::new())
-        }
-    };
+    let path = format!("/api/connectors/{}", encode(name));
+    let done = relay.ask((Method::Delete, &path), None, SEE_NAMES)?;
+    let enroll_token = done.get("enroll_token").and_then(Value::as_str);
+    let enroll_token = enroll_token.map(|token| Zeroizing::new(token.to_owned()));
+    let is_saved = done.get("saved").and_then(Value::as_bool) != Some(false);
+    let untold = items(&done, "untold").filter_map(Value::as_str);
+    let untold: Vec<String> = untold.map(printable).collect();
+    let invite = member(&done, "invite");
     let name = printable(name);
     print(&format!(
         "{name} is revoked until 'postern relay allow {name}'; its names and ports stay reserved for 30 days.\n{}",
         *what_it_came_by(&invite, enroll_token.as_ref())
     ))?;
-    if running.is_none() {
-        warn_offline(data);
-    }
+    relay.warn_if_stopped();
     if !untold.is_empty() {
         eprintln!(
             "These relays of the fleet do not know it yet and will read it from the store: {}",
@@ -260,46 +229,31 @@ pub(super) fn recover(data: &DataDir) -> Result<(), Failure> {
 
 /// Undoes that.
 pub(super) fn allow(data: &DataDir, name: &str) -> Result<(), Failure> {
-    let running = find(data)?;
-    let name = &*named(data, running.as_ref(), name, true)?;
+    let relay = Relay::open(data)?;
+    let name = &*named(&relay, name, true)?;
     check("no revoked connector is called", name, SEE_NAMES)?;
-    let done = match &running {
-        Some(running) => {
-            let path = format!("/api/revoked/{}", encode(name));
-            let done = ask(running, (Method::Delete, &path), None, SEE_NAMES)?;
-            let is = |member: &str| done.get(member).and_then(Value::as_bool) == Some(true);
-            AllowedAgain {
-                is_back: is("restored"),
-                is_invite_good: is("invite_good"),
-            }
-        }
-        None => {
-            let _instance = claim(data)?;
-            let done = relay::allow(data, name).map_err(|error| of_state(&error))?;
-            done.ok_or_else(|| unknown("no revoked connector is called", name, SEE_NAMES))?
-        }
-    };
+    let path = format!("/api/revoked/{}", encode(name));
+    let done = relay.ask((Method::Delete, &path), None, SEE_NAMES)?;
+    let is = |member: &str| done.get(member).and_then(Value::as_bool) == Some(true);
     let name = printable(name);
-    let how = if done.is_back {
+    let how = if is("restored") {
         "it is enrolled again, with the names and ports still reserved for it"
     } else {
         "it may enrol again, with an enrolment token"
     };
-    let invite = if done.is_invite_good {
+    let invite = if is("invite_good") {
         "; the invite it used works again (see 'postern relay invites')"
     } else {
         ""
     };
     print(&format!("allowed {name}: {how}{invite}\n"))?;
-    if running.is_none() {
-        warn_offline(data);
-    }
+    relay.warn_if_stopped();
     Ok(())
 }
 
-/// The connectors in the status of a running relay, the revoked ones too: `name`, `status`, `enrolled_at` and
+/// The connectors in the status of a relay, the revoked ones too: `name`, `status`, `enrolled_at` and
 /// `applications`, each with `url`, `target` and `status`.
-fn of_running(status: &Value) -> Vec<Value> {
+fn of_status(status: &Value) -> Vec<Value> {
     let connectors = items(status, "connectors").map(|connector| {
         let applications = items(connector, "applications").map(with_state);
         let applications: Vec<Value> = applications.collect();
@@ -314,33 +268,16 @@ fn of_running(status: &Value) -> Vec<Value> {
 }
 
 fn with_state(of: &Value) -> Value {
-    let status = match of.get("connected").and_then(Value::as_bool) {
-        Some(true) => "connected",
-        _ => "away",
-    };
-    with_member(of, "status", status.into())
+    // None at a relay that does not run.
+    let status = of.get("connected").and_then(Value::as_bool);
+    let status = status.map(|is_connected| if is_connected { "connected" } else { "away" });
+    with_member(of, "status", json!(status))
 }
 
 fn with_member(of: &Value, name: &str, value: Value) -> Value {
     let mut shown = of.clone();
     if let Some(members) = shown.as_object_mut() {
         members.insert(name.into(), value);
-    }
-    shown
-}
-
-/// Converts a connector of a relay that does not run.
-fn of_stored(connector: &relay::Enrolled) -> Value {
-    let status = connector.is_revoked.then_some("revoked");
-    let applications = connector.applications.iter();
-    let applications: Vec<Value> = applications
-        .map(|of| with_member(of, "status", json!(status)))
-        .collect();
-    let shown = json!({"name": connector.name, "status": status, "enrolled_at": connector.enrolled_at,
-        "label": connector.label, "source": connector.source, "version": connector.version,
-        "invite": connector.invite, "applications": applications});
-    if connector.is_revoked {
-        return with_member(&shown, "sites", json!(connector.sites));
     }
     shown
 }

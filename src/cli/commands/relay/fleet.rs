@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::connectors::SEE_NAMES;
-use super::running::{ask, find, items, member, text};
+use super::running::{Relay, items, member, text};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::columns::print_fitting;
@@ -26,11 +26,13 @@ const FIRST: [&str; 5] = ["RELAY", "STATE", "CONNECTORS", "TUNNELS AT", "VERSION
 
 /// Prints a line a relay.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let running = find(data)?.ok_or_else(|| {
-        Failure::operation(format!("no relay is running on {}", data.dir().display()))
-            .hint("start it, or give another relay's directory with --data")
-    })?;
-    let status = ask(&running, (Method::Get, "/api/status"), None, SEE_NAMES)?;
+    let relay = Relay::look(data)?;
+    if !relay.is_running() {
+        let message = format!("no relay is running on {}", data.dir().display());
+        let hint = "start it, or give another relay's directory with --data";
+        return Err(Failure::operation(message).hint(hint));
+    }
+    let status = relay.ask((Method::Get, "/api/status"), None, SEE_NAMES)?;
     if status.get("relays").is_none_or(Value::is_null) {
         return Err(Failure::operation("this relay is not part of a fleet")
             .hint("start relays with --store to share their state"));

@@ -1,10 +1,9 @@
-//! `postern relay invite`, `invites` and `uninvite`: by the running relay, or where none runs on its state.
+//! `postern relay invite`, `invites` and `uninvite`.
 
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::running::{ask, check, find, items, member, of_state, text, unknown, warn_offline};
-use super::state_dir::claim;
+use super::running::{Relay, check, items, member, text};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::table::relay::{FOR, INVITE, LABEL, USES};
 use crate::cli::args::table::{JSON, WIDE};
@@ -15,7 +14,7 @@ use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::output::print;
 use crate::http::Method;
 use crate::net::percent::encode;
-use crate::relay::{self, InviteTerms};
+use crate::relay::InviteTerms;
 use crate::store::DataDir;
 
 const HEADING: [&str; 7] = ["ID", "STATUS", "USED", "MADE", "ENDS", "LABEL", "BY"];
@@ -26,39 +25,22 @@ const SEE_IDS: &str = "'postern relay invites' shows their ids";
 /// Makes an invite, and prints its token.
 pub(super) fn invite(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
     let terms = terms(parsed)?;
-    let (token, invite, url) = match find(data)? {
-        Some(running) => {
-            let body = json!({"label": terms.label, "uses": terms.uses, "expires_in": terms.life.as_secs()});
-            let made = ask(
-                &running,
-                (Method::Post, "/api/invites"),
-                Some(&body),
-                SEE_IDS,
-            )?;
-            let token = member(&made, "token")
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-            for notice in items(&made, "notices").filter_map(Value::as_str) {
-                warn(notice);
-            }
-            (
-                Zeroizing::new(token),
-                member(&made, "invite"),
-                text(&made, "url"),
-            )
-        }
-        None => {
-            // So that none starts meanwhile and writes what it has read.
-            let _instance = claim(data)?;
-            let made = relay::invite(data, terms).map_err(|error| of_state(&error))?;
-            let dir = data.dir().display();
-            warn(&format!(
-                "no relay is running on {dir}; the token works once 'postern relay' runs"
-            ));
-            (made.0, made.1, "URL".to_owned())
-        }
-    };
+    let relay = Relay::open(data)?;
+    let body =
+        json!({"label": terms.label, "uses": terms.uses, "expires_in": terms.life.as_secs()});
+    let made = relay.ask((Method::Post, "/api/invites"), Some(&body), SEE_IDS)?;
+    let token = made.get("token").and_then(Value::as_str);
+    let token = Zeroizing::new(token.unwrap_or_default().to_owned());
+    let (invite, url) = (member(&made, "invite"), text(&made, "url"));
+    for notice in items(&made, "notices").filter_map(Value::as_str) {
+        warn(notice);
+    }
+    if !relay.is_running() {
+        let dir = data.dir().display();
+        warn(&format!(
+            "no relay is running on {dir}; the token works once 'postern relay' runs"
+        ));
+    }
     if parsed.has(&JSON) {
         let shown = json!({"token": *token, "invite": invite});
         return print(&Zeroizing::new(format!("{shown:#}\n")));
@@ -102,13 +84,8 @@ fn terms(parsed: &Parsed) -> Result<InviteTerms, Failure> {
 
 /// Prints a line an invite.
 pub(super) fn list(data: &DataDir, parsed: &Parsed) -> Result<(), Failure> {
-    let invites: Vec<Value> = match find(data)? {
-        Some(running) => {
-            let answer = ask(&running, (Method::Get, "/api/invites"), None, SEE_IDS)?;
-            items(&answer, "invites").cloned().collect()
-        }
-        None => relay::invites(data).map_err(|error| of_state(&error))?,
-    };
+    let answer = Relay::look(data)?.ask((Method::Get, "/api/invites"), None, SEE_IDS)?;
+    let invites: Vec<Value> = items(&answer, "invites").cloned().collect();
     if parsed.has(&JSON) {
         return print(&format!("{:#}\n", Value::from(invites)));
     }
@@ -150,26 +127,13 @@ fn label(invite: &Value) -> String {
 /// Takes one back.
 pub(super) fn uninvite(data: &DataDir, id: &str) -> Result<(), Failure> {
     check("there is no invite", id, SEE_IDS)?;
-    let running = find(data)?;
-    match &running {
-        Some(running) => {
-            let path = format!("/api/invites/{}", encode(id));
-            ask(running, (Method::Delete, &path), None, SEE_IDS)?;
-        }
-        None => {
-            let _instance = claim(data)?;
-            let is_there = relay::uninvite(data, id).map_err(|error| of_state(&error))?;
-            if !is_there {
-                return Err(unknown("there is no invite", id, SEE_IDS));
-            }
-        }
-    }
+    let relay = Relay::open(data)?;
+    let path = format!("/api/invites/{}", encode(id));
+    relay.ask((Method::Delete, &path), None, SEE_IDS)?;
     let id = printable(id);
     print(&format!(
         "cancelled {id}: members who already used it stay until 'postern relay revoke'\n"
     ))?;
-    if running.is_none() {
-        warn_offline(data);
-    }
+    relay.warn_if_stopped();
     Ok(())
 }

@@ -15,6 +15,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::api::Client;
 use crate::cli::args::command::{Action, Command, Parsed};
 use crate::cli::args::table::relay::{
     ALLOW, COMMAND, COPY_STORE, ENROLL_TOKEN, FLEET, INVITE, INVITES, LIST, PRINT_UNIT, RECOVER,
@@ -85,16 +88,19 @@ pub(crate) fn names() -> Vec<(String, String)> {
         return Vec::new();
     };
     let data = crate::store::DataDir::at(home.dir().join(settings::DATA_DIR));
-    let enrolled = relay::enrolled(&data).unwrap_or_default();
-    let shown = enrolled.into_iter().map(|connector| {
-        let state = if connector.is_revoked {
-            "revoked"
-        } else {
-            "enrolled"
-        };
-        (connector.name, state.to_owned())
-    });
-    shown.collect()
+    let status = Client::get::<Value>(&relay::open(&data), "/api/status");
+    let status = status.unwrap_or_default();
+    let of = |list: &'static str, state: &'static str| {
+        let all = status.get(list).and_then(Value::as_array);
+        let names = all
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one.get("name")?.as_str());
+        names.map(move |name| (name.to_owned(), state.to_owned()))
+    };
+    of("connectors", "enrolled")
+        .chain(of("revoked", "revoked"))
+        .collect()
 }
 
 fn run_parsed(parsed: &Parsed) -> Result<(), Failure> {
