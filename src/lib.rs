@@ -13,6 +13,7 @@
 //! | [`cli`] | a file a command; flags, help and parsing come from one table |
 //! | [`manager`] | `postern start`: applications, the state machine of each connection, an owner a remote server |
 //! | [`relay`] | `postern relay`: quick-setup, names and ports, the sites |
+//! | [`api`] | the management API as its callers see it: its types, and the one client, of another process or of this one |
 //! | [`gateway`] | one pipeline between visitors and sites, for both ends of a tunnel: which site, who may, what passes |
 //! | [`sqlweb`] | `postern mysql`: the API of the web client, its sessions, the read-only gate |
 //! | [`plugin`] | which plugins exist and are installed |
@@ -132,8 +133,8 @@
 //! - a relay: the saver's mutex of its state, which is held over the save, then what is staged, then the snapshot, which
 //!   readers take without waiting; ports are tried without any of them;
 //! - a web client: a session's slot, then the running statements, then one statement's own;
-//! - the manager: the map of connections, then one connection's record. What belongs to a remote server has one owner
-//!   thread and no lock.
+//! - the manager: the map of connections, then one connection's record, then the list of those who wait for its changes.
+//!   What belongs to a remote server has one owner thread and no lock.
 //!
 //! # Words
 //!

@@ -1,10 +1,30 @@
-//! Types of the requests and answers of the HTTP APIs, as JSON has them: the server writes them, the command line and the
-//! tests read them. A member that is missing in an answer has its default, as other versions may not send it.
+//! The HTTP APIs as their callers see them: the types of requests and answers, and the one client of the management API.
 //!
-//! The OpenAPI descriptions are made of these types and of the routes: `openapi` writes them in a unit test.
+//! ```text
+//! command line ── client ──┬── http_call ── the server of a running program
+//!                          └── the same handlers, in this process
+//! ```
+//!
+//! A handler of [`manager`](crate::manager) makes an answer from these types, and the client reads it into them. The types
+//! of the relay's API are in [`relay`]; its operator's commands share them with it.
+//!
+//! The OpenAPI descriptions are made of types and routes: `openapi` writes them in a unit test.
 
+mod application;
+mod client;
+mod connection;
+mod http_call;
+pub mod protocol;
 pub mod relay;
+mod server;
 
 #[cfg(test)]
 #[path = "openapi_tests.rs"]
 pub(crate) mod openapi;
+
+pub(crate) use application::{App, Requests, ServerUpdate, Version};
+pub(crate) use client::{Client, Error, Service};
+pub(crate) use connection::{
+    ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt, Word,
+};
+pub(crate) use server::{MainTunnel, Server};

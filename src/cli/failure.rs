@@ -40,8 +40,6 @@ pub(crate) struct Failure {
     status: u8,
     message: String,
     hint: Option<String>,
-    /// True if the requested thing does not exist.
-    is_of_missing: bool,
 }
 
 impl Failure {
@@ -56,7 +54,6 @@ impl Failure {
             status: 1,
             message: in_words(message.into()),
             hint: None,
-            is_of_missing: false,
         }
     }
 
@@ -135,18 +132,6 @@ impl Failure {
     /// True if this is the hint.
     pub(crate) fn hints(&self, hint: &str) -> bool {
         self.hint.as_deref() == Some(hint)
-    }
-
-    /// The reason is that what was asked for is not there.
-    #[must_use]
-    pub(crate) fn of_missing(mut self) -> Self {
-        self.is_of_missing = true;
-        self
-    }
-
-    /// True if the requested thing does not exist.
-    pub(crate) fn is_of_missing(&self) -> bool {
-        self.is_of_missing
     }
 
     /// Prints the lines and gives the exit status. A failing stderr leaves nowhere to say so.

@@ -2,11 +2,10 @@
 
 use std::net::IpAddr;
 
-use serde_json::Value;
-
 use super::failure::{Failure, printable, quoted};
-use super::manager_client::text;
 use super::qr;
+use crate::api::ConnectResult;
+use crate::api::protocol::Protocol;
 use crate::net::authority::{self, is_host};
 use crate::net::percent::encode;
 use crate::relay::names;
@@ -15,11 +14,12 @@ use crate::relay::names;
 const OWN_SIGN_IN: &str = "/.postern/auth?";
 
 /// Link that a visitor opens or types, with the code if there is one.
-pub(super) fn of(result: &Value) -> String {
-    let (site, auth) = (text(result, "/site_url"), text(result, "/auth_url"));
-    let path = text(result, "/exposed/path");
-    let link = match (auth, path) {
-        ("", "") => shown(site, text(result, "/exposed/protocol")),
+pub(super) fn of(result: &ConnectResult) -> String {
+    let (site, auth) = (&*result.site_url, &*result.auth_url);
+    let exposed = result.exposed.as_ref();
+    let path = exposed.and_then(|exposed| exposed.path.as_deref());
+    let link = match (auth, path.unwrap_or_default()) {
+        ("", "") => shown(site, exposed.map(|exposed| exposed.protocol)),
         ("", path) => format!("{}{path}", site.trim_end_matches('/')),
         (auth, "") => auth.to_owned(),
         (auth, path) if auth.contains(OWN_SIGN_IN) => format!("{auth}&next={}", encode(path)),
@@ -30,7 +30,7 @@ pub(super) fn of(result: &Value) -> String {
 }
 
 /// Of what no browser opens, the command or the bare address.
-fn shown(site: &str, protocol: &str) -> String {
+fn shown(site: &str, protocol: Option<Protocol>) -> String {
     let Some((_, place)) = site
         .split_once("://")
         .filter(|(scheme, _)| !scheme.starts_with("http"))
@@ -43,8 +43,8 @@ fn shown(site: &str, protocol: &str) -> String {
         is_host(host) && port.is_some_and(|port| authority::port(port).is_some())
     });
     match (protocol, parts) {
-        ("ssh", Some((host, Some(port)))) => format!("ssh -p {port} {host}"),
-        ("telnet", Some((host, Some(port)))) => format!("telnet {host} {port}"),
+        (Some(Protocol::Ssh), Some((host, Some(port)))) => format!("ssh -p {port} {host}"),
+        (Some(Protocol::Telnet), Some((host, Some(port)))) => format!("telnet {host} {port}"),
         _ => place.to_owned(),
     }
 }
@@ -93,15 +93,26 @@ pub(super) fn qr(text: String) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{renamed, shown};
+    use super::{Protocol, renamed, shown};
+    use crate::api::ConnectResult;
+    use crate::manager::app_input::AppInput;
     use serde_json::json;
+
+    /// The link of a connection whose application is made of these fields.
+    fn link(site: &str, auth: &str, fields: serde_json::Value) -> String {
+        let input = AppInput::parse(&fields, true).unwrap();
+        super::of(&ConnectResult {
+            site_url: site.to_owned(),
+            auth_url: auth.to_owned(),
+            exposed: Some(input.into_new().unwrap().shown().saved()),
+            ..ConnectResult::default()
+        })
+    }
 
     #[test]
     fn links_are_what_a_visitor_needs() {
         let of = |site: &str, auth: &str, protocol: &str| {
-            super::of(
-                &json!({"site_url": site, "auth_url": auth, "exposed": {"protocol": protocol}}),
-            )
+            link(site, auth, json!({"protocol": protocol, "port": 1}))
         };
         assert_eq!(of("https://a.x/", "", "http"), "https://a.x/");
         assert_eq!(
@@ -153,8 +164,8 @@ mod tests {
     #[test]
     fn a_site_is_opened_at_the_path_that_was_given() {
         let at = |site: &str, auth: &str| {
-            let exposed = json!({"protocol": "http", "path": "/admin?a=1&b"});
-            super::of(&json!({"site_url": site, "auth_url": auth, "exposed": exposed}))
+            let fields = json!({"protocol": "http", "path": "/admin?a=1&b"});
+            link(site, auth, fields)
         };
         assert_eq!(at("https://a.x/", ""), "https://a.x/admin?a=1&b");
         assert_eq!(
@@ -175,10 +186,13 @@ mod tests {
             "a b:22",
             "h:0",
         ] {
-            for protocol in ["ssh", "telnet"] {
-                assert_eq!(shown(&format!("tcp://{place}"), protocol), place);
+            for protocol in [Protocol::Ssh, Protocol::Telnet] {
+                assert_eq!(shown(&format!("tcp://{place}"), Some(protocol)), place);
             }
         }
-        assert_eq!(shown("tcp://[::1]:22/", "ssh"), "ssh -p 22 ::1");
+        assert_eq!(
+            shown("tcp://[::1]:22/", Some(Protocol::Ssh)),
+            "ssh -p 22 ::1"
+        );
     }
 }

@@ -1,29 +1,31 @@
-//! The way to a running manager: its own API, over loopback.
+//! The manager that a command asks: the running `postern start`, else its API in this process, on the same state.
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::api_client::{self, Answer, Call};
 use super::failure::{Failure, OVER_LIMIT, printable};
-use crate::manager::ServerUrl;
+use crate::api::{Client, Error, ServerUpdate};
+use crate::manager::{self, ServerUrl};
 use crate::store::{DataDir, Instance};
 use crate::tunnel::ws::network_variables;
 
 /// Address that a running manager tells other commands.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Whereabouts {
+pub(crate) struct InstanceAddress {
     /// The page's address, `http://127.0.0.1:8181/`.
     pub(crate) url: String,
     /// Its process.
     pub(crate) pid: u32,
 }
 
-/// A running manager.
+/// A manager: its API, and where it runs.
 pub(crate) struct Manager {
-    address: SocketAddr,
+    client: Client,
+    /// Its page; none where nothing runs.
+    address: Option<SocketAddr>,
     /// Its process.
     pub(crate) pid: u32,
 }
@@ -34,118 +36,124 @@ impl Manager {
         let Some(said) = Instance::find(home)? else {
             return Ok(None);
         };
-        let said = serde_json::from_slice::<Whereabouts>(&said).ok();
+        let said = serde_json::from_slice::<InstanceAddress>(&said).ok();
         let found = said.and_then(|said| Some((address(&said.url)?, said.pid)));
-        match found {
-            Some((address, pid)) => Ok(Some(Self { address, pid })),
-            None => Err(Failure::operation(format!(
+        let Some((address, pid)) = found else {
+            return Err(Failure::operation(format!(
                 "run/start.json in {} is damaged",
                 home.dir().display()
             ))
-            .hint("stop 'postern start' and start it again")),
-        }
+            .hint("stop 'postern start' and start it again"));
+        };
+        Ok(Some(Self {
+            client: Client::at(address),
+            address: Some(address),
+            pid,
+        }))
     }
 
-    /// The one of this process, which listens there.
-    pub(crate) fn at(address: SocketAddr) -> Self {
+    /// The one that runs, else the same on its state.
+    pub(crate) fn open(home: &DataDir) -> Result<Self, Failure> {
+        let running = Self::find(home)?;
+        Ok(running.unwrap_or_else(|| Self::here(manager::open(home))))
+    }
+
+    /// The one that runs: nothing can be connected without it.
+    pub(crate) fn running(home: &DataDir) -> Result<Self, Failure> {
+        Self::find(home)?.ok_or_else(|| not_running(home).hint("run 'postern start' first"))
+    }
+
+    /// One of this process.
+    pub(crate) fn here(client: Client) -> Self {
         Self {
-            address,
+            client,
+            address: None,
             pid: std::process::id(),
         }
     }
 
+    /// True if it is another process.
+    pub(crate) fn is_running(&self) -> bool {
+        self.address.is_some()
+    }
+
     /// Keeps the enrolment token of a server.
-    pub(crate) fn enroll(&self, server: &str, token: &str) -> Result<(), Failure> {
-        let body = serde_json::json!({"url": server, "enroll_token": token});
-        self.call("POST", "/api/servers", Some(&body)).map(drop)
+    pub(crate) fn enroll(&self, server: &ServerUrl, token: String) -> Result<(), Failure> {
+        self.put_server(&ServerUpdate {
+            url: server.to_string(),
+            enroll_token: Some(token.into()),
+            ..ServerUpdate::default()
+        })?;
+        Ok(())
     }
 
     /// The server that it uses where an application names none, and whether that is the relay within it.
     pub(crate) fn own_server(&self) -> Result<(Option<ServerUrl>, bool), Failure> {
-        let version = self.call("GET", "/api/version", None)?;
-        let server = ServerUrl::parse(text(&version, "/server"), true).ok();
-        let is_embedded = version.pointer("/embedded").and_then(Value::as_bool);
-        Ok((server, is_embedded.unwrap_or_default()))
+        let version = self.version()?;
+        let server = version.server.as_deref();
+        let server = server.and_then(|url| ServerUrl::parse(url, true).ok());
+        Ok((server, version.embedded))
     }
 
     /// Names of the network variables that are set for this command and not for the manager; none if there are none. An
     /// older manager does not name its own.
     pub(crate) fn missing_variables(&self) -> Option<String> {
-        let version = self.call("GET", "/api/version", None).ok()?;
-        let its_own = version.pointer("/network_variables")?.as_array()?;
-        let is_missing = |name: &String| !its_own.iter().any(|own| own == name.as_str());
-        let missing: Vec<String> = network_variables().into_iter().filter(is_missing).collect();
+        let its_own = self.version().ok()?.network_variables?;
+        let missing: Vec<String> = network_variables()
+            .into_iter()
+            .filter(|name| !its_own.contains(name))
+            .collect();
         (!missing.is_empty()).then(|| missing.join(", "))
     }
 
-    /// The address of its page.
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}/", self.address)
-    }
-
-    /// The `data` of the answer to one call.
-    pub(crate) fn call(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Value, Failure> {
-        self.call_for_status(method, path, body)
-            .map(|(_, data)| data)
-    }
-
-    /// The status and the `data` of the answer to one call.
-    pub(crate) fn call_for_status(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<(u64, Value), Failure> {
-        let call = Call {
-            method,
-            path,
-            authorization: None,
-            body,
-        };
-        let Answer {
-            code,
-            message,
-            hint,
-            data,
-        } = api_client::call(self.address, &call).map_err(|error| {
-            let hint = match error.kind() {
-                io::ErrorKind::NetworkUnreachable => {
-                    "start the network of this machine ('ip link set lo up')"
-                }
-                _ => "stop 'postern start' and start it again",
-            };
-            Failure::operation(format!(
-                "the manager at {} does not answer: {error}",
-                self.address
-            ))
-            .hint(hint)
-        })?;
-        let message = printable(&message.unwrap_or_default());
-        match code {
-            Some(code @ 200..=299) => Ok((code, data)),
-            Some(404) => Err(Failure::operation(message).of_missing()),
-            Some(429) => Err(Failure::operation(message).exit_status(OVER_LIMIT)),
-            Some(_) => {
-                let hint = hint.map(|hint| printable(&hint));
-                Err(Failure::operation(message).hint_if(hint))
-            }
-            None => Err(Failure::operation(format!(
-                "the program at {} is not the manager",
-                self.address
-            ))),
-        }
+    /// The address of its page; none where nothing runs.
+    pub(crate) fn url(&self) -> Option<String> {
+        Some(format!("http://{}/", self.address?))
     }
 }
 
-/// The text at a place in an answer; empty where there is none.
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    let found = value.pointer(pointer).and_then(Value::as_str);
-    found.unwrap_or_default()
+/// Nothing runs on the directory.
+pub(crate) fn not_running(home: &DataDir) -> Failure {
+    let dir = home.dir().display();
+    Failure::operation(format!("'postern start' is not running on {dir}"))
+}
+
+impl Deref for Manager {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (code, message, hint) = match error {
+            Error::Silent(address, why) => {
+                let message = format!("the manager at {address} does not answer: {why}");
+                return Self::operation(message).hint(match why.kind() {
+                    io::ErrorKind::NetworkUnreachable => {
+                        "start the network of this machine ('ip link set lo up')"
+                    }
+                    _ => "stop 'postern start' and start it again",
+                });
+            }
+            Error::Foreign(address) => {
+                return Self::operation(format!("the program at {address} is not the manager"));
+            }
+            Error::Refused {
+                code,
+                message,
+                hint,
+            } => (code, message, hint),
+        };
+        let failure = Self::operation(printable(&message));
+        let failure = failure.hint_if(hint.map(|hint| printable(&hint)));
+        match code {
+            429 => failure.exit_status(OVER_LIMIT),
+            _ => failure,
+        }
+    }
 }
 
 fn address(url: &str) -> Option<SocketAddr> {

@@ -1,6 +1,5 @@
 //! The command line: commands, each with its flags in one table, and what they share.
 
-mod api_client;
 mod args;
 mod browser;
 mod clock;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::sync::Mutex;
+use crate::sync::{Changes, Mutex};
 
 /// A kind of record.
 pub trait Record: Clone {
@@ -40,7 +40,10 @@ pub trait Sink<R>: Send + Sync {
 }
 
 /// The records of one connection.
-pub struct ActivityLog<R>(Mutex<State<R>>);
+pub struct ActivityLog<R> {
+    state: Mutex<State<R>>,
+    changes: Arc<Changes>,
+}
 
 struct State<R> {
     records: VecDeque<Numbered<R>>,
@@ -51,24 +54,35 @@ struct State<R> {
 
 impl<R> Default for ActivityLog<R> {
     fn default() -> Self {
-        Self(Mutex::new(State {
+        Self::telling(Arc::default())
+    }
+}
+
+impl<R> ActivityLog<R> {
+    /// A log that tells of each record.
+    pub(crate) fn telling(changes: Arc<Changes>) -> Self {
+        let state = State {
             records: VecDeque::new(),
             bytes: 0,
             last: 0,
             sink: None,
-        }))
+        };
+        Self {
+            state: Mutex::new(state),
+            changes,
+        }
     }
 }
 
 impl<R: Record> ActivityLog<R> {
     /// Sends new records to `sink` too, instead of an earlier one.
     pub fn write_to(&self, sink: Option<Arc<impl Sink<R> + 'static>>) {
-        self.0.lock().sink = sink.map(|sink| -> Arc<dyn Sink<R>> { sink });
+        self.state.lock().sink = sink.map(|sink| -> Arc<dyn Sink<R>> { sink });
     }
 
     /// Adds a record, which gets the next number.
     pub fn add(&self, record: R) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.last += 1;
         let n = state.last;
         let record = Numbered { n, record };
@@ -79,12 +93,13 @@ impl<R: Record> ActivityLog<R> {
         if let Some((sink, record)) = written {
             sink.write(&record);
         }
+        self.changes.note();
     }
 
     /// Returns the number of the last record, and the kept ones after number `after`. A number that was not reached yet
     /// is one of an earlier connection: it counts as 0.
     pub fn after(&self, after: u64) -> (u64, Vec<Numbered<R>>) {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let after = if after > state.last { 0 } else { after };
         let later = state.records.iter().filter(|record| record.n > after);
         (state.last, later.cloned().collect())
@@ -92,7 +107,7 @@ impl<R: Record> ActivityLog<R> {
 
     /// Returns the number of the last record.
     pub fn last(&self) -> u64 {
-        self.0.lock().last
+        self.state.lock().last
     }
 }
 
@@ -136,7 +151,7 @@ mod tests {
         assert_eq!(log.after(511).1.len(), 500, "of an earlier connection");
         (0..3).for_each(|_| log.add(Text("x".repeat(500))));
         assert_eq!(log.after(510).1.len(), 2, "by their bytes");
-        assert!(log.0.lock().bytes <= 1000);
+        assert!(log.state.lock().bytes <= 1000);
         log.add(Text("x".repeat(2000)));
         assert_eq!(log.after(0).1.len(), 1, "one alone is always kept");
         assert_eq!(log.last(), 514);

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::thread;
 
+use crossbeam_channel::{Receiver, Sender};
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 use super::h1::target::Target;
 use super::{ApiError, CancelToken, Response, ResponseHead, Stream};
@@ -67,18 +69,52 @@ pub struct Request {
     query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
     params: Vec<(String, String)>,
-    body: Vec<u8>,
+    /// May hold a secret.
+    body: Zeroizing<Vec<u8>>,
     /// A body that is not read yet.
     stream: Option<Box<dyn Read + Send>>,
     peer: IpAddr,
     client: CancelToken,
     /// Taken by the answer.
-    out: Option<Box<dyn Write + Send>>,
+    out: Option<Out>,
     /// `Set-Cookie` of the answer.
     cookie: Option<String>,
 }
 
+/// Destination of the answer.
+enum Out {
+    /// A client's connection.
+    Client(Box<dyn Write + Send>),
+    /// A caller in this process.
+    Caller(Sender<Response>),
+}
+
 impl Request {
+    /// A request of this process, without a connection; its answer comes from the channel. `target` has the form of a
+    /// request line's, and `body` is JSON.
+    pub(crate) fn local(
+        method: Method,
+        target: &str,
+        body: Zeroizing<Vec<u8>>,
+    ) -> Result<(Request, Receiver<Response>), ApiError> {
+        let target = Target::parse(target)?;
+        let (sender, answer) = crossbeam_channel::bounded(1);
+        let request = Request {
+            method,
+            path: target.path,
+            query: target.query,
+            headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
+            params: Vec::new(),
+            body,
+            stream: None,
+            peer: Ipv4Addr::LOCALHOST.into(),
+            client: CancelToken::default(),
+            out: Some(Out::Caller(sender)),
+            cookie: None,
+        };
+        Ok((request, answer))
+    }
+
     /// Takes over what tiny_http has, the body included.
     pub(super) fn read(
         mut from: tiny_http::Request,
@@ -86,14 +122,14 @@ impl Request {
         client: CancelToken,
     ) -> io::Result<Request> {
         let length = from.body_length().unwrap_or(0);
-        let mut body = Vec::new();
+        let mut body = Zeroizing::new(Vec::new());
         from.as_reader().read_to_end(&mut body)?;
         if body.len() != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut request = Request::of(&from, peer, client)?;
         request.body = body;
-        request.out = Some(from.into_writer());
+        request.out = Some(Out::Client(from.into_writer()));
         Ok(request)
     }
 
@@ -107,7 +143,7 @@ impl Request {
         let mut request = Request::of(&from, peer, client)?;
         let interim = tiny_http::Response::empty(100);
         let both = BothWays(Arc::new(Mutex::new(from.upgrade("stream", interim))));
-        request.out = Some(Box::new(both.clone()));
+        request.out = Some(Out::Client(Box::new(both.clone())));
         let length = request.header("content-length");
         request.stream = Some(match length.and_then(|length| length.parse().ok()) {
             Some(length) => Box::new(DeclaredBody(both.take(length))),
@@ -126,7 +162,7 @@ impl Request {
             query: target.query,
             headers: from.headers().iter().map(header).collect(),
             params: Vec::new(),
-            body: Vec::new(),
+            body: Zeroizing::default(),
             stream: None,
             peer,
             client,
@@ -246,7 +282,9 @@ impl Request {
 
     /// Begins a streaming answer; its head is sent at once.
     pub fn stream(mut self, head: ResponseHead) -> io::Result<Stream> {
-        let out = self.out.take().ok_or(io::ErrorKind::NotConnected)?;
+        let Some(Out::Client(out)) = self.out.take() else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
         let mute = self.method == Method::Head;
         let head = self.with_cookie(head);
         Stream::begin(out, &head.serialise(), mute, self.client.clone())
@@ -264,8 +302,14 @@ impl Request {
     }
 
     fn send(&mut self, response: Response) {
-        let Some(mut out) = self.out.take() else {
-            return;
+        let mut out = match self.out.take() {
+            Some(Out::Client(out)) => out,
+            Some(Out::Caller(caller)) => {
+                // It may wait no more.
+                let _ = caller.send(response);
+                return;
+            }
+            None => return,
         };
         let (head, body) = response.into_parts();
         let head = self.with_cookie(head);

@@ -5,17 +5,17 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::store::time::serialize_rfc3339;
-use crate::sync::Mutex;
+use crate::store::time::{deserialize_rfc3339, serialize_rfc3339};
+use crate::sync::{Changes, Mutex};
 
 /// Visitors that are remembered, so that each counts once. Default 1000, some 100 KiB; the one that is gone for longest
 /// is forgotten first, and counts again.
 const MOST: usize = 1000;
 
 /// Unit in which visitors are counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Counted {
     /// Visitors, by their address or sign-in.
@@ -26,7 +26,8 @@ pub enum Counted {
 }
 
 /// Current visitors.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct VisitorCount {
     /// Unit of `now` and `total`.
     pub counts: Counted,
@@ -35,14 +36,20 @@ pub struct VisitorCount {
     /// All since the connection was made.
     pub total: u64,
     /// Time of the last request.
-    #[serde(serialize_with = "serialize_rfc3339")]
+    #[serde(
+        serialize_with = "serialize_rfc3339",
+        deserialize_with = "deserialize_rfc3339"
+    )]
     pub last_at: Option<SystemTime>,
     /// Requests since the connection was made; without HTTP, connections.
     pub requests: u64,
 }
 
 /// Visitors by a key `K`.
-pub struct VisitorTable<K>(Mutex<State<K>>);
+pub struct VisitorTable<K> {
+    state: Mutex<State<K>>,
+    changes: Arc<Changes>,
+}
 
 struct State<K> {
     /// By key; those without one together.
@@ -57,24 +64,35 @@ struct Seen {
 
 impl<K> Default for VisitorTable<K> {
     fn default() -> Self {
-        Self(Mutex::new(State {
+        Self::telling(Arc::default())
+    }
+}
+
+impl<K> VisitorTable<K> {
+    /// A table that tells of each visitor who comes.
+    pub(crate) fn telling(changes: Arc<Changes>) -> Self {
+        let state = State {
             known: HashMap::new(),
             count: VisitorCount::default(),
-        }))
+        };
+        Self {
+            state: Mutex::new(state),
+            changes,
+        }
     }
 }
 
 impl<K: Clone + Eq + Hash> VisitorTable<K> {
     /// Counts a request of this time.
     pub fn request(&self, time: SystemTime) {
-        let count = &mut self.0.lock().count;
+        let count = &mut self.state.lock().count;
         count.requests += 1;
         count.last_at = count.last_at.max(Some(time));
     }
 
     /// Returns the counts. A visitor is there for as long as one of their [`VisitorPresence`]s, and then for `linger`.
     pub fn count(&self, linger: Duration) -> VisitorCount {
-        let state = self.0.lock();
+        let state = self.state.lock();
         let now = state.known.iter().map(|(visitor, seen)| match visitor {
             Some(_) => u64::from(seen.open > 0 || seen.last.elapsed() < linger),
             None => seen.open,
@@ -86,7 +104,7 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
     }
 
     fn enter(&self, visitor: &Option<K>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if visitor.is_none() {
             state.count.counts = Counted::Connections;
         }
@@ -97,10 +115,14 @@ impl<K: Clone + Eq + Hash> VisitorTable<K> {
         let seen = seen.or_insert(Seen { open: 0, last });
         (seen.open, seen.last) = (seen.open + 1, last);
         state.forget();
+        drop(state);
+        if is_new {
+            self.changes.note();
+        }
     }
 
     fn leave(&self, visitor: &Option<K>) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if let Some(seen) = state.known.get_mut(visitor) {
             (seen.open, seen.last) = (seen.open - 1, Instant::now());
         }
@@ -199,7 +221,7 @@ mod tests {
         drop((one, two));
         assert_eq!(table.count(MINUTE).now, 2);
         let long_ago = Instant::now().checked_sub(MINUTE).unwrap();
-        table.0.lock().known.get_mut(&Some("a")).unwrap().last = long_ago;
+        table.state.lock().known.get_mut(&Some("a")).unwrap().last = long_ago;
         assert_eq!(table.count(MINUTE).now, 1);
     }
 
@@ -210,7 +232,7 @@ mod tests {
         (0..MOST).for_each(|n| drop(visit(&n.to_string())));
         let open = visit("0");
         (0..MOST - 1).for_each(|n| drop(visit(&format!("other {n}"))));
-        let knows = |who: &str| table.0.lock().known.contains_key(&Some(who.to_owned()));
+        let knows = |who: &str| table.state.lock().known.contains_key(&Some(who.to_owned()));
         assert_eq!(table.count(MINUTE).now, 1000);
         assert!(knows("0") && knows("other 0") && !knows("1") && !knows("999"));
         drop(visit("one more"));
@@ -227,6 +249,6 @@ mod tests {
         assert_eq!(table.count(Duration::ZERO).now, 1010);
         drop(open);
         assert_eq!(table.count(Duration::ZERO).now, 0);
-        assert_eq!(table.0.lock().known.len(), MOST);
+        assert_eq!(table.state.lock().known.len(), MOST);
     }
 }

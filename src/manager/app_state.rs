@@ -46,14 +46,36 @@ pub(crate) struct AppState {
     /// True if remote servers may be reached without TLS.
     pub(crate) insecure: bool,
     pub(crate) check_other_users: bool,
-    /// True if this process keeps the main tunnels.
-    pub(crate) keeps_main_tunnels: bool,
+    /// Which applications this process works for.
+    pub(crate) applications: Applications,
     pub(crate) notices: Vec<String>,
     /// The files of applications that keep them.
     pub(crate) audit: AuditSets,
 }
 
+/// Which applications a process works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applications {
+    /// Those of the user's list: this process keeps the main tunnels too.
+    Stored,
+    /// Those alone that it is given, for as long as it lives. Beside it a process may work for the list, with the same
+    /// credentials.
+    Temporary,
+    /// Those of the user's list, to read and change them only.
+    Idle,
+}
+
 impl AppState {
+    /// True if it connects applications.
+    pub(crate) fn is_running(&self) -> bool {
+        self.applications != Applications::Idle
+    }
+
+    /// True if this process keeps the main tunnels.
+    pub(crate) fn keeps_main_tunnels(&self) -> bool {
+        self.applications == Applications::Stored
+    }
+
     /// The remote server that an application is connected through next.
     pub(crate) fn server_of(&self, app: &AppConfig) -> Result<ServerUrl, String> {
         let servers = self.choice.now().map_err(|error| error.to_string())?;
@@ -79,7 +101,7 @@ impl AppState {
 
     /// Sees to it that the application, as it is stored now, ends in time, where it has an end.
     pub(crate) fn end_in_time(self: &Arc<Self>, stored: &AppConfig) {
-        if self.expiries.note(stored) {
+        if self.expiries.note(stored) && self.is_running() {
             let of_thread = Arc::downgrade(self);
             self.lookout
                 .begin("expiry", move || of_thread.upgrade()?.end_what_is_over());

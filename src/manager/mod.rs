@@ -39,12 +39,14 @@ use std::time::{Duration, Instant, SystemTime};
 use zeroize::Zeroizing;
 
 use self::app_state::AppState;
+pub use self::app_state::Applications;
 use self::connection::{Ended, PortReservations};
 use self::expiry::Expiries;
 use self::own_listeners::OwnListeners;
 use self::remote::{Connector, Environment, MainTunnelWait, Servers};
+use crate::api::Client;
 use crate::http::{HostPolicy, InvalidHost, Limits, Server, ServerConfig};
-use crate::plugin::{self, WebClients};
+use crate::plugin::{self, NoPlugins, WebClients};
 use crate::store::{AuditSets, CredentialStore, Credentials, DataDir};
 use crate::sync::Lookout;
 use crate::tunnel::known_servers::KnownServers;
@@ -70,8 +72,6 @@ const BEGIN_TIME: Duration = Duration::from_secs(1);
 pub struct Options {
     /// The per-user directory.
     pub home: DataDir,
-    /// Where it listens.
-    pub listener: TcpListener,
     /// A directory of ours, mode 0700, for private sockets.
     pub run_dir: PathBuf,
     /// Which applications there are.
@@ -96,16 +96,6 @@ pub struct Options {
     pub notices: Vec<String>,
 }
 
-/// Which applications a process works for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Applications {
-    /// Those of the user's list: this process keeps the main tunnels too.
-    Stored,
-    /// Those alone that it is given, for as long as it lives. Beside it a process may work for the list, with the same
-    /// credentials.
-    Temporary,
-}
-
 /// Why it could not start.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -123,16 +113,17 @@ pub struct Running {
     server: Server,
 }
 
-/// Starts serving, sets up the main tunnels that are known, and connects what is to be connected at the start.
-pub fn start(options: Options) -> Result<Running, StartError> {
+/// Starts serving on `listener`, sets up the main tunnels that are known, and connects what is to be connected at the
+/// start.
+pub fn start(options: Options, listener: TcpListener) -> Result<Running, StartError> {
     let hosts = HostPolicy::loopback();
     for host in &options.allow_hosts {
         hosts.allow(host).map_err(StartError::Host)?;
     }
     let mut options = options;
-    let own = options.listener.local_addr().map_err(StartError::System)?;
+    let own = listener.local_addr().map_err(StartError::System)?;
     options.own_listeners.push((own, "the management page"));
-    let (core, listener) = core_of(options);
+    let core = core_of(options);
     let config = ServerConfig {
         listener,
         hosts,
@@ -151,7 +142,29 @@ pub fn start(options: Options) -> Result<Running, StartError> {
     })
 }
 
-fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
+/// The API of a program that does not run, on its state: nothing can be connected by it.
+pub(crate) fn open(home: &DataDir) -> Client {
+    let core = core_of(Options {
+        home: home.clone(),
+        run_dir: home.dir().to_owned(),
+        applications: Applications::Idle,
+        server: None,
+        stand_in: StandIn::default(),
+        own_listeners: Vec::new(),
+        enroll_token: None,
+        // The program that runs later decides.
+        insecure: true,
+        allow_hosts: Vec::new(),
+        check_other_users: true,
+        web_clients: &NoPlugins,
+        notices: Vec::new(),
+    });
+    core.connections.begin_close();
+    core.servers.begin_close();
+    Client::here(Arc::new(api::Local::of(&core)))
+}
+
+fn core_of(options: Options) -> Arc<AppState> {
     let home = options.home;
     let (tunnels, connections) = (Arc::default(), Arc::default());
     let listeners = OwnListeners::new(options.own_listeners);
@@ -193,15 +206,15 @@ fn core_of(options: Options) -> (Arc<AppState>, TcpListener) {
         check_other_users: options.check_other_users,
         notices: options.notices,
         audit,
-        keeps_main_tunnels: options.applications == Applications::Stored,
+        applications: options.applications,
     };
-    (Arc::new(core), options.listener)
+    Arc::new(core)
 }
 
 impl Applications {
     fn store(self, home: &DataDir) -> app_store::AppStore {
         match self {
-            Self::Stored => app_store::AppStore::new(home.clone()),
+            Self::Stored | Self::Idle => app_store::AppStore::new(home.clone()),
             Self::Temporary => app_store::AppStore::in_memory(),
         }
     }
@@ -210,7 +223,7 @@ impl Applications {
 /// Starts the automatic work of the program.
 fn begin(core: &Arc<AppState>) {
     core.sweep_audit();
-    if !core.keeps_main_tunnels {
+    if !core.keeps_main_tunnels() {
         return;
     }
     begin_main_tunnels(core);
@@ -286,6 +299,11 @@ pub enum Reach {
 }
 
 impl Running {
+    /// Its API, called in this process.
+    pub(crate) fn client(&self) -> Client {
+        Client::here(Arc::new(api::Local::of(&self.core)))
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.server.addr()
@@ -299,18 +317,13 @@ impl Running {
         let main = remote.and_then(|remote| {
             let snapshot = remote.snapshot();
             let main = snapshot.main.as_ref()?;
-            Some(main.to_json(server.origin()))
+            Some(main.shown(server.origin()))
         });
-        let text = |name: &str| {
-            let main = main.as_ref()?;
-            main.get(name)?.as_str().map(str::to_owned)
-        };
-        let error = text("error").filter(|error| !error.is_empty());
-        let reach = match (text("status").as_deref(), error) {
-            (None, _) => Reach::NotAsked,
-            (Some("connected"), _) => Reach::Reached,
-            (_, Some(error)) => Reach::Failing(error),
-            (_, None) => Reach::Asking,
+        let reach = match main {
+            None => Reach::NotAsked,
+            Some(main) if main.status == "connected" => Reach::Reached,
+            Some(main) if !main.error.is_empty() => Reach::Failing(main.error),
+            Some(_) => Reach::Asking,
         };
         Some((server, reach))
     }

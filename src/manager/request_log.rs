@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use crate::gateway::{RequestStats, shown};
 use crate::http::{self, ActivityLog, Record, VisitorCount, VisitorPresence, VisitorTable};
 use crate::store::time::serialize_rfc3339;
+use crate::sync::Changes;
 
 /// Bytes of a method with its path that are kept. Default 200: a visitor may send 32 KiB.
 const MAX_SHOWN: usize = 200;
@@ -80,6 +81,15 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
+    /// A log that tells of each visitor and request.
+    pub(crate) fn telling(changes: &Arc<Changes>) -> Self {
+        Self {
+            records: ActivityLog::telling(Arc::clone(changes)),
+            stats: Arc::default(),
+            visitors: Arc::new(VisitorTable::telling(Arc::clone(changes))),
+        }
+    }
+
     /// Notes that a visitor asks at this time; [`RequestLog::note`] follows at the end of the request.
     pub(crate) fn begin(&self, time: SystemTime) {
         self.visitors.request(time);

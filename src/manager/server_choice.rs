@@ -101,13 +101,13 @@ impl ServerChoice {
             store,
             insecure,
         };
-        let server = choice.now().ok().and_then(|now| now.default().ok()?);
-        choice.given = server
-            .zip(enroll_token)
-            .map(|(server, enroll_token)| ServerAccess {
+        if enroll_token.is_some() {
+            let server = choice.now().ok().and_then(|now| now.default().ok()?);
+            choice.given = server.map(|server| ServerAccess {
                 server,
-                enroll_token: Some(enroll_token),
+                enroll_token,
             });
+        }
         choice
     }
 

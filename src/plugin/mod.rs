@@ -77,6 +77,25 @@ pub trait WebClients: Send + Sync {
     fn sweep(&self, protocol: &str, database: Database);
 }
 
+/// None, for who connects nothing.
+pub(crate) struct NoPlugins;
+
+impl WebClients for NoPlugins {
+    fn named(&self, _: &str) -> Option<(&'static str, &'static [&'static str])> {
+        None
+    }
+
+    fn serve(&self, _: &str, _: Database) -> Option<Result<Box<dyn Served>, NotServed>> {
+        None
+    }
+
+    fn objects(&self, _: &str, _: Database, _: &[String]) -> Option<Result<Vec<String>, String>> {
+        None
+    }
+
+    fn sweep(&self, _: &str, _: Database) {}
+}
+
 /// Why a database is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotServed {

@@ -15,7 +15,7 @@ use crate::http::{
     self, ActivityLog, Numbered, Record, Sink, VisitorCount, VisitorPresence, VisitorTable,
 };
 use crate::store::time::serialize_rfc3339;
-use crate::sync::Mutex;
+use crate::sync::{Changes, Mutex};
 
 /// How long a visitor counts as present after a request.
 const PRESENT: Duration = Duration::from_secs(60);
@@ -130,6 +130,19 @@ struct Minute {
 }
 
 impl StatementLog {
+    /// A log that tells of each visitor and statement.
+    pub(crate) fn telling(changes: &Arc<Changes>) -> Self {
+        Self {
+            lines: ActivityLog::telling(Arc::clone(changes)),
+            visitors: Arc::new(VisitorTable::telling(Arc::clone(changes))),
+            keeps_sql: AtomicBool::default(),
+            is_read_only: AtomicBool::default(),
+            verdicts: Tally::default(),
+            took: Histogram::default(),
+            minutes: Mutex::default(),
+        }
+    }
+
     /// Sets whether texts are kept from now on; at first they are not.
     pub fn keep_sql(&self, keeps: bool) {
         self.keeps_sql.store(keeps, Ordering::SeqCst);

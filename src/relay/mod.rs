@@ -23,9 +23,6 @@ mod certificates;
 mod commits;
 mod connector_auth;
 mod connects;
-#[cfg(test)]
-#[path = "openapi_tests.rs"]
-mod openapi;
 mod drain;
 mod figures;
 pub mod fleet;
@@ -37,6 +34,9 @@ mod journal;
 mod metrics;
 pub(crate) mod names;
 mod offline;
+#[cfg(test)]
+#[path = "openapi_tests.rs"]
+mod openapi;
 mod operator;
 mod policy;
 mod quota;

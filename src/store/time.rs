@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::digits::digits;
 
@@ -41,6 +41,14 @@ pub(crate) fn serialize_rfc3339<S: Serializer>(
     to: S,
 ) -> Result<S::Ok, S::Error> {
     (*time).into().map(rfc3339).serialize(to)
+}
+
+/// Reads what [`serialize_rfc3339`] wrote.
+pub(crate) fn deserialize_rfc3339<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<SystemTime>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    Ok(text.as_deref().and_then(parse_rfc3339))
 }
 
 /// `2026-01-31T23:59:59.123Z`: the same with milliseconds.

@@ -1,6 +1,7 @@
 //! What threads share: locks without poison, permits, values that are copied when they are changed, a thread that
 //! looks, how much they may log, and how much memory there is.
 
+mod changes;
 mod copy_on_write;
 mod counted_map;
 mod lock;
@@ -9,6 +10,7 @@ mod lookout;
 mod memory;
 mod permit;
 
+pub(crate) use changes::Changes;
 pub(crate) use copy_on_write::CopyOnWrite;
 pub(crate) use counted_map::CountedMap;
 pub(crate) use lock::{Condvar, Mutex, MutexGuard, RwLock};

@@ -17,6 +17,45 @@ fn listed(home: &Home) -> Vec<Vec<String>> {
     listed.stdout.lines().map(cells).collect()
 }
 
+/// Each command is the same call, to another process or in its own.
+#[test]
+fn answers_are_the_same_with_and_without_a_start() {
+    let home = Arc::new(Home::new());
+    let add = |line: &str| {
+        let args: Vec<&str> = line.split(' ').collect();
+        let done = home.run(&args);
+        assert_eq!(done.code, Some(0), "{done:?}");
+    };
+    add("app add http 3000 --name shop --group g --allow 192.0.2.0/24 --for 2d");
+    add("app add mysql db.example --name books --db-user me --db-pass p --readwrite");
+    let shown = || {
+        let lines = [
+            "app list",
+            "app list --json",
+            "app show shop books",
+            "app show shop --json",
+        ];
+        lines.map(|line| {
+            let args: Vec<&str> = line.split(' ').collect();
+            home.run(&args).stdout
+        })
+    };
+    let refused = |args: &[&str]| {
+        let done = home.run(args);
+        (done.code, done.stderr)
+    };
+    let taken = ["app", "add", "http", "3001", "--name", "shop"];
+    let missing = ["app", "remove", "nobody"];
+    let (stopped, refusals) = (shown(), [refused(&taken), refused(&missing)]);
+    assert!(
+        refusals[0].1.ends_with("\nchoose another name\n"),
+        "{refusals:?}"
+    );
+    let _manager = Manager::start_in(&home, &[]);
+    assert_eq!(shown(), stopped);
+    assert_eq!([refused(&taken), refused(&missing)], refusals);
+}
+
 #[test]
 fn without_a_start_the_stored_list_is_used() {
     let home = Home::new();

@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use support::http::{Client, Response};
 use support::manager::{Manager, Target};
+use support::postern::status_field;
 use support::relay::{Relay, with};
 use support::share::Sharing;
 use support::{Home, TIMEOUT, free_port, keep_the_usual_port_away, wait_until};
@@ -42,6 +43,23 @@ fn without_any_server_it_is_shared_on_this_machine_and_says_so() {
     let last = last.lines().last().unwrap_or_default();
     assert!(last.starts_with("Shared for "), "{last}");
     assert_eq!(home.run(&["app", "list", "--json"]).stdout, "[]\n");
+}
+
+/// A share that nobody visits is told of changes: its command does not ask for them.
+#[test]
+fn a_share_without_visitors_does_nothing() {
+    let (home, target) = (Home::new(), Target::start());
+    let sharing = Sharing::start(&home, &["http", &target.port().to_string()]);
+    let link = sharing.link();
+    let waits = || status_field(sharing.pid(), "voluntary_ctxt_switches:");
+    wait_until(TIMEOUT, "a command that only waits", || {
+        let before = waits();
+        // The time of three questions, if it asked.
+        std::thread::sleep(Duration::from_secs(3));
+        waits() == before
+    });
+    assert_eq!(visit(&link).status(), 200);
+    sharing.wait_said("visitor");
 }
 
 /// Whoever has named a server is not told to name one.

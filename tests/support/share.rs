@@ -63,6 +63,11 @@ impl Sharing {
         wait_until(TIMEOUT, words, || self.stderr().contains(words));
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// What it printed.
     pub fn stdout(&self) -> String {
         self.process.stdout.text()

@@ -5,8 +5,8 @@ mod text;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::{DOCS, OPEN};
 use crate::cli::browser;
-use crate::cli::commands::app;
 use crate::cli::failure::{Failure, quoted};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::cli::suggest::nearest;
@@ -49,12 +49,12 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
 
 /// On the manager's page: a file of a directory could not load its style.
 fn open(topic: &str) -> Result<(), Failure> {
-    let manager = app::manager(&data_dir()?)?;
+    let manager = Manager::running(&data_dir()?)?;
     let path = match topic {
         INDEX => "docs".to_owned(),
         topic => format!("docs/{topic}"),
     };
-    let url = manager.url() + &path;
+    let url = manager.url().unwrap_or_default() + &path;
     browser::open(&url);
     print(&format!("{url}\n"))
 }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::app;
+use crate::api::App;
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::{FOLLOW, LOGS};
 use crate::cli::args::table::JSON;
 use crate::cli::failure::{Failure, printable};
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
-use crate::manager::protocol::Protocol;
-use crate::store::DataDir;
+use crate::store::time::rfc3339;
 
 /// Pause between two questions. 2 s, as an open panel of the page asks.
 const POLL: Duration = Duration::from_secs(2);
@@ -26,15 +26,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn show(parsed: &Parsed) -> Result<(), Failure> {
-    let home = data_dir()?;
-    let manager = app::manager(&home)?;
+    let manager = Manager::running(&data_dir()?)?;
     let only = parsed.operands().first();
     let only = only
-        .map(|typed| app::find(&app::apps(&home, Some(&manager))?, typed))
+        .map(|typed| app::find(&manager.apps()?, typed))
         .transpose()?
         .map(|app| app.id);
     let mut reader = Reader {
-        home,
         manager,
         only,
         is_json: parsed.has(&JSON),
@@ -52,7 +50,6 @@ fn show(parsed: &Parsed) -> Result<(), Failure> {
 
 /// Reader that remembers the last printed entry of each application.
 struct Reader {
-    home: DataDir,
     manager: Manager,
     /// The identifier of the one that is asked for.
     only: Option<String>,
@@ -65,23 +62,21 @@ impl Reader {
     /// The lines of all that came since the last call, by time.
     fn news(&mut self) -> Result<String, Failure> {
         let mut entries = Vec::new();
-        for app in app::apps(&self.home, Some(&self.manager))? {
-            let id = text(&app, "/id").to_owned();
+        for app in self.manager.apps()? {
             match &self.only {
-                Some(only) if *only == id => entries.extend(self.news_of(&app, &id)?),
+                Some(only) if *only == app.id => entries.extend(self.news_of(&app)?),
                 Some(_) => {}
                 // One of many may be gone by now.
-                None => entries.extend(self.news_of(&app, &id).unwrap_or_default()),
+                None => entries.extend(self.news_of(&app).unwrap_or_default()),
             }
         }
-        entries.sort_by(|one, other| text(one, "/time").cmp(text(other, "/time")));
+        entries.sort_by_key(|entry| entry.get("time").and_then(Value::as_str).map(str::to_owned));
         Ok(entries.iter().map(|entry| self.line(entry)).collect())
     }
 
-    fn news_of(&mut self, app: &Value, id: &str) -> Result<Vec<Value>, Failure> {
-        let is_database =
-            Protocol::named(text(app, "/protocol")).is_some_and(Protocol::is_database);
-        let what = if is_database {
+    fn news_of(&mut self, app: &App) -> Result<Vec<Value>, Failure> {
+        let id = &*app.id;
+        let what = if app.protocol.is_database() {
             "statements"
         } else {
             "requests"
@@ -89,14 +84,14 @@ impl Reader {
         let after = self.seen.get(id).copied().unwrap_or_default();
         let path = format!("/api/apps/{id}/{what}?after={after}");
         // After a number of an earlier connection or manager these are all.
-        let data = self.manager.call("GET", &path, None)?;
+        let data: Value = self.manager.get(&path)?;
         let last = data.get("last").and_then(Value::as_u64);
         self.seen.insert(id.to_owned(), last.unwrap_or_default());
         let entries = data.get(what).and_then(Value::as_array);
         let with_name = |entry: &Value| {
             let mut entry = entry.clone();
             if let Some(members) = entry.as_object_mut() {
-                members.insert("app".to_owned(), text(app, "/name").into());
+                members.insert("app".to_owned(), app.name.clone().into());
             }
             entry
         };
@@ -136,32 +131,28 @@ impl Reader {
         if self.is_json || self.seen.values().any(|last| *last > 0) {
             return Ok(());
         }
-        let apps = app::apps(&self.home, Some(&self.manager))?;
+        let apps = self.manager.apps()?;
         let meant = apps.iter().filter(|app| {
-            let only = self.only.as_deref();
-            only.is_none_or(|only| only == text(app, "/id"))
+            let only = self.only.as_ref();
+            only.is_none_or(|only| *only == app.id)
         });
         print(&meant.map(silence).collect::<String>())
     }
 }
 
 /// Why nothing was printed of an application: what is remembered begins with its connection.
-fn silence(app: &Value) -> String {
-    let of = |pointer: &str| printable(text(app, pointer));
-    let name = of("/name");
-    let since = match of("/connection/since") {
-        since if since.is_empty() => {
-            return format!("{name}: not connected; visits are recorded while connected\n");
-        }
-        since => format!("since it was connected ({since})"),
+fn silence(app: &App) -> String {
+    let name = printable(&app.name);
+    let since = app.connection.as_ref().and_then(|it| it.since.as_deref());
+    let Some(since) = since else {
+        return format!("{name}: not connected; visits are recorded while connected\n");
     };
-    let visits = app.pointer("/connection/visitors/requests");
-    let visits = visits.and_then(Value::as_u64).unwrap_or_default();
-    let protocol = Protocol::named(text(app, "/protocol"));
-    let is_port = protocol.is_some_and(|protocol| !protocol.is_visited_by_http());
-    match visits {
-        1.. if is_port => {
-            let last = of("/connection/visitors/last_at");
+    let since = format!("since it was connected ({})", printable(since));
+    let visitors = app.connection.as_ref().and_then(|it| it.visitors.as_ref());
+    let last = visitors.and_then(|visitors| visitors.last_at);
+    match visitors.map_or(0, |visitors| visitors.requests) {
+        visits @ 1.. if !app.protocol.is_visited_by_http() => {
+            let last = last.map_or(String::new(), rfc3339);
             let counted = if visits == 1 { "visitor" } else { "visitors" };
             format!(
                 "{name}: {visits} {counted} {since}, the last at {last}; ports have no details\n"

@@ -2,7 +2,8 @@
 //!
 //! The work is a manager's: the running `postern start` where there is one, which gets a [temporary
 //! application](crate::store::Lease), else one in this process that knows of nothing else ([`alone`](super::sharing::alone)). Either is spoken to
-//! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time ([`teller`](super::sharing::teller)).
+//! by its API ([`session`](super::sharing::session)), and what happens is told a line at a time
+//! ([`teller`](super::sharing::teller)).
 
 use std::io::Write;
 
@@ -96,7 +97,7 @@ impl Request<'_> {
             ));
         }
         if let (Some(server), Some(token)) = (server, given_token(self.parsed)) {
-            manager.enroll(&server.to_string(), &token)?;
+            manager.enroll(server, token)?;
             // A closed stderr leaves nowhere to say so.
             let _ = writeln!(
                 std::io::stderr(),

@@ -18,7 +18,7 @@ use crate::cli::args::table::start::{
 };
 use crate::cli::args::values::{SERVER_VARIABLE, TOKEN_VARIABLE, environment, whole_number};
 use crate::cli::failure::{Failure, quoted};
-use crate::cli::manager_client::Whereabouts;
+use crate::cli::manager_client::InstanceAddress;
 use crate::cli::output::print;
 use crate::cli::plugins::BuiltIns;
 use crate::cli::relay_beside::{Beside, Now};
@@ -85,9 +85,8 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     } else {
         OwnRelay::start(&home, &run_dir, check_other_users)
     };
-    let running = manage(Options {
+    let options = Options {
         home,
-        listener,
         run_dir: run_dir.path().to_owned(),
         applications: manager::Applications::Stored,
         server: settings.server.clone(),
@@ -99,7 +98,8 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
         check_other_users,
         web_clients: &BuiltIns,
         notices: Vec::new(),
-    })?;
+    };
+    let running = manage(options, listener)?;
     announce(&instance, &running)?;
     // Before the first line: who reads it may send the signal at once.
     let stopped = watch.running();
@@ -119,8 +119,8 @@ fn start(parsed: &Parsed, settings: &Settings) -> Result<(), Failure> {
     ended
 }
 
-fn manage(options: Options) -> Result<Running, Failure> {
-    manager::start(options).map_err(|error| match error {
+fn manage(options: Options, listener: TcpListener) -> Result<Running, Failure> {
+    manager::start(options, listener).map_err(|error| match error {
         manager::StartError::Host(_) => COMMAND.usage(error.to_string()),
         _ => Failure::operation(error.to_string()),
     })
@@ -324,7 +324,7 @@ fn claim(home: &DataDir, opens: bool) -> Result<Instance, Failure> {
         ClaimError::Failed(error) => error.into(),
         ClaimError::Held(said) => {
             let dir = home.dir().display();
-            let first = said.and_then(|said| serde_json::from_slice::<Whereabouts>(&said).ok());
+            let first = said.and_then(|said| serde_json::from_slice::<InstanceAddress>(&said).ok());
             match first {
                 Some(first) => {
                     if opens {
@@ -354,11 +354,11 @@ fn listen(port: u16) -> Result<TcpListener, Failure> {
 
 /// Tells the other commands where the page is.
 fn announce(instance: &Instance, running: &Running) -> Result<(), Failure> {
-    let whereabouts = Whereabouts {
+    let address = InstanceAddress {
         url: url(running),
         pid: std::process::id(),
     };
-    let said = serde_json::to_vec(&whereabouts);
+    let said = serde_json::to_vec(&address);
     let said = said.expect("strings and numbers have a JSON form");
     Ok(instance.announce(&said)?)
 }

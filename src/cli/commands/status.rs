@@ -5,19 +5,17 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::app;
+use crate::api::{App, ConnectionState, Server};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::operations::STATUS;
 use crate::cli::args::table::{JSON, WIDE};
 use crate::cli::clock::Zone;
 use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::{Manager, not_running};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::store::time::{in_words, parse_rfc3339};
-
-/// Members of a connection that hold codes: what is shown here is pasted into reports.
-const SECRETS: [&str; 2] = ["auth_url", "local_url"];
 
 /// Shows it; fails where no manager runs.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -26,43 +24,34 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 fn show(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
-    let manager = Manager::find(&home)?;
-    let mut apps = app::apps(&home, manager.as_ref())?;
-    apps.iter_mut().for_each(without_codes);
-    let servers = match &manager {
-        Some(manager) => list(&manager.call("GET", "/api/servers", None)?),
-        None => Vec::new(),
+    let manager = Manager::open(&home)?;
+    let apps = manager.apps()?;
+    let servers = match manager.is_running() {
+        true => manager.servers()?,
+        false => Vec::new(),
     };
     if parsed.has(&JSON) {
         let shown = json!({
-            "running": manager.is_some(),
-            "url": manager.as_ref().map(Manager::url),
-            "pid": manager.as_ref().map(|manager| manager.pid),
+            "running": manager.is_running(),
+            "url": manager.url(),
+            "pid": manager.is_running().then_some(manager.pid),
             "servers": servers,
-            "applications": apps,
+            "applications": apps.iter().map(without_codes).collect::<Vec<_>>(),
         });
         print(&format!("{shown:#}\n"))?;
     } else {
-        tell(manager.as_ref(), &servers, &apps, parsed.has(&WIDE))?;
+        tell(&manager, &servers, &apps, parsed.has(&WIDE))?;
     }
-    match manager {
-        Some(_) => Ok(()),
-        None => Err(Failure::operation(format!(
-            "'postern start' is not running on {}",
-            home.dir().display()
-        ))
-        .hint("run 'postern start', or 'postern service install' to run it always")),
+    if manager.is_running() {
+        return Ok(());
     }
+    let hint = "run 'postern start', or 'postern service install' to run it always";
+    Err(not_running(&home).hint(hint))
 }
 
-fn tell(
-    manager: Option<&Manager>,
-    servers: &[Value],
-    apps: &[Value],
-    is_wide: bool,
-) -> Result<(), Failure> {
-    if let Some(manager) = manager {
-        let (url, pid) = (manager.url(), manager.pid);
+fn tell(manager: &Manager, servers: &[Server], apps: &[App], is_wide: bool) -> Result<(), Failure> {
+    if let Some(url) = manager.url() {
+        let pid = manager.pid;
         print(&format!("Manager: {url} (process {pid})\n"))?;
         print(&servers.iter().map(server_line).collect::<String>())?;
     }
@@ -77,47 +66,40 @@ fn tell(
 }
 
 /// `Server: https://relay.example (home): connected`; why where it is not, and what to do.
-fn server_line(server: &Value) -> String {
-    let label = match text(server, "/label") {
-        "" => String::new(),
-        label => format!(" ({})", printable(label)),
-    };
-    let error = match text(server, "/error") {
-        "" => String::new(),
-        error => format!(": {}", printable(error)),
-    };
-    let hint = match text(server, "/hint") {
+fn server_line(server: &Server) -> String {
+    let label = server.label.as_deref();
+    let label = label.map_or(String::new(), |label| format!(" ({})", printable(label)));
+    let error = server.error.as_deref();
+    let error = error.map_or(String::new(), |error| format!(": {}", printable(error)));
+    let hint = match &*server.hint {
         "" => String::new(),
         hint => format!("        {}\n", printable(hint)),
     };
-    let (url, status) = (text(server, "/url"), text(server, "/status"));
-    let way = match text(server, "/main_tunnel/tunnel_way") {
-        "url" => " through the web port",
+    let main = server.main_tunnel.as_ref();
+    let way = match main.and_then(|main| main.tunnel_way.as_deref()) {
+        Some("url") => " through the web port",
         _ => "",
     };
     format!(
         "Relay: {}{label}: {}{way}{error}\n{hint}",
-        printable(url),
-        printable(status)
+        printable(&server.url),
+        printable(&server.status)
     )
 }
 
 /// Name, state, to whom, until when, and where.
-fn row(app: &Value) -> [String; 5] {
+fn row(app: &App) -> [String; 5] {
     let [_, status, _, _, access, _, site, name] = app::row(app);
     [name, status, access, until(app), site]
 }
 
 /// When what is in force ends; of what is not connected, when it would.
-fn until(app: &Value) -> String {
+fn until(app: &App) -> String {
     if app::is_expired(app) {
         return "expired".to_owned();
     }
-    let exposed = app
-        .pointer("/connection/exposed")
-        .filter(|exposed| exposed.is_object());
-    let expires = text(exposed.unwrap_or(app), "/expires");
-    let Some(end) = parse_rfc3339(expires) else {
+    let expires = app.exposed_or_saved().expires;
+    let Some(end) = expires.as_deref().and_then(parse_rfc3339) else {
         return "-".to_owned();
     };
     let now = SystemTime::now();
@@ -132,46 +114,55 @@ fn until(app: &Value) -> String {
 }
 
 /// Describes a problem of an application, on its own line.
-fn remark(app: &Value) -> Option<String> {
-    let name = printable(text(app, "/name"));
-    let error = match text(app, "/connection/health/state") {
-        "failing" => printable(text(app, "/connection/health/error")),
-        _ if text(app, "/conn_status") == "failed" => printable(text(app, "/connection/error")),
-        _ => match text(app, "/connection/site_name_wanted") {
-            "" => return None,
-            wanted => format!(
-                "the site name {} is taken, so it uses another one",
-                quoted(wanted)
-            ),
-        },
+fn remark(app: &App) -> Option<String> {
+    let connection = app.connection.as_ref()?;
+    let name = printable(&app.name);
+    let error = match (connection.failing(), &connection.site_name_wanted) {
+        (Some(health), _) => printable(health.error.as_deref().unwrap_or_default()),
+        _ if app.status() == ConnectionState::Failed => printable(&connection.error),
+        (None, Some(wanted)) => format!(
+            "the site name {} is taken, so it uses another one",
+            quoted(wanted)
+        ),
+        (None, None) => return None,
     };
     Some(format!("{name}: {error}\n"))
 }
 
-fn without_codes(app: &mut Value) {
-    let connection = app.get_mut("connection").and_then(Value::as_object_mut);
+/// As the API shows it, without what holds codes: what is shown here is pasted into reports.
+fn without_codes(app: &App) -> Value {
+    let mut shown = json!(app);
+    let connection = shown.get_mut("connection").and_then(Value::as_object_mut);
     if let Some(connection) = connection {
-        for secret in SECRETS {
-            connection.remove(secret);
-        }
+        connection.remove("auth_url");
+        connection.remove("local_url");
     }
-}
-
-fn list(data: &Value) -> Vec<Value> {
-    data.as_array().cloned().unwrap_or_default()
+    shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::ConnectResult;
+    use crate::manager::app_input::AppInput;
 
     #[test]
     fn what_is_in_force_counts_and_codes_are_left_out() {
-        let mut app = json!({"name": "a", "expires": null, "conn_status": "connected", "connection": {
-            "auth_url": "http://x/auth?code=secret", "local_url": "http://y/auth?code=secret",
-            "exposed": {"expires": "2001-01-01T00:00:00Z"}}});
+        let input = AppInput::parse(&json!({"protocol": "http"}), true).unwrap();
+        let mut app = input.into_new().unwrap().shown();
+        let mut exposed = app.saved();
+        exposed.expires = Some("2001-01-01T00:00:00Z".to_owned());
+        app.connection = Some(ConnectResult {
+            auth_url: "http://x/auth?code=secret".to_owned(),
+            local_url: "http://y/auth?code=secret".to_owned(),
+            exposed: Some(exposed),
+            ..ConnectResult::default()
+        });
         assert_eq!(until(&app), "expired");
-        without_codes(&mut app);
-        assert!(!app.to_string().contains("secret"), "{app}");
+        let shown = without_codes(&app).to_string();
+        assert!(
+            shown.contains("exposed") && !shown.contains("secret"),
+            "{shown}"
+        );
     }
 }

@@ -21,7 +21,11 @@ pub(super) fn failed(error: app_store::Error) -> ApiError {
         app_store::Error::NameTaken(_) => 409,
         _ => 500,
     };
-    ApiError::new(status, error.to_string())
+    let answer = ApiError::new(status, error.to_string());
+    match &error {
+        app_store::Error::Store(error) => answer.with("hint", error.hint()),
+        _ => answer,
+    }
 }
 
 /// All wrong fields, in the message and by name.

@@ -7,12 +7,12 @@ use crossbeam_channel::never;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, failed, id, wrong};
+use crate::api::App;
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_input::AppInput;
 use crate::manager::apps::app_store;
-use crate::manager::connection::ConnectionState;
 use crate::manager::quick_setup;
 use crate::manager::server_url::ServerUrl;
 use crate::store::Credentials;
@@ -27,30 +27,24 @@ const RELEASE_WAIT: Duration = Duration::from_millis(500);
 
 pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
     let apps = core.apps.list().map_err(failed)?;
-    let shown: Vec<Value> = apps.iter().map(|app| with_connection(core, app)).collect();
+    let shown: Vec<App> = apps.iter().map(|app| with_connection(core, app)).collect();
     Ok(Response::ok(shown))
 }
 
-fn with_connection(core: &AppState, app: &AppConfig) -> Value {
-    let mut shown = app.to_json();
+fn with_connection(core: &AppState, app: &AppConfig) -> App {
+    let mut shown = app.shown();
     let is_over = || core.lapsed(app);
-    let result = core.connections.result_beside(app).or_else(is_over);
-    if let Some(members) = shown.as_object_mut() {
-        if app.server.is_none() && !core.choice.is_named() {
-            members.insert("server".into(), json!(app.used_server));
-        }
-        let status = result
-            .as_ref()
-            .map_or(ConnectionState::Idle, |result| result.status);
-        members.insert("conn_status".into(), json!(status));
-        if let Some(result) = result {
-            if let Some(health) = &result.health {
-                members.insert("health".into(), json!(health));
-            }
-            members.insert("connection".into(), json!(result));
-        }
+    let connection = core.connections.result_beside(app).or_else(is_over);
+    if app.server.is_none() && !core.choice.is_named() {
+        shown.server.clone_from(&app.used_server);
     }
-    shown
+    let status = connection.as_ref().map(|connection| connection.status);
+    App {
+        conn_status: Some(status.unwrap_or_default()),
+        health: connection.as_ref().and_then(|it| it.health.clone()),
+        connection,
+        ..shown
+    }
 }
 
 pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
@@ -59,7 +53,7 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
     log::info!("application '{}': added", added.name);
     Ok(Response::json(
         201,
-        &json!({"code": 201, "data": added.to_json()}),
+        &json!({"code": 201, "data": added.shown()}),
     ))
 }
 
@@ -115,7 +109,7 @@ pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
         release_name(core, id(request))?;
     }
     let removed = end_and_remove(core, id(request)).map_err(failed)?;
-    Ok(Response::ok(removed.to_json()))
+    Ok(Response::ok(removed.shown()))
 }
 
 fn release_name(core: &AppState, id: &str) -> Result<(), ApiError> {
@@ -168,6 +162,9 @@ pub(super) fn end_and_remove(core: &AppState, id: &str) -> Result<AppConfig, app
 
 /// An application that was connected once has a place at its server.
 fn give_back(core: &AppState, app: &AppConfig) {
+    if !core.is_running() {
+        return;
+    }
     if app.temporary {
         if let Ok(url) = core.server_of(app) {
             give_back_at_once(core, app, url);

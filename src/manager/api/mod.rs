@@ -12,4 +12,4 @@ mod routes;
 mod servers;
 mod shares;
 
-pub(super) use routes::routes;
+pub(super) use routes::{Local, routes};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answer::Answer;
+use crate::api::MainTunnel;
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::connection::Ended;
@@ -61,20 +62,19 @@ pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
     let main_tunnels = servers
         .iter()
         .filter_map(|server| main_tunnel(core, server));
-    let shown: Vec<Value> = main_tunnels.collect();
+    let shown: Vec<MainTunnel> = main_tunnels.collect();
     Ok(Response::ok(shown))
 }
 
 /// A main tunnel as it is shown; none where it is not set up. One of a revoked connector hears only that its password is
 /// refused; the applications were told why.
-pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<Value> {
-    let mut shown = server.snapshot().main.as_ref()?.to_json(server.origin());
-    let fields = shown.as_object_mut()?;
-    let is_refused = fields.get("error_class").and_then(Value::as_str) == Some("wrong-password");
+pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<MainTunnel> {
+    let mut shown = server.snapshot().main.as_ref()?.shown(server.origin());
+    let is_refused = shown.error_class.as_deref() == Some("wrong-password");
     let revoked = is_refused.then(|| core.connections.revocation(server.origin()));
     if let Some(revoked) = revoked.flatten() {
-        fields.insert("error".to_owned(), revoked.error.into());
-        fields.insert("error_class".to_owned(), "revoked".into());
+        shown.error = revoked.error;
+        shown.error_class = Some("revoked".into());
     }
     Some(shown)
 }

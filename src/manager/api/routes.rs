@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use crossbeam_channel::Receiver;
 
 use super::answer::Answer;
 use super::{apps, connections, guest, listeners, metrics, plugins, remotes, servers, shares};
+use crate::api::{Service, Version};
 use crate::http::Method::{self, Delete, Get, Post, Put};
-use crate::http::{ApiError, Request, Response, Router, assets};
+use crate::http::{ApiError, Handler, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
 use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
@@ -20,10 +21,10 @@ const MAX_WRITERS: usize = 16;
 const STACK: usize = 256 * 1024;
 
 /// Handler of a request.
-type Handler = fn(&Arc<AppState>, &Request) -> Answer;
+type Answering = fn(&Arc<AppState>, &Request) -> Answer;
 
 /// Method, pattern of the path, and what answers.
-type Call = (Method, &'static str, Handler);
+type Call = (Method, &'static str, Answering);
 
 /// Answered at once, by the worker that read the request.
 static AT_ONCE: [Call; 12] = [
@@ -68,18 +69,53 @@ pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
     with(router, core, &ASKS, Some(Permits::default()))
 }
 
+/// The calls alone, each answered by the thread that makes it.
+pub(in crate::manager) struct Local {
+    core: Arc<AppState>,
+    calls: Router,
+}
+
+impl Local {
+    pub(in crate::manager) fn of(core: &Arc<AppState>) -> Self {
+        let all = AT_ONCE.iter().chain(&WRITES).chain(&ASKS);
+        Self {
+            core: Arc::clone(core),
+            calls: with(Router::new(), core, all, None),
+        }
+    }
+}
+
+impl Handler for Local {
+    fn handle(&self, request: Request) {
+        self.calls.handle(request);
+    }
+}
+
+impl Service for Local {
+    fn next_change(&self, id: &str) -> Receiver<()> {
+        self.core.connections.next_change(id)
+    }
+}
+
 /// With calls, each on a thread of its own where there are permits for that.
-fn with(router: Router, core: &Arc<AppState>, calls: &[Call], permits: Option<Permits>) -> Router {
-    calls.iter().fold(router, |router, (method, path, answer)| {
-        let (core, permits, answer) = (Arc::clone(core), permits.clone(), *answer);
-        router.on(method.clone(), path, move |request| match &permits {
-            Some(permits) => apart(&core, permits, request, answer),
-            None => {
-                let answer = answer(&core, &request);
-                respond(request, answer);
-            }
+fn with<'a>(
+    router: Router,
+    core: &Arc<AppState>,
+    calls: impl IntoIterator<Item = &'a Call>,
+    permits: Option<Permits>,
+) -> Router {
+    calls
+        .into_iter()
+        .fold(router, |router, (method, path, answer)| {
+            let (core, permits, answer) = (Arc::clone(core), permits.clone(), *answer);
+            router.on(method.clone(), path, move |request| match &permits {
+                Some(permits) => apart(&core, permits, request, answer),
+                None => {
+                    let answer = answer(&core, &request);
+                    respond(request, answer);
+                }
+            })
         })
-    })
 }
 
 /// Routes without JSON.
@@ -122,7 +158,7 @@ fn respond(request: Request, answer: Answer) {
 }
 
 /// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
-fn apart(core: &Arc<AppState>, writers: &Permits, request: Request, answer: Handler) {
+fn apart(core: &Arc<AppState>, writers: &Permits, request: Request, answer: Answering) {
     let Some(permit) = writers.take(MAX_WRITERS) else {
         let busy = ApiError::too_many(format!(
             "limit of {MAX_WRITERS} changes at a time reached; try again"
@@ -161,12 +197,12 @@ fn version(core: &Arc<AppState>, _: &Request) -> Answer {
         )
     }));
     let default = servers.ok().and_then(|servers| servers.default().ok()?);
-    Ok(Response::ok(json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "server": default.map(|server| server.to_string()),
-        "embedded": stand_in.is_some_and(|stand_in| stand_in.is_embedded),
-        "insecure": core.insecure,
-        "notices": notices,
-        "network_variables": network_variables(),
-    })))
+    Ok(Response::ok(Version {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        server: default.map(|server| server.to_string()),
+        embedded: stand_in.is_some_and(|stand_in| stand_in.is_embedded),
+        insecure: core.insecure,
+        notices,
+        network_variables: Some(network_variables()),
+    }))
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::answer::{Answer, failed};
 use super::remotes;
+use crate::api::{MainTunnel, Server};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
-use crate::manager::connection::ConnectionState;
+use crate::manager::connection::{ConnectResult, ConnectionState};
 use crate::manager::quick_setup::REVOKED;
 use crate::manager::remote::Connector;
 use crate::manager::server_choice::CurrentServers;
@@ -41,7 +41,7 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 
 pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
     let view = ServersView::of(core)?;
-    let shown: Vec<Value> = view.origins().iter().map(|url| view.to_json(url)).collect();
+    let shown: Vec<Server> = view.origins().iter().map(|url| view.shown(url)).collect();
     Ok(Response::ok(shown))
 }
 
@@ -61,7 +61,7 @@ pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
         core.connections.server_has_changed(server.origin());
     }
     core.retire_unused_main_tunnels();
-    Ok(Response::ok(ServersView::of(core)?.to_json(&server)))
+    Ok(Response::ok(ServersView::of(core)?.shown(&server)))
 }
 
 pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
@@ -71,7 +71,7 @@ pub(super) fn remove(core: &Arc<AppState>, request: &Request) -> Answer {
     // A known server was allowed once, whatever is allowed now.
     let server = ServerUrl::parse(url, true).map_err(ApiError::bad_request)?;
     let origin = server.origin();
-    let shown = ServersView::of(core)?.to_json(&server);
+    let shown = ServersView::of(core)?.shown(&server);
     let apps = core.apps.list().map_err(failed)?;
     if !core.choice.store.remove(origin, &apps).map_err(refused)? {
         return Err(ApiError::not_found(format!("{server} is not in the list")));
@@ -87,7 +87,7 @@ fn refused(error: Error) -> ApiError {
         Error::Value(..) => ApiError::bad_request(text),
         Error::Full => ApiError::too_many(text),
         Error::InUse(names) => ApiError::new(409, text).with("applications", names),
-        _ => ApiError::internal(text),
+        Error::Store(error) => ApiError::internal(text).with("hint", error.hint()),
     }
 }
 
@@ -119,7 +119,7 @@ struct ServersView<'a> {
     /// The applications' names, each with the server that it uses.
     users: Vec<(String, ServerUrl)>,
     /// The main tunnels, by origin.
-    main_tunnels: BTreeMap<String, Value>,
+    main_tunnels: BTreeMap<String, MainTunnel>,
 }
 
 impl<'a> ServersView<'a> {
@@ -158,7 +158,7 @@ impl<'a> ServersView<'a> {
         by_origin.into_values().collect()
     }
 
-    fn to_json(&self, url: &ServerUrl) -> Value {
+    fn shown(&self, url: &ServerUrl) -> Server {
         let origin = url.origin();
         let known = self.servers.list.get(origin);
         let is_of_all = |server: &ServerUrl| server.origin() == origin;
@@ -170,33 +170,33 @@ impl<'a> ServersView<'a> {
         let main_tunnel = self.main_tunnels.get(origin);
         let (status, error, hint) = self.status(origin, main_tunnel);
         let applications = self.users.iter().filter(|(_, used)| is_of_all(used));
-        json!({
-            "url": url.to_string(),
-            "label": known.and_then(|known| known.label.as_ref()),
-            "default": is_default,
-            "named": is_used && self.core.choice.is_named(),
-            "known": known.is_some(),
-            "on_this_machine": is_stand_in,
-            "has_enroll_token": self.servers.token(origin).is_some(),
-            "status": status,
-            "main_tunnel": main_tunnel,
-            "host_key": self.host_key(origin),
-            "applications": applications.map(|(name, _)| name).collect::<Vec<_>>(),
-            "error": error,
-            "hint": hint,
-        })
+        Server {
+            url: url.to_string(),
+            label: known.and_then(|known| known.label.clone()),
+            default: is_default,
+            named: is_used && self.core.choice.is_named(),
+            known: known.is_some(),
+            on_this_machine: is_stand_in,
+            has_enroll_token: self.servers.token(origin).is_some(),
+            status,
+            main_tunnel: main_tunnel.cloned(),
+            host_key: self.host_key(origin),
+            applications: applications.map(|(name, _)| name.clone()).collect(),
+            error,
+            hint: hint.into(),
+        }
     }
 
     /// Where its main tunnel is; before there is one, where its applications are; why, and what to try.
     fn status(
         &self,
         origin: &str,
-        main_tunnel: Option<&Value>,
+        main_tunnel: Option<&MainTunnel>,
     ) -> (String, Option<String>, &'static str) {
         if let Some(main) = main_tunnel {
-            let text = |name: &str| main.get(name).and_then(Value::as_str).unwrap_or_default();
-            let error = Some(text("error").to_owned()).filter(|error| !error.is_empty());
-            let (status, hint) = in_a_word(text("error_class"), text("status"));
+            let error = Some(main.error.clone()).filter(|error| !error.is_empty());
+            let class = main.error_class.as_deref().unwrap_or_default();
+            let (status, hint) = in_a_word(class, &main.status);
             return (status.to_owned(), error, hint);
         }
         let connections = self.core.connections.through(origin);
@@ -210,7 +210,7 @@ impl<'a> ServersView<'a> {
         let failed = is(ConnectionState::Failed).map(|id| self.core.connections.result(id));
         match failed {
             Some(result) => {
-                let class = result.as_ref().and_then(|result| result.error_class);
+                let class = result.as_ref().map(ConnectResult::class);
                 let (status, hint) = in_a_word(class.unwrap_or_default(), "failed");
                 (status.to_owned(), result.map(|result| result.error), hint)
             }

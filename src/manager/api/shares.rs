@@ -38,7 +38,7 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
     log::info!("application '{}': added until its command ends", added.name);
     Ok(Response::json(
         201,
-        &json!({"code": 201, "data": added.to_json()}),
+        &json!({"code": 201, "data": added.shown()}),
     ))
 }
 

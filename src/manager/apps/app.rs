@@ -1,6 +1,7 @@
 //! An application, as it is stored and as the API shows it. What a client sends becomes one by
 //! [`AppInput`](super::app_input::AppInput).
 
+use crate::api::App;
 use crate::net::authority::authority;
 use std::fmt;
 
@@ -100,34 +101,50 @@ fn yes() -> bool {
 }
 
 impl AppConfig {
-    /// As answers show it: a bool stands for each secret.
+    /// As answers show it, without its connection: a bool stands for each secret.
+    pub(crate) fn shown(&self) -> App {
+        let own = self.clone();
+        let sharing = own.sharing;
+        App {
+            id: own.id,
+            name: own.name,
+            protocol: own.protocol,
+            ip: own.ip,
+            port: own.port,
+            server: own.server,
+            tunnel_port: own.tunnel_port,
+            invisible: own.invisible,
+            site_name: own.site_name,
+            display_name: own.display_name,
+            username: own.username,
+            has_auth_pass: own.auth_pass.is_some(),
+            db_user: own.db_user,
+            has_db_pass: own.db_pass.is_some(),
+            db_name: own.db_name,
+            db_readonly: own.db_readonly,
+            autoconnect: own.autoconnect,
+            host_header: sharing.host_header,
+            allow: sharing.allow,
+            expires: sharing.expires,
+            path: sharing.path,
+            group: sharing.group,
+            max_streams: sharing.max_streams,
+            audit: sharing.audit,
+            record_sql: sharing.record_sql,
+            guest: sharing.guest,
+            created_at: own.created_at,
+            updated_at: own.updated_at,
+            last_connected_at: own.last_connected_at,
+            temporary: own.temporary,
+            conn_status: None,
+            health: None,
+            connection: None,
+        }
+    }
+
+    /// [`AppConfig::shown`] as JSON.
     pub fn to_json(&self) -> Value {
-        let mut shown = json!({
-            "id": self.id,
-            "name": self.name,
-            "protocol": self.protocol,
-            "ip": self.ip,
-            "port": self.port,
-            "server": self.server,
-            "tunnel_port": self.tunnel_port,
-            "invisible": self.invisible,
-            "site_name": self.site_name,
-            "display_name": self.display_name,
-            "username": self.username,
-            "has_auth_pass": self.auth_pass.is_some(),
-            "db_user": self.db_user,
-            "has_db_pass": self.db_pass.is_some(),
-            "db_name": self.db_name,
-            "db_readonly": self.db_readonly,
-            "autoconnect": self.autoconnect,
-            "created_at": self.created_at,
-            "updated_at": self.updated_at,
-            "last_connected_at": self.last_connected_at,
-            "temporary": self.temporary,
-        });
-        let fields = shown.as_object_mut().expect("it was made as an object");
-        self.sharing.add_to(fields);
-        shown
+        json!(self.shown())
     }
 
     /// True if a connection made from this one differs from one made from `other`.

@@ -1,7 +1,6 @@
 //! For whom, for how long and how an application is shared: the settings that a PUT keeps when they are left out.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
 use crate::gateway::VISITORS_HOST;
 
@@ -47,13 +46,6 @@ impl Default for Sharing {
 }
 
 impl Sharing {
-    /// Adds the fields to an application as answers show it.
-    pub(super) fn add_to(&self, shown: &mut Map<String, Value>) {
-        if let Value::Object(fields) = json!(self) {
-            shown.extend(fields);
-        }
-    }
-
     /// Settings that a connection uses, without those that apply at once and those only the user sees.
     pub(super) fn in_force(&self) -> Self {
         Self {

@@ -154,7 +154,7 @@ fn fail(
     tell(core, record, app, rounds, &error);
     let awaited = record.failed(error, pause);
     core.connections
-        .note_failure(record.result().error_class.unwrap_or("local"));
+        .note_failure(record.failure_class().unwrap_or("local"));
     awaited
 }
 

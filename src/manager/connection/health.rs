@@ -2,34 +2,9 @@
 
 use std::time::SystemTime;
 
-use serde::Serialize;
-
+use crate::api::Word;
+pub(super) use crate::api::{Health, HealthState};
 use crate::store::time::rfc3339;
-
-/// Health of an application.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum HealthState {
-    /// It has not answered yet.
-    #[default]
-    Unknown,
-    /// It answered when it was asked last.
-    Ok,
-    /// It did not.
-    Failing,
-}
-
-/// Health for the API.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Health {
-    pub(crate) state: HealthState,
-    /// Why it fails, in words for the user.
-    pub(crate) error: Option<String>,
-    /// Hint; none if `error` contains it.
-    pub(crate) hint: Option<&'static str>,
-    /// Since when it is as it is: RFC 3339.
-    pub(crate) since: Option<String>,
-}
 
 /// Why an application is of no use to visitors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +36,9 @@ impl Health {
             self.since = Some(rfc3339(SystemTime::now()));
         }
         let failing = answer.err();
-        self.hint = failing.as_ref().and_then(|failing| failing.hint);
+        self.hint = failing
+            .as_ref()
+            .and_then(|failing| failing.hint.map(Word::from));
         (self.state, self.error) = (state, failing.map(|failing| failing.error));
         is_new
     }

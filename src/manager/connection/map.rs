@@ -16,7 +16,7 @@ use super::step::Step;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Setup;
 use crate::store::time::in_words;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Changes, Mutex, MutexGuard};
 
 /// Connections at once, with those that wait for their next round: each holds a tunnel and some threads.
 pub const MAX_ACTIVE: usize = crate::limits::CONNECTED;
@@ -32,6 +32,8 @@ struct ConnectionMap {
     ending: HashMap<String, Receiver<()>>,
     /// The last connections of applications whose time is over, for what they came to.
     lapsed: HashMap<String, Arc<ConnectionRecord>>,
+    /// Changes of applications that are, were or are to be connected.
+    changes: HashMap<String, Arc<Changes>>,
     /// Servers that are away, as it was told.
     outages: Outages,
     /// Where servers are.
@@ -200,7 +202,7 @@ impl Connections {
         let through = through.iter().filter(|active| active.is_through(origin));
         through
             .map(|active| active.result())
-            .find(|result| result.error_class == Some("revoked"))
+            .find(|result| result.class() == "revoked")
     }
 
     /// One tunnel to the server with this origin is up, so that the others can be.
@@ -255,7 +257,14 @@ impl Connections {
     pub(crate) fn application_has_changed(&self, id: &str) {
         if let Some(active) = self.find(id) {
             active.application_has_changed();
+            active.changes_shown().note();
         }
+    }
+
+    /// Closed at the next change of an application, or of its connection.
+    pub(crate) fn next_change(&self, id: &str) -> Receiver<()> {
+        let mut map = self.map();
+        map.changes.entry(id.to_owned()).or_default().next()
     }
 
     /// Applies a change and waits until it holds for visitors. False if the server has not confirmed it.
@@ -299,6 +308,9 @@ impl Connections {
         let mut map = self.map();
         map.were_connected.remove(id);
         map.lapsed.remove(id);
+        if let Some(changes) = map.changes.remove(id) {
+            changes.note();
+        }
     }
 
     /// Ends all connections and lets none begin. Does not wait.
@@ -377,7 +389,8 @@ impl ConnectionMap {
         });
         let predecessor = replaced.or_else(|| self.ending.get(&app.id).cloned());
         let (working, done) = crossbeam_channel::bounded(0);
-        let record = ConnectionRecord::new(app, Step::first_of(app.protocol), done);
+        let changes = Arc::clone(self.changes.entry(app.id.clone()).or_default());
+        let record = ConnectionRecord::new(app, Step::first_of(app.protocol), done, changes);
         spawn(NewConnection {
             record: Arc::clone(&record),
             predecessor,
@@ -416,7 +429,12 @@ mod tests {
         let connections = Connections::default();
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let active = ConnectionRecord::new(&app, Step::QuickSetup, crossbeam_channel::bounded(0).1);
+        let active = ConnectionRecord::new(
+            &app,
+            Step::QuickSetup,
+            crossbeam_channel::bounded(0).1,
+            Arc::default(),
+        );
         let of_map = Arc::clone(&active);
         connections.map().active.insert("id".into(), of_map);
         assert_eq!(

@@ -1,5 +1,6 @@
 //! One connection: its state, its result, and the signal that ends it.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use crate::manager::quick_setup::Wait;
 use crate::manager::request_log::RequestLog;
 use crate::plugin::{GuestInForce, StatementLog};
 use crate::store::AuditSets;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Changes, Mutex, MutexGuard};
 use crate::tunnel::client::Snapshot;
 use crate::tunnel::group::TunnelGroup;
 
@@ -37,6 +38,8 @@ pub(crate) struct Figures {
 /// An active connection. Its thread holds it, and the map of all.
 pub(crate) struct ConnectionRecord {
     status: Mutex<ConnectionStatus>,
+    /// Changes of what is shown of its application.
+    changes: Arc<Changes>,
     stopped: Receiver<()>,
     retry: (Sender<()>, Receiver<()>),
     change: (Sender<()>, Receiver<()>),
@@ -50,16 +53,22 @@ pub(crate) struct ConnectionRecord {
 
 impl ConnectionRecord {
     /// A connection of `app` that begins; `done` is closed by its thread.
-    pub(crate) fn new(app: &AppConfig, step: Step, done: Receiver<()>) -> Arc<Self> {
+    pub(crate) fn new(
+        app: &AppConfig,
+        step: Step,
+        done: Receiver<()>,
+        changes: Arc<Changes>,
+    ) -> Arc<Self> {
         let (stop, stopped) = crossbeam_channel::bounded(0);
         Arc::new(Self {
             status: Mutex::new(ConnectionStatus::new(app, step, stop)),
             stopped,
             retry: crossbeam_channel::bounded(1),
             change: crossbeam_channel::bounded(1),
-            statements: Arc::default(),
+            statements: Arc::new(StatementLog::telling(&changes)),
             done,
-            requests: Arc::default(),
+            requests: Arc::new(RequestLog::telling(&changes)),
+            changes,
         })
     }
 
@@ -121,6 +130,11 @@ impl ConnectionRecord {
         let snapshot = status.look();
         let visitors = self.visitors(&status, snapshot.as_ref());
         status.result(snapshot.as_ref(), visitors)
+    }
+
+    /// The class of its last failure.
+    pub(super) fn failure_class(&self) -> Option<&'static str> {
+        self.status().failure.class
     }
 
     /// Result of an expired one.
@@ -189,7 +203,7 @@ impl ConnectionRecord {
 
     /// From now on it is made from this.
     pub(super) fn is_made_from(&self, app: &AppConfig) {
-        let mut status = self.status();
+        let mut status = self.change();
         status.made_from = app.clone();
         status.ends_at.clone_from(&app.sharing.expires);
     }
@@ -201,19 +215,19 @@ impl ConnectionRecord {
 
     /// From now on that holds, and this link carries the code.
     pub(super) fn has_terms(&self, app: &AppConfig, auth_url: String) {
-        let mut status = self.status();
+        let mut status = self.change();
         status.made_from = status.made_from.with_terms_of(app);
         status.site.auth_url = auth_url;
     }
 
     /// This end ends it then, whatever the server was told.
     pub(super) fn ends_at(&self, expires: Option<&str>) {
-        self.status().ends_at = expires.map(str::to_owned);
+        self.change().ends_at = expires.map(str::to_owned);
     }
 
     /// The server has not heard of a change: when it is told again, and why it has not.
     pub(super) fn owes(&self, owed: Option<(Instant, String)>) {
-        let mut status = self.status();
+        let mut status = self.change();
         status.untold.clear();
         status.pause = owed.map(|(until, reason)| Wait {
             attempt: 0,
@@ -234,12 +248,12 @@ impl ConnectionRecord {
 
     /// The application has answered, or why it has not; true where that is news.
     pub(super) fn answered(&self, answer: Answer) -> bool {
-        self.status().health.take(answer)
+        self.change().health.take(answer)
     }
 
     /// The remote server, by its origin.
     pub(crate) fn goes_through(&self, origin: &str) {
-        origin.clone_into(&mut self.status().server);
+        origin.clone_into(&mut self.change().server);
     }
 
     /// The remote server's origin; empty before it is known.
@@ -254,7 +268,7 @@ impl ConnectionRecord {
 
     /// The next step begins.
     pub(crate) fn step(&self, step: Step) {
-        let mut status = self.status();
+        let mut status = self.change();
         status.step = step;
         status.attempt = 0;
         status.tunnel = None;
@@ -264,19 +278,19 @@ impl ConnectionRecord {
 
     /// A step that waits for this tunnel begins.
     pub(crate) fn awaits(&self, step: Step, tunnel: Arc<TunnelGroup>) {
-        let mut status = self.status();
+        let mut status = self.change();
         status.step = step;
         status.tunnel = Some(tunnel);
     }
 
     /// One more quick-setup call is made.
     pub(super) fn asks(&self) {
-        self.status().attempt += 1;
+        self.change().attempt += 1;
     }
 
     /// The quick-setup calls pause, or go on.
     pub(crate) fn pauses(&self, pause: Option<Wait>) {
-        let mut status = self.status();
+        let mut status = self.change();
         if status.step == Step::QuickSetup {
             status.pause = pause;
         }
@@ -284,17 +298,17 @@ impl ConnectionRecord {
 
     /// Where the owner finds the web client.
     pub(crate) fn offers(&self, local_url: String) {
-        self.status().local_url = local_url;
+        self.change().local_url = local_url;
     }
 
     /// Sets the guest account of its visitors.
     pub(crate) fn has_guest(&self, guest: Option<Arc<GuestInForce>>) {
-        self.status().guest = guest;
+        self.change().guest = guest;
     }
 
     /// The work is complete.
     pub(super) fn completed(&self, site: Site) {
-        let mut status = self.status();
+        let mut status = self.change();
         if status.go(Event::Completed) {
             status.step = Step::Serving;
             status.site = site;
@@ -305,7 +319,7 @@ impl ConnectionRecord {
 
     /// Visitors find it elsewhere from here on.
     pub(super) fn is_now_at(&self, site_url: &str) {
-        let mut status = self.status();
+        let mut status = self.change();
         if status.site.site_url != site_url {
             log::warn!("a port is at {site_url} now, because its relay is unreachable");
             site_url.clone_into(&mut status.site.site_url);
@@ -314,19 +328,19 @@ impl ConnectionRecord {
 
     /// Called when the server it was connected through is saved.
     pub(super) fn is_noted(&self) {
-        self.status().is_being_noted = false;
+        self.change().is_being_noted = false;
     }
 
     /// The server takes the tunnel no more. What it said is shown until the next step begins.
     pub(crate) fn turned_away(&self) {
         // Nobody may have looked since the loss.
-        self.status().go(Event::TunnelLost);
+        self.change().go(Event::TunnelLost);
     }
 
     /// The work has failed (`setError`). `pause` is the time to the next round, where there is to be one; answers what
     /// that waits for.
     pub(super) fn failed(&self, failure: ConnectError, pause: Option<Duration>) -> Option<Awaited> {
-        let mut status = self.status();
+        let mut status = self.change();
         let snapshot = status.look();
         status.awaited = None;
         if !status.go(Event::StepFailed) {
@@ -365,7 +379,7 @@ impl ConnectionRecord {
 
     /// The next round begins; false where it was ended meanwhile.
     pub(crate) fn begins_again(&self, step: Step) -> bool {
-        let mut status = self.status();
+        let mut status = self.change();
         status.awaited = None;
         if !status.go(Event::RetryDue) {
             return false;
@@ -378,7 +392,7 @@ impl ConnectionRecord {
 
     /// Waits for nothing any more: it stays failed.
     pub(crate) fn stays_failed(&self) {
-        self.status().awaited = None;
+        self.change().awaited = None;
     }
 
     /// True if it counts toward the limit of connections, also while it waits for the next round.
@@ -389,7 +403,7 @@ impl ConnectionRecord {
 
     /// Gives the stop signal; answers at once.
     pub(crate) fn stop(&self) {
-        let mut status = self.status();
+        let mut status = self.change();
         // Changes nothing where it has failed or ended already; the signal is given all the same.
         status.go(Event::Disconnect);
         status.stop = None;
@@ -489,8 +503,49 @@ impl ConnectionRecord {
         self.result().host_key
     }
 
+    /// The changes of what is shown of its application.
+    pub(super) fn changes_shown(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
     fn status(&self) -> MutexGuard<'_, ConnectionStatus> {
         self.status.lock()
+    }
+
+    /// The status, to be changed; told once it is unlocked.
+    fn change(&self) -> Change<'_> {
+        Change {
+            status: self.status(),
+            _told: ToldAtEnd(&self.changes),
+        }
+    }
+}
+
+/// A change of the status. Its fields are dropped in their order.
+struct Change<'a> {
+    status: MutexGuard<'a, ConnectionStatus>,
+    _told: ToldAtEnd<'a>,
+}
+
+struct ToldAtEnd<'a>(&'a Changes);
+
+impl Drop for ToldAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.note();
+    }
+}
+
+impl Deref for Change<'_> {
+    type Target = ConnectionStatus;
+
+    fn deref(&self) -> &ConnectionStatus {
+        &self.status
+    }
+}
+
+impl DerefMut for Change<'_> {
+    fn deref_mut(&mut self) -> &mut ConnectionStatus {
+        &mut self.status
     }
 }
 

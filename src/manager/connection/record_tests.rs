@@ -11,7 +11,12 @@ fn app() -> AppConfig {
 }
 
 fn active() -> Arc<ConnectionRecord> {
-    ConnectionRecord::new(&app(), Step::QuickSetup, crossbeam_channel::bounded(0).1)
+    ConnectionRecord::new(
+        &app(),
+        Step::QuickSetup,
+        crossbeam_channel::bounded(0).1,
+        Arc::default(),
+    )
 }
 
 #[test]
@@ -46,8 +51,8 @@ fn a_fault_and_a_pause_are_shown() {
     active.failed(ConnectError::new("quick-setup", "no"), None);
     let shown = active.result();
     assert_eq!(
-        (shown.status, shown.error_class),
-        (ConnectionState::Failed, Some("quick-setup"))
+        (shown.status, shown.class()),
+        (ConnectionState::Failed, "quick-setup")
     );
     assert_eq!((shown.error.as_str(), shown.next_retry_ms), ("no", None));
 }
@@ -79,15 +84,12 @@ fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
     };
     let late = ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();
     let (shown, awaited) = failed(Step::Signal, late);
-    assert_eq!(shown.error_class, Some("network"));
+    assert_eq!(shown.class(), "network");
     assert!(!shown.detail.is_empty());
     assert!(matches!(awaited, Some(Awaited::Moment(_))));
     let local = ConnectError::new("own-listener", "not shared");
     let (shown, _) = failed(Step::Serving, local);
-    assert_eq!(
-        (shown.error_class, shown.detail.as_str()),
-        (Some("own-listener"), "")
-    );
+    assert_eq!((shown.class(), shown.detail.as_str()), ("own-listener", ""));
     let refused = ConnectError::new("no-server", "no server given");
     let (_, awaited) = failed(Step::Serving, refused);
     assert_eq!(awaited, Some(Awaited::Change));

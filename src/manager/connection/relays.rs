@@ -130,7 +130,7 @@ impl ConnectionWork<'_> {
             held.set_up(setup);
         }
         // Its tunnel is at the same relays.
-        if self.core.keeps_main_tunnels
+        if self.core.keeps_main_tunnels()
             && let Ok(remote) = self.core.servers.of(&origin)
         {
             drop(remote.set_up_main_tunnel());

@@ -254,7 +254,7 @@ impl ConnectionWork<'_> {
 
     /// Step 3.
     fn main_tunnel(&self, remote: &RemoteServer) -> Result<(), Ended> {
-        if !self.core.keeps_main_tunnels {
+        if !self.core.keeps_main_tunnels() {
             return Ok(());
         }
         self.record.step(Step::MainTunnel);
@@ -298,6 +298,7 @@ impl ConnectionWork<'_> {
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);
+        let changes = self.record.changes_shown();
         if self.app.protocol.has_gateway() {
             let parts = (
                 Arc::clone(names),
@@ -311,7 +312,12 @@ impl ConnectionWork<'_> {
             settings.serve = held.web_client.as_ref().map(WebClient::streams);
         }
         settings.target_missed = Some(missed);
-        settings.may_dial = Some(may_dial);
+        // Each visitor of a port is a stream, which is counted before its target is asked for.
+        let visited = Arc::clone(changes);
+        settings.may_dial = Some(Arc::new(move |address| {
+            visited.note();
+            may_dial(address)
+        }));
         let missed = self.watch_failures(&mut settings, origin);
         settings.on_told = Some(self.tell_refused());
         let others = connector.others(&known);
@@ -339,7 +345,9 @@ impl ConnectionWork<'_> {
             origin.to_owned(),
         );
         let tunnels = Arc::clone(&self.core.tunnels);
+        let changes = Arc::clone(self.record.changes_shown());
         settings.on_failed = Some(Box::new(move |failure, was_connected| {
+            changes.note();
             let is_miss = !was_connected && !failure.class.is_disowned();
             // Another server is there: its own may be elsewhere.
             let is_other = failure.class == Class::HostKeyChanged;
@@ -358,7 +366,9 @@ impl ConnectionWork<'_> {
             Arc::clone(&self.core.tunnels),
             Arc::clone(&self.core.connections),
         );
+        let changes = Arc::clone(self.record.changes_shown());
         settings.on_connected = Some(Box::new(move || {
+            changes.note();
             was_missed.store(0, Ordering::Relaxed);
             if was_told.swap(false, Ordering::Relaxed) {
                 log::warn!("'{name}': reconnected");

@@ -10,24 +10,7 @@
 //!  └── record gone ─────────┴──── disconnected <─────────┘
 //! ```
 
-use serde::Serialize;
-
-/// Where a connection is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ConnectionState {
-    /// There is no connection.
-    #[default]
-    Idle,
-    /// The work is under way, or the tunnel is between two connections.
-    Connecting,
-    /// The tunnel is up.
-    Connected,
-    /// The work ended without success.
-    Failed,
-    /// It was ended, and its record is gone.
-    Disconnected,
-}
+pub(crate) use crate::api::ConnectionState;
 
 /// Events of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use super::health::Health;
 use super::result::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
+use crate::api::Word;
 use crate::http::VisitorCount;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
@@ -145,7 +146,7 @@ impl ConnectionStatus {
             expires: self.ends(),
             guest_tables: guest.map(|guest| guest.tables),
             guest_views: guest.map(|guest| guest.views),
-            ..Exposed::of(&self.made_from)
+            ..self.made_from.shown().saved()
         }
     }
 
@@ -165,12 +166,12 @@ impl ConnectionStatus {
             app_id: self.site.app_id.clone(),
             local_url: self.local_url.clone(),
             error: self.failure.error.clone(),
-            error_class: self.failure.class,
-            hint: self.failure.hint,
+            error_class: self.failure.class.map(Word::from),
+            hint: self.failure.hint.into(),
             detail: self.failure.detail.clone(),
             host_key: self.failure.host_key.clone(),
             step: Some(self.step.number()),
-            step_name: Some(self.step.name()),
+            step_name: Some(self.step.name().into()),
             attempt: (self.step == Step::QuickSetup && self.attempt > 0).then_some(self.attempt),
             next_retry_ms: pause.map(|pause| millis_until(pause.until)),
             ..ConnectResult::default()
@@ -180,7 +181,7 @@ impl ConnectionStatus {
         }
         if let Some(pause) = pause {
             result.error.clone_from(&pause.reason);
-            result.error_class = Some("quick-setup");
+            result.error_class = Some("quick-setup".into());
         }
         if self.is_exposed && self.state.is_active() {
             result.exposed = Some(self.exposed());

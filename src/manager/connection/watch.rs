@@ -198,7 +198,7 @@ mod tests {
     fn a_question_that_breaks_off_is_asked_again() {
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let record = ConnectionRecord::new(&app, Step::QuickSetup, bounded(0).1);
+        let record = ConnectionRecord::new(&app, Step::QuickSetup, bounded(0).1, Arc::default());
         record.answered(Err("it failed before".to_owned().into()));
         let breaks_off = Probe::Database(Arc::new(|| panic!("as a fault of the driver would")));
         let mut watch = HealthWatch::begin("x", breaks_off, never(), false);

@@ -227,8 +227,8 @@ fn who_waits_is_told_at_once_when_the_connection_ends_or_nothing_can_be_set_up()
         assert!(matches!(waiting.join().unwrap(), Err(Ended::Stopped)));
     });
     let view = remote.snapshot();
-    let shown = view.main.as_ref().unwrap().to_json(ORIGIN);
-    assert_eq!(shown["status"], "connecting", "it goes on trying");
+    let shown = view.main.as_ref().unwrap().shown(ORIGIN);
+    assert_eq!(shown.status, "connecting", "it goes on trying");
     remote.retire_main_tunnel();
     drop((view, remote));
     scene.wait_until_gone();

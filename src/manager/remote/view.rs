@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
+use crate::api::{MainTunnel, Word};
 use crate::manager::connection::{HostKey, class_name, latency_ms, millis_until};
 use crate::tunnel::client::{Snapshot, Status, Way};
 use crate::tunnel::group::TunnelGroup;
@@ -29,7 +28,7 @@ pub(crate) struct MainTunnelFigures {
 
 impl MainTunnelView {
     /// As `/api/tunnel` shows that of the server with this origin.
-    pub(crate) fn to_json(&self, origin: &str) -> Value {
+    pub(crate) fn shown(&self, origin: &str) -> MainTunnel {
         let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
         self.described(origin, snapshot.as_ref())
     }
@@ -58,7 +57,7 @@ impl MainTunnelView {
         }
     }
 
-    fn described(&self, origin: &str, snapshot: Option<&Snapshot>) -> Value {
+    fn described(&self, origin: &str, snapshot: Option<&Snapshot>) -> MainTunnel {
         let status = match snapshot.map(|snapshot| snapshot.status) {
             Some(Status::Connected) => "connected",
             Some(Status::Connecting) => "connecting",
@@ -69,16 +68,20 @@ impl MainTunnelView {
             .filter(|_| status != "connected")
             .and_then(|snapshot| snapshot.error.as_ref());
         let error = failure.map(|failure| failure.message.clone());
-        json!({
-            "server": origin,
-            "status": status,
-            "error": error.or_else(|| self.error.clone()).unwrap_or_default(),
-            "error_class": failure.map(|failure| class_name(failure.class)),
-            "host_key": failure.and_then(|failure| failure.host_key.clone()).map(HostKey::from),
-            "next_retry_ms": snapshot.and_then(|snapshot| snapshot.next_retry).map(millis_until),
-            "local_port": self.local_port,
-            "latency_ms": snapshot.and_then(latency_ms),
-            "tunnel_way": snapshot.and_then(|snapshot| snapshot.way).map(Way::name),
-        })
+        let key = failure.and_then(|failure| failure.host_key.clone());
+        let way = snapshot.and_then(|snapshot| snapshot.way);
+        MainTunnel {
+            server: origin.to_owned(),
+            status: status.into(),
+            error: error.or_else(|| self.error.clone()).unwrap_or_default(),
+            error_class: failure.map(|failure| class_name(failure.class).into()),
+            host_key: key.map(HostKey::from),
+            next_retry_ms: snapshot
+                .and_then(|snapshot| snapshot.next_retry)
+                .map(millis_until),
+            local_port: self.local_port,
+            latency_ms: snapshot.and_then(latency_ms),
+            tunnel_way: way.map(Way::name).map(Word::from),
+        }
     }
 }

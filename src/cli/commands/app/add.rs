@@ -1,11 +1,12 @@
 //! `postern app add`: an address and flags become an application.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::connect;
 use super::connecting::Patience;
-use super::select::{changes, named, of_app};
+use super::select::{enroll, named, of_app, unsaved};
 use super::warning;
+use crate::api::App;
 use crate::cli::args::app::{
     ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, DISPLAY_NAME, JSON, READONLY, READWRITE, REPLACE,
 };
@@ -15,7 +16,7 @@ use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::fields::{self, Fields};
 use crate::cli::link;
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
@@ -35,13 +36,13 @@ const OF_DATABASES: [&Flag; 7] = [
 /// Adds an application and prints its ID.
 pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
     let fields = read(parsed)?;
-    let input = fields::checked(&ADD, &fields)?;
-    let home = data_dir()?;
-    let manager = Manager::find(&home)?;
-    if parsed.has(&AND_CONNECT) && manager.is_none() {
-        return Err(super::select::no_manager(&home));
-    }
-    if let Some(manager) = manager.as_ref().filter(|_| parsed.has(&AND_CONNECT)) {
+    fields::checked(&ADD, &fields)?;
+    let (home, connects) = (data_dir()?, parsed.has(&AND_CONNECT));
+    let manager = match connects {
+        true => Manager::running(&home)?,
+        false => Manager::open(&home)?,
+    };
+    if connects {
         let named = text_of(&fields, "server").and_then(|url| ServerUrl::parse(url, true).ok());
         let server = named.map_or_else(
             || manager.own_server().map(|(own, _)| own),
@@ -49,37 +50,35 @@ pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
         )?;
         fields::guard_port(&ADD, parsed, &fields, server.as_ref())?;
     }
-    let place = changes(&home, manager.as_ref());
-    place.enroll(&ADD, parsed, text_of(&fields, "server"))?;
+    enroll(&manager, &ADD, parsed, text_of(&fields, "server"))?;
     let before = match parsed.has(&REPLACE) {
-        true => named(&place.list()?, text_of(&fields, "name"))?,
+        true => named(&manager.apps()?, text_of(&fields, "name"))?,
         false => None,
     };
     let added = match before {
-        Some(id) => place.replace(&id, fields, input)?,
-        None => place.add(fields, input)?,
+        Some(id) => manager.replace(&id, &fields),
+        None => manager.add(&fields),
     };
+    let added = added.map_err(unsaved)?;
     if let Some(warning) = warning::of(&added) {
         warn(&warning);
     }
-    match manager.filter(|_| parsed.has(&AND_CONNECT)) {
-        Some(manager) => connect_it(&manager, &added, parsed),
-        None => {
-            tell_name(parsed, &added, link::unfit);
-            tell(parsed, &added)
-        }
+    if connects {
+        return connect_it(&manager, &added, parsed);
     }
+    tell_name(parsed, &added, link::unfit);
+    tell(parsed, &added)
 }
 
-fn tell(parsed: &Parsed, added: &Value) -> Result<(), Failure> {
+fn tell(parsed: &Parsed, added: &App) -> Result<(), Failure> {
     match parsed.has(&JSON) {
-        true => print(&format!("{added:#}\n")),
-        false => print(&format!("{}\n", text(added, "/id"))),
+        true => print(&format!("{:#}\n", json!(added))),
+        false => print(&format!("{}\n", added.id)),
     }
 }
 
 /// Connects it; if that fails, it stays saved and the user is told.
-fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), Failure> {
+fn connect_it(manager: &Manager, added: &App, parsed: &Parsed) -> Result<(), Failure> {
     let one = of_app(added);
     let done = connect::connect_each(
         manager,
@@ -89,26 +88,23 @@ fn connect_it(manager: &Manager, added: &Value, parsed: &Parsed) -> Result<(), F
     );
     if done.is_err() {
         tell(parsed, added)?;
-        let (name, kept) = (&one.name, quoted(text(added, "/name")));
+        let (name, kept) = (&one.name, quoted(&added.name));
         warn(&format!(
             "saved as {kept}, not connected; fix it with 'postern app edit {name} …' or remove it with 'postern app \
              remove {name}'"
         ));
         return done;
     }
-    let result = manager.call("GET", &format!("/api/status/{}", one.id), None)?;
-    if text(&result, "/site_name_wanted").is_empty() {
-        tell_name(parsed, added, |wish| {
-            link::renamed(wish, text(&result, "/site_url"))
-        });
+    let result = manager.status(&one.id)?;
+    if result.site_name_wanted.is_none() {
+        tell_name(parsed, added, |wish| link::renamed(wish, &result.site_url));
     }
     Ok(())
 }
 
 /// Says where the site has, or is to have, another name than was wished for.
-fn tell_name(parsed: &Parsed, added: &Value, told: impl Fn(&str) -> Option<String>) {
-    let has_site =
-        Protocol::named(text(added, "/protocol")).is_some_and(Protocol::is_visited_by_http);
+fn tell_name(parsed: &Parsed, added: &App, told: impl Fn(&str) -> Option<String>) {
+    let has_site = added.protocol.is_visited_by_http();
     let names = [&SITE_NAME, &DISPLAY_NAME, &NAME];
     let wish = names.into_iter().find_map(|flag| parsed.value(flag));
     if let Some(line) = wish.filter(|_| has_site).and_then(|wish| told(&wish)) {
@@ -207,7 +203,6 @@ pub(super) fn guest_only_reads(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn body(line: &[&str]) -> Result<Value, Failure> {
         let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();

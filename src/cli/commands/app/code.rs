@@ -2,17 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::select::{Selected, apps, manager, selected};
+use super::select::{Selected, selected};
+use crate::api::App;
 use crate::cli::args::app::{CODE, JSON, NEW, QR_CODE, SIGN_OUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::QR;
 use crate::cli::failure::{Failure, UNREACHABLE};
 use crate::cli::link;
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::http::Method;
 
 /// Time for the server to take a new code. Default 30 s: one call.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,15 +25,15 @@ const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
     each(&CODE, parsed, |manager, app| {
-        let before = manager.call("GET", &format!("/api/apps/{}", app.id), None)?;
+        let before = manager.app(&app.id)?;
         let shown = match parsed.has(&NEW) {
-            true => renewed(manager, app, &before)?,
+            true => renewed(manager, app, before)?,
             false => before,
         };
-        let link = text(&shown, "/connection/auth_url");
+        let link = link_of(&shown);
         let Some(code) = code_of(link) else {
             // A new code is made all the same, and is in the next link.
-            if parsed.has(&NEW) && shown.get("invisible") == Some(&Value::Bool(true)) {
+            if parsed.has(&NEW) && shown.invisible {
                 return Ok(());
             }
             return Err(without_code(app, &shown));
@@ -50,8 +52,8 @@ pub(super) fn code(parsed: &Parsed) -> Result<(), Failure> {
 
 pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
     each(&QR_CODE, parsed, |manager, app| {
-        let result = manager.call("GET", &format!("/api/status/{}", app.id), None)?;
-        if text(&result, "/site_url").is_empty() {
+        let result = manager.status(&app.id)?;
+        if result.site_url.is_empty() {
             return Err(not_connected(app));
         }
         let link = link::of(&result);
@@ -62,7 +64,7 @@ pub(super) fn qr(parsed: &Parsed) -> Result<(), Failure> {
 pub(super) fn sign_out(parsed: &Parsed) -> Result<(), Failure> {
     each(&SIGN_OUT, parsed, |manager, app| {
         let path = format!("/api/apps/{}/signout", app.id);
-        let (status, shown) = manager.call_for_status("POST", &path, None)?;
+        let (status, shown) = manager.call_for_status(Method::Post, &path, None::<&()>)?;
         if parsed.has(&JSON) {
             print(&format!("{shown}\n"))?;
         }
@@ -84,18 +86,17 @@ fn each(
     parsed: &Parsed,
     act: impl Fn(&Manager, &Selected) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let home = data_dir()?;
-    let manager = manager(&home)?;
-    let selected = selected(command, parsed, &apps(&home, Some(&manager))?)?;
+    let manager = Manager::running(&data_dir()?)?;
+    let selected = selected(command, parsed, &manager.apps()?)?;
     selected.iter().try_for_each(|app| act(&manager, app))
 }
 
 /// The application with another code, once that is in force where it is connected.
-fn renewed(manager: &Manager, app: &Selected, before: &Value) -> Result<Value, Failure> {
-    let mut shown = manager.call("POST", &format!("/api/apps/{}/code", app.id), None)?;
-    let link = text(before, "/connection/auth_url");
+fn renewed(manager: &Manager, app: &Selected, before: App) -> Result<App, Failure> {
+    let mut shown = manager.renew_code(&app.id)?;
+    let link = link_of(&before);
     let deadline = Instant::now() + RENEWAL_TIMEOUT;
-    while !link.is_empty() && text(&shown, "/connection/auth_url") == link {
+    while !link.is_empty() && link_of(&shown) == link {
         if Instant::now() >= deadline {
             let message = format!("the relay does not have the new code of {} yet", app.name);
             return Err(Failure::operation(message)
@@ -103,9 +104,15 @@ fn renewed(manager: &Manager, app: &Selected, before: &Value) -> Result<Value, F
                 .exit_status(UNREACHABLE));
         }
         std::thread::sleep(POLL);
-        shown = manager.call("GET", &format!("/api/apps/{}", app.id), None)?;
+        shown = manager.app(&app.id)?;
     }
     Ok(shown)
+}
+
+/// The link with the code; empty without one.
+fn link_of(app: &App) -> &str {
+    let connection = app.connection.as_ref();
+    connection.map_or("", |connection| &connection.auth_url)
 }
 
 /// The code in a link.
@@ -114,8 +121,8 @@ fn code_of(link: &str) -> Option<&str> {
     rest.split('&').next().filter(|code| !code.is_empty())
 }
 
-fn without_code(app: &Selected, shown: &Value) -> Failure {
-    if shown.get("invisible") != Some(&Value::Bool(true)) {
+fn without_code(app: &Selected, shown: &App) -> Failure {
+    if !shown.invisible {
         let message = format!("{} needs no code: it is open to everybody", app.name);
         let hint = format!(
             "run 'postern app edit {} --invisible' to require a code",

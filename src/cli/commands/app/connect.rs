@@ -1,12 +1,14 @@
 //! `postern app connect`, `app reconnect` and `app disconnect`.
 
-use serde_json::{Value, json};
-
 use std::ops::RangeInclusive;
+
+use serde_json::json;
 
 use super::connecting::{Patience, wait_connected};
 use super::listing::extending;
-use super::select::{Selected, apps, manager, names_some, selected};
+use super::select::{Selected, names_some, selected};
+use crate::api::ConnectResult;
+use crate::api::ConnectionState::{Disconnected, Idle};
 use crate::cli::args::app::{ALL, CONNECT, DISCONNECT, JSON, NO_WAIT, RECONNECT, TIMEOUT};
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::{QR, SITE_NAME};
@@ -14,7 +16,7 @@ use crate::cli::args::table::QUIET;
 use crate::cli::args::values::whole_seconds;
 use crate::cli::failure::{Failure, printable, warn};
 use crate::cli::link;
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::cli::signals::SignalWatch;
@@ -26,9 +28,8 @@ const SECONDS: RangeInclusive<u64> = 1..=86_400;
 pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
     names_some(&CONNECT, parsed)?;
     let patience = patience(&CONNECT, parsed)?;
-    let home = data_dir()?;
-    let manager = manager(&home)?;
-    let selected = selected(&CONNECT, parsed, &apps(&home, Some(&manager))?)?;
+    let manager = Manager::running(&data_dir()?)?;
+    let selected = selected(&CONNECT, parsed, &manager.apps()?)?;
     connect_each(&manager, &selected, parsed, patience)
 }
 
@@ -36,16 +37,15 @@ pub(super) fn connect(parsed: &Parsed) -> Result<(), Failure> {
 pub(super) fn reconnect(parsed: &Parsed) -> Result<(), Failure> {
     names_some(&RECONNECT, parsed)?;
     let patience = patience(&RECONNECT, parsed)?;
-    let home = data_dir()?;
-    let manager = manager(&home)?;
-    let mut apps = apps(&home, Some(&manager))?;
+    let manager = Manager::running(&data_dir()?)?;
+    let mut apps = manager.apps()?;
     if parsed.has(&ALL) {
         // Applications that nobody connected stay closed.
-        apps.retain(|app| !matches!(text(app, "/conn_status"), "idle" | "disconnected"));
+        apps.retain(|app| !matches!(app.status(), Idle | Disconnected));
     }
     let selected = selected(&RECONNECT, parsed, &apps)?;
     for app in &selected {
-        manager.call("POST", &format!("/api/disconnect/{}", app.id), None)?;
+        manager.disconnect(&app.id)?;
     }
     connect_each(&manager, &selected, parsed, patience)
 }
@@ -81,12 +81,9 @@ pub(super) fn connect_each(
     let mut failures = Vec::new();
     let mut begun = Vec::new();
     for app in selected {
-        let query = match parsed.has(&SITE_NAME) {
-            true => "?site_name=required",
-            false => "",
-        };
-        match manager.call("POST", &format!("/api/connect/{}{query}", app.id), None) {
-            Ok(_) => begun.push(app),
+        let connecting = manager.connect(&app.id, parsed.has(&SITE_NAME));
+        match connecting.map_err(Failure::from) {
+            Ok(()) => begun.push(app),
             Err(failure) if failure.hints(EXTEND) => {
                 failures.push((app, failure.hint(extending(&app.name))));
             }
@@ -98,7 +95,7 @@ pub(super) fn connect_each(
             Some(interrupted) => {
                 wait_connected(manager, &app.id, Some(&app.name), interrupted, patience)
             }
-            None => manager.call("GET", &format!("/api/status/{}", app.id), None),
+            None => manager.status(&app.id).map_err(Failure::from),
         };
         let told = result.and_then(|result| tell(app, &result, parsed, selected.len() > 1));
         if let Err(failure) = told {
@@ -119,17 +116,20 @@ pub(super) fn connect_each(
     }
 }
 
-fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<(), Failure> {
+fn tell(
+    app: &Selected,
+    result: &ConnectResult,
+    parsed: &Parsed,
+    names: bool,
+) -> Result<(), Failure> {
     let name = &app.name;
-    if result.get("pending_changes") == Some(&Value::Bool(true)) {
+    if result.pending_changes {
         warn(&format!(
             "saved changes are not active yet\nrun 'postern app reconnect {name}'"
         ));
     }
-    let wanted = text(result, "/site_name_wanted");
-    if let Some(line) =
-        link::renamed(wanted, text(result, "/site_url")).filter(|_| !wanted.is_empty())
-    {
+    let wanted = result.site_name_wanted.as_deref();
+    if let Some(line) = wanted.and_then(|wanted| link::renamed(wanted, &result.site_url)) {
         let who = if names {
             format!("{}: ", app.label)
         } else {
@@ -137,12 +137,10 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
         };
         warn(&format!("{who}{}", line.trim_end()));
     }
-    if text(result, "/health/state") == "failing" {
-        let error = printable(text(result, "/health/error"));
-        let hint = match text(result, "/health/hint") {
-            "" => String::new(),
-            hint => format!("\n{}", printable(hint)),
-        };
+    if let Some(health) = result.failing() {
+        let error = printable(health.error.as_deref().unwrap_or_default());
+        let hint = health.hint.as_ref();
+        let hint = hint.map_or(String::new(), |hint| format!("\n{}", printable(hint)));
         let who = if names {
             format!("{} is ", app.label)
         } else {
@@ -151,7 +149,7 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
         warn(&format!("{who}connected, but {error}{hint}"));
     }
     if parsed.has(&JSON) {
-        let mut result = result.clone();
+        let mut result = json!(result);
         if let Some(members) = result.as_object_mut().filter(|_| names) {
             members.insert("id".into(), json!(app.id));
             return print(&format!("{result}\n"));
@@ -163,8 +161,7 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
     } else {
         String::new()
     };
-    let urls = ["/site_url", "/auth_url"].map(|pointer| text(result, pointer));
-    let lines: Vec<String> = urls
+    let lines: Vec<String> = [&result.site_url, &result.auth_url]
         .into_iter()
         .filter(|url| !url.is_empty())
         .map(|url| format!("{prefix}{}\n", url.escape_default()))
@@ -178,12 +175,11 @@ fn tell(app: &Selected, result: &Value, parsed: &Parsed, names: bool) -> Result<
 
 pub(super) fn disconnect(parsed: &Parsed) -> Result<(), Failure> {
     names_some(&DISCONNECT, parsed)?;
-    let home = data_dir()?;
-    let manager = manager(&home)?;
-    for app in selected(&DISCONNECT, parsed, &apps(&home, Some(&manager))?)? {
-        let result = manager.call("POST", &format!("/api/disconnect/{}", app.id), None)?;
+    let manager = Manager::running(&data_dir()?)?;
+    for app in selected(&DISCONNECT, parsed, &manager.apps()?)? {
+        let status = manager.disconnect(&app.id)?;
         if parsed.has(&JSON) {
-            let shown = json!({"id": app.id, "status": text(&result, "/status")});
+            let shown = json!({"id": app.id, "status": status});
             print(&format!("{shown}\n"))?;
         }
     }

@@ -3,14 +3,15 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, select};
-use serde_json::Value;
+use crossbeam_channel::{Receiver, never, select};
 
 use super::listing::extending;
-use super::trust::KeyChange;
+use super::trust;
+use crate::api::ConnectResult;
+use crate::api::ConnectionState::{Connected, Connecting, Failed};
 use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
 /// all.
@@ -22,10 +23,10 @@ const RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(700);
 /// Delay for a share without a terminal, which says once what it waits for. Default 1 s.
 const QUIET_UNSEEN: Duration = Duration::from_secs(1);
-/// Pause between two looks at the status.
-const POLL: Duration = Duration::from_millis(100);
+/// Pauses between two looks at another process: the first and the longest.
+const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// The step of a connection that is complete.
-const SERVING: u64 = 8;
+const SERVING: u8 = 8;
 
 /// Calls that a round makes at most.
 const ATTEMPTS: u32 = crate::manager::quick_setup::ATTEMPTS;
@@ -38,25 +39,42 @@ pub(in crate::cli::commands) fn wait_connected(
     name: Option<&str>,
     interrupted: &Receiver<()>,
     patience: Patience,
-) -> Result<Value, Failure> {
+) -> Result<ConnectResult, Failure> {
     let mut waiting = Waiting::new(name, patience);
     loop {
-        let result = manager.call("GET", &format!("/api/status/{id}"), None)?;
-        match text(&result, "/status") {
-            "connected" => return Ok(result),
-            "connecting" => waiting.look(&result)?,
+        let next = manager.next_change(id);
+        let result = manager.status(id)?;
+        let is_retried = result.next_retry_ms.is_some();
+        match result.status {
+            Connected => return Ok(result),
+            Connecting => waiting.look(&result)?,
             // An automatic retry has a time.
-            "failed" if patience.is_endless && next_try(&result).is_some() => waiting.tell(&result),
-            "failed" => return Err(failed(&result, name)),
-            _ if text(&result, "/error_class") == "expired" => return Err(failed(&result, name)),
+            Failed if patience.is_endless && is_retried => waiting.tell(&result),
+            Failed => return Err(failed(&result, name)),
+            _ if result.class() == "expired" => return Err(failed(&result, name)),
             _ => return Err(Failure::operation("it was disconnected")),
         }
-        pause(interrupted, name)?;
+        pause(interrupted, next, waiting.since, name)?;
     }
 }
 
-fn pause(interrupted: &Receiver<()>, name: Option<&str>) -> Result<(), Failure> {
+/// Waits for a change; where none is told of, for a while, which is short at first for what goes with the command: of
+/// another one it is saved too where it was connected.
+fn pause(
+    interrupted: &Receiver<()>,
+    next: Option<Receiver<()>>,
+    since: Instant,
+    name: Option<&str>,
+) -> Result<(), Failure> {
+    let (first, longest) = POLL;
+    let longest = match next {
+        // A person is told how it goes.
+        Some(_) => QUIET,
+        None if name.is_none() => (since.elapsed() / 4).clamp(first, longest),
+        None => longest,
+    };
     select! {
+        recv(next.unwrap_or_else(never)) -> _ => Ok(()),
         recv(interrupted) -> _ => {
             let failure = match name {
                 Some(name) => {
@@ -68,7 +86,7 @@ fn pause(interrupted: &Receiver<()>, name: Option<&str>) -> Result<(), Failure> 
             };
             Err(failure.exit_status(INTERRUPTED))
         }
-        default(POLL) => Ok(()),
+        default(longest) => Ok(()),
     }
 }
 
@@ -123,17 +141,20 @@ impl<'a> Waiting<'a> {
     }
 
     /// Fails where waiting longer makes no sense.
-    fn look(&mut self, result: &Value) -> Result<(), Failure> {
+    fn look(&mut self, result: &ConnectResult) -> Result<(), Failure> {
         if self.patience.is_endless {
             self.tell(result);
             return Ok(());
         }
-        let key = KeyChange::of(result).filter(|_| next_try(result).is_some());
+        let key = result
+            .host_key
+            .as_ref()
+            .filter(|_| result.next_retry_ms.is_some());
         let was_refused = std::mem::replace(&mut self.was_refused, key.is_some());
         if let Some(key) = key.filter(|_| was_refused) {
-            return Err(key.failure(&trusting(result, self.name)));
+            return Err(trust::failure(key, &trusting(result, self.name)));
         }
-        let is_lost = result.get("step").and_then(Value::as_u64) == Some(SERVING);
+        let is_lost = result.step == Some(SERVING);
         self.lost = is_lost.then(|| self.lost.unwrap_or_else(Instant::now));
         let is_long = |since: Instant, wait| since.elapsed() >= wait;
         if is_long(self.since, self.patience.timeout)
@@ -154,18 +175,16 @@ impl<'a> Waiting<'a> {
     }
 
     /// A line whenever something has changed, where a person looks; of a share the first in any case.
-    fn tell(&mut self, result: &Value) {
+    fn tell(&mut self, result: &ConnectResult) {
         if self.patience.is_endless {
             return self.tell_outage(result);
         }
-        let step = result.get("step").and_then(Value::as_u64);
-        let step = step.unwrap_or_default();
-        let mut line = match step {
-            SERVING => "tunnel lost; reconnecting".to_owned(),
+        let mut line = match result.step {
+            Some(SERVING) => "tunnel lost; reconnecting".to_owned(),
             _ => doing(result),
         };
-        if !text(result, "/error").is_empty() {
-            line = format!("{line}: {}", printable(text(result, "/error")));
+        if !result.error.is_empty() {
+            line = format!("{line}: {}", printable(&result.error));
         }
         let is_first = self.name.is_none() && self.told.is_empty();
         let quiet = match self.patience.tells {
@@ -181,8 +200,8 @@ impl<'a> Waiting<'a> {
     }
 
     /// One line for the whole outage.
-    fn tell_outage(&mut self, result: &Value) {
-        if self.told.is_empty() && !text(result, "/error").is_empty() {
+    fn tell_outage(&mut self, result: &ConnectResult) {
+        if self.told.is_empty() && !result.error.is_empty() {
             self.told = format!("reconnecting: {}", why(result));
             // Whoever closed it does not want to be told.
             let _ = writeln!(std::io::stderr(), "{}", self.told);
@@ -191,14 +210,14 @@ impl<'a> Waiting<'a> {
 }
 
 /// Describes the current step.
-fn doing(result: &Value) -> String {
-    let server = text(result, "/server");
+fn doing(result: &ConnectResult) -> String {
+    let server = &*result.server;
     let host = printable(server.split_once("://").map_or(server, |(_, host)| host));
-    match text(result, "/step_name") {
+    match result.step_name.as_deref().unwrap_or_default() {
         "web client" => "signing in to the database".to_owned(),
         "quick-setup" | "credentials" => {
-            let attempt = result.get("attempt").and_then(Value::as_u64);
-            let attempt = attempt.filter(|n| *n > 1 || !text(result, "/error").is_empty());
+            let attempt = result.attempt;
+            let attempt = attempt.filter(|n| *n > 1 || !result.error.is_empty());
             let attempt =
                 attempt.map_or(String::new(), |n| format!(" (attempt {n} of {ATTEMPTS})"));
             format!("asking {host} for an address{attempt}")
@@ -213,13 +232,9 @@ fn doing(result: &Value) -> String {
     }
 }
 
-fn next_try(result: &Value) -> Option<u64> {
-    result.get("next_retry_ms").and_then(Value::as_u64)
-}
-
 /// The error, and the tunnel's own words where they say more.
-fn why(result: &Value) -> String {
-    let (error, detail) = (text(result, "/error"), text(result, "/detail"));
+fn why(result: &ConnectResult) -> String {
+    let (error, detail) = (&result.error, &result.detail);
     if detail.is_empty() || detail == error {
         return printable(error);
     }
@@ -227,19 +242,19 @@ fn why(result: &Value) -> String {
 }
 
 /// The command that accepts a changed host key. What goes with the command is not there any more to be named.
-fn trusting(result: &Value, name: Option<&str>) -> String {
+fn trusting(result: &ConnectResult, name: Option<&str>) -> String {
     match name {
         Some(name) => format!("app trust {name}"),
-        None => format!("server trust {}", printable(text(result, "/server"))),
+        None => format!("server trust {}", printable(&result.server)),
     }
 }
 
 /// The failure of a connection that has failed. `name` as for [`wait_connected`].
-pub(in crate::cli::commands) fn failed(result: &Value, name: Option<&str>) -> Failure {
-    if let Some(key) = KeyChange::of(result) {
-        return key.failure(&trusting(result, name));
+pub(in crate::cli::commands) fn failed(result: &ConnectResult, name: Option<&str>) -> Failure {
+    if let Some(key) = &result.host_key {
+        return trust::failure(key, &trusting(result, name));
     }
-    let class = text(result, "/error_class");
+    let class = result.class();
     let failure = Failure::operation(why(result)).exit_status(status_of(class));
     let hints = [
         name.and_then(|name| again(result, name)),
@@ -250,24 +265,24 @@ pub(in crate::cli::commands) fn failed(result: &Value, name: Option<&str>) -> Fa
 }
 
 /// That it is tried again, where it is.
-fn again(result: &Value, name: &str) -> Option<String> {
-    let wait = next_try(result)?.div_ceil(1000);
+fn again(result: &ConnectResult, name: &str) -> Option<String> {
+    let wait = result.next_retry_ms?.div_ceil(1000);
     Some(format!(
         "next attempt in {wait} s ('postern app disconnect {name}' stops it)"
     ))
 }
 
 /// Returns a hint.
-fn advice(result: &Value, class: &str, name: Option<&str>) -> Option<String> {
-    let hint = text(result, "/hint");
+fn advice(result: &ConnectResult, class: &str, name: Option<&str>) -> Option<String> {
+    let (hint, error) = (&result.hint, &result.error);
     match class {
         "expired" => name.map(extending),
         _ if !hint.is_empty() => Some(printable(hint)),
-        "plugin" if text(result, "/error").starts_with("unsupported protocol") => {
+        "plugin" if error.starts_with("unsupported protocol") => {
             Some("run 'postern plugin add mysql' first".to_owned())
         }
         // It says itself what is missing.
-        "plugin" if text(result, "/error").contains("guest account") => None,
+        "plugin" if error.contains("guest account") => None,
         "plugin" => Some(match name {
             Some(name) => format!(
                 "check the database's address, user and password; change them with 'postern app edit {name} --db-user \

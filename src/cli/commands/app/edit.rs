@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::add::{guest_only_reads, of_its_protocol};
 use super::pending;
-use super::select::{Selected, changes, of_app, selected};
+use super::select::{enroll, of_app, selected, unsaved};
 use super::warning;
+use crate::api::App;
 use crate::cli::args::app::{
     ADDRESS, DB_PASS, DB_USER, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
 };
@@ -14,7 +15,7 @@ use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, warn};
 use crate::cli::fields::{self, Fields};
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::protocol::Protocol;
@@ -27,17 +28,15 @@ const BACK: [(&Flag, &str); 3] = [
 ];
 
 pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
-    let home = data_dir()?;
-    let manager = Manager::find(&home)?;
-    let place = changes(&home, manager.as_ref());
-    let apps = place.list()?;
+    let manager = Manager::open(&data_dir()?)?;
+    let apps = manager.apps()?;
     let selected = selected(&EDIT, parsed, &apps)?;
-    let before = |one: &Selected| apps.iter().find(|app| text(app, "/id") == one.id);
-    let is_database = |one: &Selected| {
-        let protocol = before(one).and_then(|app| Protocol::named(text(app, "/protocol")));
-        protocol.is_some_and(Protocol::is_database)
-    };
-    let mut changed = changed_fields(parsed, selected.iter().all(is_database))?;
+    let before: Vec<&App> = selected
+        .iter()
+        .filter_map(|one| apps.iter().find(|app| app.id == one.id))
+        .collect();
+    let is_database = |app: &&App| app.protocol.is_database();
+    let mut changed = changed_fields(parsed, before.iter().all(is_database))?;
     if changed.is_empty() && !parsed.has(&ADDRESS) && !parsed.has(&ENROLL_TOKEN) {
         return Err(EDIT.usage("nothing to change: give a flag"));
     }
@@ -45,12 +44,11 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         return Err(EDIT.usage("--name needs exactly one application"));
     }
     let server = changed.get("server").and_then(Value::as_str);
-    place.enroll(&EDIT, parsed, server)?;
-    for one in &selected {
-        let mut fields = before(one)
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+    enroll(&manager, &EDIT, parsed, server)?;
+    for (one, before) in selected.iter().zip(before) {
+        let Value::Object(mut fields) = json!(before) else {
+            continue;
+        };
         set_address(&mut changed, &fields, parsed)?;
         fields.extend(changed.clone());
         if let Some(protocol) = fields
@@ -61,8 +59,8 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
             of_its_protocol(&EDIT, parsed, protocol)?;
         }
         guest_only_reads(&EDIT, parsed, &fields)?;
-        let input = fields::checked(&EDIT, &fields)?;
-        let after = place.replace(&one.id, fields, input)?;
+        fields::checked(&EDIT, &fields)?;
+        let after = manager.replace(&one.id, &fields).map_err(unsaved)?;
         if let Some(warning) = warning::of(&after) {
             warn(&warning);
         }
@@ -72,7 +70,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
             warn(&warning);
         }
         if parsed.has(&JSON) {
-            print(&format!("{after}\n"))?;
+            print(&format!("{}\n", json!(after)))?;
         }
     }
     Ok(())

@@ -2,13 +2,10 @@
 
 use std::time::SystemTime;
 
-use serde_json::Value;
-
 use super::select::of_app;
+use crate::api::ConnectionState::{Connecting, Failed};
+use crate::api::{App, Exposed, HealthState};
 use crate::cli::failure::printable;
-use crate::cli::manager_client::text;
-use crate::manager::protocol::Protocol;
-use crate::net::authority::bracketed;
 use crate::store::time::parse_rfc3339;
 
 /// The heading of [`row`].
@@ -20,60 +17,51 @@ pub(super) const HEADING: [&str; 8] = [
 pub(super) const FIRST: [&str; 6] = ["NAME", "STATUS", "SITE", "ADDRESS", "ACCESS", "HEALTH"];
 
 /// An application, as the API shows it.
-pub(crate) fn row(app: &Value) -> [String; 8] {
-    let shown = |pointer: &str| printable(text(app, pointer));
-    let (protocol, address) = match app.pointer("/connection/exposed/target") {
-        Some(Value::String(target)) => ("/connection/exposed/protocol", printable(target)),
-        _ => ("/protocol", saved_address(app)),
-    };
-    let site = Some(shown("/connection/site_url")).filter(|site| !site.is_empty());
-    let site = site.unwrap_or_else(|| "-".to_owned());
-    let [id, protocol, name] = ["/id", protocol, "/name"].map(shown);
+pub(crate) fn row(app: &App) -> [String; 8] {
+    let settings = app.exposed_or_saved();
+    let connection = app.connection.as_ref();
+    let site = connection.map(|connection| printable(&connection.site_url));
+    let site = site.filter(|site| !site.is_empty());
     [
-        id,
+        printable(&app.id),
         status(app),
-        protocol,
-        address,
+        settings.protocol.name().to_owned(),
+        printable(&settings.target),
         access(app),
         health(app),
-        site,
-        name,
+        site.unwrap_or_else(|| "-".to_owned()),
+        printable(&app.name),
     ]
 }
 
 /// Where it is, why in a few words, and when it is tried again.
-pub(super) fn status(app: &Value) -> String {
+pub(super) fn status(app: &App) -> String {
     if is_expired(app) {
         return format!("expired: {}", extending(&of_app(app).name));
     }
-    let mut status = printable(text(app, "/conn_status"));
-    let has_failed = status == "failed";
-    if !has_failed && status != "connecting" {
+    let state = app.status();
+    let mut status = state.name().to_owned();
+    let Some(connection) = &app.connection else {
+        return status;
+    };
+    if !matches!(state, Failed | Connecting) {
         return status;
     }
-    let of_connection = |name: &str| app.pointer("/connection")?.get(name);
-    let class = of_connection("error_class").and_then(Value::as_str);
-    if let Some(class) = class {
-        status = format!(
-            "{status}: {}",
-            reason(class, text(app, "/connection/error"))
-        );
+    if let Some(class) = &connection.error_class {
+        status = format!("{status}: {}", reason(class, &connection.error));
     }
-    let wait = of_connection("next_retry_ms").and_then(Value::as_u64);
-    match wait.filter(|_| has_failed) {
+    match connection.next_retry_ms.filter(|_| state == Failed) {
         Some(wait) => format!("{status}, next try in {} s", wait.div_ceil(1000)),
         None => status,
     }
 }
 
 /// True if it has ended by itself, and is not connected before it is extended.
-pub(crate) fn is_expired(app: &Value) -> bool {
-    let is_exposed = app
-        .pointer("/connection/exposed")
-        .is_some_and(Value::is_object);
-    let end = parse_rfc3339(text(app, "/expires"));
-    text(app, "/connection/error_class") == "expired"
-        || (!is_exposed && end.is_some_and(|end| end <= SystemTime::now()))
+pub(crate) fn is_expired(app: &App) -> bool {
+    let end = app.expires.as_deref().and_then(parse_rfc3339);
+    let connection = app.connection.as_ref();
+    connection.is_some_and(|connection| connection.class() == "expired")
+        || (app.exposed().is_none() && end.is_some_and(|end| end <= SystemTime::now()))
 }
 
 /// Returns the hint for that.
@@ -108,25 +96,20 @@ fn reason(class: &str, error: &str) -> String {
     words.to_owned()
 }
 
-pub(super) fn saved_address(app: &Value) -> String {
-    let host = printable(text(app, "/ip"));
-    let port = app.get("port").and_then(Value::as_u64).unwrap_or_default();
-    format!("{}:{port}", bracketed(&host))
-}
-
 /// Describes access and rights of visitors: the active ones, or else the saved ones.
-pub(super) fn access(app: &Value) -> String {
-    let exposed = app.pointer("/connection/exposed");
-    let exposed = exposed.filter(|exposed| exposed.is_object());
-    let from = exposed.unwrap_or(app);
-    let (who, what) = ways(from);
-    let guest = match shortened(from, "guest") {
+pub(super) fn access(app: &App) -> String {
+    let settings = app.exposed_or_saved();
+    let (who, what) = ways(&settings);
+    let guest = match shortened(&settings.guest) {
         grants if what.is_empty() || grants.is_empty() => String::new(),
         grants => format!(", guest reads {grants}"),
     };
-    let what = format!("{who}{}{what}{guest}", only_from(from));
-    let pending = app.pointer("/connection/pending_changes") == Some(&Value::Bool(true));
-    match (exposed, pending) {
+    let from = match shortened(&settings.allow) {
+        networks if networks.is_empty() => networks,
+        networks => format!(" from {networks}"),
+    };
+    let what = format!("{who}{from}{what}{guest}");
+    match (app.exposed(), app.is_pending()) {
         (None, false) => format!("will be {what}"),
         (None, true) => format!("will be {what} at the next connect"),
         (Some(_), false) => what,
@@ -135,62 +118,50 @@ pub(super) fn access(app: &Value) -> String {
 }
 
 /// Describes access, and the rights of a database's visitors: `invisible, read-only`.
-pub(super) fn mode(settings: &Value) -> String {
+pub(super) fn mode(settings: &Exposed) -> String {
     let (who, what) = ways(settings);
     format!("{who}{what}")
 }
 
-fn ways(settings: &Value) -> (&'static str, &'static str) {
-    let is = |name: &str| settings.get(name).and_then(Value::as_bool) == Some(true);
-    let protocol = Protocol::named(text(settings, "/protocol"));
-    let database = protocol.is_some_and(Protocol::is_database);
-    let who = if is("invisible") {
+fn ways(settings: &Exposed) -> (&'static str, &'static str) {
+    let who = if settings.invisible {
         "invisible"
     } else {
         "public"
     };
-    // A guest's account only reads, whatever is saved beside it.
-    let only_reads = is("db_readonly") || !shortened(settings, "guest").is_empty();
-    let what = match (database, only_reads) {
-        (false, _) => "",
-        (true, true) => ", read-only",
-        (true, false) => ", read-write",
+    let what = match settings.db_readonly {
+        None => "",
+        Some(true) => ", read-only",
+        Some(false) => ", read-write",
     };
     (who, what)
 }
 
-/// The networks that visitors may come from, where not everybody may.
-fn only_from(settings: &Value) -> String {
-    match shortened(settings, "allow") {
-        networks if networks.is_empty() => networks,
-        networks => format!(" from {networks}"),
-    }
-}
-
 /// The first texts of a list, and how many more there are.
-fn shortened(settings: &Value, name: &str) -> String {
+fn shortened(texts: &[String]) -> String {
     const SHOWN: usize = 3;
-    let texts = settings.get(name).and_then(Value::as_array);
-    let texts: Vec<String> = texts
-        .into_iter()
-        .flatten()
-        .filter_map(|text| text.as_str().map(printable))
-        .collect();
     let more = match texts.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let shown: Vec<String> = texts.into_iter().take(SHOWN).collect();
+    let shown: Vec<String> = texts
+        .iter()
+        .take(SHOWN)
+        .map(|text| printable(text))
+        .collect();
     format!("{}{more}", shown.join(" "))
 }
 
-pub(super) fn health(app: &Value) -> String {
-    match text(app, "/connection/health/state") {
-        "" => "-".to_owned(),
-        "failing" => format!(
-            "failing: {}",
-            printable(text(app, "/connection/health/error"))
-        ),
-        state => printable(state),
+pub(super) fn health(app: &App) -> String {
+    let health = app.connection.as_ref().and_then(|it| it.health.as_ref());
+    match health.map(|health| health.state) {
+        None => "-",
+        Some(HealthState::Unknown) => "unknown",
+        Some(HealthState::Ok) => "ok",
+        Some(HealthState::Failing) => {
+            let error = health.and_then(|health| health.error.as_deref());
+            return format!("failing: {}", printable(error.unwrap_or_default()));
+        }
     }
+    .to_owned()
 }

@@ -1,6 +1,6 @@
 //! `postern app …`: the manager's applications, for scripts.
 //!
-//! Where a `postern start` runs on the directory, it is asked; where none does, the stored list is read and changed.
+//! Where no `postern start` runs on the directory, its API answers in this process, on the stored list.
 
 mod add;
 mod code;
@@ -16,7 +16,7 @@ mod transfer;
 pub(super) mod trust;
 mod warning;
 
-use serde_json::Value;
+use serde_json::json;
 
 use crate::cli::args::app::{
     ADD, CODE, CONNECT, DISCONNECT, EDIT, EXPORT, GROUP, IMPORT, JSON, LIST, QR_CODE, RECONNECT,
@@ -25,13 +25,13 @@ use crate::cli::args::app::{
 use crate::cli::args::command::Parsed;
 use crate::cli::columns::print_fitting;
 use crate::cli::failure::{Failure, quoted, warn};
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::store::AuditSets;
 pub(crate) use listing::{is_expired, row};
-pub(crate) use select::{apps, find, manager, of_store};
-use select::{changes, is_plain_word, selected};
+pub(crate) use select::find;
+use select::{is_plain_word, selected};
 
 /// Text for an empty list.
 pub(crate) const NO_APPS: &str = "No applications yet. 'postern app add http 3000' adds one.";
@@ -61,24 +61,21 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 /// Every application for a shell to complete: its name where that is one plain word, else its ID; and what it is.
 pub(crate) fn names() -> Vec<(String, String)> {
-    let found = data_dir().and_then(|home| apps(&home, Manager::find(&home)?.as_ref()));
-    let found = found.unwrap_or_default();
-    let shown = found.iter().map(|app| {
-        let (name, protocol) = (text(app, "/name"), text(app, "/protocol"));
-        if is_plain_word(name) {
-            (name.to_owned(), protocol.to_owned())
+    let found = data_dir().and_then(|home| Ok(Manager::open(&home)?.apps()?));
+    let shown = found.unwrap_or_default().into_iter().map(|app| {
+        if is_plain_word(&app.name) {
+            (app.name, app.protocol.name().to_owned())
         } else {
-            (text(app, "/id").to_owned(), name.to_owned())
+            (app.id, app.name)
         }
     });
     shown.collect()
 }
 
 fn list(parsed: &Parsed) -> Result<(), Failure> {
-    let home = data_dir()?;
-    let apps = apps(&home, Manager::find(&home)?.as_ref())?;
+    let apps = Manager::open(&data_dir()?)?.apps()?;
     if parsed.has(&JSON) {
-        return print(&format!("{:#}\n", Value::from(apps)));
+        return print(&format!("{:#}\n", json!(apps)));
     }
     let rows: Vec<_> = apps.iter().map(listing::row).collect();
     let how = (NO_APPS, parsed.has(&WIDE));
@@ -87,12 +84,15 @@ fn list(parsed: &Parsed) -> Result<(), Failure> {
 
 fn remove(parsed: &Parsed) -> Result<(), Failure> {
     let home = data_dir()?;
-    let manager = Manager::find(&home)?;
-    let place = changes(&home, manager.as_ref());
-    for app in selected(&REMOVE, parsed, &place.list()?)? {
-        let removed = place.remove(&app.id, parsed.has(&RELEASE))?;
+    let release = parsed.has(&RELEASE);
+    let manager = match release {
+        true => Manager::running(&home)?,
+        false => Manager::open(&home)?,
+    };
+    for app in selected(&REMOVE, parsed, &manager.apps()?)? {
+        let removed = manager.remove(&app.id, release)?;
         if parsed.has(&JSON) {
-            print(&format!("{removed}\n"))?;
+            print(&format!("{}\n", json!(removed)))?;
         }
         if let Some(kept) = AuditSets::new(&home).leave(&app.id) {
             let (name, kept) = (quoted(&app.label), kept.display());

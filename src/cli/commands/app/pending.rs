@@ -1,10 +1,8 @@
 //! Saved settings that a connection does not have before it is made again.
 
-use serde_json::{Value, json};
-
 use super::listing;
+use crate::api::{App, Exposed};
 use crate::cli::failure::printable;
-use crate::cli::manager_client::text;
 use crate::manager::ServerUrl;
 
 /// A setting that is saved otherwise than it is in force.
@@ -19,31 +17,19 @@ pub(super) struct Pending {
 /// none of them: those count at once.
 struct Words([(&'static str, String); 5]);
 
-/// Active settings of a connected application, as the API shows them.
-pub(super) fn exposed(app: &Value) -> Option<&Value> {
-    let exposed = app.pointer("/connection/exposed")?;
-    exposed.is_object().then_some(exposed)
-}
-
-/// True if it is connected and saved settings wait for the next connection.
-pub(super) fn is_pending(app: &Value) -> bool {
-    app.pointer("/connection/pending_changes") == Some(&Value::Bool(true))
-}
-
 /// The differences that can be named: of a password, say, nothing tells what is in force.
-pub(super) fn differences(app: &Value) -> Vec<Pending> {
-    let Some(exposed) = exposed(app) else {
+pub(super) fn differences(app: &App) -> Vec<Pending> {
+    let (Some(exposed), Some(connection)) = (app.exposed(), &app.connection) else {
         return Vec::new();
     };
-    let mut saved = app.clone();
-    let server = text(app, "/connection/server");
-    if is_same_server(text(app, "/server"), server)
-        && let Some(members) = saved.as_object_mut()
-    {
-        members.insert("server".to_owned(), json!(server));
-    }
-    let Words(now) = words(exposed, &target(exposed), server);
-    let Words(then) = words(&saved, &target(app), text(&saved, "/server"));
+    let in_force = &*connection.server;
+    let saved = app.server.as_deref().unwrap_or_default();
+    let saved = match is_same_server(saved, in_force) {
+        true => in_force,
+        false => saved,
+    };
+    let Words(now) = words(exposed, in_force);
+    let Words(then) = words(&app.saved(), saved);
     let both = now.into_iter().zip(then);
     let differing = both.filter(|((_, now), (_, then))| now != then);
     differing
@@ -64,42 +50,41 @@ fn is_same_server(saved: &str, in_force: &str) -> bool {
 }
 
 /// Protocol and address of what is in force, or of what is saved.
-pub(super) fn target(settings: &Value) -> String {
-    let protocol = printable(text(settings, "/protocol"));
-    match text(settings, "/target") {
-        "" => format!("{protocol} {}", listing::saved_address(settings)),
-        target => format!("{protocol} {}", printable(target)),
-    }
+pub(super) fn target(settings: &Exposed) -> String {
+    format!(
+        "{} {}",
+        settings.protocol.name(),
+        printable(&settings.target)
+    )
 }
 
-fn words(settings: &Value, target: &str, server: &str) -> Words {
+fn words(settings: &Exposed, server: &str) -> Words {
     Words([
-        ("target", target.to_owned()),
+        ("target", target(settings)),
         ("access", listing::mode(settings)),
         ("server", printable(server)),
-        ("guest reads", list(settings, "guest")),
+        ("guest reads", list(&settings.guest)),
         ("host", host(settings)),
     ])
 }
 
-/// The texts of a list, after each other.
-pub(super) fn list(settings: &Value, name: &str) -> String {
-    let entries = settings.get(name).and_then(Value::as_array);
-    let texts = entries.into_iter().flatten().filter_map(Value::as_str);
-    texts.map(printable).collect::<Vec<_>>().join(", ")
+/// Texts, after each other.
+pub(super) fn list(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| printable(text)).collect();
+    texts.join(", ")
 }
 
 /// The name that it is asked by, where that is not the visitors'.
-pub(super) fn host(settings: &Value) -> String {
-    match printable(text(settings, "/host_header")) {
+pub(super) fn host(settings: &Exposed) -> String {
+    match printable(&settings.host_header) {
         host if host == "visitor" => String::new(),
         host => host,
     }
 }
 
 /// Warns that saved changes are not active yet: lists the active settings and the command to run.
-pub(super) fn warning(app: &Value, name: &str) -> Option<String> {
-    if !is_pending(app) {
+pub(super) fn warning(app: &App, name: &str) -> Option<String> {
+    if !app.is_pending() {
         return None;
     }
     let holds = differences(app).into_iter().map(|one| {
@@ -112,7 +97,7 @@ pub(super) fn warning(app: &Value, name: &str) -> Option<String> {
     } else {
         format!(": {holds}")
     };
-    let label = printable(text(app, "/name"));
+    let label = printable(&app.name);
     Some(format!(
         "{label} keeps its old settings until it reconnects{holds}\n\
          run 'postern app reconnect {name}'"

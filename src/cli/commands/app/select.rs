@@ -1,19 +1,13 @@
-//! Which applications are meant, and where they are asked for.
+//! Which applications are meant.
 
-use serde_json::{Value, json};
-
+use crate::api::{App, Error};
 use crate::cli::args::app::ALL;
 use crate::cli::args::command::{Command, Parsed};
 use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::failure::{Failure, printable, quoted};
-use crate::cli::fields::Fields;
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
-use crate::manager::app_input::AppInput;
-use crate::manager::app_store::{self, AppStore};
-use crate::manager::server_store::{ServerChange, ServerStore};
-use crate::store::DataDir;
 
 /// An application that the command line means.
 pub(crate) struct Selected {
@@ -24,125 +18,36 @@ pub(crate) struct Selected {
     pub(crate) label: String,
 }
 
-/// Where applications are changed: at the running manager, else in the stored list.
-pub(super) struct Changes<'a> {
-    manager: Option<&'a Manager>,
-    home: &'a DataDir,
+/// Keeps the enrolment token that the flag gives for the server that is named.
+pub(super) fn enroll(
+    manager: &Manager,
+    command: &Command,
+    parsed: &Parsed,
+    server: Option<&str>,
+) -> Result<(), Failure> {
+    let Some(token) = parsed.value(&ENROLL_TOKEN) else {
+        return Ok(());
+    };
+    let server = server.ok_or_else(|| command.usage("--enroll-token needs --server"))?;
+    let server =
+        ServerUrl::parse(server, true).map_err(|why| command.usage(format!("--server: {why}")))?;
+    manager.enroll(&server, token)
 }
 
-pub(super) fn changes<'a>(home: &'a DataDir, manager: Option<&'a Manager>) -> Changes<'a> {
-    Changes { manager, home }
+/// Adds a hint where an application is not saved for its name or number.
+pub(super) fn unsaved(error: Error) -> Failure {
+    let hint = match &error {
+        Error::Refused { code: 409, .. } => Some("choose another name"),
+        Error::Refused { code: 429, .. } => Some("remove an unused one"),
+        _ => None,
+    };
+    Failure::from(error).hint_if(hint)
 }
 
-impl Changes<'_> {
-    pub(super) fn list(&self) -> Result<Vec<Value>, Failure> {
-        apps(self.home, self.manager)
-    }
-
-    /// Adds what the fields say; `input` is the same, checked.
-    pub(super) fn add(&self, fields: Fields, input: AppInput) -> Result<Value, Failure> {
-        match self.manager {
-            Some(manager) => manager.call("POST", "/api/apps", Some(&Value::Object(fields))),
-            None => Ok(self.store().add(input).map_err(of_store)?.to_json()),
-        }
-    }
-
-    /// Puts it in the place of another.
-    pub(super) fn replace(
-        &self,
-        id: &str,
-        fields: Fields,
-        input: AppInput,
-    ) -> Result<Value, Failure> {
-        match self.manager {
-            Some(manager) => {
-                let path = format!("/api/apps/{id}");
-                manager.call("PUT", &path, Some(&Value::Object(fields)))
-            }
-            None => {
-                let replaced = self.store().replace(id, input).map_err(of_store)?;
-                Ok(replaced.to_json())
-            }
-        }
-    }
-
-    /// Removes one; with `release` its server gives the name of its site away, which the running manager asks for.
-    pub(super) fn remove(&self, id: &str, release: bool) -> Result<Value, Failure> {
-        match self.manager {
-            Some(manager) => {
-                let query = if release { "?release=true" } else { "" };
-                manager.call("DELETE", &format!("/api/apps/{id}{query}"), None)
-            }
-            None if release => Err(no_manager(self.home)),
-            None => Ok(self.store().remove(id).map_err(of_store)?.to_json()),
-        }
-    }
-
-    /// Keeps the enrolment token that the flag gives for the server that is named.
-    pub(super) fn enroll(
-        &self,
-        command: &Command,
-        parsed: &Parsed,
-        server: Option<&str>,
-    ) -> Result<(), Failure> {
-        let Some(token) = parsed.value(&ENROLL_TOKEN) else {
-            return Ok(());
-        };
-        let server = server.ok_or_else(|| command.usage("--enroll-token needs --server"))?;
-        if let Some(manager) = self.manager {
-            return manager.enroll(server, &token);
-        }
-        let url = ServerUrl::parse(server, true)
-            .map_err(|why| command.usage(format!("--server: {why}")))?;
-        let change = ServerChange {
-            enroll_token: Some(Some(token.into())),
-            ..ServerChange::default()
-        };
-        let kept = ServerStore::new(self.home.clone()).put(&url, change);
-        kept.map(drop)
-            .map_err(|error| Failure::operation(error.to_string()).hint_if(error.hint()))
-    }
-
-    fn store(&self) -> AppStore {
-        AppStore::new(self.home.clone())
-    }
-}
-
-/// Every application as the API shows it; without a manager all are idle.
-pub(crate) fn apps(home: &DataDir, manager: Option<&Manager>) -> Result<Vec<Value>, Failure> {
-    if let Some(manager) = manager {
-        let answer = manager.call("GET", "/api/apps", None)?;
-        return Ok(answer.as_array().cloned().unwrap_or_default());
-    }
-    let stored = AppStore::new(home.clone()).list().map_err(of_store)?;
-    let shown = stored.iter().map(|app| {
-        let mut shown = app.to_json();
-        if let Some(members) = shown.as_object_mut() {
-            members.insert("conn_status".into(), json!("idle"));
-        }
-        shown
-    });
-    Ok(shown.collect())
-}
-
-/// The manager, without which nothing can be connected.
-pub(crate) fn manager(home: &DataDir) -> Result<Manager, Failure> {
-    Manager::find(home)?.ok_or_else(|| no_manager(home))
-}
-
-pub(super) fn no_manager(home: &DataDir) -> Failure {
-    Failure::operation(format!(
-        "'postern start' is not running on {}",
-        home.dir().display()
-    ))
-    .hint("run 'postern start' first")
-}
-
-/// The manager, and the one application that is meant.
+/// The running manager, and the one application that is meant.
 pub(super) fn running(parsed: &Parsed) -> Result<(Manager, Selected), Failure> {
-    let home = data_dir()?;
-    let manager = manager(&home)?;
-    let selected = find(&apps(&home, Some(&manager))?, parsed.operand())?;
+    let manager = Manager::running(&data_dir()?)?;
+    let selected = find(&manager.apps()?, parsed.operand())?;
     Ok((manager, selected))
 }
 
@@ -162,7 +67,7 @@ pub(super) fn names_some(command: &Command, parsed: &Parsed) -> Result<(), Failu
 pub(super) fn selected(
     command: &Command,
     parsed: &Parsed,
-    apps: &[Value],
+    apps: &[App],
 ) -> Result<Vec<Selected>, Failure> {
     names_some(command, parsed)?;
     let operands = parsed.operands();
@@ -186,8 +91,8 @@ pub(super) fn is_plain_word(text: &str) -> bool {
 }
 
 /// By identifier, or by a name that only one has.
-pub(crate) fn find(apps: &[Value], typed: &str) -> Result<Selected, Failure> {
-    let has_id = |id: &str| apps.iter().find(|app| text(app, "/id") == id);
+pub(crate) fn find(apps: &[App], typed: &str) -> Result<Selected, Failure> {
+    let has_id = |id: &str| apps.iter().find(|app| app.id == id);
     let by_name = match has_id(typed) {
         Some(_) => None,
         None => named(apps, Some(typed))?,
@@ -204,10 +109,10 @@ pub(crate) fn find(apps: &[Value], typed: &str) -> Result<Selected, Failure> {
 }
 
 /// The identifier of the one with that name.
-pub(super) fn named(apps: &[Value], name: Option<&str>) -> Result<Option<String>, Failure> {
+pub(super) fn named(apps: &[App], name: Option<&str>) -> Result<Option<String>, Failure> {
     let name = name.unwrap_or_default();
-    let mut found = apps.iter().filter(|app| text(app, "/name") == name);
-    let first = found.next().map(|app| text(app, "/id").to_owned());
+    let mut found = apps.iter().filter(|app| app.name == name);
+    let first = found.next().map(|app| app.id.clone());
     match found.count() {
         0 => Ok(first),
         more => Err(Failure::operation(format!(
@@ -220,17 +125,15 @@ pub(super) fn named(apps: &[Value], name: Option<&str>) -> Result<Option<String>
 }
 
 /// The application of an answer.
-pub(super) fn of_app(app: &Value) -> Selected {
-    let (id, name) = (text(app, "/id"), text(app, "/name"));
-    let name = if is_plain_word(name) { name } else { id };
+pub(super) fn of_app(app: &App) -> Selected {
+    let name = if is_plain_word(&app.name) {
+        &app.name
+    } else {
+        &app.id
+    };
     Selected {
-        id: id.to_owned(),
-        name: name.to_owned(),
-        label: printable(text(app, "/name")),
+        id: app.id.clone(),
+        name: name.clone(),
+        label: printable(&app.name),
     }
-}
-
-/// The stored list cannot be read or written.
-pub(crate) fn of_store(error: app_store::Error) -> Failure {
-    Failure::operation(error.to_string()).hint_if(error.hint())
 }

@@ -2,17 +2,18 @@
 
 use std::time::SystemTime;
 
-use serde_json::Value;
+use serde_json::json;
 
 use super::listing;
-use super::pending::{self, differences, exposed, is_pending, list, or_none, target};
-use super::select::{apps, selected};
+use super::pending::{self, differences, list, or_none, target};
+use super::select::selected;
+use crate::api::{App, ConnectResult, Exposed};
 use crate::cli::args::app::{JSON, SHOW};
 use crate::cli::args::command::Parsed;
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::plugin::tables_and_views;
@@ -22,52 +23,47 @@ use crate::store::time::parse_rfc3339;
 const COLUMN: usize = 13;
 
 pub(super) fn show(parsed: &Parsed) -> Result<(), Failure> {
-    let home = data_dir()?;
-    let all = apps(&home, Manager::find(&home)?.as_ref())?;
+    let all = Manager::open(&data_dir()?)?.apps()?;
     let selected = selected(&SHOW, parsed, &all)?;
     let shown = all
         .iter()
-        .filter(|app| selected.iter().any(|one| one.id == text(app, "/id")));
+        .filter(|app| selected.iter().any(|one| one.id == app.id));
     let texts: Vec<String> = match parsed.has(&JSON) {
-        true => shown.map(|app| format!("{app:#}\n")).collect(),
+        true => shown.map(|app| format!("{:#}\n", json!(app))).collect(),
         false => shown.map(sheet).collect(),
     };
     print(&texts.join(if parsed.has(&JSON) { "" } else { "\n" }))
 }
 
-fn sheet(app: &Value) -> String {
-    let of = |pointer: &str| printable(text(app, pointer));
-    // Active settings of a connected application.
-    let holds = exposed(app).unwrap_or(app);
-    let server = match exposed(app) {
-        Some(_) => of("/connection/server"),
-        None => of("/server"),
+fn sheet(app: &App) -> String {
+    let of = |text: &Option<String>| text.as_deref().map_or(String::new(), printable);
+    let holds = app.exposed_or_saved();
+    let idle = ConnectResult::default();
+    let connection = app.connection.as_ref().unwrap_or(&idle);
+    let server = match app.exposed() {
+        Some(_) => printable(&connection.server),
+        None => of(&app.server),
     };
-    let switch = |name: &str| match app.get(name) == Some(&Value::Bool(true)) {
-        true => "yes".to_owned(),
-        false => String::new(),
-    };
-    let number = app.get("max_streams").and_then(Value::as_u64);
-    let connection = app.get("connection").unwrap_or(&Value::Null);
-    let is_connected = !text(connection, "/site_url").is_empty();
+    let switch = |is_on: bool| if is_on { "yes" } else { "" }.to_owned();
+    let health = listing::health(app);
+    let number = app.max_streams;
     let rows = [
-        ("name", of("/name")),
-        ("id", of("/id")),
-        ("target", target(holds)),
+        ("name", printable(&app.name)),
+        ("id", printable(&app.id)),
+        ("target", target(&holds)),
         ("status", listing::status(app)),
-        ("error", of("/connection/error")),
+        ("error", printable(&connection.error)),
         (
             "link",
-            if is_connected {
-                link::of(connection)
-            } else {
-                String::new()
+            match connection.site_url.as_str() {
+                "" => String::new(),
+                _ => link::of(connection),
             },
         ),
         ("access", listing::access(app)),
         (
             "health",
-            Some(listing::health(app))
+            Some(health)
                 .filter(|health| health != "-")
                 .unwrap_or_default(),
         ),
@@ -75,28 +71,28 @@ fn sheet(app: &Value) -> String {
         ("relays", relays(connection)),
         (
             "tunnel",
-            match text(connection, "/tunnel_way") {
-                "url" => "through the web port".to_owned(),
+            match connection.tunnel_way.as_deref() {
+                Some("url") => "through the web port".to_owned(),
                 _ => String::new(),
             },
         ),
-        ("site name", of("/site_name")),
-        ("name taken", of("/connection/site_name_wanted")),
-        ("until", until(text(holds, "/expires"))),
-        ("allowed from", list(holds, "allow")),
-        ("guest reads", guest_reads(holds)),
-        ("host", pending::host(holds)),
-        ("opens at", of("/path")),
-        ("group", of("/group")),
+        ("site name", of(&app.site_name)),
+        ("name taken", of(&connection.site_name_wanted)),
+        ("until", until(holds.expires.as_deref().unwrap_or_default())),
+        ("allowed from", list(&holds.allow)),
+        ("guest reads", guest_reads(&holds)),
+        ("host", pending::host(&holds)),
+        ("opens at", of(&app.path)),
+        ("group", of(&app.group)),
         (
             "max streams",
             number.map_or(String::new(), |number| number.to_string()),
         ),
-        ("db user", of("/db_user")),
-        ("database", of("/db_name")),
-        ("autoconnect", switch("autoconnect")),
-        ("audit", switch("audit")),
-        ("record sql", switch("record_sql")),
+        ("db user", of(&app.db_user)),
+        ("database", of(&app.db_name)),
+        ("autoconnect", switch(app.autoconnect)),
+        ("audit", switch(app.audit)),
+        ("record sql", switch(app.record_sql)),
     ];
     let lines = rows.iter().filter(|(_, value)| !value.is_empty());
     lines
@@ -106,29 +102,25 @@ fn sheet(app: &Value) -> String {
 }
 
 /// Where its tunnels are, where they are at two relays: at each is its public port, if it has one.
-fn relays(connection: &Value) -> String {
-    let relays = connection.get("relays").and_then(Value::as_array);
-    let shown = relays.into_iter().flatten().map(|relay| {
-        let of = |name| printable(text(relay, name));
-        format!("{} {}", of("/address"), of("/state"))
-    });
+fn relays(connection: &ConnectResult) -> String {
+    let relays = connection.relays.iter();
+    let shown = relays.map(|relay| format!("{} {}", printable(&relay.address), relay.state));
     shown.collect::<Vec<_>>().join(", ")
 }
 
 /// Lists the grants; of an active guest also the number of tables.
-fn guest_reads(holds: &Value) -> String {
-    let listed = list(holds, "guest");
-    let number = |name| holds.get(name).and_then(Value::as_u64);
-    match number("guest_tables").zip(number("guest_views")) {
+fn guest_reads(holds: &Exposed) -> String {
+    let listed = list(&holds.guest);
+    match holds.guest_tables.zip(holds.guest_views) {
         Some(counts) => format!("{listed} ({})", tables_and_views(counts)),
         None => listed,
     }
 }
 
 /// Lists saved settings that are not active yet, one per line.
-fn after_a_reconnect(app: &Value) -> Vec<String> {
+fn after_a_reconnect(app: &App) -> Vec<String> {
     let differing = differences(app);
-    if differing.is_empty() && is_pending(app) {
+    if differing.is_empty() && app.is_pending() {
         return vec!["after reconnecting: other saved settings\n".to_owned()];
     }
     let lines = differing

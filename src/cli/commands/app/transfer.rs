@@ -15,19 +15,19 @@ use zeroize::Zeroizing;
 
 use super::super::mysql::prompt::{asked, new_secret};
 use super::sealing;
-use super::select::{Changes, changes, named, of_app, of_store, selected};
+use super::select::{named, of_app, selected, unsaved};
 use super::warning;
+use crate::api::App;
 use crate::cli::args::app::{EXPORT, IMPORT, JSON, KEEP_AUTOCONNECT, WITH_SECRETS};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::values::PASSWORD_VARIABLE;
 use crate::cli::failure::{Failure, printable, quoted, warn};
 use crate::cli::fields::{self, Fields};
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::app::AppConfig;
-use crate::manager::app_store::AppStore;
-use crate::manager::protocol::Protocol;
+use crate::manager::app_store::{AppStore, Error};
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::manager::{ServerUrl, site_wish};
 use crate::store::DataDir;
@@ -52,8 +52,9 @@ const LEFT_OUT: [&str; 7] = [
 const SECRETS: [&str; 2] = ["auth_pass", "db_pass"];
 
 pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
-    let stored = AppStore::new(data_dir()?).list().map_err(of_store)?;
-    let shown: Vec<Value> = stored.iter().map(AppConfig::to_json).collect();
+    let unread = |error: Error| Failure::operation(error.to_string()).hint_if(error.hint());
+    let stored = AppStore::new(data_dir()?).list().map_err(unread)?;
+    let shown: Vec<App> = stored.iter().map(AppConfig::shown).collect();
     let apps: Vec<&AppConfig> = match parsed.operands() {
         [] => stored.iter().collect(),
         _ => {
@@ -105,9 +106,8 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
     let apps = apps.ok_or_else(|| no_such_file("it has no applications"))?;
     let secrets = secrets(&document, apps.len())?;
     let home = data_dir()?;
-    let manager = Manager::find(&home)?;
-    let place = changes(&home, manager.as_ref());
-    let servers = Servers::known(&home, manager.as_ref())?;
+    let manager = Manager::open(&home)?;
+    let servers = Servers::known(&home, &manager)?;
     let keeps = parsed.has(&KEEP_AUTOCONNECT);
     let mut wrong = 0;
     for (number, app) in apps.iter().enumerate() {
@@ -115,12 +115,12 @@ pub(super) fn import(parsed: &Parsed) -> Result<(), Failure> {
             .get("name")
             .and_then(Value::as_str)
             .unwrap_or("(unnamed)");
-        match added(&place, app, secrets.get(number), keeps) {
+        match added(&manager, app, secrets.get(number), keeps) {
             Ok(Some(added)) => {
                 if parsed.has(&JSON) {
-                    print(&format!("{added}\n"))?;
+                    print(&format!("{}\n", json!(added)))?;
                 } else {
-                    print(&format!("{}\t{}\n", text(&added, "/id"), printable(name)))?;
+                    print(&format!("{}\t{}\n", added.id, printable(name)))?;
                 }
                 let would = would_do(&added, is_armed(app) && !keeps, &servers);
                 warn(&format!("{}: {would}", quoted(name)));
@@ -153,16 +153,9 @@ struct Servers {
 }
 
 impl Servers {
-    fn known(home: &DataDir, manager: Option<&Manager>) -> Result<Self, Failure> {
+    fn known(home: &DataDir, manager: &Manager) -> Result<Self, Failure> {
         let list = ServerStore::new(home.clone()).look()?;
-        let default = match manager {
-            Some(manager) => {
-                text(&manager.call("GET", "/api/version", None)?, "/server").to_owned()
-            }
-            None => String::new(),
-        };
-        let of_list = || list.default_server().map(|server| server.url.clone());
-        let default = Some(default).filter(|url| !url.is_empty()).or_else(of_list);
+        let default = manager.version()?.server;
         let default = default.unwrap_or_else(|| "the relay on this machine".to_owned());
         Ok(Self { list, default })
     }
@@ -174,15 +167,15 @@ fn is_armed(app: &Value) -> bool {
 }
 
 /// Describes autoconnect and server of an added application; `was_armed` if the file has autoconnect.
-fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
-    let by_itself = match (is_armed(added), was_armed) {
+fn would_do(added: &App, was_armed: bool, servers: &Servers) -> String {
+    let by_itself = match (added.autoconnect, was_armed) {
         (true, _) => "yes",
         (false, true) => "no (yes in the file; --keep-autoconnect keeps that)",
         (false, false) => "no",
     };
-    let (server, unknown) = match text(added, "/server") {
-        "" => (servers.default.as_str(), ""),
-        url => match ServerUrl::parse(url, true) {
+    let (server, unknown) = match added.server.as_deref() {
+        None => (servers.default.as_str(), ""),
+        Some(url) => match ServerUrl::parse(url, true) {
             Ok(parsed) if servers.list.get(parsed.origin()).is_some() => (url, ""),
             _ => (url, ", not in your list of relays"),
         },
@@ -194,31 +187,32 @@ fn would_do(added: &Value, was_armed: bool, servers: &Servers) -> String {
 }
 
 /// Lists what an added application lacks.
-fn lacking(added: &Value) -> Vec<String> {
-    let is = |name: &str| added.get(name) == Some(&Value::Bool(true));
-    let is_database = Protocol::named(text(added, "/protocol")).is_some_and(Protocol::is_database);
-    let password = (is_database && !is("has_db_pass")).then(|| {
+fn lacking(added: &App) -> Vec<String> {
+    let password = (added.protocol.is_database() && !added.has_db_pass).then(|| {
         let name = of_app(added).name;
         format!("has no password: run 'postern app edit {name}' with {PASSWORD_VARIABLE} set")
     });
-    let code = is("invisible").then(|| "it has a new code: old links no longer work".to_owned());
+    let code = added
+        .invisible
+        .then(|| "it has a new code: old links no longer work".to_owned());
     password.into_iter().chain(code).collect()
 }
 
 /// The application that was added; none where there is one of that name. It connects by itself where the file says so
 /// and that is kept.
 fn added(
-    place: &Changes<'_>,
+    manager: &Manager,
     app: &Value,
     secrets: Option<&Value>,
     keeps_autoconnect: bool,
-) -> Result<Option<Value>, String> {
+) -> Result<Option<App>, String> {
     let mut fields: Fields = app.as_object().cloned().ok_or("not an application")?;
     if is_armed(app) && !keeps_autoconnect {
         fields.insert("autoconnect".to_owned(), Value::Bool(false));
     }
     let name = fields.get("name").and_then(Value::as_str);
-    let there = place.list().and_then(|apps| named(&apps, name));
+    let apps = manager.apps().map_err(Failure::from);
+    let there = apps.and_then(|apps| named(&apps, name));
     if name.is_some() && !matches!(there, Ok(None)) {
         return Ok(None);
     }
@@ -226,11 +220,9 @@ fn added(
     let known =
         secrets.filter(|(name, value)| SECRETS.contains(&name.as_str()) && value.is_string());
     fields.extend(known.map(|(name, value)| (name.clone(), value.clone())));
-    let input = fields::checked(&IMPORT, &fields).map_err(|failure| failure.message())?;
-    place
-        .add(fields, input)
-        .map(Some)
-        .map_err(|failure| failure.message())
+    fields::checked(&IMPORT, &fields).map_err(|failure| failure.message())?;
+    let added = manager.add(&fields).map_err(unsaved);
+    added.map(Some).map_err(|failure| failure.message())
 }
 
 fn read(file: &str) -> Result<Value, Failure> {

@@ -173,7 +173,8 @@ pub(super) fn manager(home: &DataDir) -> Finding {
     const CHECK: &str = "manager";
     match Manager::find(home) {
         Ok(Some(manager)) => {
-            let text = format!("{} (process {})", manager.url(), manager.pid);
+            let url = manager.url().unwrap_or_default();
+            let text = format!("{url} (process {})", manager.pid);
             match manager.missing_variables() {
                 None => Finding::good(CHECK, text),
                 Some(names) => Finding::note(

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::Value;
-
 use super::finding::Finding;
 use super::here::{Files, clock_of};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::failure::printable;
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::manager::ServerUrl;
 use crate::manager::app::AppConfig;
 use crate::manager::diagnosis::{
@@ -45,11 +43,10 @@ pub(super) fn servers(home: &DataDir, files: &Files) -> Vec<ServerUrl> {
 /// Those that the running manager's applications use: the relay within it is in no file.
 fn used_now(home: &DataDir) -> Vec<String> {
     let manager = Manager::find(home).ok().flatten();
-    let servers = manager.and_then(|manager| manager.call("GET", "/api/servers", None).ok());
-    let servers = servers.as_ref().and_then(Value::as_array);
-    let is_used = |server: &&Value| server.pointer("/applications/0").is_some();
-    let used = servers.into_iter().flatten().filter(is_used);
-    used.map(|server| text(server, "/url").to_owned()).collect()
+    let servers = manager.and_then(|manager| manager.servers().ok());
+    let used = servers.unwrap_or_default().into_iter();
+    let used = used.filter(|server| !server.applications.is_empty());
+    used.map(|server| server.url).collect()
 }
 
 /// The way to one server, step by step as far as it leads.

@@ -2,21 +2,23 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zeroize::Zeroizing;
 
 use super::state_dir::{claim, of_store};
 use crate::api::relay::{
     Allowed, Invite, InviteTerms, Invites, NameTaken, NameTransfer, NewInvite, OperatorLink,
     Revocation, Status, Uninvited,
 };
-use crate::cli::api_client::{self, Answer, Call};
+use crate::api::{Client, Error};
 use crate::cli::failure::{Failure, printable, quoted, warn};
+use crate::http::Method;
 use crate::net::percent::encode;
 use crate::relay::{self, Whereabouts};
 use crate::store::{DataDir, Instance};
 
 /// Hint of an unknown connector or site.
 const SEE_NAMES: &str = "'postern relay list' shows their names";
+/// No body.
+const NOTHING: Option<&()> = None;
 /// Hint of an unknown invite.
 const SEE_IDS: &str = "'postern relay invites' shows their ids";
 
@@ -71,7 +73,7 @@ impl<'a> Operator<'a> {
 
     pub(super) fn status(&self) -> Result<Status, Failure> {
         match &self.running {
-            Some(running) => call(running, "GET", "/api/status", None, SEE_NAMES),
+            Some(running) => call(running, Method::Get, "/api/status", NOTHING, SEE_NAMES),
             None => relay::stored_status(self.data).map_err(of_state),
         }
     }
@@ -82,7 +84,7 @@ impl<'a> Operator<'a> {
         match &self.running {
             Some(running) => {
                 let path = format!("/api/connectors/{}", encode(name));
-                call(running, "DELETE", &path, None, SEE_NAMES)
+                call(running, Method::Delete, &path, NOTHING, SEE_NAMES)
             }
             None => known(
                 self.stored(|data| relay::revoke(data, name))?,
@@ -99,7 +101,7 @@ impl<'a> Operator<'a> {
         match &self.running {
             Some(running) => {
                 let path = format!("/api/revoked/{}", encode(name));
-                call(running, "DELETE", &path, None, SEE_NAMES)
+                call(running, Method::Delete, &path, NOTHING, SEE_NAMES)
             }
             None => known(
                 self.stored(|data| relay::allow(data, name))?,
@@ -125,15 +127,15 @@ impl<'a> Operator<'a> {
         let path = format!("/api/sites/{}", encode(site));
         match to {
             Some(to) => {
-                let body = body(&NameTransfer {
+                let body = NameTransfer {
                     connector: to.to_owned(),
                     force: Some(force),
-                });
-                call(running, "PUT", &path, Some(&body), SEE_NAMES)
+                };
+                call(running, Method::Put, &path, Some(&body), SEE_NAMES)
             }
             None => {
                 let path = format!("{path}?force={force}");
-                call(running, "DELETE", &path, None, SEE_NAMES)
+                call(running, Method::Delete, &path, NOTHING, SEE_NAMES)
             }
         }
     }
@@ -142,18 +144,18 @@ impl<'a> Operator<'a> {
         let Some(running) = &self.running else {
             return self.stored(|data| relay::invite(data, terms.clone()));
         };
-        let body = body(&InviteTerms {
+        let body = InviteTerms {
             label: Some(terms.label),
             uses: Some(terms.uses),
             expires_in: Some(terms.life.as_secs()),
-        });
-        call(running, "POST", "/api/invites", Some(&body), SEE_IDS)
+        };
+        call(running, Method::Post, "/api/invites", Some(&body), SEE_IDS)
     }
 
     pub(super) fn invites(&self) -> Result<Vec<Invite>, Failure> {
         match &self.running {
             Some(running) => {
-                let all: Invites = call(running, "GET", "/api/invites", None, SEE_IDS)?;
+                let all: Invites = call(running, Method::Get, "/api/invites", NOTHING, SEE_IDS)?;
                 Ok(all.invites)
             }
             None => relay::invites(self.data).map_err(of_state),
@@ -166,7 +168,7 @@ impl<'a> Operator<'a> {
         match &self.running {
             Some(running) => {
                 let path = format!("/api/invites/{}", encode(id));
-                call::<Uninvited>(running, "DELETE", &path, None, SEE_IDS).map(drop)
+                call::<Uninvited>(running, Method::Delete, &path, NOTHING, SEE_IDS).map(drop)
             }
             None => {
                 let is_there = self.stored(|data| relay::uninvite(data, id))?;
@@ -179,7 +181,7 @@ impl<'a> Operator<'a> {
     pub(super) fn link(&self) -> Result<OperatorLink, Failure> {
         self.must_run("run 'postern relay', or 'postern start' without --server")?;
         let running = self.running.as_ref().expect("it was just found running");
-        call(running, "POST", "/api/links", None, SEE_NAMES)
+        call(running, Method::Post, "/api/links", NOTHING, SEE_NAMES)
     }
 
     /// Changes the state of a relay that does not run, and that nothing starts meanwhile.
@@ -195,41 +197,29 @@ impl<'a> Operator<'a> {
 /// Calls a running relay; `see` is the hint if it has no such thing.
 fn call<T: DeserializeOwned>(
     running: &Whereabouts,
-    method: &str,
+    method: Method,
     path: &str,
-    body: Option<&serde_json::Value>,
+    body: Option<&impl Serialize>,
     see: &'static str,
 ) -> Result<T, Failure> {
-    let authorization = Zeroizing::new(format!("Bearer {}", *running.token));
-    let call = Call {
-        method,
-        path,
-        authorization: Some(&authorization),
-        body,
-    };
-    let unusable = |why: &dyn std::fmt::Display| {
+    let client = Client::at(running.address).with_token(&running.token);
+    let silent = |why: &dyn std::fmt::Display| {
         Failure::operation(format!(
             "the relay at {} does not answer: {why}",
             running.address
         ))
         .hint("stop it and start it again")
     };
-    let Answer {
-        code,
-        message,
-        data,
-        ..
-    } = api_client::call(running.address, &call).map_err(|error| unusable(&error))?;
-    if code == Some(200) {
-        return serde_json::from_value(data).map_err(|error| unusable(&error));
-    }
-    let message = message.unwrap_or_else(|| "the relay does not answer".to_owned());
-    let hint = (code == Some(404)).then_some(see);
-    Err(Failure::operation(printable(&message)).hint_if(hint))
-}
-
-fn body(of: &impl Serialize) -> serde_json::Value {
-    serde_json::to_value(of).expect("it has string keys")
+    client
+        .call(method, path, body)
+        .map_err(|error| match error {
+            Error::Silent(_, error) => silent(&error),
+            Error::Foreign(_) => silent(&"something else is there"),
+            Error::Refused { code, message, .. } => {
+                let hint = (code == 404).then_some(see);
+                Failure::operation(printable(&message)).hint_if(hint)
+            }
+        })
 }
 
 /// Refuses what cannot be the name or id of anything, and would be another path of the relay's API.

@@ -51,9 +51,8 @@ impl Alone {
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.map_err(|error| cannot(&format!("cannot listen: {error}")))?;
-        let running = manager::start(Options {
+        let options = Options {
             home: home.clone(),
-            listener,
             run_dir: run_dir.to_owned(),
             applications: Applications::Temporary,
             server: Some(access.server.clone()),
@@ -69,8 +68,9 @@ impl Alone {
             check_other_users: true,
             web_clients,
             notices: Vec::new(),
-        });
-        let running = running.map_err(|error| cannot(&error.to_string()))?;
+        };
+        let running =
+            manager::start(options, listener).map_err(|error| cannot(&error.to_string()))?;
         Ok(Self {
             running,
             embedded,
@@ -80,7 +80,7 @@ impl Alone {
 
     /// The way to it.
     pub(in crate::cli::commands) fn manager(&self) -> Manager {
-        Manager::at(self.running.address())
+        Manager::here(self.running.client())
     }
 
     /// Embeds the relay here where the command that embedded it has ended: at the same address, so that all who go

@@ -2,20 +2,21 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
-use serde_json::{Value, json};
+use crossbeam_channel::{Receiver, RecvTimeoutError, select};
+use serde_json::json;
 
 use super::teller::{Ending, Log, Teller};
+use crate::api::ConnectionState::{Connected, Connecting, Disconnected, Failed, Idle};
+use crate::api::{App, Error, Requests};
 use crate::cli::commands::app::connecting::{Patience, failed, wait_connected};
 use crate::cli::failure::Failure;
 use crate::cli::fields::Fields;
-use crate::cli::manager_client::{Manager, text};
+use crate::cli::manager_client::Manager;
 use crate::manager::app_input::AppInput;
-use crate::manager::protocol::Protocol;
 use crate::store::time::parse_rfc3339;
 use crate::store::{DataDir, Lease, random};
 
-/// Pause between two looks at what happens.
+/// Pause between two looks at what happens, where it is another process, something is wrong, or much happens.
 const POLL: Duration = Duration::from_secs(1);
 /// Time for what is open at the end to be cut. Default 4 s: a tunnel says goodbye first, and a stream lingers for 2 s.
 const CUT_TIME: Duration = Duration::from_secs(4);
@@ -51,24 +52,18 @@ impl Session {
     ) -> Result<Self, Failure> {
         let (id, lease) = lease(home, &input.identity())?;
         fields.insert("lease".to_owned(), json!(id));
-        manager.call("POST", "/api/shares", Some(&Value::Object(fields)))?;
+        manager.share(&fields)?;
         let session = Self {
             home: home.clone(),
             manager,
             id,
             _lease: lease,
         };
-        let required = if teller.requires_name {
-            "?site_name=required"
-        } else {
-            ""
-        };
-        let path = format!("/api/connect/{}{required}", session.id);
-        match session.manager.call("POST", &path, None) {
-            Ok(_) => Ok(session),
-            Err(failure) => {
+        match session.manager.connect(&session.id, teller.requires_name) {
+            Ok(()) => Ok(session),
+            Err(error) => {
                 session.remove();
-                Err(failure)
+                Err(error.into())
             }
         }
     }
@@ -92,6 +87,7 @@ impl Session {
         stopped: &Receiver<()>,
         mut keep: impl FnMut() -> Result<(), Failure>,
     ) -> Result<Outcome, Failure> {
+        let mut next = self.manager.next_change(&self.id);
         let patience = Patience::default().endless_if(teller.is_continued);
         let result = match wait_connected(&self.manager, &self.id, None, stopped, patience) {
             Err(_) if teller.is_continued && !self.is_running() => {
@@ -100,26 +96,28 @@ impl Session {
             waited => waited?,
         };
         let mut log = teller.begin(&self.app()?, &result)?;
+        let (mut is_up, mut looked) = (true, Instant::now());
         loop {
-            let is_stopped = stopped.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout);
+            let is_stopped = wait(stopped, next.filter(|_| is_up), looked);
+            (next, looked) = (self.manager.next_change(&self.id), Instant::now());
             let app = match self.app() {
                 Ok(app) => app,
                 Err(_) if is_stopped => return over(log, Ending::Interrupted),
-                Err(failure) if failure.is_of_missing() => return over(log, Ending::Removed),
+                Err(Error::Refused { code: 404, .. }) => return over(log, Ending::Removed),
                 // A busy machine, or one without its loopback interface for a moment, does not end the share.
-                Err(failure) if self.is_running() => {
-                    log::info!("retrying: {}", failure.message());
+                Err(error) if self.is_running() => {
+                    log::info!("retrying: {}", Failure::from(error).message());
                     continue;
                 }
                 Err(_) => return Ok(Outcome::ManagerEnded),
             };
+            is_up = app.status() == Connected;
             // Also at the end: what came since the last look counts too.
             log.look(&app, |after| self.requests(after))?;
             match ending(&app, is_stopped) {
                 Some(Ending::Failed) => {
                     log.end(Ending::Failed)?;
-                    let connection = app.get("connection").unwrap_or(&Value::Null);
-                    return Err(failed(connection, None));
+                    return Err(failed(&app.connection.unwrap_or_default(), None));
                 }
                 Some(Ending::Expired) => {
                     self.wait_for_cuts(&app);
@@ -139,15 +137,14 @@ impl Session {
     }
 
     /// Waits until the open connections of visitors are cut at the end, so that they are counted.
-    fn wait_for_cuts(&self, app: &Value) {
-        let protocol = Protocol::named(text(app, "/protocol"));
+    fn wait_for_cuts(&self, app: &App) {
         // Of a database whoever asked within the last minute is there.
-        let has_streams = !protocol.is_some_and(Protocol::is_database);
+        let has_streams = !app.protocol.is_database();
         let until = Instant::now() + CUT_TIME;
-        let goes_on = |app: &Value| {
-            let now = app.pointer("/connection/visitors/now");
-            let is_active = ["connected", "connecting"].contains(&text(app, "/conn_status"));
-            is_active || has_streams && now.and_then(Value::as_u64).is_some_and(|now| now > 0)
+        let goes_on = |app: &App| {
+            let visitors = app.connection.as_ref().and_then(|it| it.visitors.as_ref());
+            let is_active = matches!(app.status(), Connected | Connecting);
+            is_active || has_streams && visitors.is_some_and(|visitors| visitors.now > 0)
         };
         while Instant::now() < until && self.app().is_ok_and(|app| goes_on(&app)) {
             std::thread::sleep(CUT_POLL);
@@ -161,26 +158,33 @@ impl Session {
             || Manager::find(&self.home).map_or(true, |found| found.is_some_and(|it| it.pid == pid))
     }
 
-    fn app(&self) -> Result<Value, Failure> {
-        let path = format!("/api/apps/{}", self.id);
-        self.manager.call("GET", &path, None)
+    fn app(&self) -> Result<App, Error> {
+        self.manager.app(&self.id)
     }
 
     /// Requests of visitors after the one with this number. Of what is no web site there are none.
-    fn requests(&self, after: u64) -> Value {
-        let path = format!("/api/apps/{}/requests?after={after}", self.id);
-        self.manager.call("GET", &path, None).unwrap_or_default()
-    }
-
-    fn call(&self, method: &str, what: &str) -> Result<Value, Failure> {
-        let path = format!("/api/{what}/{}", self.id);
-        self.manager.call(method, &path, None)
+    fn requests(&self, after: u64) -> Requests {
+        let requests = self.manager.requests(&self.id, after);
+        requests.unwrap_or_default()
     }
 
     fn remove(&self) {
         // Where that fails it goes with the lease.
-        let _ = self.call("DELETE", "apps");
+        let _ = self.manager.remove(&self.id, false);
     }
+}
+
+/// Waits for a message on `stopped`, or for `next`, if it is there, and then until the pause after the last look is
+/// over. True for the first.
+fn wait(stopped: &Receiver<()>, next: Option<Receiver<()>>, looked: Instant) -> bool {
+    if let Some(next) = next {
+        select! {
+            recv(stopped) -> _ => return true,
+            recv(next) -> _ => {}
+        }
+    }
+    let left = POLL.saturating_sub(looked.elapsed());
+    stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout)
 }
 
 fn over(log: Log<'_>, ending: Ending) -> Result<Outcome, Failure> {
@@ -188,21 +192,22 @@ fn over(log: Log<'_>, ending: Ending) -> Result<Outcome, Failure> {
 }
 
 /// Why it ends now, where it does.
-fn ending(app: &Value, is_stopped: bool) -> Option<Ending> {
-    let next_retry = app.pointer("/connection/next_retry_ms");
-    match text(app, "/conn_status") {
+fn ending(app: &App, is_stopped: bool) -> Option<Ending> {
+    let connection = app.connection.as_ref();
+    let is_retried = connection.is_some_and(|connection| connection.next_retry_ms.is_some());
+    match app.status() {
         _ if is_stopped => Some(Ending::Interrupted),
         _ if is_over(app) => Some(Ending::Expired),
-        "idle" | "disconnected" => Some(Ending::Disconnected),
+        Idle | Disconnected => Some(Ending::Disconnected),
         // An automatic retry has a time.
-        "failed" if next_retry.is_none_or(Value::is_null) => Some(Ending::Failed),
+        Failed if !is_retried => Some(Ending::Failed),
         _ => None,
     }
 }
 
 /// True if its time is over, by the clock on the wall.
-fn is_over(app: &Value) -> bool {
-    let end = parse_rfc3339(text(app, "/expires"));
+fn is_over(app: &App) -> bool {
+    let end = app.expires.as_deref().and_then(parse_rfc3339);
     end.is_some_and(|end| end <= SystemTime::now())
 }
 

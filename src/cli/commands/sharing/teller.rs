@@ -8,15 +8,15 @@ use std::time::{Instant, SystemTime};
 use serde_json::{Value, json};
 
 use super::figures::{Total, counted, planned, size};
+use crate::api::{App, ConnectResult, ConnectionState, HealthState, Requests};
 use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::{JSON, NAME, QR, SERVER, SITE_NAME};
 use crate::cli::args::values::{SERVER_VARIABLE, environment};
 use crate::cli::clock::Zone;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::link;
-use crate::cli::manager_client::text;
 use crate::cli::output::print;
-use crate::manager::protocol::Protocol;
+use crate::http::Counted;
 use crate::net::authority::is_loopback;
 use crate::store::escaped;
 use crate::store::time::{in_words, parse_rfc3339, rfc3339};
@@ -60,7 +60,7 @@ pub(in crate::cli::commands) struct Log<'a> {
     unit: &'static str,
     received: Total,
     sent: Total,
-    status: String,
+    status: ConnectionState,
     failing: String,
     /// When it ends by itself, where it does.
     expires: Option<SystemTime>,
@@ -103,7 +103,7 @@ impl Teller {
     }
 
     /// Tells where it is shared.
-    pub(super) fn begin(&self, app: &Value, result: &Value) -> Result<Log<'_>, Failure> {
+    pub(super) fn begin(&self, app: &App, result: &ConnectResult) -> Result<Log<'_>, Failure> {
         let link = link::of(result);
         if self.json {
             self.event("shared", shared(app, result, &link))?;
@@ -127,7 +127,7 @@ impl Teller {
             unit: VISITOR,
             received: Total::default(),
             sent: Total::default(),
-            status: "connected".to_owned(),
+            status: ConnectionState::Connected,
             failing: String::new(),
             expires: end_of(app),
         };
@@ -136,33 +136,32 @@ impl Teller {
     }
 
     /// Describes the share for a person.
-    fn sentences(&self, app: &Value, result: &Value) -> String {
+    fn sentences(&self, app: &App, result: &ConnectResult) -> String {
+        let exposed = result.exposed.clone().unwrap_or_else(|| app.saved());
         let shared = match self.local {
-            Some(_) => printable(text(app, "/name")),
-            None => ["/exposed/protocol", "/exposed/target"]
-                .map(|name| printable(text(result, name)))
-                .join(" "),
+            Some(_) => printable(&app.name),
+            None => format!("{} {}", exposed.protocol.name(), printable(&exposed.target)),
         };
         let until = end_of(app).map_or(String::new(), |end| {
             format!(" until {}", self.zone.shown(end, SystemTime::now()))
         });
         let mut lines = format!("Sharing {shared}{until}. Ctrl-C stops it.\n");
-        let path = printable(text(result, "/exposed/path"));
-        if !path.is_empty() {
+        if let Some(path) = &exposed.path {
+            let path = printable(path);
             lines.push_str(&format!(
                 "The whole site is shared; the link opens {path}.\n"
             ));
         }
         let wish = self.wish.as_deref();
-        if let Some(line) = wish.and_then(|wish| link::renamed(wish, text(result, "/site_url"))) {
+        if let Some(line) = wish.and_then(|wish| link::renamed(wish, &result.site_url)) {
             lines.push_str(&line);
         }
-        if is_local(result) && self.has_server {
+        if is_local(&result.site_url) && self.has_server {
             lines.push_str(
                 "Only this machine can open this address, because of the relay's domain. To share with others,\n\
                  use a server with a domain that points to it ('postern relay --domain').\n",
             );
-        } else if is_local(result) {
+        } else if is_local(&result.site_url) {
             lines.push_str(
                 "Only this machine can open this address. To share with others, run 'postern relay'\n\
                  on a public server and add --server URL.\n",
@@ -204,26 +203,25 @@ impl Teller {
     }
 }
 
-fn shared(app: &Value, result: &Value, link: &str) -> Value {
-    let of = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();
+fn shared(app: &App, result: &ConnectResult, link: &str) -> Value {
+    let exposed = result.exposed.as_ref();
     json!({
         "link": link,
-        "site_url": of(result, "site_url"),
-        "site_name_wanted": of(result, "site_name_wanted"),
-        "auth_url": Some(text(result, "/auth_url")).filter(|url| !url.is_empty()),
-        "id": of(app, "id"),
-        "name": of(app, "name"),
-        "protocol": of(app, "protocol"),
-        "target": text(result, "/exposed/target"),
-        "server": of(result, "server"),
-        "expires": of(app, "expires"),
-        "this_machine_only": is_local(result),
+        "site_url": result.site_url,
+        "site_name_wanted": result.site_name_wanted,
+        "auth_url": Some(&result.auth_url).filter(|url| !url.is_empty()),
+        "id": app.id,
+        "name": app.name,
+        "protocol": app.protocol,
+        "target": exposed.map_or("", |exposed| &exposed.target),
+        "server": result.server,
+        "expires": app.expires,
+        "this_machine_only": is_local(&result.site_url),
     })
 }
 
-/// True if only this machine can open its address.
-fn is_local(result: &Value) -> bool {
-    let site = text(result, "/site_url");
+/// True if only this machine can open the address of a site.
+fn is_local(site: &str) -> bool {
     let place = site.split_once("://").map_or(site, |(_, place)| place);
     let place = place.split('/').next().unwrap_or_default();
     let host = match place.rsplit_once(':') {
@@ -234,19 +232,14 @@ fn is_local(result: &Value) -> bool {
 }
 
 /// Describes who gets in.
-fn who(app: &Value, result: &Value) -> String {
-    let is_web = Protocol::named(text(app, "/protocol")).is_some_and(Protocol::is_visited_by_http);
-    let allow = app
-        .get("allow")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let allow: Vec<String> = allow.filter_map(Value::as_str).map(printable).collect();
+fn who(app: &App, result: &ConnectResult) -> String {
+    let is_web = app.protocol.is_visited_by_http();
+    let allow: Vec<String> = app.allow.iter().map(|network| printable(network)).collect();
     let from = match allow.as_slice() {
         [] => String::new(),
         networks => format!(" from {}", networks.join(", ")),
     };
-    let is_invisible = !text(result, "/auth_url").is_empty();
+    let is_invisible = !result.auth_url.is_empty();
     let sentence = match (is_web, is_invisible, from.is_empty()) {
         (_, true, _) => format!("Anyone with the link gets in{from}: it contains the code."),
         (true, false, true) => {
@@ -263,45 +256,37 @@ impl Log<'_> {
     /// Tells what is new. `requests` answers those after a number.
     pub(super) fn look(
         &mut self,
-        app: &Value,
-        requests: impl Fn(u64) -> Value,
+        app: &App,
+        requests: impl Fn(u64) -> Requests,
     ) -> Result<(), Failure> {
-        let connection = app.get("connection").unwrap_or(&Value::Null);
-        let number = |name: &str| connection.get(name).and_then(Value::as_u64);
-        self.received.take(number("bytes_in").unwrap_or_default());
-        self.sent.take(number("bytes_out").unwrap_or_default());
-        let visitors = connection.get("visitors").unwrap_or(&Value::Null);
-        let counted = |name: &str| visitors.get(name).and_then(Value::as_u64);
-        if text(visitors, "/counts") == "connections" {
+        let idle = ConnectResult::default();
+        let connection = app.connection.as_ref().unwrap_or(&idle);
+        self.received.take(connection.bytes_in);
+        self.sent.take(connection.bytes_out);
+        let visitors = connection.visitors.clone().unwrap_or_default();
+        if visitors.counts == Counted::Connections {
             self.unit = CONNECTION;
         }
-        if let Some(counted) = counted("requests").filter(|counted| *counted > self.requests) {
+        if visitors.requests > self.requests {
             self.look_at_requests(&requests(self.last))?;
-            self.requests = counted;
+            self.requests = visitors.requests;
         }
         // Visitors with an address are shown by it.
-        let has_address = text(app, "/protocol").starts_with("http");
-        let total = counted("total").filter(|total| *total > self.visitors);
-        if let Some(total) = total.filter(|_| !has_address || self.unit == CONNECTION) {
-            self.nameless(total - self.visitors)?;
-            self.visitors = total;
+        let has_address = app.protocol.has_gateway();
+        if visitors.total > self.visitors && (!has_address || self.unit == CONNECTION) {
+            self.nameless(visitors.total - self.visitors)?;
+            self.visitors = visitors.total;
         }
         self.look_at_end(app)?;
-        self.look_at_status(connection, text(app, "/conn_status"))?;
+        self.look_at_status(&connection.error, app.status())?;
         self.look_at_health(connection)
     }
 
-    fn look_at_requests(&mut self, answer: &Value) -> Result<(), Failure> {
-        let list = answer.get("requests").and_then(Value::as_array);
-        if let Some(last) = answer.get("last").and_then(Value::as_u64) {
-            self.last = last;
-        }
-        for request in list.into_iter().flatten() {
-            let source = text(request, "/source");
-            if source.is_empty() {
-                continue;
-            }
-            if self.sources.len() < MAX_SOURCES && self.sources.insert(source.to_owned()) {
+    fn look_at_requests(&mut self, answer: &Requests) -> Result<(), Failure> {
+        self.last = answer.last.max(self.last);
+        let sources = answer.requests.iter().map(|request| &request.source);
+        for source in sources.filter(|source| !source.is_empty()) {
+            if self.sources.len() < MAX_SOURCES && self.sources.insert(source.clone()) {
                 self.visitors += 1;
                 let line = format!("visitor {}", printable(source));
                 let fields = json!({"source": source});
@@ -320,7 +305,7 @@ impl Log<'_> {
         self.teller.tell("visitor", json!({"source": null}), &line)
     }
 
-    fn look_at_end(&mut self, app: &Value) -> Result<(), Failure> {
+    fn look_at_end(&mut self, app: &App) -> Result<(), Failure> {
         let expires = end_of(app);
         if expires == self.expires {
             return Ok(());
@@ -331,23 +316,21 @@ impl Log<'_> {
             Some(end) => format!("now until {}", zone.shown(end, SystemTime::now())),
             None => "now without an end time".to_owned(),
         };
-        let fields = json!({"expires": app.get("expires")});
+        let fields = json!({"expires": app.expires});
         self.teller.tell("expires", fields, &line)
     }
 
-    fn look_at_status(&mut self, connection: &Value, status: &str) -> Result<(), Failure> {
+    fn look_at_status(&mut self, error: &str, status: ConnectionState) -> Result<(), Failure> {
         let status = match status {
-            "failed" => "connecting",
+            ConnectionState::Failed => ConnectionState::Connecting,
             other => other,
         };
-        if status == self.status {
+        if std::mem::replace(&mut self.status, status) == status {
             return Ok(());
         }
-        status.clone_into(&mut self.status);
         match status {
-            "connected" => self.teller.tell("back", json!({}), "reconnected"),
-            "connecting" => {
-                let error = text(connection, "/error");
+            ConnectionState::Connected => self.teller.tell("back", json!({}), "reconnected"),
+            ConnectionState::Connecting => {
                 let why = match error {
                     "" => String::new(),
                     error => format!(": {}", printable(error)),
@@ -359,11 +342,14 @@ impl Log<'_> {
         }
     }
 
-    fn look_at_health(&mut self, connection: &Value) -> Result<(), Failure> {
-        let error = match text(connection, "/health/state") {
-            "failing" => text(connection, "/health/error"),
-            "ok" => "",
-            _ => return Ok(()),
+    fn look_at_health(&mut self, connection: &ConnectResult) -> Result<(), Failure> {
+        let Some(health) = &connection.health else {
+            return Ok(());
+        };
+        let error = match health.state {
+            HealthState::Failing => health.error.as_deref().unwrap_or_default(),
+            HealthState::Ok => "",
+            HealthState::Unknown => return Ok(()),
         };
         if error == self.failing {
             return Ok(());
@@ -374,9 +360,9 @@ impl Log<'_> {
                 .teller
                 .tell("answers", json!({}), "the application answers again");
         }
-        let (line, fields) = match text(connection, "/health/hint") {
-            "" => (printable(error), json!({"error": error})),
-            hint => (
+        let (line, fields) = match &health.hint {
+            None => (printable(error), json!({"error": error})),
+            Some(hint) => (
                 printable(&format!("{error}; {hint}")),
                 json!({"error": error, "hint": hint}),
             ),
@@ -427,8 +413,8 @@ impl Log<'_> {
 }
 
 /// When an application ends by itself.
-fn end_of(app: &Value) -> Option<SystemTime> {
-    parse_rfc3339(text(app, "/expires"))
+fn end_of(app: &App) -> Option<SystemTime> {
+    app.expires.as_deref().and_then(parse_rfc3339)
 }
 
 impl Ending {
@@ -469,7 +455,7 @@ mod tests {
             ("tcp://relay.example:20001", false),
             ("http://notlocalhost/", false),
         ] {
-            assert_eq!(is_local(&json!({"site_url": url})), expected, "{url}");
+            assert_eq!(is_local(url), expected, "{url}");
         }
     }
 }

@@ -1,0 +1,303 @@
+//! The one client of our APIs: of a running program over loopback, or of the same handlers in this process.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crossbeam_channel::Receiver;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+use super::application::{App, Requests, ServerUpdate, Version};
+use super::connection::{ConnectResult, ConnectionState, HostKey};
+use super::http_call;
+use super::server::{MainTunnel, Server};
+use crate::http::{ApiError, Handler, Method, Request, Response};
+use crate::net::percent::encode;
+use crate::store::to_json;
+
+/// Calls one program.
+#[derive(Clone)]
+pub(crate) struct Client {
+    program: Program,
+    /// The value of `Authorization`.
+    authorization: Option<Zeroizing<String>>,
+}
+
+#[derive(Clone)]
+enum Program {
+    /// One that runs, by its API's address.
+    At(SocketAddr),
+    /// One that is in this process.
+    Here(Arc<dyn Service>),
+}
+
+/// A program's API in this process.
+pub(crate) trait Service: Handler {
+    /// Closed at the next change of what [`Client::app`] answers for an application.
+    fn next_change(&self, id: &str) -> Receiver<()>;
+}
+
+/// Why a call has no `data`.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// No answer from this address.
+    Silent(SocketAddr, io::Error),
+    /// Something else than our API answers at this address.
+    Foreign(SocketAddr),
+    /// The program refuses, or has failed.
+    Refused {
+        /// The status.
+        code: u64,
+        message: String,
+        hint: Option<String>,
+    },
+}
+
+/// An answer, as far as it is in the envelope that our APIs use.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Envelope {
+    /// The status; none where the answer is no envelope.
+    code: Option<u64>,
+    message: Option<String>,
+    /// Hint, if the message contains none.
+    hint: Option<String>,
+    data: Value,
+}
+
+impl Client {
+    /// Of a program that runs at this address.
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self {
+            program: Program::At(address),
+            authorization: None,
+        }
+    }
+
+    /// Of a program in this process.
+    pub(crate) fn here(service: Arc<dyn Service>) -> Self {
+        Self {
+            program: Program::Here(service),
+            authorization: None,
+        }
+    }
+
+    /// Sends this token with each call.
+    #[must_use]
+    pub(crate) fn with_token(self, token: &str) -> Self {
+        let authorization = Some(Zeroizing::new(format!("Bearer {token}")));
+        Self {
+            authorization,
+            ..self
+        }
+    }
+
+    /// The `data` at a path.
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.call(Method::Get, path, None::<&()>)
+    }
+
+    /// The `data` of the answer to a call.
+    pub(crate) fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, Error> {
+        let (_, data) = self.call_for_status(method, path, body)?;
+        typed(data)
+    }
+
+    /// The status and the `data` of the answer to a call.
+    pub(crate) fn call_for_status(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<(u64, Value), Error> {
+        let body = body.and_then(|body| to_json(body).ok());
+        let body = body.unwrap_or_default();
+        match &self.program {
+            Program::At(address) => {
+                let authorization = self.authorization.as_ref().map(|value| value.as_str());
+                http_call::call(*address, (method, path), authorization, &body)
+                    .map_err(|error| Error::Silent(*address, error))
+                    .and_then(|answer| Envelope::read(&answer).data(Some(*address)))
+            }
+            Program::Here(service) => {
+                let answer = ask(service.as_ref(), method, path, body)?;
+                // A handler that breaks off answers for itself.
+                answer
+                    .recv()
+                    .map_err(|_| broken_off())
+                    .and_then(|response| Envelope::read(response.body()).data(None))
+            }
+        }
+    }
+}
+
+fn ask(
+    service: &dyn Service,
+    method: Method,
+    path: &str,
+    body: Zeroizing<Vec<u8>>,
+) -> Result<Receiver<Response>, Error> {
+    let (request, answer) = Request::local(method, path, body).map_err(refused)?;
+    service.handle(request);
+    Ok(answer)
+}
+
+fn refused(error: ApiError) -> Error {
+    Error::Refused {
+        code: error.status.into(),
+        message: error.message,
+        hint: None,
+    }
+}
+
+fn broken_off() -> Error {
+    refused(ApiError::internal("the call broke off"))
+}
+
+fn typed<T: DeserializeOwned>(data: Value) -> Result<T, Error> {
+    serde_json::from_value(data).map_err(|error| {
+        refused(ApiError::internal(format!(
+            "the answer is of another version of postern: {error}"
+        )))
+    })
+}
+
+impl Envelope {
+    fn read(body: &[u8]) -> Self {
+        serde_json::from_slice(body).unwrap_or_default()
+    }
+
+    /// The status and the `data`; `from` is the address of another process.
+    fn data(self, from: Option<SocketAddr>) -> Result<(u64, Value), Error> {
+        match (self.code, from) {
+            (Some(code @ 200..=299), _) => Ok((code, self.data)),
+            (Some(code), _) => Err(Error::Refused {
+                code,
+                message: self.message.unwrap_or_default(),
+                hint: self.hint,
+            }),
+            (None, Some(address)) => Err(Error::Foreign(address)),
+            (None, None) => Err(broken_off()),
+        }
+    }
+}
+
+/// The calls of the management API.
+impl Client {
+    /// Every application.
+    pub(crate) fn apps(&self) -> Result<Vec<App>, Error> {
+        self.get("/api/apps")
+    }
+
+    /// One application.
+    pub(crate) fn app(&self, id: &str) -> Result<App, Error> {
+        self.get(&format!("/api/apps/{id}"))
+    }
+
+    /// Adds an application.
+    pub(crate) fn add(&self, fields: &Map<String, Value>) -> Result<App, Error> {
+        self.call(Method::Post, "/api/apps", Some(fields))
+    }
+
+    /// Puts an application in the place of another.
+    pub(crate) fn replace(&self, id: &str, fields: &Map<String, Value>) -> Result<App, Error> {
+        self.call(Method::Put, &format!("/api/apps/{id}"), Some(fields))
+    }
+
+    /// Removes an application; with `release` its server gives the name of its site away.
+    pub(crate) fn remove(&self, id: &str, release: bool) -> Result<App, Error> {
+        let query = if release { "?release=true" } else { "" };
+        let path = format!("/api/apps/{id}{query}");
+        self.call(Method::Delete, &path, None::<&()>)
+    }
+
+    /// Adds an application that goes with its lease, which has its identifier.
+    pub(crate) fn share(&self, fields: &Map<String, Value>) -> Result<App, Error> {
+        self.call(Method::Post, "/api/shares", Some(fields))
+    }
+
+    /// Begins to connect an application; its site must have the wished name where that is `required`.
+    pub(crate) fn connect(&self, id: &str, required: bool) -> Result<(), Error> {
+        let query = if required { "?site_name=required" } else { "" };
+        self.post(&format!("/api/connect/{id}{query}"))
+            .map(|_: Value| ())
+    }
+
+    /// Ends the connection of an application.
+    pub(crate) fn disconnect(&self, id: &str) -> Result<ConnectionState, Error> {
+        #[derive(Deserialize)]
+        struct Disconnected {
+            status: ConnectionState,
+        }
+        let answer: Disconnected = self.post(&format!("/api/disconnect/{id}"))?;
+        Ok(answer.status)
+    }
+
+    /// Closed at the next change of an application after this call; none for another process, which tells of none.
+    pub(crate) fn next_change(&self, id: &str) -> Option<Receiver<()>> {
+        match &self.program {
+            Program::At(_) => None,
+            Program::Here(service) => Some(service.next_change(id)),
+        }
+    }
+
+    /// The connection of an application.
+    pub(crate) fn status(&self, id: &str) -> Result<ConnectResult, Error> {
+        self.get(&format!("/api/status/{id}"))
+    }
+
+    /// Requests of an application's visitors after number `after`.
+    pub(crate) fn requests(&self, id: &str, after: u64) -> Result<Requests, Error> {
+        self.get(&format!("/api/apps/{id}/requests?after={after}"))
+    }
+
+    /// Makes another code for an application.
+    pub(crate) fn renew_code(&self, id: &str) -> Result<App, Error> {
+        self.post(&format!("/api/apps/{id}/code"))
+    }
+
+    /// Every server.
+    pub(crate) fn servers(&self) -> Result<Vec<Server>, Error> {
+        self.get("/api/servers")
+    }
+
+    /// Adds or changes a server.
+    pub(crate) fn put_server(&self, update: &ServerUpdate) -> Result<Server, Error> {
+        self.call(Method::Post, "/api/servers", Some(update))
+    }
+
+    /// Removes a server.
+    pub(crate) fn remove_server(&self, url: &str) -> Result<Server, Error> {
+        let path = format!("/api/servers?url={}", encode(url));
+        self.call(Method::Delete, &path, None::<&()>)
+    }
+
+    /// Trusts the host key that a tunnel has refused.
+    pub(crate) fn trust(&self, key: &HostKey) -> Result<(), Error> {
+        let body = serde_json::json!({"server": key.server, "fingerprint": key.offered});
+        let answer: Result<Value, Error> = self.call(Method::Post, "/api/trust", Some(&body));
+        answer.map(drop)
+    }
+
+    /// The main tunnels.
+    pub(crate) fn tunnels(&self) -> Result<Vec<MainTunnel>, Error> {
+        self.get("/api/tunnel")
+    }
+
+    /// The program.
+    pub(crate) fn version(&self) -> Result<Version, Error> {
+        self.get("/api/version")
+    }
+
+    fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.call(Method::Post, path, None::<&()>)
+    }
+}

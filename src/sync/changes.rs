@@ -1,0 +1,59 @@
+//! Tells those who wait that something has changed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::Mutex;
+
+/// Changes of one thing. Noting one costs a read where nobody waits.
+#[derive(Default)]
+pub(crate) struct Changes {
+    is_awaited: AtomicBool,
+    /// Dropped at the next change.
+    waiting: Mutex<Vec<Sender<()>>>,
+}
+
+impl Changes {
+    /// A channel that is closed at the next change. Who looks after this call misses none.
+    pub(crate) fn next(&self) -> Receiver<()> {
+        let (waiting, next) = bounded(0);
+        self.waiting.lock().push(waiting);
+        self.is_awaited.store(true, Ordering::SeqCst);
+        next
+    }
+
+    /// Something has changed.
+    pub(crate) fn note(&self) {
+        if self.is_awaited.load(Ordering::SeqCst) && self.is_awaited.swap(false, Ordering::SeqCst) {
+            self.waiting.lock().clear();
+        }
+    }
+}
+
+/// Ends every wait.
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.note();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossbeam_channel::TryRecvError::{Disconnected, Empty};
+
+    #[test]
+    fn who_waits_hears_of_the_next_change_once() {
+        let changes = Changes::default();
+        changes.note();
+        let (one, other) = (changes.next(), changes.next());
+        assert_eq!(one.try_recv(), Err(Empty));
+        changes.note();
+        assert_eq!(
+            [one, other].map(|next| next.try_recv()),
+            [Err(Disconnected); 2]
+        );
+        assert_eq!(changes.next().try_recv(), Err(Empty));
+    }
+}
