@@ -123,7 +123,7 @@ fn a_machine_without_a_network_is_the_reason_that_a_share_gives() {
     let binary = binary.to_str().unwrap();
     let share = run(&[binary, "http", "1"]);
     let said = String::from_utf8_lossy(&share.stderr);
-    assert_eq!(share.status.code(), Some(1), "{said}");
+    assert_eq!(share.status.code(), Some(3), "{said}");
     assert!(said.contains("start the network of this machine"), "{said}");
     let found = run(&[binary, "doctor"]).stdout;
     let found = String::from_utf8_lossy(&found);

@@ -88,14 +88,15 @@ impl Described {
     }
 }
 
-/// Members with a key, a code or a token, whose base64 has any characters.
-const RANDOM: [&str; 6] = [
+/// Members with a key, a code or a token, whose base64 has any characters, or with the name of a process.
+const RANDOM: [&str; 7] = [
     "host_key",
     "fingerprint",
     "url",
     "code",
     "token",
     "password",
+    "process",
 ];
 
 /// The value without what differs from run to run: digits and random names in texts, numbers, times.

@@ -14,7 +14,7 @@ use ureq::unversioned::transport::{
 use ureq::{Agent, Body, ProxyProtocol};
 use zeroize::Zeroizing;
 
-use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, PROXY_SETTING};
+use super::failure::{Failure, NAMELESS, NO_PROXY_THERE, NO_ROUTE, PROXY_SETTING};
 use super::reached::{Noting, Reached};
 use super::redact::clean;
 use super::resolve::Resolve;
@@ -411,7 +411,7 @@ fn row(kind: io::ErrorKind) -> Option<&'static str> {
         }
         TimedOut | WouldBlock => Some(LATE),
         ConnectionRefused => Some("connection refused"),
-        HostUnreachable | NetworkDown | NetworkUnreachable => Some("no route to the relay"),
+        HostUnreachable | NetworkDown | NetworkUnreachable => Some(NO_ROUTE),
         _ => None,
     }
 }

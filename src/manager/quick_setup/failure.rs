@@ -84,6 +84,8 @@ pub(super) const PROXY_SETTING: &str =
     "check the proxy's address and port in HTTPS_PROXY, and that the proxy runs";
 /// Reason of a call to a name without an address.
 pub(super) const NAMELESS: &str = "the relay's name has no DNS entry";
+/// Reason if this machine has no network.
+pub(super) const NO_ROUTE: &str = "no route to the relay";
 
 /// Advice about a name that another connector has.
 pub(crate) const OTHER_NAME: &str =
@@ -158,6 +160,9 @@ impl Failure {
             Self::Proxy { advice, .. } => advice,
             Self::Unreachable { reason, .. } if reason.starts_with(NAMELESS) => NO_NAME,
             Self::Unreachable { reason, .. } if reason.starts_with(NO_PROXY_THERE) => PROXY_SETTING,
+            Self::Unreachable { reason, .. } if reason.starts_with(NO_ROUTE) => {
+                "start the network of this machine, or check its routes ('ip link', 'ip route')"
+            }
             Self::Call { reason } if reason.contains("machine's clock") => CLOCK,
             Self::Unreachable { .. } | Self::Call { .. } => {
                 "check the relay's URL, and that the relay runs and is reachable"
