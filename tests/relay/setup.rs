@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use support::openapi::{mismatch, resolve};
+use support::openapi::Described;
 use support::relay::{PASSWORD, Relay, body, refusal, texts_below, with};
 use support::{Home, TIMEOUT, wait_until};
 
@@ -542,12 +542,17 @@ fn a_revocation_without_a_running_relay_is_as_good() {
 #[test]
 fn answers_are_those_of_the_description() {
     let relay = Relay::start(&[]);
-    let document = relay.client().get("/api/openapi.json").json();
+    let mut described = Described::new("relay", relay.client().get("/api/openapi.json").json());
     relay.assign(&body("one", "shop", "http", 1));
+    relay.assign(&body("two", "other", "http", 1));
     let setup = relay.call(&body("one", "shop", "http", 1));
     let bearer = format!("Bearer {}", relay.operator_token());
     let operator = [("Authorization", bearer.as_str())];
     let operators = |method: &str, path: &str| relay.client().send(method, path, &operator, b"");
+    let names = |method: &str, path: &str, body: &[u8]| relay.operators(method, path, body);
+    let name = "/api/sites/{name}";
+    let given = "/api/public/applications/{client_app_id}";
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
     let tls = "/api/public/tls-allowed";
     let of = |query: &str| format!("{tls}{query}");
     let trusting = Relay::start(&["--trust-proxy=127.0.0.1"]);
@@ -625,6 +630,43 @@ fn answers_are_those_of_the_description() {
             relay.client().send("POST", "/api/links", &[], b""),
         ),
         ("/health", "get", relay.client().get("/health")),
+        (
+            name,
+            "put",
+            names("PUT", "/api/sites/other", br#"{"connector": "nobody"}"#),
+        ),
+        (
+            name,
+            "put",
+            names("PUT", "/api/sites/other", br#"{"connector": "two"}"#),
+        ),
+        (
+            name,
+            "put",
+            names("PUT", "/api/sites/none", br#"{"connector": "two"}"#),
+        ),
+        (name, "put", names("PUT", "/api/sites/other", b"{}")),
+        (name, "delete", names("DELETE", "/api/sites/none", b"")),
+        (
+            given,
+            "delete",
+            relay.release("two", "wrong-password", "other"),
+        ),
+        (given, "delete", relay.release("two", PASSWORD, "none")),
+        (given, "delete", relay.release("two", PASSWORD, "other")),
+        (name, "delete", names("DELETE", "/api/sites/other", b"")),
+        ("/", "get", relay.client().get("/")),
+        ("/auth", "get", relay.client().get("/auth")),
+        (
+            "/auth",
+            "post",
+            relay.client().send("POST", "/auth", &form, b"code=wrong"),
+        ),
+        (
+            "/api/openapi.json",
+            "get",
+            relay.client().get("/api/openapi.json"),
+        ),
         (tls, "get", trusting.client().get(&of("?domain=localhost"))),
         (
             tls,
@@ -635,11 +677,7 @@ fn answers_are_those_of_the_description() {
         (tls, "get", relay.client().send("GET", tls, &visitors, b"")),
     ];
     for (path, method, answer) in answers {
-        let described = &document["paths"][path][method]["responses"][answer.status().to_string()];
-        let described = resolve(&document, described);
-        let schema = &described["content"]["application/json"]["schema"];
-        assert!(schema.is_object(), "{method} {path} {}", answer.status());
-        let wrong = mismatch(&document, schema, &answer.json(), path);
-        assert_eq!(wrong, None, "{method} {path}: {}", answer.text());
+        described.check(method, path, &answer);
     }
+    described.finish();
 }

@@ -1,9 +1,140 @@
-//! Holds answers to an OpenAPI description.
+//! Holds answers to an OpenAPI description, and to the answers of before.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::http::Response;
+
+/// An API that is tried route by route. Each answer fits its description, and equals the one in
+/// `tests/data/answers-NAME.json` but for numbers, names and times of a run; `POSTERN_BLESS=1` writes that file.
+pub struct Described {
+    document: Value,
+    kept: PathBuf,
+    /// `METHOD path STATUS`, and the answers in their order.
+    answers: Map<String, Value>,
+    tried: BTreeSet<(String, String)>,
+}
+
+impl Described {
+    /// `document` is the description.
+    pub fn new(name: &str, document: Value) -> Self {
+        assert_eq!(document["openapi"], "3.1.0");
+        let kept = format!("../data/answers-{name}.json");
+        Self {
+            document,
+            kept: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(kept),
+            answers: Map::new(),
+            tried: BTreeSet::new(),
+        }
+    }
+
+    /// Checks the answer to a call of the route.
+    pub fn check(&mut self, method: &str, route: &str, answer: &Response) {
+        let method = method.to_lowercase();
+        let operation = &self.document["paths"][route][&method];
+        assert!(operation.is_object(), "{method} {route} is not described");
+        self.tried.insert((method.clone(), route.to_owned()));
+        let status = answer.status();
+        let response = resolve(&self.document, &operation["responses"][status.to_string()]);
+        assert!(
+            response.is_object(),
+            "{method} {route}: {status} is not described"
+        );
+        let schema = &response["content"]["application/json"]["schema"];
+        if answer.header("content-type") != Some("application/json") {
+            return;
+        }
+        let said = answer.json();
+        let problem = mismatch(&self.document, schema, &said, "$");
+        assert_eq!(problem, None, "{method} {route}: {}", answer.text());
+        if route == "/api/openapi.json" {
+            return;
+        }
+        let of_route = self
+            .answers
+            .entry(format!("{method} {route} {status}"))
+            .or_insert_with(|| json!([]));
+        let of_route = of_route.as_array_mut().unwrap();
+        let said = lasting("", &said);
+        if !of_route.contains(&said) {
+            of_route.push(said);
+        }
+    }
+
+    /// Compares the answers with those of before; every route must have been tried.
+    pub fn finish(self) {
+        for (path, methods) in self.document["paths"].as_object().unwrap() {
+            for method in methods.as_object().unwrap().keys() {
+                let tried = self.tried.contains(&(method.clone(), path.clone()));
+                assert!(tried, "{method} {path} was not tried");
+            }
+        }
+        let now = serde_json::to_string_pretty(&self.answers).unwrap() + "\n";
+        if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
+            std::fs::write(&self.kept, &now).unwrap();
+        }
+        let before = std::fs::read_to_string(&self.kept).unwrap_or_default();
+        let differs = now
+            .lines()
+            .zip(before.lines())
+            .find(|(now, before)| now != before);
+        assert!(
+            now == before,
+            "{} is not what is answered now; if that is meant, set POSTERN_BLESS=1\n{differs:?}",
+            self.kept.display()
+        );
+    }
+}
+
+/// The value without what differs from run to run: digits and random names in texts, numbers, times.
+fn lasting(name: &str, value: &Value) -> Value {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), lasting(name, value)))
+            .collect(),
+        Value::Array(items) => {
+            let mut kept: Vec<Value> = Vec::new();
+            for item in items.iter().map(|item| lasting(name, item)) {
+                // As many of one kind as there happen to be.
+                if !kept.contains(&item) {
+                    kept.push(item);
+                }
+            }
+            Value::Array(kept)
+        }
+        Value::Number(_) if name != "code" => json!(0),
+        // Its base64 has slashes.
+        Value::String(text) if text.starts_with("SHA256:") => json!("SHA256:#"),
+        Value::String(text) => json!(lasting_text(text)),
+        other => other.clone(),
+    }
+}
+
+/// Words with a digit, which ids, codes, addresses, times and keys have, become `#`.
+fn lasting_text(text: &str) -> String {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_+=".contains(letter);
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = rest
+            .find(|letter| is_word(letter) != is_word(first))
+            .unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        out += if word.contains(|letter: char| letter.is_ascii_digit()) {
+            "#"
+        } else {
+            word
+        };
+        rest = after;
+    }
+    out
+}
 
 /// The node itself, or what it refers to.
-pub fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
+fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
     match node["$ref"].as_str() {
         Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap(),
         None => node,
@@ -11,7 +142,7 @@ pub fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
 }
 
 /// The first place where `value` does not fit `schema`: the part of JSON Schema that the description uses.
-pub fn mismatch(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
+fn mismatch(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
     let schema = resolve(document, schema);
     if let Some(choices) = schema["anyOf"].as_array() {
         let fits = choices
