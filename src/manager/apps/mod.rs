@@ -3,11 +3,10 @@
 pub mod app;
 pub mod app_input;
 pub mod app_store;
-mod fields;
+pub mod field;
+pub mod fields;
 pub mod protocol;
 mod reader;
-pub mod sharing;
-mod sharing_fields;
 mod site_words;
 
 pub use site_words::{another_name, site_wish};

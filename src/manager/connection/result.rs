@@ -100,17 +100,16 @@ impl Exposed {
             db_readonly: app
                 .protocol
                 .is_database()
-                .then_some(app.db_readonly || !app.sharing.guest.is_empty()),
-            host_header: app.sharing.host_header.clone(),
+                .then_some(app.db_readonly || !app.guest.is_empty()),
+            host_header: app.host_header.clone(),
             path: app
-                .sharing
                 .path
                 .clone()
                 .filter(|_| matches!(app.protocol, Protocol::Http | Protocol::Https)),
-            allow: app.sharing.allow.clone(),
-            expires: app.sharing.expires.clone(),
+            allow: app.allow.clone(),
+            expires: app.expires.clone(),
             guest: if app.protocol.is_database() {
-                app.sharing.guest.clone()
+                app.guest.clone()
             } else {
                 Vec::new()
             },

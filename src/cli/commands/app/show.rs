@@ -15,6 +15,7 @@ use crate::cli::link;
 use crate::cli::manager_client::{Manager, text};
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::manager::apps::fields::FIELDS;
 use crate::plugin::tables_and_views;
 use crate::store::time::parse_rfc3339;
 
@@ -43,11 +44,6 @@ fn sheet(app: &Value) -> String {
         Some(_) => of("/connection/server"),
         None => of("/server"),
     };
-    let switch = |name: &str| match app.get(name) == Some(&Value::Bool(true)) {
-        true => "yes".to_owned(),
-        false => String::new(),
-    };
-    let number = app.get("max_streams").and_then(Value::as_u64);
     let connection = app.get("connection").unwrap_or(&Value::Null);
     let is_connected = !text(connection, "/site_url").is_empty();
     let rows = [
@@ -82,27 +78,32 @@ fn sheet(app: &Value) -> String {
         ),
         ("site name", of("/site_name")),
         ("name taken", of("/connection/site_name_wanted")),
-        ("until", until(text(holds, "/expires"))),
-        ("allowed from", list(holds, "allow")),
-        ("guest reads", guest_reads(holds)),
-        ("host", pending::host(holds)),
-        ("opens at", of("/path")),
-        ("group", of("/group")),
-        (
-            "max streams",
-            number.map_or(String::new(), |number| number.to_string()),
-        ),
-        ("db user", of("/db_user")),
-        ("database", of("/db_name")),
-        ("autoconnect", switch("autoconnect")),
-        ("audit", switch("audit")),
-        ("record sql", switch("record_sql")),
     ];
-    let lines = rows.iter().filter(|(_, value)| !value.is_empty());
+    let fields = FIELDS.iter().filter(|field| !field.label.is_empty());
+    let fields = fields.map(|field| (field.label, shown(field.name, app, holds)));
+    let rows = rows.into_iter().chain(fields);
+    let lines = rows.filter(|(_, value)| !value.is_empty());
     lines
         .map(|(name, value)| format!("{name:COLUMN$} {value}\n"))
         .chain(after_a_reconnect(app))
         .collect()
+}
+
+/// The value of a field: the active one if connections show it.
+fn shown(field: &str, app: &Value, holds: &Value) -> String {
+    match (field, app.get(field)) {
+        ("expires", _) => until(text(holds, "/expires")),
+        ("allow", _) => list(holds, "allow"),
+        ("guest", _) => guest_reads(holds),
+        ("host_header", _) => pending::host(holds),
+        (_, Some(Value::Bool(true))) => "yes".to_owned(),
+        (_, Some(Value::Number(number))) => number.to_string(),
+        (_, Some(Value::String(text))) => {
+            let lines: Vec<String> = text.lines().map(printable).collect();
+            lines.join(&format!("\n{:COLUMN$} ", ""))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Where its tunnels are, where they are at two relays: at each is its public port, if it has one.
