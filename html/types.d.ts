@@ -109,6 +109,8 @@ interface App {
   max_streams?: number | null;
   /** Heading of its group. */
   group?: string | null;
+  /** Note for the user, of one or more lines. */
+  note?: string | null;
   /** True if an audit log is written. */
   audit: boolean;
   /** User name of the application, for the user's reference. */

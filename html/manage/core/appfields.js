@@ -20,6 +20,7 @@ export const APP_FIELDS = {
   path: { kind: 'path', uses: 'sites', kept: null },
   max_streams: { kind: 'number', most: 10000, uses: 'all', kept: null },
   group: { kind: 'text', most: 60, uses: 'all', kept: null },
+  note: { kind: 'paragraph', most: 1000, uses: 'all', kept: null },
   audit: { kind: 'flag', uses: 'browsers', kept: false },
   username: { kind: 'text', most: 255, uses: 'logins' },
   auth_pass: { kind: 'secret', uses: 'logins' },

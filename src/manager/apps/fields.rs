@@ -15,6 +15,8 @@ use crate::limits::{APP_NAME, MAX_STREAMS};
 const TEXT_CAP: usize = 255;
 /// Characters of a group's name: it is a heading.
 const GROUP_CAP: usize = 60;
+/// Characters of a note: it stands on a card.
+const NOTE_CAP: usize = 1000;
 
 /// Fields that only the server writes, besides `has_` and the name of each secret; a client may send them back.
 pub const OWN: [&str; 8] = [
@@ -159,6 +161,9 @@ fields! {
     /// Heading of its group
     group: Option<String> [default] = Field::new(Kind::Text(GROUP_CAP)).kept().effect(Effect::Note).label("group")
         .flag("group", "NAME", "heading on the page");
+    /// Note for the user, of one or more lines
+    note: Option<String> [default] = Field::new(Kind::Paragraph(NOTE_CAP)).kept().effect(Effect::Note).label("note")
+        .flag("note", "TEXT", "note on the application's card, of one or more lines; visitors do not see it");
     /// True if an audit log is written
     audit: bool [default] = Field::new(Kind::Flag).kept().of(Uses::Browsers).label("audit")
         .switch("audit", true, "write an audit log of all requests (for databases: statements)")
