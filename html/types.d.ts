@@ -79,55 +79,31 @@ interface Connection {
 /** An AppConfig, with the state of its connection. */
 interface App {
   id: string;
-  /** Name given by the user; by default protocol and address. */
   name: string;
-  /** Protocol of the application. */
   protocol: string;
-  /** IP address without brackets, or host name. */
   ip: string;
-  /** Port, never 0. */
   port: number;
-  /** Its own server; if none is set, the one that it was connected through. Null if the default or the command line's server applies. */
   server?: string | null;
-  /** Port of the tunnel server, if it is not the one that the remote server names. */
   tunnel_port?: number | null;
-  /** Preferred first label of the site's name. */
   site_name?: string | null;
-  /** Name on the sign-in page and in the relay's list. */
   display_name?: string | null;
-  /** True if visitors need the code. */
   invisible: boolean;
-  /** End time, RFC 3339 in UTC. */
   expires?: string | null;
-  /** Networks that visitors may come from; empty allows everybody. */
   allow: string[];
-  /** Host header for the application: visitor, target, or a name with optional scheme and port. */
   host_header: string;
-  /** Path that the links of a web site open. */
   path?: string | null;
-  /** Maximum number of simultaneous visitor streams. */
   max_streams?: number | null;
-  /** Heading of its group. */
   group?: string | null;
-  /** Note for the user, of one or more lines. */
   note?: string | null;
-  /** True if an audit log is written. */
   audit: boolean;
-  /** User name of the application, for the user's reference. */
   username?: string | null;
   has_auth_pass?: boolean;
-  /** Database user. */
   db_user?: string | null;
   has_db_pass?: boolean;
-  /** Initial database. */
   db_name?: string | null;
-  /** True if the web client refuses every statement that could write. */
   db_readonly: boolean;
-  /** Tables and columns that the database guest may read. */
   guest: string[];
-  /** True if the statement log contains SQL texts. */
   record_sql: boolean;
-  /** True if it is connected when the program starts. */
   autoconnect: boolean;
   last_connected_at?: string | null;
   conn_status?: string;

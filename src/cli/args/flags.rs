@@ -1,7 +1,7 @@
 //! Flags that several commands have: those of an application's fields, from their table, and others for sharing.
 
 use super::command::{Flag, Kind};
-use crate::manager::apps::field::{self, Field, FieldFlag};
+use crate::manager::apps::field::{self, Field, FieldFlag, Sets};
 use crate::manager::apps::fields::FIELDS;
 
 pub(crate) const NAME: Flag = of_field("name");
@@ -41,7 +41,7 @@ pub(crate) const NO_OPEN: Flag = Flag::switch("no-open", "accepted for scripts; 
 pub(crate) const fn of(field: &Field, flag: FieldFlag) -> Flag {
     let mut of = Flag::valued(flag.long, flag.value, flag.help);
     of.repeatable = field.is_list();
-    if matches!(field.kind, field::Kind::Server) && is_same(flag.value, "URL") {
+    if matches!((field.kind, flag.sets), (field::Kind::Server, Sets::Value)) {
         of.kind = Kind::Server;
     }
     of

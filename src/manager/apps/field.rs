@@ -1,10 +1,12 @@
 //! One row of the table of an application's fields ([`FIELDS`](super::fields::FIELDS)).
 
+type Text = &'static str;
+
 /// A field that the user sets.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// Name in JSON, and of the member of `AppConfig`.
-    pub name: &'static str,
+    pub name: Text,
     /// Values that it takes.
     pub kind: Kind,
     /// Effect of a PUT without it.
@@ -14,13 +16,13 @@ pub struct Field {
     /// Protocols that it is for.
     pub uses: Uses,
     /// Operand of the command line that sets it; empty for none.
-    pub operand: &'static str,
+    pub operand: Text,
     /// Flags of `app add` and `app edit` that belong to it.
     pub flags: [Option<FieldFlag>; 2],
     /// Effect of omitting its flag, if an empty value of it would protect less than intended.
-    pub omitted: &'static str,
+    pub omitted: Text,
     /// Label in `app show`; empty if other lines show it.
-    pub label: &'static str,
+    pub label: Text,
 }
 
 /// Values of a field.
@@ -101,11 +103,11 @@ pub enum Uses {
 #[derive(Debug, Clone, Copy)]
 pub struct FieldFlag {
     /// Name after two hyphens.
-    pub long: &'static str,
+    pub long: Text,
     /// Placeholder of the value in the help; empty for a switch.
-    pub value: &'static str,
+    pub value: Text,
     /// Help text.
-    pub help: &'static str,
+    pub help: Text,
     /// Effect on the field.
     pub sets: Sets,
     /// True if only `app edit` has it.
@@ -140,7 +142,7 @@ impl Field {
     }
 
     /// Sets the name.
-    pub(super) const fn named(mut self, name: &'static str) -> Self {
+    pub(super) const fn named(mut self, name: Text) -> Self {
         self.name = name;
         self
     }
@@ -170,68 +172,53 @@ impl Field {
     }
 
     /// An operand sets it.
-    pub(super) const fn operand(mut self, operand: &'static str) -> Self {
+    pub(super) const fn operand(mut self, operand: Text) -> Self {
         self.operand = operand;
         self
     }
 
     /// Sets the label in `app show`.
-    pub(super) const fn label(mut self, label: &'static str) -> Self {
+    pub(super) const fn label(mut self, label: Text) -> Self {
         self.label = label;
         self
     }
 
     /// An empty flag is refused, because omitting it does this.
-    pub(super) const fn omitted(mut self, omitted: &'static str) -> Self {
+    pub(super) const fn omitted(mut self, omitted: Text) -> Self {
         self.omitted = omitted;
         self
     }
 
     /// A flag sets its value.
-    pub(super) const fn flag(
-        self,
-        long: &'static str,
-        value: &'static str,
-        help: &'static str,
-    ) -> Self {
+    pub(super) const fn flag(self, long: Text, value: Text, help: Text) -> Self {
         self.with(long, value, help, Sets::Value, false)
     }
 
     /// A switch sets it to this.
-    pub(super) const fn switch(self, long: &'static str, to: bool, help: &'static str) -> Self {
+    pub(super) const fn switch(self, long: Text, to: bool, help: Text) -> Self {
         self.with(long, "", help, Sets::To(to), false)
     }
 
     /// A switch of `app edit` sets it to false.
-    pub(super) const fn off(self, long: &'static str, help: &'static str) -> Self {
+    pub(super) const fn off(self, long: Text, help: Text) -> Self {
         self.with(long, "", help, Sets::To(false), true)
     }
 
     /// A flag that its command reads.
-    pub(super) const fn beside(
-        self,
-        long: &'static str,
-        value: &'static str,
-        help: &'static str,
-    ) -> Self {
+    pub(super) const fn beside(self, long: Text, value: Text, help: Text) -> Self {
         self.with(long, value, help, Sets::Nothing, false)
     }
 
     /// A flag that `app edit` reads.
-    pub(super) const fn edited(
-        self,
-        long: &'static str,
-        value: &'static str,
-        help: &'static str,
-    ) -> Self {
+    pub(super) const fn edited(self, long: Text, value: Text, help: Text) -> Self {
         self.with(long, value, help, Sets::Nothing, true)
     }
 
     const fn with(
         mut self,
-        long: &'static str,
-        value: &'static str,
-        help: &'static str,
+        long: Text,
+        value: Text,
+        help: Text,
         sets: Sets,
         is_for_edit: bool,
     ) -> Self {

@@ -214,7 +214,7 @@ fn openapi() -> String {
 /// The interface `App` of the page's types.
 fn types() -> String {
     let mut members = String::new();
-    for (field, about, none) in rows() {
+    for (field, _, none) in rows() {
         let of = match field.kind {
             Kind::Flag => "boolean",
             Kind::Port | Kind::Number(_) => "number",
@@ -223,8 +223,8 @@ fn types() -> String {
         };
         members += &match (field.kind, none.is_null()) {
             (Kind::Secret, _) => format!("  has_{}?: boolean;\n", field.name),
-            (_, true) => format!("  /** {about}. */\n  {}?: {of} | null;\n", field.name),
-            (_, false) => format!("  /** {about}. */\n  {}: {of};\n", field.name),
+            (_, true) => format!("  {}?: {of} | null;\n", field.name),
+            (_, false) => format!("  {}: {of};\n", field.name),
         };
     }
     format!(
