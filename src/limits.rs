@@ -65,7 +65,7 @@ limits! {
         STREAMS_OF_TUNNEL: usize = 2, one_of, "part of these for one tunnel";
         STREAMS_OF_SITE: usize = 2048, count, "connections of one <code>http</code> or <code>https</code> application";
         THREADS_OF_SITE: usize = 512, count, "of these with a long request, an upgrade or an upload at once";
-        MAX_STREAMS: u64 = 10_000, count, "highest <code>max_streams</code> of an application";
+        MAX_STREAMS: u32 = 10_000, count, "highest <code>max_streams</code> of an application";
         NETWORKS: usize = 100, count, "networks in <code>--allow</code>";
         LONGEST_SHARE: Duration = secs(366 * DAY), time, "longest <code>--for</code>";
         APP_NAME: usize = 100, count, "characters of an application's name";

@@ -34,6 +34,7 @@ pub(crate) struct App {
     pub(crate) expires: Option<String>,
     pub(crate) path: Option<String>,
     pub(crate) group: Option<String>,
+    pub(crate) note: Option<String>,
     pub(crate) max_streams: Option<u32>,
     pub(crate) audit: bool,
     pub(crate) record_sql: bool,

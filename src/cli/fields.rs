@@ -5,15 +5,9 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
-use super::args::app::{
-    AUTH_PASS, AUTOCONNECT, DB_NAME, DB_USER, DISPLAY_NAME, EDIT, READONLY, READWRITE, TUNNEL_PORT,
-    USERNAME,
-};
+use super::args::app::EDIT;
 use super::args::command::{Command, Flag, Parsed};
-use super::args::flags::{
-    ALLOW, AUDIT, GROUP, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, RECORD_SQL, SERVER, SITE_NAME,
-    UNTIL, VISIBLE,
-};
+use super::args::flags::{self, ALLOW, UNTIL, VISIBLE};
 use super::args::values::whole_number;
 use super::endpoint::{self, Endpoint};
 use super::expiry;
@@ -21,58 +15,13 @@ use super::failure::{Failure, quoted, warn};
 use super::target;
 use crate::manager::ServerUrl;
 use crate::manager::app_input::{AppInput, Invalid};
+use crate::manager::apps::field::{Field, FieldFlag, Kind, Sets, Uses};
+use crate::manager::apps::fields::{FIELDS, field};
 use crate::manager::protocol::Protocol;
 use crate::store::time::rfc3339;
 
 /// The fields of one application.
 pub(super) type Fields = Map<String, Value>;
-
-/// Flags with a text, and the field that each becomes.
-const TEXTS: [(&Flag, &str); 10] = [
-    (&NAME, "name"),
-    (&SERVER, "server"),
-    (&SITE_NAME, "site_name"),
-    (&DISPLAY_NAME, "display_name"),
-    (&USERNAME, "username"),
-    (&AUTH_PASS, "auth_pass"),
-    (&DB_USER, "db_user"),
-    (&DB_NAME, "db_name"),
-    (&HOST, "host_header"),
-    (&GROUP, "group"),
-];
-/// Switches, and the field and value that each sets.
-const SWITCHES: [(&Flag, &str, bool); 7] = [
-    (&INVISIBLE, "invisible", true),
-    (&VISIBLE, "invisible", false),
-    (&READONLY, "db_readonly", true),
-    (&READWRITE, "db_readonly", false),
-    (&AUTOCONNECT, "autoconnect", true),
-    (&AUDIT, "audit", true),
-    (&RECORD_SQL, "record_sql", true),
-];
-/// Repeatable flags, and the list that each becomes.
-const LISTS: [(&Flag, &str); 2] = [(&ALLOW, "allow"), (&GUEST, "guest")];
-/// Flags that protect, and what becomes of an application without them.
-const EMPTY: [(&Flag, &str); 4] = [
-    (&ALLOW, "to allow every network"),
-    (&HOST, "to send the public address"),
-    (&GUEST, "to let visitors read everything"),
-    (&UNTIL, "for no end time"),
-];
-/// Flags with a number, and the field that each becomes.
-const NUMBERS: [(&Flag, &str); 2] = [(&TUNNEL_PORT, "tunnel_port"), (&MAX_STREAMS, "max_streams")];
-/// Names of fields on the command line, if their flags have other names.
-const CALLED: [(&str, &str); 9] = [
-    ("ip", "ADDRESS"),
-    ("port", "PORT"),
-    ("protocol", "PROTOCOL"),
-    ("username", "--app-username"),
-    ("auth_pass", "--app-pass"),
-    ("host_header", "--host"),
-    ("expires", "--until"),
-    ("db_readonly", "--readonly"),
-    ("body", "the application"),
-];
 
 /// Addresses that every protocol accepts.
 const ADDRESS_EXAMPLES: &str = "examples: 3000, db-host, 192.0.2.7:3000, [::1]:3000";
@@ -97,7 +46,7 @@ pub(super) fn guard_port(
     Err(command.usage(message).hint(hint))
 }
 
-/// The flags that are fields as they are. An empty list or time, and no stream at all, stand for none.
+/// Sets the fields that flags set. An empty list or time, and no stream at all, stand for none.
 pub(super) fn set_flags(
     fields: &mut Fields,
     command: &Command,
@@ -106,24 +55,18 @@ pub(super) fn set_flags(
     if command.name != EDIT.name {
         nothing_is_empty(command, parsed)?;
     }
-    let texts = TEXTS
-        .iter()
-        .filter_map(|(flag, field)| Some(((*field).to_owned(), Value::from(parsed.value(flag)?))));
-    fields.extend(texts);
-    let switches = SWITCHES.iter().filter(|(flag, ..)| parsed.has(flag));
-    fields.extend(switches.map(|(_, field, value)| ((*field).to_owned(), Value::from(*value))));
-    for (flag, field) in LISTS.iter().filter(|(flag, _)| parsed.has(flag)) {
-        let mut values = parsed.values(flag);
-        values.retain(|value| !value.is_empty());
-        fields.insert((*field).to_owned(), json!(values));
-    }
-    for (flag, field) in NUMBERS {
-        if let Some(text) = parsed.value(flag) {
-            let number = whole_number::<u32>(&text, &(0..=u32::MAX));
-            let number = number.ok_or_else(|| command.refuse(flag, &text, "give a number"))?;
-            let number = Some(number).filter(|number| *number > 0 || field == "tunnel_port");
-            fields.insert(field.to_owned(), json!(number));
+    for (field, of, flag) in given(parsed) {
+        let value = match of.sets {
+            Sets::Nothing => continue,
+            // Its flags are read together.
+            Sets::Value if field.kind == Kind::Time => continue,
+            Sets::Value => value(command, parsed, field, &flag)?,
+            Sets::To(value) => Value::from(value),
+        };
+        if of.is_for_edit && fields.contains_key(field.name) {
+            return Err(command.usage(format!("--{} contradicts another flag", of.long)));
         }
+        fields.insert(field.name.to_owned(), value);
     }
     if parsed.value(&UNTIL).as_deref() == Some("") {
         fields.insert("expires".to_owned(), Value::Null);
@@ -133,16 +76,62 @@ pub(super) fn set_flags(
     Ok(())
 }
 
+/// The flags of this line that belong to fields.
+fn given(parsed: &Parsed) -> impl Iterator<Item = (&'static Field, &'static FieldFlag, Flag)> {
+    let flags = FIELDS.iter().flat_map(|field| {
+        let flags = field.all_flags();
+        flags.map(move |of| (field, of, flags::of(field, *of)))
+    });
+    flags.filter(|(.., flag)| parsed.has(flag))
+}
+
+/// The value of a flag, as its field has it.
+fn value(command: &Command, parsed: &Parsed, field: &Field, flag: &Flag) -> Result<Value, Failure> {
+    let mut values = parsed.values(flag);
+    if field.is_list() {
+        values.retain(|value| !value.is_empty());
+        return Ok(json!(values));
+    }
+    let text = values.pop().unwrap_or_default();
+    let zero = match field.kind {
+        Kind::Number(_) => None,
+        Kind::Port => Some(0),
+        _ => return Ok(text.into()),
+    };
+    let number = whole_number::<u32>(&text, &(0..=u32::MAX));
+    let number = number.ok_or_else(|| command.refuse(flag, &text, "give a number"))?;
+    Ok(json!(Some(number).filter(|number| *number > 0).or(zero)))
+}
+
 /// Refuses an empty value, as of a variable that is not set, that would protect less than what was meant.
 fn nothing_is_empty(command: &Command, parsed: &Parsed) -> Result<(), Failure> {
-    let empty = EMPTY
-        .iter()
-        .find(|(flag, _)| parsed.values(flag).iter().any(String::is_empty));
+    let empty = given(parsed).find(|(field, of, flag)| {
+        let protects = !field.omitted.is_empty() && of.sets == Sets::Value;
+        protects && parsed.values(flag).iter().any(String::is_empty)
+    });
     match empty {
-        Some((flag, without)) => {
-            Err(command.usage(format!("--{} is empty: omit it {without}", flag.long)))
+        Some((field, of, _)) => {
+            let (name, omitted) = (of.long, field.omitted);
+            Err(command.usage(format!("--{name} is empty: omit it {omitted}")))
         }
         None => Ok(()),
+    }
+}
+
+/// Refuses the flags of databases for other protocols.
+pub(super) fn fit_protocol(
+    command: &Command,
+    parsed: &Parsed,
+    protocol: Protocol,
+) -> Result<(), Failure> {
+    let mut given = given(parsed);
+    match given.find(|(field, ..)| field.uses == Uses::Databases) {
+        Some((_, of, _)) if !protocol.is_database() => Err(command.usage(format!(
+            "--{} is for databases, not for {}",
+            of.long,
+            protocol.name()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -233,12 +222,12 @@ fn in_words(invalid: &Invalid) -> String {
     wrong.collect::<Vec<_>>().join("; ")
 }
 
-fn called(field: &str) -> String {
-    let known = CALLED.iter().find(|(name, _)| *name == field);
-    known.map_or_else(
-        || format!("--{}", field.replace('_', "-")),
-        |(_, words)| (*words).to_owned(),
-    )
+fn called(name: &str) -> String {
+    match field(name) {
+        Some(field) => field.on_the_command_line(),
+        None if name == "body" => "the application".to_owned(),
+        None => format!("--{}", name.replace('_', "-")),
+    }
 }
 
 #[cfg(test)]

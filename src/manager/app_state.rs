@@ -129,7 +129,7 @@ impl AppState {
 
     fn end(&self, id: &str, expires: &String) {
         match self.apps.find(id) {
-            Ok(app) if app.sharing.expires.as_ref() != Some(expires) => {
+            Ok(app) if app.expires.as_ref() != Some(expires) => {
                 // The stored end is the one that counts, and is looked for from now on.
                 self.expiries.note(&app);
                 return;

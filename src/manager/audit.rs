@@ -27,7 +27,7 @@ struct Line<'a, T> {
 impl AppAudit {
     /// That of `app`; none where its owner did not ask for it.
     pub(super) fn of(app: &AppConfig, files: &AuditSets) -> Option<Arc<Self>> {
-        app.sharing.audit.then(|| {
+        app.audit.then(|| {
             Arc::new(Self {
                 files: files.of(&app.id),
                 id: app.id.clone(),

@@ -49,7 +49,7 @@ impl Expiries {
     }
 
     fn at(&self, app: &AppConfig, now: Clocks) -> Option<Expiry> {
-        let expires = app.sharing.expires.as_ref()?;
+        let expires = app.expires.as_ref()?;
         let known = self.known.lock();
         let seen = known.get(&app.id).filter(|end| end.expires == *expires);
         let read = || self.ends.expiry(&app.id, expires, now);
@@ -58,7 +58,7 @@ impl Expiries {
 
     fn note_at(&self, stored: &AppConfig, now: Clocks) -> bool {
         let mut known = self.known.lock();
-        let Some(expires) = &stored.sharing.expires else {
+        let Some(expires) = &stored.expires else {
             known.remove(&stored.id);
             return false;
         };
@@ -157,7 +157,7 @@ mod tests {
             expiries.take_over(forward).0.first().map(|over| &over.0),
             Some(&id)
         );
-        app.sharing.expires = Some(rfc3339(start.wall + 4 * HOUR));
+        app.expires = Some(rfc3339(start.wall + 4 * HOUR));
         expiries.note_at(&app, forward);
         assert!(!expiries.at(&app, forward).unwrap().is_over(forward));
         let (over, left) = expiries.take_over(forward);
@@ -170,8 +170,8 @@ mod tests {
         let (expiries, start) = (Expiries::default(), Clocks::now());
         let stored = ending(start.wall + HOUR);
         let (mut without, mut other) = (stored.clone(), stored.clone());
-        without.sharing.expires = None;
-        other.sharing.expires = Some(rfc3339(start.wall + 3 * HOUR));
+        without.expires = None;
+        other.expires = Some(rfc3339(start.wall + 3 * HOUR));
         assert!(expiries.note_at(&stored, start));
         assert_eq!(expiries.at(&without, start), None);
         let asked = expiries.at(&other, start).unwrap();
@@ -189,11 +189,11 @@ mod tests {
         let expiries = Expiries::default();
         let mut app = ending(SystemTime::now() + HOUR);
         assert!(!expiries.is_over(&app));
-        app.lapsed.clone_from(&app.sharing.expires);
+        app.lapsed.clone_from(&app.expires);
         assert!(expiries.is_over(&app));
-        app.sharing.expires = Some(rfc3339(SystemTime::now() + 2 * HOUR));
+        app.expires = Some(rfc3339(SystemTime::now() + 2 * HOUR));
         assert!(!expiries.is_over(&app));
-        app.sharing.expires = None;
+        app.expires = None;
         assert!(!expiries.is_over(&app));
     }
 }

@@ -231,14 +231,9 @@ fn database(core: &AppState, app: &AppConfig, guest: Option<Guest>, bind: Bind) 
 
 /// The temporary account that visitors work as; none where none is asked for.
 fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
-    let grants: Result<Vec<Grant>, _> = app
-        .sharing
-        .guest
-        .iter()
-        .map(|text| Grant::parse(text))
-        .collect();
+    let grants: Result<Vec<Grant>, _> = app.guest.iter().map(|text| Grant::parse(text)).collect();
     let grants = grants.map_err(|wrong| ConnectError::new("plugin", format!("guest: {wrong}")))?;
-    let expires = guests_end(app.sharing.expires.as_deref());
+    let expires = guests_end(app.expires.as_deref());
     Ok((!grants.is_empty()).then_some(Guest { grants, expires }))
 }
 

@@ -51,6 +51,7 @@ export class EntryView {
     this.word = h('span', { class: 'card-status' });
     this.target = h('span', { class: 'card-target' });
     this.badges = h('p', { class: 'badges' });
+    this.note = h('p', { class: 'card-text' });
     this.address = new EntryAddress(app, this.#actions);
     this.rates = new EntryRates();
     this.end = new EntryEnd(app, this.#actions);
@@ -60,7 +61,7 @@ export class EntryView {
     this.stop = h('button', { type: 'button', class: 'button', data: { end: '' }, on: { click: (event) => this.#stop(event) } }, h('span'));
     const more = iconButton('dots', 'More', () => openMenu(more, menuOf(this.#app, this.#status, this.#actions, (what) => this.#openLog(what))), { 'data-more': '', 'aria-haspopup': 'menu', 'aria-expanded': 'false' });
     this.more = more;
-    this.element.append(this.dot, this.toggle, h('p', { class: 'card-facts' }, this.word, this.target), this.badges, this.line, ...this.address.nodes, ...this.rates.nodes, ...this.end.nodes, this.detail,
+    this.element.append(this.dot, this.toggle, h('p', { class: 'card-facts' }, this.word, this.target), this.badges, this.note, this.line, ...this.address.nodes, ...this.rates.nodes, ...this.end.nodes, this.detail,
       h('div', { class: 'card-foot' }, h('div', { class: 'slot' }, this.act, this.stop), this.more));
   }
 
@@ -129,6 +130,7 @@ export class EntryView {
     setAttribute(this.word, 'title', lastText(app.last_connected_at));
     setText(this.target, `${protocol.label} · ${settings.target}`);
     setAttribute(this.target, 'title', settings.target);
+    setText(this.note, app.note ?? '');
     const isLive = settings.inForce && status !== 'failed';
     const badges = accessBadges(settings, protocol, { isHere: this.#around.isHere, inForce: isLive });
     const writing = writingText({ ...settings, inForce: isLive }, protocol);

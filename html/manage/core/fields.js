@@ -1,34 +1,26 @@
 // The logic of the application form: fields by protocol, validation, request body. No DOM.
+import { APP_FIELDS } from './appfields.js';
 import { siteNameProblem } from './site.js';
 import { protocolNamed } from './protocols.js';
 
-const NAME_MAX = 100; // characters, as the server has it
-const TEXT_MAX = 255; // characters
 const SECRET_MAX = 1024; // characters
 const HOST_MAX = 253; // characters (RFC 1035, section 2.3.4)
 const URL_MAX = 2048; // characters
-const GROUP_MAX = 60; // characters
 const PATH_MAX = 1000; // characters
 const NETWORKS_MAX = 100;
-const STREAMS_MAX = 10_000;
 
-/** Fields that are numbers. */
-const NUMBERS = ['port', 'tunnel_port', 'max_streams'];
-/** Names of the fields sent besides secrets and those of SHARING, in the order of the form. */
-export const FIELDS = ['protocol', 'name', 'ip', 'port', 'db_user', 'db_name', 'db_readonly', 'invisible', 'autoconnect', 'site_name', 'display_name', 'server', 'tunnel_port', 'username'];
+const NAMES = Object.keys(APP_FIELDS);
+const isKept = (field) => 'kept' in APP_FIELDS[field];
+const isNumber = (field) => ['port', 'number'].includes(APP_FIELDS[field].kind);
 /** Fields that are write-only. */
-export const SECRETS = ['auth_pass', 'db_pass'];
-/** Fields that the server keeps when they are left out, each with what it has where nothing is chosen. */
-export const SHARING = { host_header: 'visitor', allow: [], expires: null, path: null, group: null, max_streams: null, audit: false, record_sql: false, guest: [] };
+export const SECRETS = NAMES.filter((field) => APP_FIELDS[field].kind === 'secret');
 
 /** Whether a field belongs to a protocol. @param {string} field @param {string} protocol */
 export function isUsed(field, protocol) {
   const { database, visited, login } = protocolNamed(protocol);
-  if (field.startsWith('db_') || field === 'record_sql' || field === 'guest') return database;
-  if (field === 'host_header' || field === 'path') return visited === 'browser' && !database;
-  if (field === 'invisible' || field === 'site_name' || field === 'audit') return visited === 'browser';
-  if (field === 'username' || field === 'auth_pass') return login;
-  return true;
+  const isBrowsed = visited === 'browser';
+  const uses = { databases: database, sites: isBrowsed && !database, browsers: isBrowsed, logins: login };
+  return uses[APP_FIELDS[field]?.uses] ?? true;
 }
 
 /** What a new application of a protocol begins with. @param {string} protocol */
@@ -43,30 +35,31 @@ export function defaults(protocol) {
  * @param {{protocol: string, insecure?: boolean}} context `insecure`: a server may be reached without TLS
  */
 export function problem(field, value, { protocol, insecure = false }) {
-  const check = CHECKS[field];
+  const { kind, most = 0 } = APP_FIELDS[field] ?? {};
+  const check = CHECKS[kind ?? ''];
   if (!check || !isUsed(field, protocol)) return '';
-  return check(SECRETS.includes(field) ? value : value.trim(), { protocol, insecure });
+  if (field === 'port' && value.trim() === '') return protocolNamed(protocol).port === null ? 'Enter 1 to 65535.' : '';
+  return check(kind === 'secret' ? value : value.trim(), most, insecure);
 }
 
+/** Checks of a text, by the kind of its field. @type {Record<string, (value: string, most: number, insecure: boolean) => string>} */
 const CHECKS = {
-  name: (value) => text(value, NAME_MAX),
-  display_name: (value) => text(value, NAME_MAX),
-  username: (value) => text(value, TEXT_MAX),
-  db_user: (value) => text(value, TEXT_MAX),
-  db_name: (value) => text(value, TEXT_MAX),
-  auth_pass: secret,
-  db_pass: secret,
-  ip: host,
-  port: (value, { protocol }) => (value === '' && protocolNamed(protocol).port === null ? 'Enter 1 to 65535.' : port(value)),
-  tunnel_port: port,
-  site_name: (value) => (value === '' ? '' : siteNameProblem(value)),
+  text,
+  paragraph,
+  secret,
+  host,
+  port: (value) => number(value, 65535),
+  number,
+  siteName: (value) => (value === '' ? '' : siteNameProblem(value)),
   server,
-  group: (value) => text(value, GROUP_MAX),
   path: (value) => (value === '' || (/^\/(?!\/)[!-~]*$/.test(value) && value.length <= PATH_MAX) ? '' : 'Begin with one /, and leave out spaces.'),
-  host_header: (value) => (hostHeader(value) ? '' : 'Enter a host name, with a port where it has one.'),
-  allow: networks,
-  max_streams: (value) => (value === '' || (/^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= STREAMS_MAX) ? '' : `Enter 1 to ${STREAMS_MAX}.`),
+  hostHeader: (value) => (hostHeader(value) ? '' : 'Enter a host name, with a port where it has one.'),
+  networks,
 };
+
+function paragraph(value, most) {
+  return text(value.replace(/[\n\t]/g, ' '), most);
+}
 
 function text(value, most) {
   if ([...value].length > most) return `Use at most ${most} characters.`;
@@ -78,9 +71,8 @@ function secret(value) {
   return value.includes('\0') ? 'A password cannot contain a NUL character.' : '';
 }
 
-function port(value) {
-  if (value === '') return '';
-  return /^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= 65535 ? '' : 'Enter 1 to 65535.';
+function number(value, most) {
+  return value === '' || (/^[0-9]{1,5}$/.test(value) && Number(value) >= 1 && Number(value) <= most) ? '' : `Enter 1 to ${most}.`;
 }
 
 function host(value) {
@@ -92,7 +84,7 @@ function host(value) {
 
 function hostHeader(value) {
   const [, name, digits] = /^(?:https?:\/\/)?(.*?)(?::([0-9]+))?$/.exec(value) ?? [];
-  return value === 'visitor' || value === 'target' || (name !== '' && host(name ?? '') === '' && (digits === undefined || port(digits) === ''));
+  return value === 'visitor' || value === 'target' || (name !== '' && host(name ?? '') === '' && (digits === undefined || number(digits, 65535) === ''));
 }
 
 /** The entries of a list of networks. @param {string} value @returns {string[]} */
@@ -133,7 +125,7 @@ function isIpv4(value) {
   return parts.length === 4 && parts.every((part) => /^(0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255);
 }
 
-function server(value, { insecure }) {
+function server(value, _, insecure) {
   if (value === '') return '';
   let url;
   try {
@@ -158,14 +150,14 @@ export function toBody(values, cleared = new Set(), before = null) {
   const same = before?.protocol === values.protocol;
   /** @type {Record<string, any>} */
   const body = {};
-  for (const field of FIELDS) {
+  for (const field of NAMES.filter((name) => !isKept(name) && !SECRETS.includes(name))) {
     const shown = isUsed(field, values.protocol);
     const value = tidy(shown ? values[field] : same ? before?.[field] : undefined);
-    if (value !== undefined && value !== null && value !== '') body[field] = NUMBERS.includes(field) ? Number(value) : value;
+    if (value !== undefined && value !== null && value !== '') body[field] = isNumber(field) ? Number(value) : value;
   }
   // What is left out stays with the server that it was connected through.
   if (before?.server && !body.server) body.server = null;
-  addSharing(body, values, before, same);
+  addKept(body, values, before, same);
   for (const field of SECRETS) {
     const shown = isUsed(field, values.protocol);
     if (cleared.has(field) || (!shown && before && !same)) body[field] = '';
@@ -175,12 +167,13 @@ export function toBody(values, cleared = new Set(), before = null) {
 }
 
 /** Only what has changed is sent: the rest is kept. What the protocol has no use for goes when the protocol changes. */
-function addSharing(body, values, before, same) {
-  for (const [field, none] of Object.entries(SHARING)) {
+function addKept(body, values, before, same) {
+  for (const field of NAMES.filter(isKept)) {
+    const none = APP_FIELDS[field].kept;
     const shown = isUsed(field, values.protocol) && field in values;
     if (!shown && same) continue;
     const given = shown ? tidy(values[field]) : none;
-    const value = given === '' || given === undefined ? none : NUMBERS.includes(field) && given !== null ? Number(given) : given;
+    const value = given === '' || given === undefined ? none : isNumber(field) && given !== null ? Number(given) : given;
     if (JSON.stringify(value) !== JSON.stringify(before?.[field] ?? none)) body[field] = value;
   }
 }
@@ -192,5 +185,5 @@ function tidy(value) {
 /** The request body for a copy of an application; its secrets cannot be copied. @param {App} app */
 export function copyOf(app) {
   const { id, site_name: taken, expires, ...rest } = app;
-  return { ...rest, name: `${[...String(app.name)].slice(0, NAME_MAX - 7).join('')} (copy)`, has_auth_pass: false, has_db_pass: false, autoconnect: false };
+  return { ...rest, name: `${[...String(app.name)].slice(0, (APP_FIELDS.name.most ?? 0) - 7).join('')} (copy)`, has_auth_pass: false, has_db_pass: false, autoconnect: false };
 }

@@ -1,9 +1,13 @@
 // Which applications are shown, in which order.
 
+import { APP_FIELDS } from './appfields.js';
 import { healthError, isReconnecting } from './status.js';
 
 /** Number of applications from which the list is a table, unless somebody chose. */
 export const TABLE_FROM = 8;
+
+/** Fields that a query looks at. */
+const SOUGHT = Object.keys(APP_FIELDS).filter((field) => ['text', 'paragraph', 'siteName', 'protocol', 'host', 'port'].includes(APP_FIELDS[field].kind));
 
 /** Orders that can be chosen. */
 export const ORDERS = [
@@ -22,7 +26,7 @@ const names = new Intl.Collator(undefined, { numeric: true, sensitivity: 'base' 
 
 /** Whether an application matches all words of a query. @param {App} app @param {string} query */
 export function matches(app, query) {
-  const hay = [app.name, app.protocol, app.ip, app.port, app.conn_status, app.site_name, app.display_name, app.db_name, app.group, app.connection?.exposed?.target, app.connection?.site_url]
+  const hay = [...SOUGHT.map((field) => app[field]), app.conn_status, app.connection?.exposed?.target, app.connection?.site_url]
     .filter((part) => part !== null && part !== undefined).join('\n').toLowerCase();
   return query.toLowerCase().split(/\s+/).every((word) => hay.includes(word));
 }

@@ -72,14 +72,22 @@ export class Field extends Base {
   }
 }
 
-/** A list of networks, one a line. */
-export class NetworksField extends Base {
-  /** @param {{name: string, label: string, help: string, placeholder: string, value?: string[]}} options */
-  constructor({ name, label, help, placeholder, value }) {
-    const input = h('textarea', { ...common(name), rows: 2, placeholder, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off' });
+/** A text of several lines. */
+export class Paragraph extends Base {
+  /** @param {FieldOptions} options @param {object} [more] attributes of the control */
+  constructor({ name, label, help, placeholder, value }, more = {}) {
+    const input = h('textarea', { ...common(name), rows: 2, placeholder, autocomplete: 'off', ...more });
     super({ name, label, help }, input);
-    input.value = (value ?? []).join('\n');
+    input.value = value ?? '';
     this.root.append(labelOf(name, label), input, this.line);
+  }
+}
+
+/** A list of networks, one a line. */
+export class NetworksField extends Paragraph {
+  /** @param {{name: string, label: string, help: string, placeholder: string, value?: string[]}} options */
+  constructor({ value, ...options }) {
+    super({ ...options, value: (value ?? []).join('\n') }, { class: 'field code', spellcheck: 'false', autocapitalize: 'off' });
   }
 
   /** @override */

@@ -1,5 +1,5 @@
 // The fields of the form with their words.
-import { Field, NetworksField, OpenSelect, SecretField, Switch } from './field.js';
+import { Field, NetworksField, OpenSelect, Paragraph, SecretField, Switch } from './field.js';
 import { ExpiryField } from './expiryfield.js';
 import { GuestField } from './guest.js';
 import { ServerField } from './serverfield.js';
@@ -53,6 +53,7 @@ export function fieldsOf(from, context, { objects, guestChanged }) {
     text('path', 'Opens at', 'The page that links open; all of the site is shared.', { placeholder: '/admin' }),
     groupField(from.group, context.apps),
     text('max_streams', 'Maximum connections', 'Empty: no limit of its own.', { narrow: true }),
+    new Paragraph({ name: 'note', label: 'Note', help: 'Shown on the card; visitors do not see it (optional).', value: from.note }),
     onOff('audit', 'Write an audit log', 'All requests, in ~/.postern/audit on this computer.', from.audit === true),
     onOff('record_sql', 'Record SQL texts', 'In the statement log and the audit log. Passwords are masked, but the texts may contain data.', from.record_sql === true),
     text('display_name', 'Display name', 'Shown on the sign-in page and in the relay’s list (optional).'),

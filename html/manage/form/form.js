@@ -76,11 +76,7 @@ class Form {
 
   #layout(draft, from) {
     const lost = draft && (draft.has_auth_pass || draft.has_db_pass);
-    // One that was never saved is left out altogether: a password that nothing reads is no note.
-    const note = from.has_auth_pass ? ['auth_pass'] : [];
-    this.more.append(...this.#roots('allow', 'host_header', 'path'), h('div', { class: 'form-row even' }, ...this.#roots('group', 'max_streams')),
-      ...this.#roots('audit', 'record_sql', 'display_name', 'tunnel_port', ...note));
-    return h('form', { class: 'form', novalidate: true, id: 'app-form' },
+    const form = h('form', { class: 'form', novalidate: true, id: 'app-form' },
       !this.isNew && h('p', { class: 'form-note', text: this.#noteText() }),
       lost && h('p', { class: 'form-note', text: 'Passwords are not copied; enter them again.' }),
       this.#row('ip', 'port'),
@@ -90,6 +86,16 @@ class Form {
       ...this.#roots('invisible', 'db_readonly', 'autoconnect'),
       h('div', { class: 'form-row even' }, ...this.#roots('expires', 'server')),
       ...this.#roots('guest'), this.more, this.problem);
+    this.more.append(...this.#rest(from));
+    return form;
+  }
+
+  /** Fields without a place of their own, in the order of the list. */
+  #rest(from) {
+    const pair = h('div', { class: 'form-row even' }, ...this.#roots('group', 'max_streams'));
+    // A password that was never saved is left out: nothing reads it.
+    const rest = this.fields.filter(({ name, root }) => name === 'group' || (root.parentNode === null && (name !== 'auth_pass' || from.has_auth_pass)));
+    return rest.map(({ name, root }) => (name === 'group' ? pair : root));
   }
 
   #noteText() {

@@ -1,10 +1,7 @@
 //! `postern app` and its subcommands.
 
 use super::command::{Command, Flag, Kind};
-use super::flags::{
-    ALLOW, AUDIT, FOR, GROUP as HEADING, GUEST, HOST, INVISIBLE, MAX_STREAMS, NAME, QR, RECORD_SQL,
-    SITE_NAME, UNTIL, VISIBLE,
-};
+use super::flags::{QR, count, of_field, of_fields};
 pub(crate) use super::table::{JSON, WIDE};
 use super::table::{PROTOCOLS, QUIET, environment as env};
 
@@ -16,48 +13,14 @@ pub(crate) const TIMEOUT: Flag = Flag::valued("timeout", "SECONDS",
 #[rustfmt::skip]
 pub(crate) const YES: Flag = Flag::valued("yes", "FINGERPRINT",
     "trust only the key with this fingerprint, without asking");
-#[rustfmt::skip]
-pub(crate) const SERVER: Flag = Flag::valued("server", "URL", "relay (default: the one that 'postern start' uses)")
-    .kind(Kind::Server);
-#[rustfmt::skip]
-pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
-    "enrolment token, which registers this machine at the relay. Other users can see it in the process list; to hide \
-        it, use 'postern server add' with POSTERN_ENROLL_TOKEN");
-#[rustfmt::skip]
-pub(crate) const TUNNEL_PORT: Flag = Flag::valued("tunnel-port", "PORT", "port of the tunnel server");
-#[rustfmt::skip]
-pub(crate) const DISPLAY_NAME: Flag = Flag::valued("display-name", "NAME", "name on the sign-in page and in the \
-    relay's list");
-#[rustfmt::skip]
-pub(crate) const USERNAME: Flag = Flag::valued("app-username", "NAME", "user name stored with the application");
-#[rustfmt::skip]
-pub(crate) const AUTH_PASS: Flag = Flag::valued("app-pass", "PASSWORD",
-    "password of that user. Other users can see it in the process list");
-#[rustfmt::skip]
-pub(crate) const DB_USER: Flag = Flag::valued("db-user", "NAME", "database user (default root)");
-#[rustfmt::skip]
-pub(crate) const DB_PASS: Flag = Flag::valued("db-pass", "PASSWORD",
-    "database password. Other users can see it in the process list; set POSTERN_DB_PASS to hide it");
-#[rustfmt::skip]
-pub(crate) const DB_NAME: Flag = Flag::valued("db-name", "NAME", "initial database");
-#[rustfmt::skip]
-pub(crate) const READONLY: Flag = Flag::switch("readonly",
-    "refuse every statement that could write (default for databases)");
-#[rustfmt::skip]
-pub(crate) const READWRITE: Flag = Flag::switch("readwrite", "allow statements that write");
-#[rustfmt::skip]
-pub(crate) const AUTOCONNECT: Flag = Flag::switch("autoconnect", "connect whenever 'postern start' starts");
-#[rustfmt::skip]
-pub(crate) const NO_AUTOCONNECT: Flag = Flag::switch("no-autoconnect", "do not connect when 'postern start' starts");
+pub(crate) const DISPLAY_NAME: Flag = of_field("display-name");
+pub(crate) const DB_USER: Flag = of_field("db-user");
+pub(crate) const DB_PASS: Flag = of_field("db-pass");
+pub(crate) const READWRITE: Flag = of_field("readwrite");
 #[rustfmt::skip]
 pub(crate) const KEEP_AUTOCONNECT: Flag = Flag::switch("keep-autoconnect",
     "keep the file's autoconnect settings");
-#[rustfmt::skip]
-pub(crate) const NO_AUDIT: Flag = Flag::switch("no-audit", "stop the audit log");
-#[rustfmt::skip]
-pub(crate) const NO_RECORD_SQL: Flag = Flag::switch("no-record-sql", "stop recording SQL texts");
-#[rustfmt::skip]
-pub(crate) const ADDRESS: Flag = Flag::valued("address", "ADDRESS", "target: PORT, HOST, HOST:PORT or a URL");
+pub(crate) const ADDRESS: Flag = of_field("address");
 #[rustfmt::skip]
 pub(crate) const AND_CONNECT: Flag = Flag::switch("connect", "connect it, wait, and print its link");
 #[rustfmt::skip]
@@ -108,11 +71,7 @@ pub(crate) const ADD: Command = Command {
     brief: "add an application",
     environment: &[env::HOME, env::DB_PASS],
     about: "Adds an application and prints its ID.",
-    flags: &[
-        NAME, SERVER, ENROLL_TOKEN, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, FOR, UNTIL, ALLOW,
-        HOST, MAX_STREAMS, HEADING, AUDIT, USERNAME, AUTH_PASS, DB_USER, DB_PASS, DB_NAME, READONLY, READWRITE,
-        GUEST, RECORD_SQL, AUTOCONNECT, AND_CONNECT, REPLACE, QR, JSON,
-    ],
+    flags: &of_fields::<{ count(false) + 4 }>(false, &[AND_CONNECT, REPLACE, QR, JSON]),
     notes: "\
 PROTOCOL is one of http, https, tcp, ssh, rdp, vnc, telnet, mysql, mariadb.
 ADDRESS is PORT, HOST or HOST:PORT (default: the protocol's port on 127.0.0.1).
@@ -128,11 +87,7 @@ pub(crate) const EDIT: Command = Command {
     brief: "change settings of applications",
     environment: &[env::HOME, env::DB_PASS],
     about: "Changes the given settings and keeps all others.",
-    flags: &[
-        NAME, ADDRESS, SERVER, ENROLL_TOKEN, TUNNEL_PORT, SITE_NAME, DISPLAY_NAME, INVISIBLE, VISIBLE, FOR, UNTIL,
-        ALLOW, HOST, MAX_STREAMS, HEADING, AUDIT, NO_AUDIT, USERNAME, AUTH_PASS, DB_USER, DB_PASS, DB_NAME,
-        READONLY, READWRITE, GUEST, RECORD_SQL, NO_RECORD_SQL, AUTOCONNECT, NO_AUTOCONNECT, JSON,
-    ],
+    flags: &of_fields::<{ count(true) + 1 }>(true, &[JSON]),
     notes: "\
 An empty value removes a setting: --until '' removes the end time, --allow ''
 allows every network, --guest '' ends the guest account, --name '' restores the

@@ -48,7 +48,7 @@ pub(crate) enum Kind {
 }
 
 /// One option.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Flag {
     /// The name after two hyphens.
     pub(crate) long: &'static str,

@@ -1,7 +1,20 @@
-//! Flags that several commands have: what says for whom and how long something is shared.
+//! Flags that several commands have: those of an application's fields, from their table, and others for sharing.
 
 use super::command::{Flag, Kind};
+use crate::manager::apps::field::{self, Field, FieldFlag, Sets};
+use crate::manager::apps::fields::FIELDS;
 
+pub(crate) const NAME: Flag = of_field("name");
+pub(crate) const SITE_NAME: Flag = of_field("site-name");
+pub(crate) const FOR: Flag = of_field("for");
+pub(crate) const UNTIL: Flag = of_field("until");
+pub(crate) const VISIBLE: Flag = of_field("visible");
+pub(crate) const ALLOW: Flag = of_field("allow");
+pub(crate) const HOST: Flag = of_field("host");
+pub(crate) const GUEST: Flag = of_field("guest");
+pub(crate) const AUDIT: Flag = of_field("audit");
+pub(crate) const RECORD_SQL: Flag = of_field("record-sql");
+pub(crate) const MAX_STREAMS: Flag = of_field("max-streams");
 #[rustfmt::skip]
 pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
     "relay to share through (default: POSTERN_SERVER, or the relay of 'postern start', or this machine only)").kind(Kind::Server);
@@ -9,21 +22,6 @@ pub(crate) const SERVER: Flag = Flag::valued("server", "URL",
 pub(crate) const ENROLL_TOKEN: Flag = Flag::valued("enroll-token", "TOKEN",
     "enrolment token, which registers this machine at the relay. Other users can see it in the process list; set \
         POSTERN_ENROLL_TOKEN to hide it");
-#[rustfmt::skip]
-pub(crate) const NAME: Flag = Flag::valued("name", "NAME", "name of the share, also used for its address");
-#[rustfmt::skip]
-pub(crate) const SITE_NAME: Flag = Flag::valued("site-name", "NAME",
-    "preferred first part of the address, such as shop in https://shop.relay.example/");
-#[rustfmt::skip]
-pub(crate) const FOR: Flag = Flag::valued("for", "TIME",
-    "share for this long, counted from now: 30s, 90m, 1h30m, 8h or 2d");
-#[rustfmt::skip]
-pub(crate) const UNTIL: Flag = Flag::valued("until", "TIME",
-    "share until this time: 18:00 (local time) or 2030-01-31T18:00:00Z");
-#[rustfmt::skip]
-pub(crate) const INVISIBLE: Flag = Flag::switch("invisible", "visitors need a code (default for databases)");
-#[rustfmt::skip]
-pub(crate) const VISIBLE: Flag = Flag::switch("visible", "visitors need no code (default except for databases)");
 #[rustfmt::skip]
 pub(crate) const INVISIBLE_SITE: Flag = Flag::switch("invisible", "visitors need a code; the printed link contains it");
 #[rustfmt::skip]
@@ -33,29 +31,92 @@ pub(crate) const VISIBLE_PORT: Flag = Flag::switch("visible",
     "open the port to everybody who can reach the relay; only the service's own sign-in protects it then. By \
         default, sharing through a relay on another machine is refused unless --allow limits access");
 #[rustfmt::skip]
-pub(crate) const ALLOW: Flag = Flag::valued("allow", "CIDR",
-    "limit access to this network, e.g. 192.0.2.0/24 (repeatable)").repeatable();
-#[rustfmt::skip]
-pub(crate) const HOST: Flag = Flag::valued("host", "NAME",
-    "Host header sent to the application: visitor (the public address, default), target (its own address) or a name; https://NAME if the application expects https");
-#[rustfmt::skip]
-pub(crate) const GUEST: Flag = Flag::valued("guest", "GRANT",
-    "create a read-only database account for visitors that is limited to these tables: 'shop.*', 'shop.customers' or \
-        'shop.customers(id,name)' (repeatable). 'shop.*' means all tables and views that exist when it connects; a \
-        view shows whatever its definer may read").repeatable();
-#[rustfmt::skip]
-pub(crate) const GROUP: Flag = Flag::valued("group", "NAME", "heading on the page");
-#[rustfmt::skip]
-pub(crate) const AUDIT: Flag = Flag::switch("audit", "write an audit log of all requests (for databases: statements)");
-#[rustfmt::skip]
-pub(crate) const RECORD_SQL: Flag = Flag::switch("record-sql",
-    "include the texts of SQL statements in logs (they may contain data)");
-#[rustfmt::skip]
-pub(crate) const MAX_STREAMS: Flag = Flag::valued("max-streams", "N", "maximum number of simultaneous visitor \
-    connections (0: no limit)");
-#[rustfmt::skip]
 pub(crate) const QR: Flag = Flag::switch("qr", "also show the link as a QR code");
 #[rustfmt::skip]
 pub(crate) const JSON: Flag = Flag::switch("json", "print one JSON object per line");
 #[rustfmt::skip]
 pub(crate) const NO_OPEN: Flag = Flag::switch("no-open", "accepted for scripts; this command never opens a browser");
+
+/// The flag of a field, as the command line has it.
+pub(crate) const fn of(field: &Field, flag: FieldFlag) -> Flag {
+    let mut of = Flag::valued(flag.long, flag.value, flag.help);
+    of.repeatable = field.is_list();
+    if matches!((field.kind, flag.sets), (field::Kind::Server, Sets::Value)) {
+        of.kind = Kind::Server;
+    }
+    of
+}
+
+/// The flag of this name in the table of fields.
+pub(super) const fn of_field(long: &str) -> Flag {
+    let mut at = 0;
+    while let Some(flag) = nth(true, at) {
+        if is_same(flag.long, long) {
+            return flag;
+        }
+        at += 1;
+    }
+    panic!("no field has this flag")
+}
+
+/// All flags of the table of fields, and `last`; `N` is [`count`] and the number of these.
+pub(super) const fn of_fields<const N: usize>(is_edit: bool, mut last: &[Flag]) -> [Flag; N] {
+    let mut flags = [Flag::switch("", ""); N];
+    let (mut free, mut at) = (flags.as_mut_slice(), 0);
+    while let Some(flag) = nth(is_edit, at) {
+        free = put(free, flag);
+        at += 1;
+    }
+    while let [flag, rest @ ..] = last {
+        free = put(free, *flag);
+        last = rest;
+    }
+    assert!(free.is_empty(), "N is their number");
+    flags
+}
+
+/// Number of flags in the table of fields.
+pub(super) const fn count(is_edit: bool) -> usize {
+    let mut count = 0;
+    while nth(is_edit, count).is_some() {
+        count += 1;
+    }
+    count
+}
+
+const fn nth(is_edit: bool, mut skipped: usize) -> Option<Flag> {
+    let mut fields = FIELDS;
+    while let [field, rest @ ..] = fields {
+        let mut flags = field.flags.as_slice();
+        while let [flag, others @ ..] = flags {
+            match flag {
+                Some(flag) if flag.is_for_edit && !is_edit => {}
+                Some(flag) if skipped == 0 => return Some(of(field, *flag)),
+                Some(_) => skipped -= 1,
+                None => {}
+            }
+            flags = others;
+        }
+        fields = rest;
+    }
+    None
+}
+
+const fn put(free: &mut [Flag], flag: Flag) -> &mut [Flag] {
+    let [place, left @ ..] = free else {
+        panic!("N is their number")
+    };
+    *place = flag;
+    left
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
+    while let ([a, rest @ ..], [b, others @ ..]) = (one, other) {
+        if *a != *b {
+            return false;
+        }
+        (one, other) = (rest, others);
+    }
+    one.is_empty() && other.is_empty()
+}

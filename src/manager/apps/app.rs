@@ -1,216 +1,128 @@
 //! An application, as it is stored and as the API shows it. What a client sends becomes one by
 //! [`AppInput`](super::app_input::AppInput).
 
-use crate::api::App;
-use crate::net::authority::authority;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
+use super::field::{Effect, Field, Kind, Uses};
+pub use super::fields::AppConfig;
+use super::fields::FIELDS;
 use super::protocol::Protocol;
-use super::sharing::Sharing;
-
-/// One application of the user.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppConfig {
-    /// 16 hexadecimal digits, made here.
-    pub id: String,
-    /// Name given by the user.
-    pub name: String,
-    /// Protocol.
-    pub protocol: Protocol,
-    /// Its address or host name; an IPv6 address has no brackets.
-    pub ip: String,
-    /// Its port, never 0.
-    pub port: u16,
-    /// The remote server's URL, where it is not the one of all.
-    #[serde(default)]
-    pub server: Option<String>,
-    /// Where it names no server: the URL of the one that it was connected through last, with which it stays.
-    #[serde(default)]
-    pub used_server: Option<String>,
-    /// The tunnel server's port, where it is not what the remote server says.
-    #[serde(default)]
-    pub tunnel_port: Option<u16>,
-    /// True if visitors need the authorization code.
-    #[serde(default)]
-    pub invisible: bool,
-    /// The wished first label of the site's name.
-    #[serde(default)]
-    pub site_name: Option<String>,
-    /// Name at the remote server.
-    #[serde(default)]
-    pub display_name: Option<String>,
-    /// A user name of the application, for the user's own notes.
-    #[serde(default)]
-    pub username: Option<String>,
-    /// Its password.
-    #[serde(default)]
-    pub auth_pass: Option<Zeroizing<String>>,
-    /// The database user.
-    #[serde(default)]
-    pub db_user: Option<String>,
-    /// The database user's password.
-    #[serde(default)]
-    pub db_pass: Option<Zeroizing<String>>,
-    /// The database to begin with.
-    #[serde(default)]
-    pub db_name: Option<String>,
-    /// True if the web client refuses every statement that could write.
-    #[serde(default = "yes")]
-    pub db_readonly: bool,
-    /// True if it is connected when the program starts.
-    #[serde(default)]
-    pub autoconnect: bool,
-    /// For whom, for how long and how it is shared.
-    #[serde(flatten)]
-    pub sharing: Sharing,
-    /// The code of an invisible one, made at its first need; stable until it is renewed.
-    #[serde(default)]
-    pub code: Option<Zeroizing<String>>,
-    /// The end that has come, of those that it was given: it is over until it is given another.
-    #[serde(default)]
-    pub lapsed: Option<String>,
-    /// Site name used if its name is not usable; chosen when it was added.
-    #[serde(default)]
-    pub site_words: Option<String>,
-    /// How often everybody was signed out: another number ends all sign-ins and open streams.
-    #[serde(default)]
-    pub signed_out: u64,
-    /// RFC 3339, in UTC, as the two that follow.
-    #[serde(default)]
-    pub created_at: String,
-    /// When it was last changed by the user.
-    #[serde(default)]
-    pub updated_at: String,
-    /// When it was last connected.
-    #[serde(default)]
-    pub last_connected_at: Option<String>,
-    /// True if it lasts as long as the command that shares it; it is never stored.
-    #[serde(skip)]
-    pub temporary: bool,
-    /// True if its site must have the wished name: said with a connect, and never stored.
-    #[serde(skip)]
-    pub site_name_required: bool,
-}
-
-fn yes() -> bool {
-    true
-}
+use crate::api::App;
+use crate::limits::APP_NAME;
+use crate::net::authority::{authority, split};
 
 impl AppConfig {
     /// As answers show it, without its connection: a bool stands for each secret.
     pub(crate) fn shown(&self) -> App {
-        let own = self.clone();
-        let sharing = own.sharing;
-        App {
-            id: own.id,
-            name: own.name,
-            protocol: own.protocol,
-            ip: own.ip,
-            port: own.port,
-            server: own.server,
-            tunnel_port: own.tunnel_port,
-            invisible: own.invisible,
-            site_name: own.site_name,
-            display_name: own.display_name,
-            username: own.username,
-            has_auth_pass: own.auth_pass.is_some(),
-            db_user: own.db_user,
-            has_db_pass: own.db_pass.is_some(),
-            db_name: own.db_name,
-            db_readonly: own.db_readonly,
-            autoconnect: own.autoconnect,
-            host_header: sharing.host_header,
-            allow: sharing.allow,
-            expires: sharing.expires,
-            path: sharing.path,
-            group: sharing.group,
-            max_streams: sharing.max_streams,
-            audit: sharing.audit,
-            record_sql: sharing.record_sql,
-            guest: sharing.guest,
-            created_at: own.created_at,
-            updated_at: own.updated_at,
-            last_connected_at: own.last_connected_at,
-            temporary: own.temporary,
-            conn_status: None,
-            health: None,
-            connection: None,
-        }
+        serde_json::from_value(self.to_json()).expect("it has the members of an application")
     }
 
-    /// [`AppConfig::shown`] as JSON.
+    /// [`AppConfig::shown`] as JSON, by the table of fields.
     pub fn to_json(&self) -> Value {
-        json!(self.shown())
+        let mut shown = json!({
+            "id": self.id,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "last_connected_at": self.last_connected_at,
+            "temporary": self.temporary,
+        });
+        let members = shown.as_object_mut().expect("it was made as an object");
+        let open = FIELDS.iter().filter(|field| field.kind != Kind::Secret);
+        members.extend(open.map(|field| (field.name.to_owned(), self.value(field))));
+        for (name, secret) in self.secrets() {
+            members.insert(format!("has_{name}"), secret.is_some().into());
+        }
+        shown
+    }
+
+    /// The fields that are secret.
+    pub fn secrets(&self) -> [(&'static str, Option<&str>); 2] {
+        [
+            ("auth_pass", text(&self.auth_pass)),
+            ("db_pass", text(&self.db_pass)),
+        ]
     }
 
     /// True if a connection made from this one differs from one made from `other`.
     pub fn differs_in_force(&self, other: &Self) -> bool {
-        self.in_force() != other.in_force()
-    }
-
-    /// Settings that a connection uses: the rest is for the user, or for another protocol.
-    fn in_force(&self) -> Self {
-        let called = self.display_name.as_ref().unwrap_or(&self.name).clone();
-        let mut kept = Self {
-            name: String::new(),
-            display_name: Some(called),
-            username: None,
-            auth_pass: None,
-            autoconnect: false,
-            server: self.server.clone().or_else(|| self.used_server.clone()),
-            used_server: None,
-            sharing: self.sharing.in_force(),
-            code: None,
-            lapsed: None,
-            site_words: None,
-            site_name_required: false,
-            signed_out: 0,
-            created_at: String::new(),
-            updated_at: String::new(),
-            last_connected_at: None,
-            ..self.clone()
+        let counts = |field: &&Field| {
+            field.effect == Effect::NextConnect
+                && (field.uses != Uses::Databases || self.protocol.is_database())
         };
-        if !self.protocol.is_database() {
-            (kept.db_user, kept.db_pass, kept.db_name) = (None, None, None);
-            kept.db_readonly = true;
-            kept.sharing.guest.clear();
-        }
-        kept
+        let mut counting = FIELDS.iter().filter(counts);
+        self.called() != other.called()
+            || self.connects_through() != other.connects_through()
+            || counting.any(|field| self.differs(field, other))
     }
 
-    /// This one, with what of `saved` holds for a running connection at once.
+    /// Name at the server.
+    pub fn called(&self) -> &str {
+        self.display_name.as_ref().unwrap_or(&self.name)
+    }
+
+    /// The server that it names, or stays with.
+    fn connects_through(&self) -> Option<&String> {
+        self.server.as_ref().or(self.used_server.as_ref())
+    }
+
+    /// This one, with the settings of `saved` that apply to a running connection at once.
     pub fn with_terms_of(&self, saved: &Self) -> Self {
         let mut terms = self.clone();
-        terms.sharing.expires.clone_from(&saved.sharing.expires);
-        terms.sharing.allow.clone_from(&saved.sharing.allow);
+        for field in FIELDS.iter().filter(|field| field.effect == Effect::AtOnce) {
+            terms.take(field, saved);
+        }
         (terms.code, terms.signed_out) = (saved.code.clone(), saved.signed_out);
         terms
     }
 
     /// True if the settings that apply at once are the same.
     pub fn has_terms_of(&self, other: &Self) -> bool {
-        self.admits_as(other) && self.sharing.expires == other.sharing.expires
+        let mut terms = FIELDS.iter().filter(|field| field.effect == Effect::AtOnce);
+        self.admits_as(other) && !terms.any(|field| self.differs(field, other))
     }
 
     /// True if the same visitors are admitted, and current ones stay.
     pub fn admits_as(&self, other: &Self) -> bool {
-        let terms = |app: &Self| (app.sharing.allow.clone(), app.code.clone(), app.signed_out);
+        let terms = |app: &Self| (app.allow.clone(), app.code.clone(), app.signed_out);
         terms(self) == terms(other)
     }
 
     /// True if it has expired.
     pub fn has_lapsed(&self) -> bool {
-        self.lapsed.is_some() && self.lapsed == self.sharing.expires
+        self.lapsed.is_some() && self.lapsed == self.expires
     }
 
     /// `host:port`, with brackets around an IPv6 address.
     pub fn address(&self) -> String {
         authority(&self.ip, self.port)
     }
+
+    /// Name of an application without a given one: its address, with a number if several share it.
+    pub(super) fn default_name(&self, number: usize) -> String {
+        let name = format!("{} {}", self.protocol.name(), self.address());
+        let suffix = match number {
+            1 => String::new(),
+            number => format!(" ({number})"),
+        };
+        let room = APP_NAME - suffix.len();
+        name.chars().take(room).collect::<String>() + &suffix
+    }
+}
+
+fn text(secret: &Option<Zeroizing<String>>) -> Option<&str> {
+    secret.as_deref().map(String::as_str)
+}
+
+/// True if this name is an address, the application's own or a former one.
+pub(super) fn is_default_name(called: &str) -> bool {
+    let Some((protocol, rest)) = called.split_once(' ') else {
+        return false;
+    };
+    let address = rest.split_once(" (").map_or(rest, |(address, _)| address);
+    Protocol::named(protocol).is_some() && split(address).is_some_and(|(_, port)| port.is_some())
 }
 
 /// Shows no secret.
@@ -232,6 +144,13 @@ mod tests {
         let shown = app.to_json().to_string();
         assert!(!shown.contains("hunter2") && !format!("{app:?}").contains("hunter2"));
         assert!(shown.contains("\"has_db_pass\":true") && shown.contains("\"has_auth_pass\":true"));
+    }
+
+    #[test]
+    fn an_answer_has_every_field_of_the_table() {
+        let body = json!({"protocol": "mysql", "note": "n", "db_pass": "p"});
+        let app = AppInput::parse(&body, true).unwrap().into_new().unwrap();
+        assert_eq!(json!(app.shown()), app.to_json());
     }
 
     #[test]

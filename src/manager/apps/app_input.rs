@@ -3,22 +3,21 @@
 use std::time::SystemTime;
 
 use ring::rand::{SecureRandom, SystemRandom};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::app::AppConfig;
-use super::fields;
+use super::field::{Field, Kind, LeftOut};
+use super::fields::FIELDS;
 pub use super::reader::Invalid;
-use super::reader::Secret;
-use super::sharing::{Sharing, SharingInput};
+use super::reader::Reader;
 use super::site_words;
 use crate::store::time::rfc3339;
 
 /// A checked application that has no identifier yet.
 pub struct AppInput {
     app: AppConfig,
-    sharing: SharingInput,
-    auth_pass: Secret,
-    db_pass: Secret,
+    /// Fields that keep the values of the application in whose place it is put.
+    kept: Vec<&'static Field>,
     /// True if a name was given.
     is_named: bool,
     /// True if it moves to the default server, whatever server it used before.
@@ -35,13 +34,22 @@ impl AppInput {
         let Some(fields) = body.as_object() else {
             return Err(Invalid::of("body", "must be a JSON object"));
         };
-        let read = fields::read(fields, insecure)?;
+        let mut values = Reader::new(fields, insecure).read()?;
+        values.insert("id".to_owned(), "".into());
+        let app = serde_json::from_value(Value::Object(values));
+        let mut app: AppConfig = app.expect("checked values are those of an application");
+        let is_named = !app.name.is_empty();
+        if !is_named {
+            app.name = app.default_name(1);
+        }
+        let is_kept = |field: &&Field| match fields.get(field.name) {
+            None => field.left_out == LeftOut::Kept || field.kind == Kind::Secret,
+            Some(value) => field.kind == Kind::Secret && value.is_null(),
+        };
         Ok(Self {
-            app: read.app,
-            sharing: read.sharing,
-            auth_pass: read.auth_pass,
-            db_pass: read.db_pass,
-            is_named: names_it(fields),
+            app,
+            kept: FIELDS.iter().filter(is_kept).collect(),
+            is_named,
             moves: fields.get("server").is_some_and(Value::is_null),
         })
     }
@@ -64,10 +72,7 @@ impl AppInput {
         let now = rfc3339(SystemTime::now());
         Ok(AppConfig {
             id: new_id()?,
-            sharing: self.sharing.over(Sharing::default()),
             site_words: Some(site_words::draw()),
-            auth_pass: self.auth_pass.over(None),
-            db_pass: self.db_pass.over(None),
             created_at: now.clone(),
             updated_at: now,
             ..self.app
@@ -99,12 +104,15 @@ impl AppInput {
 
     /// True if `old`'s database password would go to another address than it was given for.
     pub fn sends_elsewhere(&self, old: &AppConfig) -> bool {
-        let keeps = matches!(self.db_pass, Secret::Keep) && old.db_pass.is_some();
-        keeps && self.app.address() != old.address()
+        let is_kept = self.kept.iter().any(|field| field.name == "db_pass");
+        is_kept && old.db_pass.is_some() && self.app.address() != old.address()
     }
 
     /// The application in place of `old`.
     pub fn replacing(mut self, old: &AppConfig) -> AppConfig {
+        for field in self.kept {
+            self.app.take(field, old);
+        }
         let server = self.app.server.take();
         // Answers show the one that it stays with, and a client sends back what it was shown.
         let server = server.filter(|server| Some(server) != old.used_server.as_ref());
@@ -113,9 +121,6 @@ impl AppInput {
             id: old.id.clone(),
             server,
             used_server: old.used_server.clone().filter(|_| !moves),
-            auth_pass: self.auth_pass.over(old.auth_pass.clone()),
-            db_pass: self.db_pass.over(old.db_pass.clone()),
-            sharing: self.sharing.over(old.sharing.clone()),
             code: old.code.clone(),
             lapsed: old.lapsed.clone(),
             site_words: old.site_words.clone(),
@@ -127,11 +132,6 @@ impl AppInput {
             ..self.app
         }
     }
-}
-
-fn names_it(fields: &Map<String, Value>) -> bool {
-    let name = fields.get("name").and_then(Value::as_str);
-    name.is_some_and(|name| !name.trim().is_empty())
 }
 
 fn new_id() -> Result<String, NoRandom> {
@@ -311,5 +311,61 @@ mod tests {
             .unwrap();
         let text = invalid.to_string();
         assert!(text.len() < 100 && !text.contains('\u{1b}'), "{text:?}");
+    }
+
+    /// The fields of one application in the place of another.
+    fn replaced(before: &Value, after: &Value) -> Value {
+        let old = app(before);
+        let new = AppInput::parse(after, false).unwrap().replacing(&old);
+        FIELDS
+            .iter()
+            .map(|field| (field.name, new.value(field)))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_left_out_is_kept_and_null_clears() {
+        let full = json!({"protocol": "mysql", "host_header": "https://shop.test:8080", "allow": ["127.0.0.0/8", "::1"],
+            "expires": "2030-01-31T18:00:00+01:00", "group": "g", "max_streams": 3, "audit": true,
+            "record_sql": true, "guest": ["shop.*"]});
+        let kept = replaced(&full, &json!({"protocol": "mysql"}));
+        assert_eq!(kept["expires"], "2030-01-31T17:00:00Z");
+        assert_eq!(kept["allow"], json!(["127.0.0.0/8", "::1"]));
+        assert_eq!(
+            (&kept["host_header"], &kept["max_streams"]),
+            (&json!("https://shop.test:8080"), &json!(3))
+        );
+        let mut nulls = full.clone();
+        let kept = |field: &&Field| field.left_out == LeftOut::Kept;
+        for field in FIELDS.iter().filter(kept) {
+            nulls[field.name] = Value::Null;
+        }
+        let none = json!({"protocol": "mysql"});
+        assert_eq!(replaced(&full, &nulls), replaced(&none, &none));
+    }
+
+    #[test]
+    fn wrong_ones_are_named() {
+        for (name, value) in [
+            ("host_header", json!("a b")),
+            ("host_header", json!("shop:0")),
+            ("host_header", json!("ftp://shop")),
+            ("host_header", json!("https://shop/")),
+            ("allow", json!(["10.0.0.0/33"])),
+            ("allow", json!("127.0.0.1")),
+            ("allow", json!([1])),
+            ("expires", json!("tomorrow")),
+            ("expires", json!("2030-02-30T00:00:00Z")),
+            ("max_streams", json!(0)),
+            ("max_streams", json!(1.5)),
+            ("audit", json!("yes")),
+            ("guest", json!([""])),
+            ("group", json!("a\u{7}")),
+        ] {
+            let mut body = json!({"protocol": "http"});
+            body[name] = value;
+            let invalid = AppInput::parse(&body, false).err().expect("it is refused");
+            assert!(invalid.fields().all(|(wrong, _)| wrong == name), "{body}");
+        }
     }
 }

@@ -5,7 +5,6 @@ use std::time::SystemTime;
 
 use super::app::AppConfig;
 use super::app_input::AppInput;
-use super::fields::default_name;
 use crate::store::time::rfc3339;
 use crate::store::{self, DataDir, JsonFile, random};
 use crate::sync::Mutex;
@@ -184,10 +183,10 @@ impl AppStore {
     pub fn lapse(&self, id: &str, expires: &str) -> Result<Option<AppConfig>, Error> {
         self.change(|apps| {
             let place = place(apps, id)?;
-            if place.sharing.expires.as_deref() != Some(expires) {
+            if place.expires.as_deref() != Some(expires) {
                 return Ok(None);
             }
-            place.lapsed.clone_from(&place.sharing.expires);
+            place.lapsed.clone_from(&place.expires);
             Ok(Some(place.clone()))
         })
     }
@@ -230,7 +229,7 @@ fn named_alone(apps: &[AppConfig], app: AppConfig, is_named: bool) -> Result<App
     if is_named {
         return Err(Error::NameTaken(app.name));
     }
-    let mut numbered = (2..).map(|number| default_name(&app, number));
+    let mut numbered = (2..).map(|number| app.default_name(number));
     let name = numbered.find(|name| !is_taken(name));
     let name = name.expect("there are more numbers than applications");
     Ok(AppConfig { name, ..app })

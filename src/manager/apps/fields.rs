@@ -1,31 +1,26 @@
-//! The fields of a body, one by one.
+//! The table of an application's fields. Everything that lists fields comes from it: the members of [`AppConfig`], the
+//! reader of requests, answers, pending changes, flags and their help, `app show`, export and import, the schemas of the
+//! API and the form's limits. A new field is a row here and its use.
 
-use crate::net::authority::{MAX_HOST, authority, is_host, split};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
-use serde_json::{Map, Value};
-
-use super::app::AppConfig;
+use super::field::{Effect, Field, Kind, Uses};
 use super::protocol::Protocol;
-use super::reader::{Invalid, Reader, Secret};
-use super::sharing::{Sharing, SharingInput};
-use super::sharing_fields::SHARING_FIELDS;
-use crate::manager::server_url::ServerUrl;
-use crate::relay::names;
+use crate::gateway::VISITORS_HOST;
+use crate::limits::{APP_NAME, MAX_STREAMS};
 
-/// Characters of a name: it stands on a card.
-const NAME_CAP: usize = crate::limits::APP_NAME;
 /// Characters of a user's or database's name: the longest that a server takes.
 const TEXT_CAP: usize = 255;
-/// Characters of a URL.
-const URL_CAP: usize = crate::limits::APP_URL;
-/// Where an application is that names no address.
-const HERE: &str = "127.0.0.1";
+/// Characters of a group's name: it is a heading.
+const GROUP_CAP: usize = 60;
+/// Characters of a note: it stands on a card.
+const NOTE_CAP: usize = 1000;
 
-/// Fields that only the server writes; a client may send back what it was shown.
-const SERVERS_OWN: [&str; 10] = [
+/// Fields that only the server writes, besides `has_` and the name of each secret; a client may send them back.
+pub const OWN: [&str; 8] = [
     "id",
-    "has_auth_pass",
-    "has_db_pass",
     "created_at",
     "updated_at",
     "last_connected_at",
@@ -34,197 +29,200 @@ const SERVERS_OWN: [&str; 10] = [
     "health",
     "connection",
 ];
-const FIELDS: [&str; 16] = [
-    "name",
-    "protocol",
-    "ip",
-    "port",
-    "server",
-    "tunnel_port",
-    "invisible",
-    "site_name",
-    "display_name",
-    "username",
-    "auth_pass",
-    "db_user",
-    "db_pass",
-    "db_name",
-    "db_readonly",
-    "autoconnect",
-];
 
-/// Fields of one body.
-pub(super) struct Fields {
-    /// Without its secrets and without how it is shared.
-    pub(super) app: AppConfig,
-    pub(super) sharing: SharingInput,
-    pub(super) auth_pass: Secret,
-    pub(super) db_pass: Secret,
-}
-
-/// Reads the fields; `insecure` lets a remote server be reached without TLS.
-pub(super) fn read(fields: &Map<String, Value>, insecure: bool) -> Result<Fields, Invalid> {
-    let mut reader = Reader::new(fields);
-    reader.refuse_unknown();
-    let read = reader.all(insecure);
-    reader.outcome(read)
-}
-
-impl Reader<'_> {
-    fn all(&mut self, insecure: bool) -> Option<Fields> {
-        let protocol = self.protocol();
-        let ip = self.host();
-        let port = self.port("port");
-        let is_database = protocol.is_some_and(Protocol::is_database);
-        let invisible = self.flag("invisible", is_database);
-        let app = AppConfig {
-            id: String::new(),
-            name: self.text("name", NAME_CAP).unwrap_or_default(),
-            protocol: protocol.unwrap_or(Protocol::Tcp),
-            ip,
-            port: self.port_or_default(protocol, port),
-            server: self.server(insecure),
-            used_server: None,
-            tunnel_port: self.port("tunnel_port"),
-            invisible: self.invisible(protocol, invisible),
-            site_name: self.site_name(),
-            display_name: self.text("display_name", NAME_CAP),
-            username: self.text("username", TEXT_CAP),
-            auth_pass: None,
-            db_user: self.text("db_user", TEXT_CAP),
-            db_pass: None,
-            db_name: self.text("db_name", TEXT_CAP),
-            db_readonly: self.flag("db_readonly", true),
-            autoconnect: self.flag("autoconnect", false),
-            sharing: Sharing::default(),
-            code: None,
-            lapsed: None,
-            site_words: None,
-            signed_out: 0,
-            created_at: String::new(),
-            updated_at: String::new(),
-            last_connected_at: None,
-            temporary: false,
-            site_name_required: false,
-        };
-        let sharing = self.sharing();
-        let (auth_pass, db_pass) = (self.secret("auth_pass"), self.secret("db_pass"));
-        protocol.map(|_| Fields {
-            app: named(app),
-            sharing,
-            auth_pass,
-            db_pass,
-        })
-    }
-
-    fn refuse_unknown(&mut self) {
-        let known = |name: &str| {
-            let lists: [&[&str]; 3] = [&FIELDS, &SHARING_FIELDS, &SERVERS_OWN];
-            lists.iter().any(|names| names.contains(&name))
-        };
-        let unknown: Vec<String> = self
-            .fields
-            .keys()
-            .filter(|name| !known(name))
-            .cloned()
-            .collect();
-        for name in unknown {
-            let name: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-            self.wrong(&name, "is not a known field");
+/// Makes members, lists and matches of the rows `name: type [how it is stored] = field`, in the order of the help.
+macro_rules! fields {
+    ($($(#[doc = $about:literal])+ $name:ident: $type:ty [$($stored:tt)*] = $field:expr;)*) => {
+        /// One application of the user.
+        #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct AppConfig {
+            /// 16 hexadecimal digits, made here.
+            pub id: String,
+            $(
+                $(#[doc = $about])+
+                #[serde($($stored)*)]
+                pub $name: $type,
+            )*
+            /// If it names no server: the URL of the one that it was last connected through, with which it stays.
+            #[serde(default)]
+            pub used_server: Option<String>,
+            /// The code of an invisible one, made when it is first needed; stable until it is renewed.
+            #[serde(default)]
+            pub code: Option<Zeroizing<String>>,
+            /// The end time that has passed: it is over until it is given another one.
+            #[serde(default)]
+            pub lapsed: Option<String>,
+            /// Site name used if its name is not usable; chosen when it was added.
+            #[serde(default)]
+            pub site_words: Option<String>,
+            /// How often everybody was signed out: another number ends all sign-ins and open streams.
+            #[serde(default)]
+            pub signed_out: u64,
+            /// RFC 3339, in UTC, as the two that follow.
+            #[serde(default)]
+            pub created_at: String,
+            /// When it was last changed by the user.
+            #[serde(default)]
+            pub updated_at: String,
+            /// When it was last connected.
+            #[serde(default)]
+            pub last_connected_at: Option<String>,
+            /// True if it lasts as long as the command that shares it; it is never stored.
+            #[serde(skip)]
+            pub temporary: bool,
+            /// True if its site must have the wished name: said with a connect, and never stored.
+            #[serde(skip)]
+            pub site_name_required: bool,
         }
-    }
 
-    fn protocol(&mut self) -> Option<Protocol> {
-        let found = match self.value("protocol") {
-            Some(value) => value.as_str().and_then(Protocol::named),
-            None => None,
-        };
-        if found.is_none() {
-            let known: Vec<&str> = Protocol::ALL.into_iter().map(Protocol::name).collect();
-            self.wrong("protocol", format!("must be one of {}", known.join(", ")));
-        }
-        found
-    }
+        /// The fields that a user sets.
+        pub const FIELDS: &[Field] = &[$($field.named(stringify!($name))),*];
 
-    fn port_or_default(&mut self, protocol: Option<Protocol>, port: Option<u16>) -> u16 {
-        let port = port.or_else(|| protocol?.default_port());
-        if port.is_none() && protocol.is_some() && self.value("port").is_none() {
-            self.wrong("port", "is required for tcp");
-        }
-        port.unwrap_or_default()
-    }
+        /// The description of each.
+        #[cfg(test)]
+        pub(super) const ABOUT: &[&str] = &[$(concat!($($about),+)),*];
 
-    fn host(&mut self) -> String {
-        let host = self.text("ip", MAX_HOST).unwrap_or_else(|| HERE.to_owned());
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'));
-        let host = bare.unwrap_or(&host).to_owned();
-        if !is_host(&host) {
-            self.wrong("ip", "must be an IP address or a host name");
-        }
-        host
-    }
+        impl AppConfig {
+            /// The value of a field.
+            pub(super) fn value(&self, field: &Field) -> Value {
+                match field.name {
+                    $(stringify!($name) => json!(self.$name),)*
+                    _ => Value::Null,
+                }
+            }
 
-    fn server(&mut self, insecure: bool) -> Option<String> {
-        let text = self.text("server", URL_CAP)?;
-        match ServerUrl::parse(&text, insecure) {
-            Ok(server) => Some(server.to_string()),
-            Err(why) => {
-                self.wrong("server", format!("cannot be used: {why}"));
-                None
+            /// Takes over the value of a field.
+            pub(super) fn take(&mut self, field: &Field, from: &Self) {
+                match field.name {
+                    $(stringify!($name) => self.$name.clone_from(&from.$name),)*
+                    _ => {}
+                }
+            }
+
+            /// True if a field has another value in `other`.
+            pub(super) fn differs(&self, field: &Field, other: &Self) -> bool {
+                match field.name {
+                    $(stringify!($name) => self.$name != other.$name,)*
+                    _ => false,
+                }
             }
         }
-    }
-
-    fn invisible(&mut self, protocol: Option<Protocol>, wanted: bool) -> bool {
-        if wanted && protocol.is_some_and(|protocol| !protocol.is_visited_by_http()) {
-            self.wrong(
-                "invisible",
-                "needs http, https, mysql or mariadb to ask for a code",
-            );
-        }
-        wanted
-    }
-
-    fn site_name(&mut self) -> Option<String> {
-        let name = self.text("site_name", TEXT_CAP)?;
-        if names::is_reserved(&name) {
-            let why = "is reserved, like www, admin, mail and others: choose another";
-            self.wrong("site_name", why);
-        } else if names::check_form(&name).is_err() {
-            self.wrong(
-                "site_name",
-                "must be 2 to 63 of a-z, 0-9 and -, without - at either end and without --",
-            );
-        }
-        Some(name)
-    }
-}
-
-fn named(mut app: AppConfig) -> AppConfig {
-    if app.name.is_empty() {
-        app.name = default_name(&app, 1);
-    }
-    app
-}
-
-/// Returns the default name of an application: its address, with a number if several share it.
-pub(super) fn default_name(app: &AppConfig, number: usize) -> String {
-    let name = format!("{} {}", app.protocol.name(), authority(&app.ip, app.port));
-    let suffix = match number {
-        1 => String::new(),
-        number => format!(" ({number})"),
     };
-    let room = NAME_CAP - suffix.len();
-    name.chars().take(room).collect::<String>() + &suffix
 }
 
-/// True if its name is an address, its own or a former one.
-pub(super) fn is_default_name(called: &str) -> bool {
-    let Some((protocol, rest)) = called.split_once(' ') else {
-        return false;
-    };
-    let address = rest.split_once(" (").map_or(rest, |(address, _)| address);
-    Protocol::named(protocol).is_some() && split(address).is_some_and(|(_, port)| port.is_some())
+fields! {
+    /// Name given by the user; by default protocol and address
+    name: String [] = Field::new(Kind::Text(APP_NAME)).effect(Effect::Combined)
+        .flag("name", "NAME", "name of the share, also used for its address");
+    /// Protocol of the application
+    protocol: Protocol [] = Field::new(Kind::Protocol).operand("PROTOCOL");
+    /// IP address without brackets, or host name
+    ip: String [] = Field::new(Kind::Host).operand("ADDRESS")
+        .edited("address", "ADDRESS", "target: PORT, HOST, HOST:PORT or a URL");
+    /// Port, never 0
+    port: u16 [] = Field::new(Kind::Port).operand("PORT");
+    /// Its own server; if none is set, the one that it was connected through. Null if the default or the command line's
+    /// server applies
+    server: Option<String> [default] = Field::new(Kind::Server).stays().effect(Effect::Combined)
+        .flag("server", "URL", "relay (default: the one that 'postern start' uses)")
+        .beside("enroll-token", "TOKEN", "enrolment token, which registers this machine at the relay. Other users can see \
+            it in the process list; to hide it, use 'postern server add' with POSTERN_ENROLL_TOKEN");
+    /// Port of the tunnel server, if it is not the one that the remote server names
+    tunnel_port: Option<u16> [default] = Field::new(Kind::Port).flag("tunnel-port", "PORT", "port of the tunnel server");
+    /// Preferred first label of the site's name
+    site_name: Option<String> [default] = Field::new(Kind::SiteName).of(Uses::Browsers)
+        .flag("site-name", "NAME", "preferred first part of the address, such as shop in https://shop.relay.example/");
+    /// Name on the sign-in page and in the relay's list
+    display_name: Option<String> [default] = Field::new(Kind::Text(APP_NAME)).effect(Effect::Combined)
+        .flag("display-name", "NAME", "name on the sign-in page and in the relay's list");
+    /// True if visitors need the code
+    invisible: bool [default] = Field::new(Kind::Flag).of(Uses::Browsers)
+        .switch("invisible", true, "visitors need a code (default for databases)")
+        .switch("visible", false, "visitors need no code (default except for databases)");
+    /// End time, RFC 3339 in UTC
+    expires: Option<String> [default] = Field::new(Kind::Time).kept().effect(Effect::AtOnce).label("until")
+        .beside("for", "TIME", "share for this long, counted from now: 30s, 90m, 1h30m, 8h or 2d")
+        .flag("until", "TIME", "share until this time: 18:00 (local time) or 2030-01-31T18:00:00Z")
+        .omitted("for no end time");
+    /// Networks that visitors may come from; empty allows everybody
+    allow: Vec<String> [default] = Field::new(Kind::Networks).kept().effect(Effect::AtOnce).label("allowed from")
+        .flag("allow", "CIDR", "limit access to this network, e.g. 192.0.2.0/24 (repeatable)")
+        .omitted("to allow every network");
+    /// Host header for the application: visitor, target, or a name with optional scheme and port
+    host_header: String [default = "visitors_host"] = Field::new(Kind::HostHeader).kept().of(Uses::Sites).label("host")
+        .flag("host", "NAME", "Host header sent to the application: visitor (the public address, default), target (its own \
+            address) or a name; https://NAME if the application expects https")
+        .omitted("to send the public address");
+    /// Path that the links of a web site open
+    path: Option<String> [default] = Field::new(Kind::Path).kept().of(Uses::Sites).label("opens at");
+    /// Maximum number of simultaneous visitor streams
+    max_streams: Option<u32> [default] = Field::new(Kind::Number(MAX_STREAMS)).kept().label("max streams")
+        .flag("max-streams", "N", "maximum number of simultaneous visitor connections (0: no limit)");
+    /// Heading of its group
+    group: Option<String> [default] = Field::new(Kind::Text(GROUP_CAP)).kept().effect(Effect::Note).label("group")
+        .flag("group", "NAME", "heading on the page");
+    /// Note for the user, of one or more lines
+    note: Option<String> [default] = Field::new(Kind::Paragraph(NOTE_CAP)).kept().effect(Effect::Note).label("note")
+        .flag("note", "TEXT", "note on the application's card, of one or more lines; visitors do not see it");
+    /// True if an audit log is written
+    audit: bool [default] = Field::new(Kind::Flag).kept().of(Uses::Browsers).label("audit")
+        .switch("audit", true, "write an audit log of all requests (for databases: statements)")
+        .off("no-audit", "stop the audit log");
+    /// User name of the application, for the user's reference
+    username: Option<String> [default] = Field::new(Kind::Text(TEXT_CAP)).effect(Effect::Note).of(Uses::Logins)
+        .flag("app-username", "NAME", "user name stored with the application");
+    /// Password of that user
+    auth_pass: Option<Zeroizing<String>> [default] = Field::new(Kind::Secret).effect(Effect::Note).of(Uses::Logins)
+        .flag("app-pass", "PASSWORD", "password of that user. Other users can see it in the process list");
+    /// Database user
+    db_user: Option<String> [default] = Field::new(Kind::Text(TEXT_CAP)).of(Uses::Databases).label("db user")
+        .flag("db-user", "NAME", "database user (default root)");
+    /// Password of the database user
+    db_pass: Option<Zeroizing<String>> [default] = Field::new(Kind::Secret).of(Uses::Databases)
+        .beside("db-pass", "PASSWORD", "database password. Other users can see it in the process list; set POSTERN_DB_PASS \
+            to hide it");
+    /// Initial database
+    db_name: Option<String> [default] = Field::new(Kind::Text(TEXT_CAP)).of(Uses::Databases).label("database")
+        .flag("db-name", "NAME", "initial database");
+    /// True if the web client refuses every statement that could write
+    db_readonly: bool [default = "yes"] = Field::new(Kind::Flag).of(Uses::Databases)
+        .switch("readonly", true, "refuse every statement that could write (default for databases)")
+        .switch("readwrite", false, "allow statements that write");
+    /// Tables and columns that the database guest may read
+    guest: Vec<String> [default] = Field::new(Kind::Grants).kept().of(Uses::Databases).label("guest reads")
+        .flag("guest", "GRANT", "create a read-only database account for visitors that is limited to these tables: \
+            'shop.*', 'shop.customers' or 'shop.customers(id,name)' (repeatable). 'shop.*' means all tables and views that \
+            exist when it connects; a view shows whatever its definer may read")
+        .omitted("to let visitors read everything");
+    /// True if the statement log contains SQL texts
+    record_sql: bool [default] = Field::new(Kind::Flag).kept().of(Uses::Databases).label("record sql")
+        .switch("record-sql", true, "include the texts of SQL statements in logs (they may contain data)")
+        .off("no-record-sql", "stop recording SQL texts");
+    /// True if it is connected when the program starts
+    autoconnect: bool [default] = Field::new(Kind::Flag).effect(Effect::Note).label("autoconnect")
+        .switch("autoconnect", true, "connect whenever 'postern start' starts")
+        .off("no-autoconnect", "do not connect when 'postern start' starts");
 }
+
+fn yes() -> bool {
+    true
+}
+
+fn visitors_host() -> String {
+    VISITORS_HOST.to_owned()
+}
+
+/// The field of this name.
+pub fn field(name: &str) -> Option<&'static Field> {
+    FIELDS.iter().find(|field| field.name == name)
+}
+
+/// True if only the server writes a field of this name.
+pub fn is_own(name: &str) -> bool {
+    let secret = name.strip_prefix("has_").and_then(field);
+    OWN.contains(&name) || secret.is_some_and(|field| field.kind == Kind::Secret)
+}
+
+#[cfg(test)]
+#[path = "fields_tests.rs"]
+mod tests;

@@ -3,10 +3,9 @@
 pub mod app;
 pub mod app_input;
 pub mod app_store;
-mod fields;
+pub mod field;
+pub mod fields;
 mod reader;
-pub mod sharing;
-mod sharing_fields;
 mod site_words;
 
 pub use crate::api::protocol;

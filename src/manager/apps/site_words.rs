@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::app::AppConfig;
-use super::fields::is_default_name;
+use super::app::{AppConfig, is_default_name};
 use crate::relay::names;
 use crate::store::random;
 
@@ -52,7 +51,7 @@ pub fn site_wish(app: &AppConfig) -> Option<String> {
     }
     // One that was added by an earlier version keeps the name that it has.
     let words = app.site_words.as_ref()?;
-    let called = app.display_name.as_ref().unwrap_or(&app.name);
+    let called = app.called();
     let label = names::label(called);
     if is_default_name(called) || label.is_empty() {
         return Some(words.clone());
@@ -65,7 +64,7 @@ pub fn site_wish(app: &AppConfig) -> Option<String> {
 
 /// The name that its owner wished for, where the site at this address has another one.
 pub fn another_name(app: &AppConfig, site_url: &str) -> Option<String> {
-    let called = app.display_name.as_ref().unwrap_or(&app.name);
+    let called = app.called();
     let chosen = || Some(names::label(called)).filter(|_| !is_default_name(called));
     let fine = || chosen().filter(|label| names::check(label).is_ok());
     let wanted = app.site_name.clone().or_else(fine)?;

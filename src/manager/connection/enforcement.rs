@@ -31,7 +31,7 @@ pub(crate) struct Enforcement {
 impl Enforcement {
     /// By what a server has answered to a call for `app`; an error where nobody sees to something.
     pub(crate) fn of(app: &AppConfig, setup: &Setup) -> Result<Self, ConnectError> {
-        if app.sharing.allow.is_empty() || setup.has_in_force("allow") {
+        if app.allow.is_empty() || setup.has_in_force("allow") {
             Self::at_home(app, setup)
         } else {
             Err(not_enforced())

@@ -100,10 +100,10 @@ impl ConnectionRecord {
     /// Applies the recording settings of `app` from now on, with `files` if it has an audit log.
     pub(super) fn notes_as(&self, app: &AppConfig, files: &AuditSets) {
         let mut status = self.status();
-        let made_from = &mut status.made_from.sharing;
-        (made_from.audit, made_from.record_sql) = (app.sharing.audit, app.sharing.record_sql);
+        let made_from = &mut status.made_from;
+        (made_from.audit, made_from.record_sql) = (app.audit, app.record_sql);
         drop(status);
-        self.statements.keep_sql(app.sharing.record_sql);
+        self.statements.keep_sql(app.record_sql);
         let audit = AppAudit::of(app, files);
         self.statements.write_to(audit.clone());
         self.requests.records.write_to(audit);
@@ -205,7 +205,7 @@ impl ConnectionRecord {
     pub(super) fn is_made_from(&self, app: &AppConfig) {
         let mut status = self.change();
         status.made_from = app.clone();
-        status.ends_at.clone_from(&app.sharing.expires);
+        status.ends_at.clone_from(&app.expires);
     }
 
     /// True if the active terms equal those of `app`.

@@ -294,7 +294,7 @@ impl ConnectionWork<'_> {
             settings.retries.end_when_moved = true;
             settings.dial.timeouts.handshake = STAND_IN_WAIT;
         }
-        settings.max_streams = self.app.sharing.max_streams.map(u64::from);
+        settings.max_streams = self.app.max_streams.map(u64::from);
         // A database's web client is what its tunnel leads to.
         let own = held.web_client.as_ref().map(WebClient::address);
         let may_dial = self.core.listeners.may_dial(own);

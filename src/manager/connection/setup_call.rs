@@ -77,15 +77,15 @@ impl SetupCalls<'_> {
             password: &credentials.password,
             client_app_id: &app.id,
             enroll_token: token.as_deref().map(String::as_str),
-            display_name: app.display_name.as_deref().unwrap_or(&app.name),
+            display_name: app.called(),
             site_name: &site_name,
             site_name_required: requires_name(app),
             invisible: app.invisible,
             checks_code: app.invisible && app.protocol.is_database(),
             code_sha256: code.map(|code| random::hex(&sha256(&[code.as_bytes()]))),
             expires_in: self.core.expiries.of(app).map(seconds_left),
-            allow: &app.sharing.allow,
-            host_header: Some(app.sharing.host_header.as_str())
+            allow: &app.allow,
+            host_header: Some(app.host_header.as_str())
                 .filter(|host| app.protocol.is_visited_by_http() && *host != VISITORS_HOST),
             generation: app.signed_out,
             label: &store::machine_name(),

@@ -87,7 +87,7 @@ impl ConnectionStatus {
     pub(super) fn new(app: &AppConfig, step: Step, stop: Sender<()>) -> Self {
         Self {
             made_from: app.clone(),
-            ends_at: app.sharing.expires.clone(),
+            ends_at: app.expires.clone(),
             guest: None,
             state: ConnectionState::Connecting,
             step,
@@ -135,7 +135,7 @@ impl ConnectionStatus {
     /// When it ends, by the end that does so first: texts of one form are in the order of time.
     fn ends(&self) -> Option<String> {
         let guests = self.guest.as_ref().map(|guest| rfc3339(guest.expires()));
-        let own = [&self.ends_at, &self.made_from.sharing.expires];
+        let own = [&self.ends_at, &self.made_from.expires];
         own.into_iter().flatten().cloned().chain(guests).min()
     }
 

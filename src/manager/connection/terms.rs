@@ -62,11 +62,11 @@ impl ConnectionWork<'_> {
         wanted: AppConfig,
     ) -> Result<(), Ended> {
         let admits_as_before = wanted.admits_as(&self.app);
-        if wanted.sharing.expires != self.app.sharing.expires {
-            held.ends_at(wanted.sharing.expires.as_deref());
+        if wanted.expires != self.app.expires {
+            held.ends_at(wanted.expires.as_deref());
         }
         self.app = wanted;
-        self.record.ends_at(self.app.sharing.expires.as_deref());
+        self.record.ends_at(self.app.expires.as_deref());
         if !admits_as_before {
             let setup = held.setup().clone();
             let at_home = Enforcement::at_home(&self.app, &setup)?;

@@ -87,7 +87,7 @@ impl SiteNames {
         } else {
             Server::Foreign
         };
-        let (host_header, site) = (&app.sharing.host_header, &setup.app.site_url);
+        let (host_header, site) = (&app.host_header, &setup.app.site_url);
         let naming = Naming::new(host_header, (&app.ip, app.port), is_tls, (site, server));
         SiteNames {
             naming: Arc::new(naming),

@@ -1,8 +1,9 @@
 //! Adding, changing, copying and deleting applications.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::manager::board::{Board, card};
+use crate::manager::looks::look;
 use support::TIMEOUT;
 use support::wait_until;
 
@@ -94,6 +95,7 @@ fn the_form_shows_what_its_protocol_needs() {
         "path",
         "group",
         "max_streams",
+        "note",
         "audit",
         "record_sql",
         "display_name",
@@ -152,6 +154,46 @@ fn the_form_shows_what_its_protocol_needs() {
     board.fill("port", "");
     page.press("Tab");
     page.wait_for("document.querySelector('#field-port').ariaInvalid === 'true'");
+}
+
+#[test]
+fn a_note_is_text_on_the_card_and_keeps_its_lines() {
+    let (board, id) = Board::with_one();
+    let page = &board.page;
+    let note = format!("{} .card-text", card(&id));
+    let text = "Ask <b>Ann</b> first.\nPort 3000 is for tests.";
+    board.far.assign();
+    board.act(&id);
+    board.wait_status(&id, "connected");
+    page.click(&format!("{} [data-more]", card(&id)));
+    page.click(".menu text=Edit …");
+    page.wait_for("document.querySelector('#app-form')");
+    page.eval("document.querySelector('.form-more').open = true");
+    board.fill("note", text);
+    page.click("dialog text=Save");
+    page.wait_for(&format!(
+        "document.querySelector('{note}').textContent !== ''"
+    ));
+    assert_eq!(page.text(&note), text);
+    assert_eq!(board.apps()[0]["note"], text);
+    let connection = &board.apps()[0]["connection"];
+    assert_eq!(connection["pending_changes"], false);
+    look(&board, "note");
+    let home = board.manager.home();
+    let sheet = home.run(&["app", "show", &id]).stdout;
+    assert!(
+        sheet.contains(
+            "note          Ask <b>Ann</b> first.\n              Port 3000 is for tests.\n"
+        ),
+        "{sheet}"
+    );
+    let exported: Value = serde_json::from_str(&home.run(&["app", "export"]).stdout).unwrap();
+    assert_eq!(exported["applications"][0]["note"], text);
+    assert_eq!(home.run(&["app", "edit", &id, "--note", ""]).code, Some(0));
+    page.wait_for(&format!(
+        "document.querySelector('{note}').textContent === ''"
+    ));
+    assert_eq!(board.apps()[0]["note"], Value::Null);
 }
 
 #[test]

@@ -7,11 +7,9 @@ use super::connecting::Patience;
 use super::select::{enroll, named, of_app, unsaved};
 use super::warning;
 use crate::api::App;
-use crate::cli::args::app::{
-    ADD, AND_CONNECT, DB_NAME, DB_PASS, DB_USER, DISPLAY_NAME, JSON, READONLY, READWRITE, REPLACE,
-};
-use crate::cli::args::command::{Command, Flag, Parsed};
-use crate::cli::args::flags::{GUEST, NAME, RECORD_SQL, SITE_NAME};
+use crate::cli::args::app::{ADD, AND_CONNECT, DB_PASS, DISPLAY_NAME, JSON, READWRITE, REPLACE};
+use crate::cli::args::command::{Command, Parsed};
+use crate::cli::args::flags::{GUEST, NAME, SITE_NAME};
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, quoted, warn};
 use crate::cli::fields::{self, Fields};
@@ -21,17 +19,6 @@ use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::ServerUrl;
 use crate::manager::protocol::Protocol;
-
-/// Flags that mean nothing for other protocols.
-const OF_DATABASES: [&Flag; 7] = [
-    &DB_USER,
-    &DB_PASS,
-    &DB_NAME,
-    &READONLY,
-    &READWRITE,
-    &GUEST,
-    &RECORD_SQL,
-];
 
 /// Adds an application and prints its ID.
 pub(super) fn add(parsed: &Parsed) -> Result<(), Failure> {
@@ -121,7 +108,7 @@ fn read(parsed: &Parsed) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     let protocol = protocol(parsed, &mut fields)?;
     fields.insert("protocol".into(), protocol.name().into());
-    of_its_protocol(&ADD, parsed, protocol)?;
+    fields::fit_protocol(&ADD, parsed, protocol)?;
     fields::set_flags(&mut fields, &ADD, parsed)?;
     guest_only_reads(&ADD, parsed, &fields)?;
     let variable = || environment(PASSWORD_VARIABLE).filter(|_| protocol.is_database());
@@ -164,22 +151,6 @@ fn protocol(parsed: &Parsed, fields: &mut Fields) -> Result<Protocol, Failure> {
     match named.or(pasted) {
         Some(protocol) => fields::agreed(&ADD, protocol, pasted),
         None => Err(unknown()),
-    }
-}
-
-/// Refuses the flags of databases for what is none.
-pub(super) fn of_its_protocol(
-    command: &Command,
-    parsed: &Parsed,
-    protocol: Protocol,
-) -> Result<(), Failure> {
-    match OF_DATABASES.iter().find(|flag| parsed.has(flag)) {
-        Some(flag) if !protocol.is_database() => Err(command.usage(format!(
-            "--{} is for databases, not for {}",
-            flag.long,
-            protocol.name()
-        ))),
-        _ => Ok(()),
     }
 }
 

@@ -2,15 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::add::{guest_only_reads, of_its_protocol};
+use super::add::guest_only_reads;
 use super::pending;
 use super::select::{enroll, of_app, selected, unsaved};
 use super::warning;
 use crate::api::App;
-use crate::cli::args::app::{
-    ADDRESS, DB_PASS, DB_USER, EDIT, JSON, NO_AUDIT, NO_AUTOCONNECT, NO_RECORD_SQL,
-};
-use crate::cli::args::command::{Flag, Parsed};
+use crate::cli::args::app::{ADDRESS, DB_PASS, DB_USER, EDIT, JSON};
+use crate::cli::args::command::Parsed;
 use crate::cli::args::flags::ENROLL_TOKEN;
 use crate::cli::args::values::{PASSWORD_VARIABLE, environment};
 use crate::cli::failure::{Failure, warn};
@@ -19,13 +17,6 @@ use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::protocol::Protocol;
-
-/// Switches that take another back, and the field of each.
-const BACK: [(&Flag, &str); 3] = [
-    (&NO_AUDIT, "audit"),
-    (&NO_RECORD_SQL, "record_sql"),
-    (&NO_AUTOCONNECT, "autoconnect"),
-];
 
 pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
     let manager = Manager::open(&data_dir()?)?;
@@ -56,7 +47,7 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
             .and_then(Value::as_str)
             .and_then(Protocol::named)
         {
-            of_its_protocol(&EDIT, parsed, protocol)?;
+            fields::fit_protocol(&EDIT, parsed, protocol)?;
         }
         guest_only_reads(&EDIT, parsed, &fields)?;
         fields::checked(&EDIT, &fields)?;
@@ -81,13 +72,6 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
 fn changed_fields(parsed: &Parsed, databases: bool) -> Result<Fields, Failure> {
     let mut fields = Fields::new();
     fields::set_flags(&mut fields, &EDIT, parsed)?;
-    let back = BACK.iter().filter(|(flag, _)| parsed.has(flag));
-    for (flag, field) in back {
-        if fields.contains_key(*field) {
-            return Err(EDIT.usage(format!("--{} contradicts another flag", flag.long)));
-        }
-        fields.insert((*field).to_owned(), json!(false));
-    }
     let is_alone = fields.is_empty() && !parsed.has(&ADDRESS) && !parsed.has(&ENROLL_TOKEN);
     let variable = || environment(PASSWORD_VARIABLE);
     let password = parsed.value(&DB_PASS).or_else(|| {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::listing;
 use super::pending::{self, differences, list, or_none, target};
@@ -16,6 +16,7 @@ use crate::cli::link;
 use crate::cli::manager_client::Manager;
 use crate::cli::output::print;
 use crate::cli::serve::data_dir;
+use crate::manager::apps::fields::FIELDS;
 use crate::plugin::tables_and_views;
 use crate::store::time::parse_rfc3339;
 
@@ -44,9 +45,7 @@ fn sheet(app: &App) -> String {
         Some(_) => printable(&connection.server),
         None => of(&app.server),
     };
-    let switch = |is_on: bool| if is_on { "yes" } else { "" }.to_owned();
     let health = listing::health(app);
-    let number = app.max_streams;
     let rows = [
         ("name", printable(&app.name)),
         ("id", printable(&app.id)),
@@ -78,27 +77,33 @@ fn sheet(app: &App) -> String {
         ),
         ("site name", of(&app.site_name)),
         ("name taken", of(&connection.site_name_wanted)),
-        ("until", until(holds.expires.as_deref().unwrap_or_default())),
-        ("allowed from", list(&holds.allow)),
-        ("guest reads", guest_reads(&holds)),
-        ("host", pending::host(&holds)),
-        ("opens at", of(&app.path)),
-        ("group", of(&app.group)),
-        (
-            "max streams",
-            number.map_or(String::new(), |number| number.to_string()),
-        ),
-        ("db user", of(&app.db_user)),
-        ("database", of(&app.db_name)),
-        ("autoconnect", switch(app.autoconnect)),
-        ("audit", switch(app.audit)),
-        ("record sql", switch(app.record_sql)),
     ];
-    let lines = rows.iter().filter(|(_, value)| !value.is_empty());
+    let fields = FIELDS.iter().filter(|field| !field.label.is_empty());
+    let saved = json!(app);
+    let fields = fields.map(|field| (field.label, shown(field.name, &saved, &holds)));
+    let rows = rows.into_iter().chain(fields);
+    let lines = rows.filter(|(_, value)| !value.is_empty());
     lines
         .map(|(name, value)| format!("{name:COLUMN$} {value}\n"))
         .chain(after_a_reconnect(app))
         .collect()
+}
+
+/// The value of a field: the active one if connections show it.
+fn shown(field: &str, saved: &Value, holds: &Exposed) -> String {
+    match (field, saved.get(field)) {
+        ("expires", _) => until(holds.expires.as_deref().unwrap_or_default()),
+        ("allow", _) => list(&holds.allow),
+        ("guest", _) => guest_reads(holds),
+        ("host_header", _) => pending::host(holds),
+        (_, Some(Value::Bool(true))) => "yes".to_owned(),
+        (_, Some(Value::Number(number))) => number.to_string(),
+        (_, Some(Value::String(text))) => {
+            let lines: Vec<String> = text.lines().map(printable).collect();
+            lines.join(&format!("\n{:COLUMN$} ", ""))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Where its tunnels are, where they are at two relays: at each is its public port, if it has one.

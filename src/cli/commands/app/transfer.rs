@@ -8,6 +8,7 @@
 //! `sealed` is there with secrets alone: a list as long as the other, of objects with the fields that are secret, sealed
 //! as [`sealing`] has it.
 
+use std::collections::HashMap;
 use std::io::{IsTerminal, Read};
 
 use serde_json::{Map, Value, json};
@@ -28,6 +29,8 @@ use crate::cli::output::print;
 use crate::cli::serve::data_dir;
 use crate::manager::app::AppConfig;
 use crate::manager::app_store::{AppStore, Error};
+use crate::manager::apps::field::Kind;
+use crate::manager::apps::fields::{field, is_own};
 use crate::manager::server_store::{ServerList, ServerStore};
 use crate::manager::{ServerUrl, site_wish};
 use crate::store::DataDir;
@@ -38,18 +41,6 @@ const FORMAT: &str = "postern applications";
 const VERSION: u64 = 1;
 /// Bytes of a file. Default 4 MiB: as many as the stored list has.
 const FILE_CAP: u64 = crate::limits::APP_FILE;
-/// Fields of an answer that say nothing about another machine.
-const LEFT_OUT: [&str; 7] = [
-    "id",
-    "has_auth_pass",
-    "has_db_pass",
-    "created_at",
-    "updated_at",
-    "last_connected_at",
-    "temporary",
-];
-/// Fields that are secret.
-const SECRETS: [&str; 2] = ["auth_pass", "db_pass"];
 
 pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
     let unread = |error: Error| Failure::operation(error.to_string()).hint_if(error.hint());
@@ -67,22 +58,14 @@ pub(super) fn export(parsed: &Parsed) -> Result<(), Failure> {
     let mut document = json!({"format": FORMAT, "version": VERSION, "applications": fields});
     if parsed.has(&WITH_SECRETS) {
         let passphrase = new_passphrase()?;
-        let secrets: Vec<_> = apps
-            .iter()
-            .map(
-                |app| json!({"auth_pass": secret(&app.auth_pass), "db_pass": secret(&app.db_pass)}),
-            )
-            .collect();
-        let content = Zeroizing::new(Value::from(secrets).to_string().into_bytes());
+        let secrets = apps.iter().map(|app| app.secrets().into_iter().collect());
+        let secrets: Vec<HashMap<_, _>> = secrets.collect();
+        let content = Zeroizing::new(json!(secrets).to_string().into_bytes());
         if let Some(document) = document.as_object_mut() {
             document.insert("sealed".to_owned(), sealing::seal(&passphrase, content));
         }
     }
     print(&format!("{document:#}\n"))
-}
-
-fn secret(secret: &Option<Zeroizing<String>>) -> Option<&str> {
-    secret.as_deref().map(String::as_str)
 }
 
 fn without_secrets(app: &AppConfig) -> Value {
@@ -94,7 +77,7 @@ fn without_secrets(app: &AppConfig) -> Value {
         fields.insert("site_name".to_owned(), json!(site_wish(app)));
         fields.retain(|name, value| {
             let is_nothing = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-            !is_nothing && !LEFT_OUT.contains(&name.as_str())
+            !is_nothing && !is_own(name)
         });
     }
     shown
@@ -217,8 +200,8 @@ fn added(
         return Ok(None);
     }
     let secrets = secrets.and_then(Value::as_object).into_iter().flatten();
-    let known =
-        secrets.filter(|(name, value)| SECRETS.contains(&name.as_str()) && value.is_string());
+    let is_secret = |name| field(name).is_some_and(|field| field.kind == Kind::Secret);
+    let known = secrets.filter(|(name, value)| is_secret(name) && value.is_string());
     fields.extend(known.map(|(name, value)| (name.clone(), value.clone())));
     fields::checked(&IMPORT, &fields).map_err(|failure| failure.message())?;
     let added = manager.add(&fields).map_err(unsaved);
