@@ -40,6 +40,8 @@ pub(super) fn edit(parsed: &Parsed) -> Result<(), Failure> {
         let Value::Object(mut fields) = json!(before) else {
             continue;
         };
+        // Null is the same as none, and a 'postern start' of an earlier version does not know every field.
+        fields.retain(|_, value| !value.is_null());
         set_address(&mut changed, &fields, parsed)?;
         fields.extend(changed.clone());
         if let Some(protocol) = fields
