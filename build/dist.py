@@ -139,6 +139,8 @@ def documents(release):
     for name in ["README.md", "LICENSE", "CHANGELOG.md"]:
         files.add(name, (ROOT / name).read_bytes())
     files.add("THIRD-PARTY-LICENSES.txt", licences(release))
+    for example in ["nginx.conf", "Caddyfile", "Caddyfile.localhost", "haproxy.cfg", "haproxy-fleet.cfg"]:
+        files.add(f"examples/{example}", (ROOT / "tests/deploy" / example).read_bytes())
     files.add("postern.cdx.json", sbom(release))
     return files
 
@@ -254,7 +256,7 @@ def deb(release, architecture, executable, beside):
     licence = (ROOT / "LICENSE").read_text()
     files.add("usr/share/doc/postern/copyright", f"{licence}\nThe licences of the linked libraries are in THIRD-PARTY-LICENSES.txt.\n")
     files.add("usr/lib/systemd/system/postern-relay.service", unit())
-    files.add("etc/default/postern-relay", (PACKAGING / "postern-relay.default").read_bytes())
+    files.add("etc/default/postern-relay", (PACKAGING / "postern-relay.default").read_bytes(), 0o600)
     size = sum(len(content) for _, _, content, _ in files.entries) // 1024 + 1
     control = Files()
     control.add("control", (PACKAGING / "control").read_text().format(
@@ -280,12 +282,14 @@ def unit():
         "DynamicUser": "User=postern-relay\nGroup=postern-relay",
         # Room for the --drain that the options may have.
         "TimeoutStopSec": "TimeoutStopSec=10min",
+        # Wrong options stay wrong.
+        "RestartSec": "RestartSec=2\nRestartPreventExitStatus=2",
     }
     return "".join(f"{of_package.get(line.split('=')[0], line)}\n" for line in lines)
 
 
-def image(release, executables):
-    """An image of the file alone (https://github.com/opencontainers/image-spec) for each architecture, as one archive."""
+def image(release, executables, beside):
+    """An image of the file and its licences (https://github.com/opencontainers/image-spec) for each architecture, as one archive."""
     out = Files()
 
     def blob(data, kind, **more):
@@ -305,6 +309,7 @@ def image(release, executables):
         files = Files()
         files.add("postern", executable, 0o755)
         files.add(f"{IMAGE_DATA}/", b"", 0o700, IMAGE_USER)
+        files.entries += [entry for entry in beside.entries if "LICENSE" in entry[0]]
         layer = files.tar(release.epoch)
         config = {
             "created": utc(release.epoch),
@@ -362,7 +367,7 @@ def main():
         made[f"postern_{release.version}_{debian}.deb"] = deb(release, debian, executable, beside)
         if container:
             of_image.append((container, executable))
-    made[f"postern-{release.version}-oci.tar"] = image(release, of_image)
+    made[f"postern-{release.version}-oci.tar"] = image(release, of_image, beside)
     made[f"postern-{release.version}.cdx.json"] = sbom(release).encode()
     out.mkdir(parents=True, exist_ok=True)
     for name, data in made.items():

@@ -35,32 +35,32 @@ use store::FleetSettings;
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let subcommands: &[(&Command, Action)] = &[
         (&LIST, |parsed| {
-            connectors::list(&settings::data(parsed)?, parsed)
+            connectors::list(&settings::operators_data(parsed)?, parsed)
         }),
         (&STATUS_URL, |parsed| {
-            connectors::status_url(&settings::data(parsed)?)
+            connectors::status_url(&settings::operators_data(parsed)?)
         }),
         (&INVITE, |parsed| {
-            invites::invite(&settings::data(parsed)?, parsed)
+            invites::invite(&settings::operators_data(parsed)?, parsed)
         }),
         (&INVITES, |parsed| {
-            invites::list(&settings::data(parsed)?, parsed)
+            invites::list(&settings::operators_data(parsed)?, parsed)
         }),
         (&UNINVITE, |parsed| {
-            invites::uninvite(&settings::data(parsed)?, parsed.operand())
+            invites::uninvite(&settings::operators_data(parsed)?, parsed.operand())
         }),
         (&FLEET, |parsed| {
-            fleet::list(&settings::data(parsed)?, parsed)
+            fleet::list(&settings::operators_data(parsed)?, parsed)
         }),
         (&COPY_STORE, store::copy_store),
         (&RECOVER, |parsed| {
-            connectors::recover(&settings::data(parsed)?)
+            connectors::recover(&settings::operators_data(parsed)?)
         }),
         (&REVOKE, |parsed| {
-            connectors::revoke(&settings::data(parsed)?, parsed.operand())
+            connectors::revoke(&settings::operators_data(parsed)?, parsed.operand())
         }),
         (&ALLOW, |parsed| {
-            connectors::allow(&settings::data(parsed)?, parsed.operand())
+            connectors::allow(&settings::operators_data(parsed)?, parsed.operand())
         }),
         (&RELEASE, sites::take_name),
         (&TRANSFER, sites::take_name),

@@ -9,7 +9,7 @@ use crate::cli::output::print;
 
 /// Releases a site's name, or transfers it to the connector of the second operand.
 pub(super) fn take_name(parsed: &Parsed) -> Result<(), Failure> {
-    let data = settings::data(parsed)?;
+    let data = settings::operators_data(parsed)?;
     let [site, to @ ..] = parsed.operands() else {
         return Ok(());
     };

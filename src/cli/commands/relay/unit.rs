@@ -77,7 +77,7 @@ pub(super) fn text(settings: &Settings, parsed: &Parsed) -> String {
         "  systemctl daemon-reload && systemctl enable --now postern-relay",
         "The first start prints an enrolment token for one connector: journalctl -u postern-relay. 'postern relay \
          invite' creates more.",
-        "Its state is in /var/lib/postern-relay; 'postern relay invite', 'list' and 'revoke' work on it as root, with --data.",
+        "Its state is in /var/lib/postern-relay; 'postern relay invite', 'list' and 'revoke' work on it as root.",
     ];
     if parsed.has(&STORE) {
         how.push(
