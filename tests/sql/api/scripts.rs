@@ -1,5 +1,8 @@
 //! `POST /api/script`.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
 
 use super::{SOON, count, database, post};
@@ -723,4 +726,30 @@ fn a_script_is_bytes_and_its_session_says_what_they_mean() {
         "{}",
         answer.text()
     );
+}
+
+/// Whatever length is announced: what was not read costs no memory.
+#[test]
+fn a_script_that_stops_early_leaves_a_length_of_any_size_unread() {
+    let db = database("script_length");
+    let mut postern = Postern::on(db, &["--readonly"]);
+    let authority = postern.authority().to_owned();
+    for path in ["/api/script", "/api/script?on_error=stop", "/api/edit"] {
+        let mut client = TcpStream::connect(&authority).unwrap();
+        client.set_read_timeout(Some(SOON)).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {authority}\r\nOrigin: http://{authority}\r\nContent-Type: {SQL}\r\n\
+             Content-Length: 1000000000000000\r\n\r\nSELECT nonsense;\nSELECT 1;\n"
+        );
+        client.write_all(head.as_bytes()).unwrap();
+        // Whether all of that is taken is not the question.
+        let _ = client.write_all("-- more\n".repeat(1_000_000).as_bytes());
+        let mut begin = [0; 9];
+        client.read_exact(&mut begin).unwrap();
+        assert_eq!(&begin, b"HTTP/1.1 ", "{path}");
+        drop(client);
+        let (status, _) = script(&mut postern.client(), "", SQL, "s1", "SELECT 1");
+        assert_eq!(status, 200, "{path}");
+        assert!(postern.alive(), "{path}: {}", postern.stderr());
+    }
 }
