@@ -122,7 +122,8 @@ Target (default 127.0.0.1:3306):
                               a password here is as visible as --db-pass
 
 Missing values are asked for. If standard input is not a terminal, they are read
-from it, one per line: user, password, database.
+from it, one per line: user, password, database. With a user in a flag or the
+URL, only a terminal is asked: give the password in POSTERN_DB_PASS.
 
 Exit status: 0 done, 1 failed, 2 invalid command line; with --share also
 3 unreachable, 4 refused, 5 over a limit, 130 ended by Ctrl-C before anything
