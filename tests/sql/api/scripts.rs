@@ -728,7 +728,7 @@ fn a_script_is_bytes_and_its_session_says_what_they_mean() {
     );
 }
 
-/// Whatever length is announced: what was not read costs no memory.
+/// A body costs no memory before it is read, of any declared length.
 #[test]
 fn a_script_that_stops_early_leaves_a_length_of_any_size_unread() {
     let db = database("script_length");
