@@ -88,7 +88,7 @@ released() {
 }
 
 # The main job of each foreign executable: `start` and the other commands beside those of this machine, with the cipher that
-# is fastest there, and the web client on a real MariaDB.
+# is fastest there, and the web client on a real MariaDB. A share of three seconds is over before it has begun there.
 foreign() {
     local dir native
     dir=$(mktemp -d) native=$(released "$(uname -m)-unknown-linux-musl")
@@ -101,7 +101,7 @@ foreign() {
         printf '#!/bin/sh\nexec %s "$@"\n' "$run" >"$dir/postern"
         chmod +x "$dir/postern"
         POSTERN_BIN=$dir/postern cargo test --locked --test sql everyday:: -- --test-threads 2 </dev/null
-        POSTERN_BIN=$dir/postern cargo test --locked --test relay one_word:: -- --test-threads 2 </dev/null
+        POSTERN_BIN=$dir/postern cargo test --locked --test relay one_word:: -- --skip time_is_over --test-threads 2 </dev/null
         POSTERN_BIN=$dir/postern cargo test --locked --test relay by_url:: -- --test-threads 1 </dev/null
         POSTERN_BIN=$dir/postern cargo test --locked --test manager share_command::a_running_start -- --test-threads 2 </dev/null
     done <<'END'
