@@ -88,7 +88,8 @@ released() {
 }
 
 # The main job of each foreign executable: `start` and the other commands beside those of this machine, with the cipher that
-# is fastest there, and the web client on a real MariaDB. A share of three seconds is over before it has begun there.
+# is fastest there, and the web client on a real MariaDB. Tests of shares of seconds, and of a
+# thousand tunnels at once, are not for an emulator.
 foreign() {
     local dir native
     dir=$(mktemp -d) native=$(released "$(uname -m)-unknown-linux-musl")
@@ -102,7 +103,7 @@ foreign() {
         chmod +x "$dir/postern"
         POSTERN_BIN=$dir/postern cargo test --locked --test sql everyday:: -- --test-threads 2 </dev/null
         POSTERN_BIN=$dir/postern cargo test --locked --test relay one_word:: -- --skip time_is_over --test-threads 2 </dev/null
-        POSTERN_BIN=$dir/postern cargo test --locked --test relay by_url:: -- --test-threads 1 </dev/null
+        POSTERN_BIN=$dir/postern cargo test --locked --test relay by_url:: -- --skip half_open --test-threads 1 </dev/null
         POSTERN_BIN=$dir/postern cargo test --locked --test manager share_command::a_running_start -- --test-threads 2 </dev/null
     done <<'END'
 aarch64-unknown-linux-musl aarch64 aes128-gcm@openssh.com
