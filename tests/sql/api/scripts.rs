@@ -742,7 +742,7 @@ fn a_script_that_stops_early_leaves_a_length_of_any_size_unread() {
              Content-Length: 1000000000000000\r\n\r\nSELECT nonsense;\nSELECT 1;\n"
         );
         client.write_all(head.as_bytes()).unwrap();
-        // Whether all of that is taken is not the question.
+        // It matters little if all of that is taken.
         let _ = client.write_all("-- more\n".repeat(1_000_000).as_bytes());
         let mut begin = [0; 9];
         client.read_exact(&mut begin).unwrap();
