@@ -120,7 +120,7 @@ fuzz:
 	@tests/fuzz/run.sh
 
 # The figures that README.md quotes, measured on this machine; the tunnel's beside the tunnels whose
-# binaries POSTERN_CHISEL, POSTERN_RATHOLE and POSTERN_BORE name.
+# binaries POSTERN_CHISEL, POSTERN_SSHD, POSTERN_RATHOLE and POSTERN_BORE name.
 bench:
 	@tests/setup.sh
 	$(CARGO) bench --locked --profile release --bench figures

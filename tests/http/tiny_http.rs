@@ -8,7 +8,7 @@
 //! - no number, heads without a limit in size and time: `connections::an_endless_head_is_cut`,
 //!   `a_slow_head_has_one_deadline`.
 
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -94,10 +94,7 @@ fn a_body_that_breaks_off_is_not_taken_for_whole() {
         let (ended, is_gone) = hear();
         // The end of chunks cannot be told from a lost client, but that the client is lost can.
         let is_chunked = framing.ends_with("chunked");
-        assert!(
-            ended == Err(ErrorKind::UnexpectedEof) || is_chunked,
-            "{ended:?}"
-        );
+        assert!(ended.is_err() || is_chunked, "{ended:?}");
         assert!(is_gone, "{framing}");
     }
     let mut client = post(&server, "Content-Length: 2");

@@ -71,6 +71,10 @@ impl Described {
                 assert!(tried, "{method} {path} was not tried");
             }
         }
+        if std::env::var_os("POSTERN_TEST_SERVER").is_some_and(|value| !value.is_empty()) {
+            // Another database server says other things.
+            return;
+        }
         let now = serde_json::to_string_pretty(&self.answers).unwrap() + "\n";
         if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
             std::fs::write(&self.kept, &now).unwrap();
@@ -88,8 +92,8 @@ impl Described {
     }
 }
 
-/// Members with a key, a code or a token, whose base64 has any characters, or with the name of a process.
-const RANDOM: [&str; 7] = [
+/// Members with a key, a code or a token, whose base64 has any characters, or with an address or the name of a process.
+const RANDOM: [&str; 8] = [
     "host_key",
     "fingerprint",
     "url",
@@ -97,6 +101,7 @@ const RANDOM: [&str; 7] = [
     "token",
     "password",
     "process",
+    "ip",
 ];
 
 /// The value without what differs from run to run: digits and random names in texts, numbers, times.
@@ -106,6 +111,12 @@ fn lasting(name: &str, value: &Value) -> Value {
             .iter()
             .map(|(name, value)| (name.clone(), lasting(name, value)))
             .collect(),
+        // Databases, also of other tests.
+        Value::Array(items)
+            if name == "data" && !items.is_empty() && items.iter().all(Value::is_string) =>
+        {
+            json!(["#"])
+        }
         Value::Array(items) => {
             let mut kept: Vec<Value> = Vec::new();
             for item in items.iter().map(|item| lasting(name, item)) {

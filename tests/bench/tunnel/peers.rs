@@ -25,16 +25,19 @@ pub(crate) enum Kind {
     Chisel,
     /// Our client with a chisel server.
     PosternToChisel,
+    /// `ssh -R`, POSTERN_SSHD being the server's executable.
+    OpenSsh,
     Rathole,
     Bore,
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::None,
         Self::Postern,
         Self::Chisel,
         Self::PosternToChisel,
+        Self::OpenSsh,
         Self::Rathole,
         Self::Bore,
     ];
@@ -50,6 +53,7 @@ impl Kind {
             Self::None | Self::Postern => true,
             Self::OldPostern => false,
             Self::Chisel | Self::PosternToChisel => std::env::var_os("POSTERN_CHISEL").is_some(),
+            Self::OpenSsh => std::env::var_os("POSTERN_SSHD").is_some(),
             Self::Rathole => std::env::var_os("POSTERN_RATHOLE").is_some(),
             Self::Bore => std::env::var_os("POSTERN_BORE").is_some(),
         };
@@ -64,6 +68,7 @@ impl Kind {
             Self::OldPostern => "old postern",
             Self::Chisel => "chisel",
             Self::PosternToChisel => "postern to chisel",
+            Self::OpenSsh => "OpenSSH",
             Self::Rathole => "rathole",
             Self::Bore => "bore",
         }
@@ -192,6 +197,7 @@ impl Setup {
             Kind::Chisel | Kind::PosternToChisel => {
                 owned(&["server", "--reverse", "--host", "127.0.0.1", "--port", &at])
             }
+            Kind::OpenSsh => self.sshd(),
             Kind::Rathole => owned(&["--server", &self.rathole("server", "bind_addr")]),
             Kind::Bore => owned(&["server", "--bind-addr", "127.0.0.1"]),
         };
@@ -216,6 +222,22 @@ impl Setup {
                 vec![self.command(self.kind, &of_chisel("tunnel-client"))]
             }
             Kind::Chisel => vec![self.command(Kind::Chisel, &of_chisel("client"))],
+            Kind::OpenSsh => {
+                let mut ssh = Command::new("ssh");
+                ssh.args(["-N", "-F", "/dev/null", "-o", "BatchMode=yes", "-o"])
+                    .args([
+                        "StrictHostKeyChecking=no",
+                        "-o",
+                        "UserKnownHostsFile=/dev/null",
+                    ])
+                    .arg("-i")
+                    .arg(self.home.join("key"))
+                    .args(["-p", &self.server.port().to_string(), "127.0.0.1"]);
+                for (port, target) in pairs() {
+                    ssh.args(["-R", &format!("127.0.0.1:{port}:{target}")]);
+                }
+                vec![ssh]
+            }
             Kind::Rathole => {
                 let words = owned(&["--client", &self.rathole("client", "local_addr")]);
                 vec![self.command(Kind::Rathole, &words)]
@@ -233,6 +255,7 @@ impl Setup {
     fn command(&self, kind: Kind, words: &[String]) -> Command {
         let variable = match kind {
             Kind::Chisel => "POSTERN_CHISEL",
+            Kind::OpenSsh => "POSTERN_SSHD",
             Kind::Rathole => "POSTERN_RATHOLE",
             Kind::Bore => "POSTERN_BORE",
             Kind::OldPostern => "POSTERN_OLD",
@@ -242,6 +265,30 @@ impl Setup {
         let mut command = Command::new(std::env::var_os(variable).unwrap_or_else(ours));
         command.args(words).env("POSTERN_HOME", &self.home);
         command
+    }
+
+    /// Makes keys for OpenSSH; answers its server's command line.
+    fn sshd(&self) -> Vec<String> {
+        for name in ["host", "key"] {
+            let mut keygen = Command::new("ssh-keygen");
+            keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]);
+            let made = keygen.arg(self.home.join(name)).status();
+            assert!(made.unwrap().success());
+        }
+        let of_home = |name: &str| self.home.join(name).display().to_string();
+        let options = [
+            format!("HostKey={}", of_home("host")),
+            format!("AuthorizedKeysFile={}", of_home("key.pub")),
+            format!("ListenAddress={}", self.server),
+            "StrictModes=no".to_owned(),
+            "UsePAM=no".to_owned(),
+            "PidFile=none".to_owned(),
+        ];
+        let options = options
+            .into_iter()
+            .flat_map(|option| ["-o".to_owned(), option]);
+        let first = owned(&["-D", "-e", "-f", "/dev/null"]);
+        first.into_iter().chain(options).collect()
     }
 
     /// Writes a configuration of rathole; answers its path.
