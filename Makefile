@@ -73,10 +73,14 @@ debian-std: $(STATIC_VENV)/installed
 		fi; \
 	fi
 
-# Checks that it compiles for macOS, with the same compiler and Zig's headers; nothing here can link or run the result.
+# Builds and links it for macOS, without optimisation, by the same compiler with Zig's headers and its list of what the
+# system's library has. Nothing here can run the result, or strip it.
+APPLE_TARGETS ?= aarch64-apple-darwin x86_64-apple-darwin
 apple: debian-std
-	for target in aarch64-apple-darwin x86_64-apple-darwin; do \
-		env $(DEBIAN_ENV) cargo-zigbuild check --locked --target $$target -Zbuild-std=std,panic_unwind || exit 1; \
+	for target in $(APPLE_TARGETS); do \
+		env $(DEBIAN_ENV) CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_STRIP=none \
+			cargo-zigbuild zigbuild --locked --bin postern --target $$target -Zbuild-std=std,panic_unwind && \
+		ls -l target/$$target/debug/postern || exit 1; \
 	done
 
 $(WIDE_TIME): build/futex.c $(STATIC_VENV)/installed
