@@ -134,7 +134,7 @@
 //!   readers take without waiting; ports are tried without any of them;
 //! - a web client: a session's slot, then the running statements, then one statement's own;
 //! - the manager: the map of connections, then one connection's record, then the list of those who wait for its changes.
-//!   What belongs to a remote server has one owner thread and no lock.
+//!   State of a remote server has one owner thread and no lock.
 //!
 //! # Words
 //!

@@ -79,36 +79,33 @@ impl<'a> Operator<'a> {
     }
 
     pub(super) fn revoke(&self, name: &str) -> Result<Revocation, Failure> {
-        let what = "there is no connector";
-        check(what, name, SEE_NAMES)?;
-        match &self.running {
-            Some(running) => {
-                let path = format!("/api/connectors/{}", encode(name));
-                call(running, Method::Delete, &path, NOTHING, SEE_NAMES)
-            }
-            None => known(
-                self.stored(|data| relay::revoke(data, name))?,
-                what,
-                name,
-                SEE_NAMES,
-            ),
-        }
+        let missing = "there is no connector";
+        self.change("/api/connectors", name, missing, relay::revoke)
     }
 
     pub(super) fn allow(&self, name: &str) -> Result<Allowed, Failure> {
-        let what = "no revoked connector is called";
-        check(what, name, SEE_NAMES)?;
+        let missing = "no revoked connector is called";
+        self.change("/api/revoked", name, missing, relay::allow)
+    }
+
+    /// Deletes the thing of this name at the relay, or does the same to the state of one that does not run.
+    fn change<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        name: &str,
+        missing: &str,
+        stored: fn(&DataDir, &str) -> Result<Option<T>, relay::StateError>,
+    ) -> Result<T, Failure> {
+        check(missing, name, SEE_NAMES)?;
         match &self.running {
             Some(running) => {
-                let path = format!("/api/revoked/{}", encode(name));
+                let path = format!("{path}/{}", encode(name));
                 call(running, Method::Delete, &path, NOTHING, SEE_NAMES)
             }
-            None => known(
-                self.stored(|data| relay::allow(data, name))?,
-                what,
-                name,
-                SEE_NAMES,
-            ),
+            None => {
+                let done = self.stored(|data| stored(data, name))?;
+                known(done, missing, name, SEE_NAMES)
+            }
         }
     }
 
