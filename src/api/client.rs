@@ -16,7 +16,7 @@ use super::http_call;
 use super::server::{MainTunnel, Server};
 use crate::http::{ApiError, Handler, Method, Request, Response};
 use crate::net::percent::encode;
-use crate::store::to_json;
+use crate::store::{from_json, to_json};
 
 /// Calls one program.
 #[derive(Clone)]
@@ -163,7 +163,7 @@ fn broken_off() -> Error {
 }
 
 fn typed<T: DeserializeOwned>(data: Value) -> Result<T, Error> {
-    serde_json::from_value(data).map_err(|error| {
+    from_json(&data).map_err(|error| {
         refused(ApiError::internal(format!(
             "the answer is of another version of postern: {error}"
         )))

@@ -13,6 +13,7 @@
 mod application;
 mod client;
 mod connection;
+mod error_class;
 mod http_call;
 pub mod protocol;
 pub mod relay;
@@ -27,4 +28,5 @@ pub(crate) use client::{Client, Error, Service};
 pub(crate) use connection::{
     ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt, Word,
 };
+pub(crate) use error_class::{Cure, ErrorClass, FAILED, OVER_LIMIT, REFUSED, UNREACHABLE, Whose};
 pub(crate) use server::{MainTunnel, Server};

@@ -200,7 +200,7 @@ test('states in words', () => {
   assert.deepEqual([isReconnecting({ step: 3 }), isReconnecting({ step: 8 }), isReconnecting({ step: 1, reconnects: 2 }), isReconnecting(undefined)], [false, true, true, false]);
   assert.deepEqual([null, undefined, 0, 0.02, 0.06, 23].map(latencyText), ['–', '–', '–', '< 0.1 ms', '0.1 ms', '23 ms'], 'L12: no figure is a dash');
   assert.deepEqual([formatWait(3001), formatWait(0), formatWait(-5), formatWait(125_000)], ['4 s', '0 s', '0 s', '2 min 5 s']);
-  assert.equal(failureClass('port-held').label, 'Port still held');
+  assert.equal(failureClass('port-held').label, 'Port in use at the relay');
   assert.equal(failureClass('constructor').label, 'constructor');
   assert.deepEqual([failureClass(''), failureClass(null), failureClass(7)], [null, null, null]);
   const labels = (app) => accessBadges(app, protocolNamed(app.protocol)).map(({ label }) => label);
@@ -215,7 +215,7 @@ test('states in words', () => {
   assert.deepEqual(here({ protocol: 'http' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'ssh' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
-  assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database');
+  assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database error');
   assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
   assert.equal(lacksPlugin({ error_class: 'plugin', error: "unsupported protocol 'mysql'" }), true);
   assert.equal(lacksPlugin({ error_class: 'plugin', error: 'cannot connect to 127.0.0.1:3306' }), false);

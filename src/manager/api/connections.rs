@@ -18,11 +18,13 @@ pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
             200,
             &json!({"code": 200, "status": status, "data": {"status": status}}),
         )),
-        Err(refused @ Refused::TooMany) => Err(ApiError::too_many(refused.to_string())),
-        Err(refused @ Refused::Expired) => {
-            Err(ApiError::conflict(refused.to_string()).with("hint", EXTEND))
+        Err(refused) => {
+            let error = ApiError::new(refused.status(), refused.to_string());
+            Err(match refused {
+                Refused::Expired => error.with("hint", EXTEND),
+                _ => error,
+            })
         }
-        Err(refused) => Err(ApiError::new(503, refused.to_string())),
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::Answer;
+use crate::api::ErrorClass;
 use crate::api::MainTunnel;
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
@@ -70,11 +71,11 @@ pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
 /// refused; the applications were told why.
 pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<MainTunnel> {
     let mut shown = server.snapshot().main.as_ref()?.shown(server.origin());
-    let is_refused = shown.error_class.as_deref() == Some("wrong-password");
+    let is_refused = shown.error_class.as_deref() == Some(ErrorClass::WrongPassword.code());
     let revoked = is_refused.then(|| core.connections.revocation(server.origin()));
     if let Some(revoked) = revoked.flatten() {
         shown.error = revoked.error;
-        shown.error_class = Some("revoked".into());
+        shown.error_class = Some(ErrorClass::Revoked.code().into());
     }
     Some(shown)
 }
