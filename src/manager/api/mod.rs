@@ -7,6 +7,7 @@ mod guest;
 mod listeners;
 mod metrics;
 mod plugins;
+mod qr;
 mod remotes;
 mod routes;
 mod servers;
