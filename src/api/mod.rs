@@ -27,4 +27,4 @@ pub(crate) use client::{Client, Error, Service};
 pub(crate) use connection::{
     ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt, Word,
 };
-pub(crate) use server::{MainTunnel, Server};
+pub(crate) use server::{MainTunnel, Server, Trust};
