@@ -8,7 +8,8 @@
 //! A handler of [`manager`](crate::manager) makes an answer from these types, and the client reads it into them. The types
 //! of the relay's API are in [`relay`]; its operator's commands share them with it.
 //!
-//! The OpenAPI descriptions are made of types and routes: `openapi` writes them in a unit test.
+//! The OpenAPI descriptions are made of types and routes, and the types of the pages of their schemas: `openapi` and
+//! `typescript` write them in unit tests.
 
 mod application;
 mod client;
@@ -21,6 +22,9 @@ mod server;
 #[cfg(test)]
 #[path = "openapi_tests.rs"]
 pub(crate) mod openapi;
+#[cfg(test)]
+#[path = "typescript_tests.rs"]
+pub(crate) mod typescript;
 
 pub(crate) use application::{App, Requests, ServerUpdate, Version};
 pub(crate) use client::{Client, Error, Service};

@@ -9,7 +9,7 @@ const OF_THE_APPLICATION = ['own-listener', 'plugin', 'local', 'port-held', 'per
 const TOGETHER = 2;
 
 /**
- * @typedef {{key: string, server: string, host: string, connection: Connection, apps: App[]}} RelayTrouble
+ * @typedef {{key: string, server: string, host: string, connection: ConnectResult, apps: App[]}} RelayTrouble
  *   `connection` is that of the first to be tried again, whose words stand for all
  */
 
@@ -32,7 +32,7 @@ export function relayTroubles(apps) {
   return new Map(shared.flatMap((trouble) => trouble.apps.map(({ id }) => [id, trouble])));
 }
 
-/** @param {string|undefined} status @param {Connection} connection */
+/** @param {string|undefined} status @param {ConnectResult} connection */
 function troubleKey(status = 'idle', { server, error, error_class: given }) {
   const errorClass = given ?? '';
   if (!['connecting', 'failed'].includes(status) || !error || hostOf(server) === '' || OF_THE_APPLICATION.includes(errorClass)) return '';
