@@ -8,7 +8,8 @@
 //! A handler of [`manager`](crate::manager) makes an answer from these types, and the client reads it into them. The types
 //! of the relay's API are in [`relay`]; its operator's commands share them with it.
 //!
-//! The OpenAPI descriptions are made of types and routes: `openapi` writes them in a unit test.
+//! The OpenAPI descriptions are made of types and routes, and the types of the pages of their schemas: `openapi` and
+//! `typescript` write them in unit tests.
 
 mod application;
 mod client;
@@ -22,6 +23,9 @@ mod server;
 #[cfg(test)]
 #[path = "openapi_tests.rs"]
 pub(crate) mod openapi;
+#[cfg(test)]
+#[path = "typescript_tests.rs"]
+pub(crate) mod typescript;
 
 pub(crate) use application::{App, Requests, ServerUpdate, Version};
 pub(crate) use client::{Client, Error, Service};
@@ -29,4 +33,4 @@ pub(crate) use connection::{
     ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt, Word,
 };
 pub(crate) use error_class::{Cure, ErrorClass, FAILED, OVER_LIMIT, REFUSED, UNREACHABLE, Whose};
-pub(crate) use server::{MainTunnel, Server};
+pub(crate) use server::{MainTunnel, Server, Trust};

@@ -6,7 +6,7 @@ import { hostOf } from './links.js';
 const TOGETHER = 2;
 
 /**
- * @typedef {{key: string, server: string, host: string, connection: Connection, apps: App[]}} RelayTrouble
+ * @typedef {{key: string, server: string, host: string, connection: ConnectResult, apps: App[]}} RelayTrouble
  *   `connection` is that of the first to be tried again, whose words stand for all
  */
 
@@ -29,7 +29,7 @@ export function relayTroubles(apps) {
   return new Map(shared.flatMap((trouble) => trouble.apps.map(({ id }) => [id, trouble])));
 }
 
-/** @param {string|undefined} status @param {Connection} connection */
+/** @param {string|undefined} status @param {ConnectResult} connection */
 function troubleKey(status = 'idle', { server, error, error_class: errorClass }) {
   const whose = FAILURES[errorClass ?? '']?.whose ?? 'words';
   if (!['connecting', 'failed'].includes(status) || !error || hostOf(server) === '' || whose === 'app') return '';

@@ -19,21 +19,25 @@ const NO_PLUGIN = { label: 'Database plugin', hint: 'Add it with the button or w
 /** A class of failure in words. @param {unknown} given @param {unknown} [error] its words, which may tell more @returns {{label: string, hint: string}|null} */
 export function failureClass(given, error = '') {
   if (typeof given !== 'string' || given === '') return null;
-  if (lacksPlugin({ error_class: given, error: String(error) })) return NO_PLUGIN;
+  if (isPluginMissing(given, error)) return NO_PLUGIN;
   return Object.hasOwn(FAILURES, given) ? FAILURES[given] : { label: given.replaceAll('-', ' ').slice(0, 40), hint: '' };
 }
 
-/** Whether a connection has failed for want of its plugin alone. @param {Partial<Connection>|undefined} connection */
+/** Whether a connection has failed for want of its plugin alone. @param {Partial<ConnectResult>|undefined} connection */
 export function lacksPlugin(connection) {
-  return connection?.error_class === 'plugin' && String(connection.error).startsWith('unsupported protocol');
+  return isPluginMissing(connection?.error_class, connection?.error);
 }
 
-/** Whether a connection was there and is sought again. @param {Partial<Connection>|undefined} connection */
+function isPluginMissing(errorClass, error) {
+  return errorClass === 'plugin' && String(error).startsWith('unsupported protocol');
+}
+
+/** Whether a connection was there and is sought again. @param {Partial<ConnectResult>|undefined} connection */
 export function isReconnecting(connection) {
   return Number(connection?.step) > STEPS || Boolean(connection?.exposed) || Number(connection?.reconnects) > 0;
 }
 
-/** What is being done for a connection, `asking relay.example for an address (attempt 2 of 5)`. @param {Partial<Connection>|undefined} connection */
+/** What is being done for a connection, `asking relay.example for an address (attempt 2 of 5)`. @param {Partial<ConnectResult>|undefined} connection */
 export function stepText(connection) {
   const step = Number(connection?.step);
   const host = hostOf(connection?.server) || 'the server';
@@ -120,7 +124,7 @@ export function writingText({ db_readonly: isReadOnly, guest, inForce }, { datab
   return inForce ? 'visitors can change data' : 'visitors will be able to change data';
 }
 
-/** Who visits: `3 visitors, last 2 min ago`, or connections where nobody says whose they are; empty where the server does not tell. @param {Visitors|null|undefined} visitors @param {number} now in ms */
+/** Who visits: `3 visitors, last 2 min ago`, or connections where nobody says whose they are; empty where the server does not tell. @param {VisitorCount|null|undefined} visitors @param {number} now in ms */
 export function visitorsText(visitors, now) {
   if (!visitors || !Number.isFinite(visitors.now)) return '';
   const last = agoText(visitors.last_at, now);

@@ -6,6 +6,9 @@ mod connections;
 mod guest;
 mod listeners;
 mod metrics;
+#[cfg(test)]
+#[path = "openapi_tests.rs"]
+mod openapi;
 mod plugins;
 mod qr;
 mod remotes;

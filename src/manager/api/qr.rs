@@ -15,15 +15,19 @@ const QUIET: i32 = 4;
 /// Bytes of a text. Default 1,000: a larger symbol is hard to scan.
 const LONGEST: usize = 1000;
 
+/// A text to draw.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "QrRequest"))]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+pub(super) struct Wanted {
+    /// At most 1,000 bytes.
     text: String,
 }
 
-/// A symbol, one unit a module.
+/// A QR code; a unit is a module.
 #[derive(Serialize)]
-struct Symbol {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "QrCode"))]
+pub(super) struct Symbol {
     /// Modules of a side, with the light ones around it.
     size: i32,
     /// The dark modules, as the `d` of an SVG path.
