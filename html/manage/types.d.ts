@@ -73,6 +73,12 @@ interface App {
   username: string | null;
 }
 
+/** Changes of an application and its connection. */
+interface ChangeCount {
+  /** How many there were since the program started. */
+  changes: number;
+}
+
 /** Connection of an application. Texts are empty and other members null if there is nothing to say. */
 interface ConnectResult {
   /** ID at the remote server. */

@@ -11,12 +11,15 @@ use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
 use super::application::{App, Requests, ServerUpdate, Version};
-use super::connection::{ConnectResult, ConnectionState, HostKey};
+use super::connection::{ChangeCount, ConnectResult, ConnectionState, HostKey};
 use super::http_call;
 use super::server::{MainTunnel, Server, Trust};
 use crate::http::{ApiError, Handler, Method, Request, Response};
 use crate::net::percent::encode;
 use crate::store::{from_json, to_json};
+
+/// Bytes of the stack of a thread that waits for a change.
+const STACK: usize = 128 * 1024;
 
 /// Calls one program.
 #[derive(Clone)]
@@ -241,12 +244,25 @@ impl Client {
         Ok(answer.status)
     }
 
-    /// Closed at the next change of an application after this call; none for another process, which tells of none.
+    /// Closed at the next change of an application after this call, of another process perhaps before it too. None where
+    /// that does not tell.
     pub(crate) fn next_change(&self, id: &str) -> Option<Receiver<()>> {
-        match &self.program {
-            Program::At(_) => None,
-            Program::Here(service) => Some(service.next_change(id)),
+        if let Program::Here(service) = &self.program {
+            return Some(service.next_change(id));
         }
+        let path = format!("/api/apps/{id}/changes");
+        let before: ChangeCount = self.get(&path).ok()?;
+        let (tell, next) = crossbeam_channel::bounded(0);
+        let client = self.clone();
+        let waits = move || {
+            let path = format!("{path}?after={}", before.changes);
+            // However it ends, whoever waits looks then.
+            let _: Result<ChangeCount, Error> = client.get(&path);
+            drop(tell);
+        };
+        let thread = std::thread::Builder::new().name("changes".into());
+        thread.stack_size(STACK).spawn(waits).ok()?;
+        Some(next)
     }
 
     /// The connection of an application.

@@ -117,6 +117,14 @@ impl ConnectResult {
     }
 }
 
+/// Changes of an application and its connection.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ChangeCount {
+    /// How many there were since the program started.
+    pub(crate) changes: u64,
+}
+
 /// Active settings of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -30,7 +30,8 @@ pub(crate) mod typescript;
 pub(crate) use application::{App, Requests, ServerUpdate, Version};
 pub(crate) use client::{Client, Error, Service};
 pub(crate) use connection::{
-    ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt, Word,
+    ChangeCount, ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt,
+    Word,
 };
 pub(crate) use error_class::{Cure, ErrorClass, FAILED, OVER_LIMIT, REFUSED, UNREACHABLE, Whose};
 pub(crate) use server::{MainTunnel, Server, Trust};

@@ -1,14 +1,15 @@
 //! Tells those who wait that something has changed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Mutex;
 
-/// Changes of one thing. Noting one costs a read where nobody waits.
+/// Changes of one thing. Noting one costs little where nobody waits.
 #[derive(Default)]
 pub(crate) struct Changes {
+    count: AtomicU64,
     is_awaited: AtomicBool,
     /// Dropped at the next change.
     waiting: Mutex<Vec<Sender<()>>>,
@@ -23,8 +24,14 @@ impl Changes {
         next
     }
 
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
+    }
+
     /// Something has changed.
     pub(crate) fn note(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
         if self.is_awaited.load(Ordering::SeqCst) && self.is_awaited.swap(false, Ordering::SeqCst) {
             self.waiting.lock().clear();
         }

@@ -192,6 +192,11 @@ fn the_server_keeps_to_its_description() {
         check("GET", &format!("{}{query}", of(requests)), requests, None);
     }
     check("GET", "/api/apps/none/requests", requests, None);
+    let changes = "/api/apps/{id}/changes";
+    for query in ["", "?after=0", "?after=x"] {
+        check("GET", &format!("{}{query}", of(changes)), changes, None);
+    }
+    check("GET", "/api/apps/none/changes", changes, None);
     check("GET", "/api/tunnel", "/api/tunnel", None);
     check("GET", "/api/listeners", "/api/listeners", None);
     let servers = "/api/servers";

@@ -1,16 +1,21 @@
 //! Connections: begun, ended, looked at.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Answer, failed, id};
+use crate::api::ChangeCount;
 use crate::http::{ApiError, Numbered, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::connection::{self, ConnectionRecord, ConnectionState, EXTEND, Refused};
 use crate::manager::request_log::RequestRecord;
 use crate::plugin::StatementRecord;
+
+/// The longest that a request waits for a change. Default 10 s: less than any client's patience.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let mut app = core.apps.find(id(request)).map_err(failed)?;
@@ -93,16 +98,31 @@ fn later<T>(
     request: &Request,
     of: fn(&ConnectionRecord, u64) -> (u64, Vec<T>),
 ) -> Result<(u64, Vec<T>), ApiError> {
-    let id = id(request);
-    let after = match request.query("after").map(str::parse) {
-        None => 0,
-        Some(Ok(after)) => after,
-        Some(Err(_)) => return Err(ApiError::bad_request("after must be a whole number")),
-    };
+    let (id, after) = (id(request), after(request)?.unwrap_or_default());
     match core.connections.find_last(id) {
         Some(connection) => Ok(of(&connection, after)),
         None => core.apps.find(id).map(|_| (0, Vec::new())).map_err(failed),
     }
+}
+
+/// The parameter `after`.
+fn after(request: &Request) -> Result<Option<u64>, ApiError> {
+    let after = request.query("after").map(str::parse).transpose();
+    after.map_err(|_| ApiError::bad_request("after must be a whole number"))
+}
+
+pub(super) fn changes(core: &Arc<AppState>, request: &Request) -> Answer {
+    let (id, after) = (id(request), after(request)?);
+    core.apps.find(id).map_err(failed)?;
+    let changes = core.connections.changes(id);
+    // Whoever asks before it looks misses none.
+    let next = changes.next();
+    if after == Some(changes.count()) {
+        let _ = next.recv_timeout(LONGEST_WAIT);
+    }
+    Ok(Response::ok(ChangeCount {
+        changes: changes.count(),
+    }))
 }
 
 pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {

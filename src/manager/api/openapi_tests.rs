@@ -12,7 +12,7 @@ use super::qr::{Symbol, Wanted};
 use super::remotes::{Reset, ResetRequest};
 use crate::api::openapi::{Call, Description};
 use crate::api::{
-    App, ConnectResult, MainTunnel, Server, ServerUpdate, Trust, Version, typescript,
+    App, ChangeCount, ConnectResult, MainTunnel, Server, ServerUpdate, Trust, Version, typescript,
 };
 use crate::manager::apps::fields::tests::Draft;
 use crate::plugin::Installed;
@@ -228,6 +228,11 @@ fn of_connections(of: &mut Description) {
         &state(&["idle", "connecting", "connected", "failed", "disconnected"]),
     )
     .fails(&[404, 500]);
+    of_app(of, "get", "/api/apps/{id}/changes", ("changes",
+        "How often an application or its connection has changed. With `after`, waits up to 10 s for another number"))
+        .query::<u64>("after", "The last known number")
+        .answers::<ChangeCount>(200, "The number")
+        .fails(&[400, 404, 429, 500]);
     of_app(of, "get", "/api/apps/{id}/requests", ("requests",
         "The last 500 visitor requests of an application since it was connected; empty for protocols other than HTTP"))
         .query::<u64>("after", "Number of the last known request; 0 for all")

@@ -10,13 +10,16 @@ use crate::api::{Service, Version};
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::{ApiError, Handler, Request, Response, Router, assets};
 use crate::manager::app_state::AppState;
+use crate::manager::connection::MAX_ACTIVE;
 use crate::manager::server_choice::CurrentServers;
 use crate::store::files_set_aside;
 use crate::sync::Permits;
 use crate::tunnel::ws::network_variables;
 
-/// Requests that write files at once; each has a thread: a write takes milliseconds.
-const MAX_WRITERS: usize = 16;
+/// Requests of a kind at once; each has a thread: a write takes milliseconds.
+const MAX_APART: usize = 16;
+/// Requests at once that wait for changes: one for each application that can be connected.
+const MAX_WAITS: usize = MAX_ACTIVE;
 /// Bytes of such a thread's stack.
 const STACK: usize = 256 * 1024;
 
@@ -62,12 +65,16 @@ static WRITES: [Call; 13] = [
 /// Calls that ask databases: one may take long to answer, and keeps no write waiting.
 static ASKS: [Call; 1] = [(Post, "/api/guest/objects", guest::objects)];
 
+/// Calls that wait.
+static WAITS: [Call; 1] = [(Get, "/api/apps/{id}/changes", connections::changes)];
+
 /// Everything the management server answers.
 pub(in crate::manager) fn routes(core: &Arc<AppState>) -> Router {
     let router = pages(core);
     let router = with(router, core, &AT_ONCE, None);
-    let router = with(router, core, &WRITES, Some(Permits::default()));
-    with(router, core, &ASKS, Some(Permits::default()))
+    let router = with(router, core, &WRITES, Some(MAX_APART));
+    let router = with(router, core, &ASKS, Some(MAX_APART));
+    with(router, core, &WAITS, Some(MAX_WAITS))
 }
 
 /// The calls alone, each answered by the thread that makes it.
@@ -78,7 +85,7 @@ pub(in crate::manager) struct Local {
 
 impl Local {
     pub(in crate::manager) fn of(core: &Arc<AppState>) -> Self {
-        let all = AT_ONCE.iter().chain(&WRITES).chain(&ASKS);
+        let all = AT_ONCE.iter().chain(&WRITES).chain(&ASKS).chain(&WAITS);
         Self {
             core: Arc::clone(core),
             calls: with(Router::new(), core, all, None),
@@ -94,23 +101,24 @@ impl Handler for Local {
 
 impl Service for Local {
     fn next_change(&self, id: &str) -> Receiver<()> {
-        self.core.connections.next_change(id)
+        self.core.connections.changes(id).next()
     }
 }
 
-/// With calls, each on a thread of its own where there are permits for that.
+/// With calls, each on a thread of its own where there may be so many at once.
 fn with<'a>(
     router: Router,
     core: &Arc<AppState>,
     calls: impl IntoIterator<Item = &'a Call>,
-    permits: Option<Permits>,
+    most: Option<usize>,
 ) -> Router {
+    let permits = most.map(|most| (Permits::default(), most));
     calls
         .into_iter()
         .fold(router, |router, (method, path, answer)| {
             let (core, permits, answer) = (Arc::clone(core), permits.clone(), *answer);
             router.on(method.clone(), path, move |request| match &permits {
-                Some(permits) => apart(&core, permits, request, answer),
+                Some((permits, most)) => apart(&core, (permits, *most), request, answer),
                 None => {
                     let answer = answer(&core, &request);
                     respond(request, answer);
@@ -159,10 +167,15 @@ fn respond(request: Request, answer: Answer) {
 }
 
 /// Answers on a thread of its own, which ends with the answer: a write may wait for another process's.
-fn apart(core: &Arc<AppState>, writers: &Permits, request: Request, answer: Answering) {
-    let Some(permit) = writers.take(MAX_WRITERS) else {
+fn apart(
+    core: &Arc<AppState>,
+    (permits, most): (&Permits, usize),
+    request: Request,
+    answer: Answering,
+) {
+    let Some(permit) = permits.take(most) else {
         let busy = ApiError::too_many(format!(
-            "limit of {MAX_WRITERS} changes at a time reached; try again"
+            "limit of {most} such requests at a time reached; try again"
         ));
         return respond(request, Err(busy));
     };

@@ -272,10 +272,10 @@ impl Connections {
         }
     }
 
-    /// Closed at the next change of an application, or of its connection.
-    pub(crate) fn next_change(&self, id: &str) -> Receiver<()> {
+    /// The changes of an application, and of its connection.
+    pub(crate) fn changes(&self, id: &str) -> Arc<Changes> {
         let mut map = self.map();
-        map.changes.entry(id.to_owned()).or_default().next()
+        Arc::clone(map.changes.entry(id.to_owned()).or_default())
     }
 
     /// Applies a change and waits until it holds for visitors. False if the server has not confirmed it.

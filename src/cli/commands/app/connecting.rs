@@ -41,8 +41,9 @@ pub(in crate::cli::commands) fn wait_connected(
     patience: Patience,
 ) -> Result<ConnectResult, Failure> {
     let mut waiting = Waiting::new(name, patience);
+    let mut next = None;
     loop {
-        let next = manager.next_change(id);
+        next = next.or_else(|| manager.next_change(id));
         let result = manager.status(id)?;
         let is_retried = result.next_retry_ms.is_some();
         match result.status {
@@ -54,15 +55,15 @@ pub(in crate::cli::commands) fn wait_connected(
             _ if result.class() == ErrorClass::Expired.code() => return Err(failed(&result, name)),
             _ => return Err(Failure::operation("it was disconnected")),
         }
-        pause(interrupted, next, waiting.since, name)?;
+        pause(interrupted, &mut next, waiting.since, name)?;
     }
 }
 
-/// Waits for a change; where none is told of, for a while, which is short at first for what goes with the command: of
+/// Waits for the next change; where none is told of, for a while, which is short at first for what goes with the command: of
 /// another one it is saved too where it was connected.
 fn pause(
     interrupted: &Receiver<()>,
-    next: Option<Receiver<()>>,
+    next: &mut Option<Receiver<()>>,
     since: Instant,
     name: Option<&str>,
 ) -> Result<(), Failure> {
@@ -74,7 +75,10 @@ fn pause(
         None => longest,
     };
     select! {
-        recv(next.unwrap_or_else(never)) -> _ => Ok(()),
+        recv(next.clone().unwrap_or_else(never)) -> _ => {
+            *next = None;
+            Ok(())
+        }
         recv(interrupted) -> _ => {
             let failure = match name {
                 Some(name) => {

@@ -98,8 +98,9 @@ impl Session {
         let mut log = teller.begin(&self.app()?, &result)?;
         let (mut is_up, mut looked) = (true, Instant::now());
         loop {
-            let is_stopped = wait(stopped, next.filter(|_| is_up), looked);
-            (next, looked) = (self.manager.next_change(&self.id), Instant::now());
+            let is_stopped = wait(stopped, &mut next, is_up, looked);
+            next = next.or_else(|| self.manager.next_change(&self.id));
+            looked = Instant::now();
             let app = match self.app() {
                 Ok(app) => app,
                 Err(_) if is_stopped => return over(log, Ending::Interrupted),
@@ -174,13 +175,18 @@ impl Session {
     }
 }
 
-/// Waits for a message on `stopped`, or for `next`, if it is there, and then until the pause after the last look is
-/// over. True for the first.
-fn wait(stopped: &Receiver<()>, next: Option<Receiver<()>>, looked: Instant) -> bool {
-    if let Some(next) = next {
+/// Waits for a message on `stopped`, or, of one that is up, for `next`, if it is there, and then until the pause after the
+/// last look is over. True for the first.
+fn wait(
+    stopped: &Receiver<()>,
+    next: &mut Option<Receiver<()>>,
+    is_up: bool,
+    looked: Instant,
+) -> bool {
+    if is_up && let Some(change) = next.take() {
         select! {
             recv(stopped) -> _ => return true,
-            recv(next) -> _ => {}
+            recv(change) -> _ => {}
         }
     }
     let left = POLL.saturating_sub(looked.elapsed());
