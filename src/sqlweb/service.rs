@@ -12,14 +12,14 @@ use super::conn::{
     CheckoutRequest, Connector, Owner, RunningStatements, ServerInfo, SessionPool, readonly,
     stop_in_background, stoppable, stopped_when_gone,
 };
-use super::error::{DbError, StopCause};
+use super::error::{ApiError, DbError, StopCause};
 use super::gate::Calls;
 use super::guest::Guest;
 use super::limits::REQUESTS_OF_ONE;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use super::visitors::{Use, Visitors};
-use crate::http::{ApiError, CancelToken, Request, Response};
+use crate::http::{CancelToken, Request, Response};
 use crate::plugin::{GuestInForce, StatementLog};
 use crate::sync::{Mutex, Permits};
 

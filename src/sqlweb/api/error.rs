@@ -1,10 +1,7 @@
 //! Failures as the API tells them.
 
-use serde_json::json;
-
-use crate::http::ApiError;
 use crate::sqlweb::conn::CheckoutError;
-use crate::sqlweb::error::{DbError, INTERRUPTED};
+use crate::sqlweb::error::{ApiError, DbError, INTERRUPTED, ServerError};
 
 /// No connection could be had.
 pub(crate) fn checkout_error(error: CheckoutError) -> ApiError {
@@ -22,22 +19,21 @@ pub(crate) fn api_error(error: &DbError) -> ApiError {
         Some(hint) => format!("{error}\n{hint}"),
         None => error.to_string(),
     };
-    let told = ApiError::new(error.status(), message);
-    let told = match error {
-        DbError::ReadOnly(..) | DbError::Changed(_) | DbError::Shared(_) => {
-            told.with("layer", "connection")
-        }
-        _ => told,
-    };
-    match (error, error.server_error()) {
-        (_, Some(server)) => told.with(
-            "error",
-            json!({"errno": server.code, "sqlstate": server.state}),
-        ),
-        // Message of the server about a statement that was killed.
-        (DbError::Stopped(_), None) => {
-            told.with("error", json!({"errno": INTERRUPTED, "sqlstate": "70100"}))
-        }
-        _ => told,
+    let mut told = ApiError::new(error.status(), message);
+    if let DbError::ReadOnly(..) | DbError::Changed(_) | DbError::Shared(_) = error {
+        told.extra.layer = Some("connection");
     }
+    told.extra.error = match (error, error.server_error()) {
+        (_, Some(server)) => Some(ServerError {
+            errno: server.code,
+            sqlstate: server.state.clone(),
+        }),
+        // Message of the server about a statement that was killed.
+        (DbError::Stopped(_), None) => Some(ServerError {
+            errno: INTERRUPTED,
+            sqlstate: "70100".into(),
+        }),
+        _ => None,
+    };
+    told
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use mysql::Row;
 
-use crate::http::{ApiError, CancelToken};
+use crate::http::CancelToken;
 use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue::{create_view, identifier, literal};
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Owner, readonly, rows, stoppable, stopped_when_gone,
 };
-use crate::sqlweb::error::{DbError, INTERRUPTED};
+use crate::sqlweb::error::{ApiError, DbError, INTERRUPTED};
 use crate::sqlweb::gate::Calls;
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::query::{DumpJob, RunContext, enter, run};
