@@ -1,5 +1,6 @@
 //! Writes the descriptions of the APIs: OpenAPI 3.1 (<https://spec.openapis.org/oas/v3.1.0>), from types and routes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -29,6 +30,10 @@ pub(crate) struct Description {
     generator: SchemaGenerator,
     document: Map<String, Value>,
     paths: Map<String, Value>,
+    /// Of the types of requests, if these are made another way.
+    requests: Option<SchemaGenerator>,
+    /// Names of the responses to failures, by status.
+    failures: BTreeMap<u16, &'static str>,
 }
 
 /// One call of a route; it is part of the description when it is dropped.
@@ -73,7 +78,34 @@ impl Description {
             generator,
             document,
             paths: Map::new(),
+            requests: None,
+            failures: BTreeMap::new(),
         }
+    }
+
+    /// Its answers have no members that are not described, its requests may leave out what is optional, with defaults, and
+    /// its failures are those of [`Self::failure`].
+    pub(crate) fn strict(mut self) -> Self {
+        let mut settings = self.generator.settings().clone();
+        settings.transforms.clear();
+        self.requests = Some(settings.clone().for_deserialize().into_generator());
+        self.generator = settings.into_generator();
+        self.document["components"]["responses"] = json!({});
+        self
+    }
+
+    /// Describes failed calls with these statuses, all as `T`.
+    pub(crate) fn failure<T: JsonSchema>(
+        &mut self,
+        statuses: &[u16],
+        name: &'static str,
+        about: &str,
+    ) {
+        let content = json!({"application/json": {"schema": self.generator.subschema_for::<T>()}});
+        self.document["components"]["responses"][name] =
+            json!({"description": about, "content": content});
+        let named = statuses.iter().map(|status| (*status, name));
+        self.failures.extend(named);
     }
 
     /// Describes a call, named `id`.
@@ -104,9 +136,18 @@ impl Description {
 
     /// Compares it with the file below the package's root; `POSTERN_BLESS=1` writes that.
     pub(crate) fn compare(mut self, file: &str) {
-        let schemas = self.generator.take_definitions(true);
-        self.document["components"]["schemas"] = Value::Object(schemas);
-        self.document.insert("paths".to_owned(), self.paths.into());
+        let mut schemas = Value::Object(self.generator.take_definitions(true));
+        let mut paths = Value::Object(self.paths);
+        if let Some(mut requests) = self.requests {
+            close(&mut schemas);
+            close(&mut paths);
+            let of_requests = requests.take_definitions(true);
+            schemas.as_object_mut().unwrap().extend(of_requests);
+        }
+        self.document["components"]["schemas"] = schemas;
+        self.document.insert("paths".to_owned(), paths);
+        let document = Value::Object(self.document.clone());
+        check(&document, &document, &mut BTreeSet::new());
         let now = serde_json::to_string_pretty(&self.document).unwrap() + "\n";
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
         if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
@@ -144,11 +185,8 @@ impl Call<'_> {
     }
 
     /// Its body is JSON of this type.
-    pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
-        let schema = self.description.generator.subschema_for::<T>();
-        let body = json!({"required": true, "content": {"application/json": {"schema": schema}}});
-        self.operation.insert("requestBody".to_owned(), body);
-        self
+    pub(crate) fn takes<T: JsonSchema>(self) -> Self {
+        self.takes_as::<T>("application/json")
     }
 
     /// Succeeds with `{"code": N, "data": …}`.
@@ -185,13 +223,72 @@ impl Call<'_> {
     /// Fails with these statuses.
     pub(crate) fn fails(mut self, statuses: &[u16]) -> Self {
         for status in statuses {
-            let kind = match status {
+            let kind = self.description.failures.get(status);
+            let kind = kind.copied().unwrap_or(match status {
                 429 | 503 => "TooMany",
                 _ => "Error",
-            };
-            let response = json!({"$ref": format!("#/components/responses/{kind}")});
+            });
+            self = self.fails_as(&[*status], kind);
+        }
+        self
+    }
+
+    /// Fails with these statuses, described under one name.
+    pub(crate) fn fails_as(mut self, statuses: &[u16], name: &str) -> Self {
+        for status in statuses {
+            let response = json!({"$ref": format!("#/components/responses/{name}")});
             self.responses.insert(status.to_string(), response);
         }
+        self
+    }
+
+    /// Says of a part of the path what it is.
+    pub(crate) fn path(mut self, name: &str, about: &str) -> Self {
+        let of_name = |one: &&mut Value| one["name"] == name;
+        let parameter = self.parameters().iter_mut().find(of_name).unwrap();
+        parameter["description"] = about.into();
+        self
+    }
+
+    /// Adds a header of the request.
+    pub(crate) fn header<T: JsonSchema>(self, name: &str, about: &str) -> Self {
+        let mut call = self.query::<T>(name, about);
+        call.parameters().last_mut().unwrap()["in"] = "header".into();
+        call
+    }
+
+    /// The parameter that was added last must be there.
+    pub(crate) fn required(mut self) -> Self {
+        self.parameters().last_mut().unwrap()["required"] = true.into();
+        self
+    }
+
+    fn parameters(&mut self) -> &mut Vec<Value> {
+        let parameters = self.operation.get_mut("parameters");
+        parameters.and_then(Value::as_array_mut).unwrap()
+    }
+
+    /// Its body may also be of this media type.
+    pub(crate) fn takes_as<T: JsonSchema>(mut self, media: &str) -> Self {
+        let requests = self.description.requests.as_mut();
+        let generator = requests.unwrap_or(&mut self.description.generator);
+        let schema = generator.subschema_for::<T>();
+        let body = self
+            .operation
+            .entry("requestBody")
+            .or_insert_with(|| json!({"required": true}));
+        body["content"][media] = json!({"schema": schema});
+        self
+    }
+
+    /// The answer with this status may also be of this media type.
+    pub(crate) fn or<T: JsonSchema>(mut self, status: u16, media: &str) -> Self {
+        let schema: Value = self.description.generator.subschema_for::<T>().into();
+        let content = &mut self.responses[&status.to_string()]["content"][media];
+        *content = match content["schema"].take() {
+            Value::Null => json!({"schema": schema}),
+            other => json!({"schema": {"anyOf": [other, schema]}}),
+        };
         self
     }
 }
@@ -204,5 +301,68 @@ impl Drop for Call<'_> {
         let paths = &mut self.description.paths;
         let of_path = paths.entry(self.path).or_insert_with(|| json!({}));
         of_path[self.method] = operation.into();
+    }
+}
+
+/// Objects whose members are described have no others, and none that is null in place of absent.
+fn close(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.values_mut().for_each(close);
+            let required = members.get("required").cloned().unwrap_or_default();
+            let is_object = members.get("type").is_some_and(|kind| kind == "object");
+            if let Some(Value::Object(properties)) = members.get_mut("properties")
+                && is_object
+            {
+                let is_there = |name: &str| {
+                    required
+                        .as_array()
+                        .is_some_and(|all| all.contains(&name.into()))
+                };
+                let optional = properties.iter_mut().filter(|(name, _)| !is_there(name));
+                optional.for_each(|(_, property)| without_null(property));
+                members
+                    .entry("additionalProperties")
+                    .or_insert(false.into());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+/// Takes null out of the type of a member.
+fn without_null(property: &mut Value) {
+    let members = property.as_object_mut().unwrap();
+    if let Some(Value::Array(kinds)) = members.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        members["type"] = kinds.swap_remove(0);
+    } else if let Some(Value::Array(kinds)) = members.get("anyOf")
+        && let [Value::Object(kind), null] = kinds.as_slice()
+        && null["type"] == "null"
+    {
+        let kind = kind.clone();
+        members.remove("anyOf");
+        members.extend(kind);
+    }
+}
+
+/// Each reference leads somewhere, and no two calls have one name.
+fn check(document: &Value, value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                let target = document.pointer(reference.trim_start_matches('#'));
+                assert!(target.is_some(), "{reference} leads nowhere");
+            }
+            if let Some(Value::String(name)) = members.get("operationId") {
+                assert!(names.insert(name.clone()), "{name} is there twice");
+            }
+            for member in members.values() {
+                check(document, member, names);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| check(document, item, names)),
+        _ => {}
     }
 }
