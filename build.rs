@@ -41,7 +41,10 @@ fn main() -> io::Result<()> {
     let mut files = pages::put_together(files).map_err(io::Error::other)?;
     for (name, path) in DESCRIPTIONS {
         println!("cargo:rerun-if-changed={path}");
-        files.insert(name.to_owned(), fs::read(crate_root.join(path))?);
+        // Without line breaks and indentation, of which no text in JSON has any.
+        let text = fs::read_to_string(crate_root.join(path))?;
+        let text: String = text.lines().map(str::trim_start).collect();
+        files.insert(name.to_owned(), text.into_bytes());
     }
     write_table(Path::new(&variable("OUT_DIR")?), &files)
 }

@@ -4,6 +4,9 @@ mod dump;
 mod edit;
 mod error;
 mod export;
+#[cfg(test)]
+#[path = "openapi_tests.rs"]
+mod openapi;
 mod params;
 mod query;
 mod routes;
