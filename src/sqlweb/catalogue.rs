@@ -15,15 +15,15 @@ use super::results::Warning;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Table"))]
 pub(crate) struct TableEntry {
-    /// Of rows and indexes together.
+    /// Bytes of rows and indexes together.
     bytes: Option<u64>,
     /// Its comment; of a broken view the server's error.
     comment: Option<String>,
-    /// Of the rows.
+    /// Bytes of the rows.
     data_bytes: Option<u64>,
     /// Its storage engine.
     engine: Option<String>,
-    /// Of the indexes.
+    /// Bytes of the indexes.
     index_bytes: Option<u64>,
     /// Its kind.
     kind: TableKind,

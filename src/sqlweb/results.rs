@@ -91,9 +91,12 @@ pub(crate) enum JsonCell {
     Null,
 }
 
-/// A row as JSON has it, by column name.
+/// A row in JSON, by column name.
 #[cfg(test)]
-pub(crate) type JsonRow = std::collections::BTreeMap<String, JsonCell>;
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its schema is what is used")]
+#[schemars(rename = "Row")]
+pub(crate) struct JsonRow(std::collections::BTreeMap<String, JsonCell>);
 
 /// A row, or null if it was deleted.
 #[cfg(test)]

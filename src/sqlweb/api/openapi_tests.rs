@@ -25,7 +25,26 @@ use crate::sqlweb::query::Ticket;
 use crate::sqlweb::results::{JsonCell, JsonRow, JsonRowOrNull};
 
 /// Statuses of failures that every statement may end with.
-const OF_STATEMENTS: [u16; 9] = [400, 401, 403, 409, 413, 415, 429, 500, 502];
+const OF_STATEMENTS: [u16; 11] = [400, 401, 403, 409, 413, 415, 429, 500, 502, 503, 504];
+
+/// Failures by status: name and meaning.
+#[rustfmt::skip]
+const FAILURES: [(u16, &str, &str); 12] = [
+    (400, "BadRequest",
+        "A parameter is invalid (all invalid ones are named), or the statement failed (`error` has errno and SQLSTATE)"),
+    (401, "Unauthorized", "Invisible mode: sign in at /auth first"),
+    (403, "Refused", "Refused by the read-only mode, by Host or Origin, or by the account's privileges"),
+    (404, "NotFound", "No such database, table, statement or ticket"),
+    (409, "Conflict", "The ID is in use, or the session is busy"),
+    (413, "TooLarge", "The body is larger than 4 MiB"),
+    (415, "UnsupportedMediaType", "The body is not application/json"),
+    (429, "TooMany", "A limit is reached; the message names it"),
+    (500, "Unshown", "The statement may have written and finished, but its large rows did not fit"),
+    (502, "DatabaseUnreachable",
+        "The database cannot be reached, or the connection was lost; a statement is never repeated"),
+    (503, "NoRoom", "The large rows in transit leave no room for another one"),
+    (504, "TimedOut", "--query-timeout exceeded"),
+];
 
 #[test]
 fn the_description_is_that_of_the_routes() {
@@ -50,53 +69,7 @@ fn the_description_is_that_of_the_routes() {
 }
 
 fn failures(of: &mut Description) {
-    let kinds: [(u16, &str, &str); 12] = [
-        (
-            400,
-            "BadRequest",
-            "A parameter is invalid (all invalid ones are named), or the statement failed (`error` has errno and SQLSTATE)",
-        ),
-        (
-            401,
-            "Unauthorized",
-            "Invisible mode: sign in at /auth first",
-        ),
-        (
-            403,
-            "Refused",
-            "Refused by the read-only mode, by Host or Origin, or by the account's privileges",
-        ),
-        (
-            404,
-            "NotFound",
-            "No such database, table, statement or ticket",
-        ),
-        (409, "Conflict", "The ID is in use, or the session is busy"),
-        (413, "TooLarge", "The body is larger than 4 MiB"),
-        (
-            415,
-            "UnsupportedMediaType",
-            "The body is not application/json",
-        ),
-        (429, "TooMany", "A limit is reached; the message names it"),
-        (
-            500,
-            "Unshown",
-            "The statement may have written and finished, but its large rows did not fit",
-        ),
-        (
-            502,
-            "DatabaseUnreachable",
-            "The database cannot be reached, or the connection was lost; a statement is never repeated",
-        ),
-        (
-            503,
-            "NoRoom",
-            "The large rows in transit leave no room for another one",
-        ),
-        (504, "TimedOut", "--query-timeout exceeded"),
-    ];
-    for (status, name, about) in kinds {
+    for (status, name, about) in FAILURES {
         of.failure::<Error>(&[status], name, about);
     }
     of.failure::<EditFailure>(&[], "EditFailed",
@@ -150,8 +123,7 @@ fn of_statements(of: &mut Description) {
         200,
         "The result; a late failure has its own `code`, `message` and `error` after `data`",
     )
-    .fails(&OF_STATEMENTS)
-    .fails(&[503, 504]);
+    .fails(&OF_STATEMENTS);
     of.call("post", "/api/script", ("runScript",
         "Runs the statements of a body of any size one after another, and reports how each ended while they run"))
         .query::<String>("db", "Initial database; from the first statement on, the script's own database applies")
@@ -166,8 +138,7 @@ fn of_statements(of: &mut Description) {
         .takes_as::<Statements>("application/x-ndjson")
         .gives(200, "One JSON object per line: one for each statement, and one at the end")
         .or::<ScriptAnswer>(200, "application/x-ndjson")
-        .fails(&OF_STATEMENTS)
-        .fails(&[503, 504]);
+        .fails(&OF_STATEMENTS);
     of.call("post", "/api/edit", ("edit",
         "Writes changed, new and deleted rows of one table in one transaction, if each row is still as it was shown"))
         .takes::<EditRequest>()
@@ -214,8 +185,7 @@ fn of_files(of: &mut Description) {
              the transfer off. With `ticket: true` the ticket, which `/api/export/{ticket}` redeems; with `review: true` \
              the contents of the dump")
         .or::<String>(200, "application/sql")
-        .fails(&OF_STATEMENTS)
-        .fails(&[503, 504]);
+        .fails(&OF_STATEMENTS);
     let export = of.call(
         "post",
         "/api/export",
@@ -226,7 +196,7 @@ fn of_files(of: &mut Description) {
     );
     let export = export.takes::<ExportRequest>().answers::<Ticket>(200,
         "The file, or with `ticket: true` the ticket. A failure after the first bytes breaks the transfer off");
-    file(export).fails(&OF_STATEMENTS).fails(&[503, 504]);
+    file(export).fails(&OF_STATEMENTS);
     let download = of.call(
         "get",
         "/api/export/{ticket}",
@@ -547,6 +517,10 @@ enum NewCell {
     },
 }
 
+/// Values to write, by column name.
+#[derive(JsonSchema)]
+struct NewRow(BTreeMap<String, NewCell>);
+
 /// A change of one row.
 #[derive(JsonSchema)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
@@ -560,7 +534,7 @@ enum EditChange {
         /// clock time.
         moments: Option<JsonRow>,
         /// The new values; may change the key.
-        new: BTreeMap<String, NewCell>,
+        new: NewRow,
     },
     Delete {
         /// As for an update.
@@ -572,7 +546,7 @@ enum EditChange {
     },
     Insert {
         /// May be empty; omitted columns get their defaults.
-        new: BTreeMap<String, NewCell>,
+        new: NewRow,
     },
 }
 

@@ -55,7 +55,7 @@ pub(super) struct ScriptLine {
     affected_rows: Option<u64>,
     /// 200, or the status of its failure.
     code: u16,
-    /// Time it took, in milliseconds.
+    /// Time it took, such as `1.234ms`.
     duration: String,
     /// The server's error, if it failed so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub(super) struct ScriptLine {
     /// The server's sentence, such as `Rows matched: 3  Changed: 2  Warnings: 0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     info: Option<Box<str>>,
-    /// Its first word, such as `INSERT`.
+    /// Its first word, such as `INSERT`, or `OTHER`.
     kind: &'static str,
     /// The first generated key, or 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,9 +79,9 @@ pub(super) struct ScriptLine {
     /// Cause of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
-    /// Where it begins, in bytes of the script.
+    /// Its start, in bytes of the script.
     offset: u64,
-    /// Place of the failure in bytes of the statement, if it is known.
+    /// Place of the failure, in bytes of the statement, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<usize>,
     /// Rows of its result, which are only counted.
@@ -112,14 +112,14 @@ pub(super) struct ScriptEnd<'a> {
     end: bool,
     /// Statements that failed.
     failed: u64,
-    /// Line of what was not run, from 1.
+    /// Line in which the part starts that was not run, from 1.
     line: u64,
     /// Cause, if the rest could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
-    /// Statements that were not run; null if they were not counted: for visitors, and after a cancel.
+    /// Statements in that part; null if they were not counted: for visitors, and after a cancel.
     not_run: Option<u64>,
-    /// Where begins what was not run, in bytes of the script.
+    /// Start of the part that was not run, in bytes of the script.
     offset: u64,
     /// A sentence for `stopped`.
     #[serde(skip_serializing_if = "Option::is_none")]

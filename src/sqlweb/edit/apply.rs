@@ -74,7 +74,7 @@ pub(crate) struct EditReview {
 pub(crate) struct EditHead {
     /// Number of changes applied: all.
     applied: usize,
-    /// Time since the request, in milliseconds.
+    /// Time since the request, such as `1.234ms`.
     duration: String,
     /// Advice, in one sentence.
     note: Option<String>,

@@ -38,7 +38,7 @@ enum JsonPosition {
 pub(crate) struct AnswerEnd<'a> {
     /// Rows that the statement changed.
     affected_rows: u64,
-    /// Time since the request, in milliseconds.
+    /// Time since the request, such as `1.234ms`.
     #[cfg_attr(test, schemars(regex(pattern = "^[0-9.]+ms$")))]
     duration: String,
     /// True if the session has an open transaction now, also one that `autocommit=0` began; false without a session and
