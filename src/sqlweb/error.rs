@@ -79,6 +79,38 @@ impl From<http::ApiError> for ApiError {
     }
 }
 
+impl From<&DbError> for ApiError {
+    fn from(error: &DbError) -> Self {
+        let message = match error.hint() {
+            Some(hint) => format!("{error}\n{hint}"),
+            None => error.to_string(),
+        };
+        let mut told = Self::new(error.status(), message);
+        if let DbError::ReadOnly(..) | DbError::Changed(_) | DbError::Shared(_) = error {
+            told.extra.layer = Some("connection");
+        }
+        told.extra.error = match (error, error.server_error()) {
+            (_, Some(server)) => Some(ServerError {
+                errno: server.code,
+                sqlstate: server.state.clone(),
+            }),
+            // Message of the server about a statement that was killed.
+            (DbError::Stopped(_), None) => Some(ServerError {
+                errno: INTERRUPTED,
+                sqlstate: "70100".into(),
+            }),
+            _ => None,
+        };
+        told
+    }
+}
+
+impl From<DbError> for ApiError {
+    fn from(error: DbError) -> Self {
+        Self::from(&error)
+    }
+}
+
 /// A failure on the database's side of a request.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -111,6 +143,8 @@ pub(crate) enum DbError {
     GivenUp(StopCause, bool),
     /// The server answered a statement with an error.
     Statement(MySqlError),
+    /// Another statement of the session is still running.
+    SessionBusy,
     /// All connections that this program may hold are in use.
     Busy,
     /// All that one visitor may hold are.
@@ -218,6 +252,9 @@ impl fmt::Display for DbError {
                     "the statement {how}, so its connection was closed, with everything the session held; the server may still run the statement"
                 )
             }
+            Self::SessionBusy => f.write_str(
+                "another statement of this session is still running; wait for it or cancel it",
+            ),
             Self::Busy => write!(
                 f,
                 "no database connection is free for you ({} in total); close a query tab or wait for a statement to end",
@@ -309,6 +346,7 @@ impl DbError {
             | Self::Request(_)
             | Self::Stopped(StopCause::Cancelled | StopCause::ClientLeft) => 400,
             Self::ReadOnly(..) | Self::Changed(_) | Self::Shared(_) => 403,
+            Self::SessionBusy => 409,
             Self::Busy | Self::VisitorBusy => 429,
             Self::NoRoom => 503,
             Self::Stopped(StopCause::TimedOut) => 504,

@@ -6,7 +6,6 @@ use std::time::{Instant, SystemTime};
 
 use serde_json::Value;
 
-use super::error::api_error;
 use super::params::Fields;
 use crate::http::{Request, Response};
 use crate::sqlweb::conn::MAX_ID;
@@ -117,7 +116,7 @@ fn room_for<'a>(
     bytes: usize,
 ) -> Result<RowPermit<'a>, ApiError> {
     let room = service.rows.acquire(reader, bytes, &|| true);
-    room.map_err(|error| api_error(&error))
+    Ok(room?)
 }
 
 /// Reads on up to one byte more than `most` in all; whether there is one.

@@ -18,7 +18,6 @@ use super::session::prepare;
 use super::table::{Form, Found, Table, look_up};
 use crate::http::{CancelToken, Response};
 use crate::plugin::Verdict;
-use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Owner, run_silently, stoppable, stopped_when_gone,
 };
@@ -102,7 +101,7 @@ pub(crate) fn edit(
     let mut lease = service
         .sessions
         .check_out(&wanted)
-        .map_err(checkout_error)?;
+        .map_err(ApiError::from)?;
     let changes = std::mem::take(&mut job.changes);
     let count = changes.len();
     let conn = lease.conn();
@@ -373,7 +372,7 @@ impl Editor<'_> {
 
     fn note(&self, shown: &str, since: (SystemTime, Instant), error: Option<&DbError>) {
         if let Some(statements) = self.service.statements() {
-            let verdict = error.map_or(Verdict::Ok, |error| verdict(&api_error(error)));
+            let verdict = error.map_or(Verdict::Ok, |error| verdict(&error.into()));
             note(&statements, &self.job.visitor, shown, since, verdict, 0);
         }
     }

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::http::Failed;
-use crate::sqlweb::api::api_error;
 use crate::sqlweb::error::{ApiError, DbError, Details, ServerError, StopCause};
 #[cfg(test)]
 use crate::sqlweb::results::{JsonRow, JsonRowOrNull};
@@ -160,7 +159,7 @@ impl Failure {
         let row = self.at.as_ref().map_or("", |(_, row)| row.as_str());
         let (status, kind, what) = self.trouble.sentence(row);
         let mut told = match self.db_error() {
-            Some(error) => api_error(error).into(),
+            Some(error) => ApiError::from(error).into(),
             None => EditFailed::new(status, ""),
         };
         told.status = status;

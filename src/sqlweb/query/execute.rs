@@ -10,7 +10,6 @@ use super::statement::{self, RunContext};
 use super::time_zone::{TimeZone, with_time_zone};
 use super::utf8;
 use crate::http::CancelToken;
-use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, rows, status,
@@ -98,10 +97,7 @@ fn execute_unnoted(
         running: &entry.running,
         uses: job.uses.as_ref(),
     };
-    let mut lease = service
-        .sessions
-        .check_out(&wanted)
-        .map_err(checkout_error)?;
+    let mut lease = service.sessions.check_out(&wanted)?;
     // The server that the statement goes to counts.
     let own = lease.conn().info();
     if !Arc::ptr_eq(&own, &info) {
@@ -141,7 +137,7 @@ fn execute_unnoted(
             was_stopped: entry.running.is_stopped(),
         })
         .map_err(|error| {
-            let mut told = api_error(&error);
+            let mut told = ApiError::from(error);
             told.extra.in_transaction = Some(in_transaction);
             told
         })
@@ -200,15 +196,12 @@ pub(crate) fn dialect_now(
         running: &entry.running,
         uses: job.uses.as_ref(),
     };
-    let mut lease = service
-        .sessions
-        .check_out(&wanted)
-        .map_err(checkout_error)?;
+    let mut lease = service.sessions.check_out(&wanted)?;
     let dialect = lease.conn().info().dialect.clone();
     let asked = rows(&mut lease.conn().driver, "SELECT @@sql_mode");
     lease.give_back(&asked, &entry.running);
-    let told = asked.map_err(|error| api_error(&error))?;
-    let modes = told.first().and_then(|row| row.get_opt::<String, _>(0));
+    let modes = asked?;
+    let modes = modes.first().and_then(|row| row.get_opt::<String, _>(0));
     let modes = modes.and_then(Result::ok).unwrap_or_default();
     let has = |mode| modes.split(',').any(|one| one == mode);
     Ok(of_modes(
