@@ -41,8 +41,8 @@ fn main() -> io::Result<()> {
     let mut files = pages::put_together(files).map_err(io::Error::other)?;
     for (name, path) in DESCRIPTIONS {
         println!("cargo:rerun-if-changed={path}");
-        // Without line breaks and indentation, of which no text in JSON has any.
         let text = fs::read_to_string(crate_root.join(path))?;
+        // Without indentation: no string of JSON has a line break.
         let text: String = text.lines().map(str::trim_start).collect();
         files.insert(name.to_owned(), text.into_bytes());
     }

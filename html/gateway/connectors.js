@@ -2,7 +2,7 @@
 import { h } from '../common/dom.js';
 import { formatBytes } from '../common/figures.js';
 
-/** @typedef {{revoke: (of: Connector) => void, relayName: (id: string) => string}} Actions */
+/** @typedef {{revoke: (of: RelayConnector) => void, relayName: (id: string) => string}} Actions */
 
 /** A card, and the text that it was made of. @type {WeakMap<Element, string>} */
 const madeOf = new WeakMap();
@@ -10,7 +10,7 @@ const madeOf = new WeakMap();
 /**
  * Shows these connectors and no others. A card is made anew only where something of it has changed, and moved only where
  * its place has: so what has the focus keeps it, and a long list costs what has changed.
- * @param {HTMLElement} host @param {Connector[]} connectors @param {Actions} actions
+ * @param {HTMLElement} host @param {RelayConnector[]} connectors @param {Actions} actions
  */
 export function showConnectors(host, connectors, actions) {
   const before = new Map([...host.children].map((card) => [/** @type {HTMLElement} */ (card).dataset.id, card]));
@@ -50,12 +50,12 @@ export function heading(of) {
   return [h('h3', { class: called === of.name ? 'mono' : '', text: called }), called !== of.name && h('span', { class: 'mono name', text: of.name })];
 }
 
-/** What it has of what it may have. @param {Connector} of */
+/** What it has of what it may have. @param {RelayConnector} of */
 function quota({ quota: { sites, mbps }, applications: all }) {
   return [sites !== null && `${all.length} of ${sites} applications`, mbps !== null && `${mbps} Mbit/s`];
 }
 
-/** @param {Connector} of @param {Actions} actions */
+/** @param {RelayConnector} of @param {Actions} actions */
 function connectorCard(of, { revoke, relayName }) {
   const called = labelOf(of);
   const button = h('button', { type: 'button', class: 'button', text: 'Revoke…', data: { name: of.name, part: `revoke ${of.name}` }, 'aria-label': `Revoke ${called}`, on: { click: () => revoke(of) } });
@@ -94,7 +94,7 @@ const COLUMNS = [
   ['Out', 'Bytes to visitors since counting began', 'number'],
 ];
 
-/** @param {Connector} of */
+/** @param {RelayConnector} of */
 function applications(of) {
   const heads = COLUMNS.map(([name, title, kind]) => h('th', { scope: 'col', role: 'columnheader', class: kind, title, text: name }));
   // On narrow screens rows are blocks, which would make it no table: so it says that it is one.

@@ -11,14 +11,14 @@ const COLUMNS = [
   ['Version', ''],
 ];
 
-/** What a state is to the operator. @type {Record<FleetRelay['state'], string>} */
+/** What a state is to the operator. @type {Record<RelayPeer['state'], string>} */
 const STATES = { 'this one': '● this one', linked: '● linked', leaving: '○ leaving', away: '○ away' };
 
 export function fleetHeads() {
   return COLUMNS.map(([name, title, kind]) => h('th', { scope: 'col', role: 'columnheader', class: kind, title, text: name }));
 }
 
-/** @param {FleetRelay[]} relays */
+/** @param {RelayPeer[]} relays */
 export function fleetRows(relays) {
   return relays.map((of) => {
     const isUp = of.state === 'this one' || of.state === 'linked';
@@ -34,7 +34,7 @@ export function fleetRows(relays) {
   });
 }
 
-/** What the operator knows a relay by: where it is dialled. @param {FleetRelay[]} relays @param {string} id */
+/** What the operator knows a relay by: where it is dialled. @param {RelayPeer[]} relays @param {string} id */
 export function relayName(relays, id) {
   const found = relays.find((of) => of.id === id);
   return found ? dialled(found) : id;

@@ -15,7 +15,7 @@ const DAY = 24 * 3600;
 /** For how long one may be good: seconds, and how that is said. The usual one is the second. @type {[number, string][]} */
 const LIVES = [[DAY, 'a day'], [7 * DAY, 'a week'], [30 * DAY, '30 days'], [365 * DAY, 'a year']];
 
-/** What the states are called. @type {Record<Invite['status'], string>} */
+/** What the states are called. @type {Record<RelayInvite['status'], string>} */
 const STATES = { good: '● valid', used: '○ used up', over: '○ expired', forbidden: '○ disabled' };
 
 /** The columns: name, what it means, how it is aligned. */
@@ -29,20 +29,20 @@ const COLUMNS = [
   ['', '', 'act'],
 ];
 
-/** What people call an invite. @param {Invite} of */
+/** What people call an invite. @param {RelayInvite} of */
 export function inviteLabel(of) {
   if (of.label) return of.label;
   if (of.common) return 'Common token';
   return of.first ? 'From the first start' : '–';
 }
 
-/** The newest first; of many only those that are good, unless all are wanted. @param {Invite[]} all @param {boolean} isWhole */
+/** The newest first; of many only those that are good, unless all are wanted. @param {RelayInvite[]} all @param {boolean} isWhole */
 export function invitesShown(all, isWhole) {
   const newest = [...all].reverse();
   return isWhole ? newest : newest.filter((of) => of.status === 'good').slice(0, FEW);
 }
 
-/** The rows of a table. @param {Invite[]} invites @param {(of: Invite) => void} takeBack */
+/** The rows of a table. @param {RelayInvite[]} invites @param {(of: RelayInvite) => void} takeBack */
 export function inviteRows(invites, takeBack) {
   return invites.map((of) => {
     const cells = [
@@ -63,26 +63,26 @@ export function inviteHeads() {
   return COLUMNS.map(([name, title, kind]) => h('th', { scope: 'col', role: 'columnheader', class: kind, title, text: name, 'aria-label': name ? undefined : 'Actions' }));
 }
 
-/** @param {Invite} of */
+/** @param {RelayInvite} of */
 function label(of) {
   return h('span', {}, inviteLabel(of), of.common && h('span', { class: 'dim', text: ' (--enroll-token or its replacement)' }), ' ', h('span', { class: 'mono dim', text: of.id }));
 }
 
-/** @param {Invite} of */
+/** @param {RelayInvite} of */
 function users({ used_by: all }) {
   const named = all.slice(-NAMED).reverse().map((of) => of.connector);
   const others = all.length - named.length;
   return all.length === 0 ? '–' : h('span', { class: 'mono', text: named.join(', ') + (others > 0 ? ` and ${others.toLocaleString()} more` : '') });
 }
 
-/** What is forbidden for good has none. @param {Invite} of @param {(of: Invite) => void} takeBack */
+/** What is forbidden for good has none. @param {RelayInvite} of @param {(of: RelayInvite) => void} takeBack */
 function button(of, takeBack) {
   if (of.common && of.status === 'forbidden') return '';
   const text = of.status === 'good' ? 'Cancel…' : 'Remove…';
   return h('button', { type: 'button', class: 'button', text, data: { part: `cancel ${of.id}` }, 'aria-label': `${text} ${inviteLabel(of)} ${of.id}`, on: { click: () => takeBack(of) } });
 }
 
-/** Asks whether one is to be taken back. @param {Invite} of */
+/** Asks whether one is to be taken back. @param {RelayInvite} of */
 export function askTakeBack(of) {
   const isGood = of.status === 'good';
   const forgotten = 'It is no longer valid; this removes it from the list.';
@@ -98,8 +98,8 @@ export function askTakeBack(of) {
 
 /**
  * Asks for the terms of an invite and makes it; what is wrong is said below the fields. Resolves with what was made.
- * @param {(terms: {label: string, uses: number, expires_in: number}) => Promise<MadeInvite>} make
- * @returns {Promise<MadeInvite|undefined>}
+ * @param {(terms: {label: string, uses: number, expires_in: number}) => Promise<RelayNewInvite>} make
+ * @returns {Promise<RelayNewInvite|undefined>}
  */
 export function askInvite(make) {
   const label = h('input', { class: 'field', id: 'invite-label', maxlength: LABEL_MAX, autocomplete: 'off', placeholder: 'anna-laptop' });
@@ -135,7 +135,7 @@ function field(text, input) {
   return h('div', {}, h('label', { for: input.id, text }), input);
 }
 
-/** Shows the token of an invite, which nobody can show again. @param {MadeInvite} made */
+/** Shows the token of an invite, which nobody can show again. @param {RelayNewInvite} made */
 export function showInvite({ token, url, invite }) {
   const count = invite.uses === 1 ? 'one new connector' : `${invite.uses?.toLocaleString()} new connectors`;
   return showToken({

@@ -27,7 +27,7 @@ let asked = 0;
 let starts = [0];
 /** Where the next page begins. @type {number|null} */
 let next = null;
-/** The invites as they were told last. @type {Invite[]} */
+/** The invites as they were told last. @type {RelayInvite[]} */
 let invites = [];
 /** Whether all of them are shown. */
 let showsAll = false;
@@ -80,7 +80,7 @@ async function refresh() {
   timer = setTimeout(refresh, REFRESH_MS);
 }
 
-/** @param {Connector} of */
+/** @param {RelayConnector} of */
 async function revoke(of) {
   const { name, invite: by } = of;
   const called = labelOf(of);
@@ -111,7 +111,7 @@ async function invite() {
   showInvite(made);
 }
 
-/** @param {Invite} of */
+/** @param {RelayInvite} of */
 async function takeBack(of) {
   if (await askTakeBack(of)) change(`/api/invites/${encodeURIComponent(of.id)}`);
 }

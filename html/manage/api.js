@@ -72,6 +72,8 @@ export function createApi({ onState = () => {} } = {}) {
     listeners: () => get('/api/listeners'),
     /** Names in a database, for the picker of a guest's account. @param {object} of @returns {Promise<string[]>} */
     guestObjects: async (of) => (await change('POST', '/api/guest/objects', of)).data,
+    /** The QR code of a text, as an SVG path. @param {string} text @returns {Promise<{size: number, path: string}>} */
+    qr: async (text) => (await change('POST', '/api/qr', { text })).data,
     /** Version, server in use, notices. */
     version: () => get('/api/version'),
   };

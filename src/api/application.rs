@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use zeroize::Zeroizing;
 
 use super::connection::{ConnectResult, ConnectionState, Exposed, Health};
@@ -116,29 +116,52 @@ pub(crate) struct Visit {
     pub(crate) source: String,
 }
 
-/// A server that is added or changed; none keeps a value.
-#[derive(Default, Serialize)]
+/// A server to add or change. An omitted field is kept, null removes it.
+#[derive(Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ServerUpdate {
+    /// `https://HOST` or `https://HOST:PORT`; its origin identifies the server.
     pub(crate) url: String,
+    /// Name for the user.
+    #[serde(default, deserialize_with = "present")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) label: Option<String>,
+    #[cfg_attr(test, schemars(extend("maxLength" = 100)))]
+    pub(crate) label: Option<Option<String>>,
+    /// Enrolment token: stored sealed, sent to this server only, never shown.
+    #[serde(default, deserialize_with = "present")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) enroll_token: Option<Zeroizing<String>>,
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("writeOnly" = true, "maxLength" = 256)))]
+    pub(crate) enroll_token: Option<Option<Zeroizing<String>>>,
+    /// True if `postern start` uses it when no server is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<bool>,
 }
 
-/// The program, and what its user is told.
+/// Tells null from an omitted field.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    given: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(given).map(Some)
+}
+
+/// The program and its settings.
 #[derive(Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct Version {
+    /// Version of the program.
     pub(crate) version: String,
-    /// The server of applications that name none.
+    /// URL of the server for applications without one of their own; null if there is none.
     pub(crate) server: Option<String>,
-    /// True if that is the relay within the program.
+    /// True if that is the built-in relay.
     pub(crate) embedded: bool,
+    /// True if it connects to servers without TLS (`--insecure`).
     pub(crate) insecure: bool,
+    /// Notices for the user.
     pub(crate) notices: Vec<String>,
-    /// Names of the network variables that are set for it; an older program does not tell.
+    /// Names of its proxy variables and SSL_CERT_FILE, if set.
+    // An older program does not tell.
+    #[cfg_attr(test, schemars(with = "BTreeSet<String>"))]
     pub(crate) network_variables: Option<BTreeSet<String>>,
 }

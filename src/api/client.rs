@@ -13,10 +13,10 @@ use zeroize::Zeroizing;
 use super::application::{App, Requests, ServerUpdate, Version};
 use super::connection::{ConnectResult, ConnectionState, HostKey};
 use super::http_call;
-use super::server::{MainTunnel, Server};
+use super::server::{MainTunnel, Server, Trust};
 use crate::http::{ApiError, Handler, Method, Request, Response};
 use crate::net::percent::encode;
-use crate::store::to_json;
+use crate::store::{from_json, to_json};
 
 /// Calls one program.
 #[derive(Clone)]
@@ -163,7 +163,7 @@ fn broken_off() -> Error {
 }
 
 fn typed<T: DeserializeOwned>(data: Value) -> Result<T, Error> {
-    serde_json::from_value(data).map_err(|error| {
+    from_json(&data).map_err(|error| {
         refused(ApiError::internal(format!(
             "the answer is of another version of postern: {error}"
         )))
@@ -282,9 +282,12 @@ impl Client {
 
     /// Trusts the host key that a tunnel has refused.
     pub(crate) fn trust(&self, key: &HostKey) -> Result<(), Error> {
-        let body = serde_json::json!({"server": key.server, "fingerprint": key.offered});
-        let answer: Result<Value, Error> = self.call(Method::Post, "/api/trust", Some(&body));
-        answer.map(drop)
+        let trust = Trust {
+            server: key.server.clone(),
+            fingerprint: key.offered.clone(),
+        };
+        self.call(Method::Post, "/api/trust", Some(&trust))
+            .map(|_: Value| ())
     }
 
     /// The main tunnels.

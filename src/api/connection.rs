@@ -8,20 +8,21 @@ use crate::http::VisitorCount;
 /// A word or text of a fixed set at the server; any text at a client.
 pub(crate) type Word = std::borrow::Cow<'static, str>;
 
-/// Where a connection is.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ConnectionState {
     /// There is no connection.
     #[default]
     Idle,
-    /// The work is under way, or the tunnel is between two connections.
+    /// It is being made, or the tunnel reconnects.
     Connecting,
     /// The tunnel is up.
     Connected,
-    /// The work ended without success.
+    /// It could not be made.
     Failed,
-    /// It was ended, and its record is gone.
+    /// It was ended.
     Disconnected,
 }
 
@@ -38,52 +39,68 @@ impl ConnectionState {
     }
 }
 
-/// A connection as the API shows it. Texts are empty and the rest is null where there is nothing to say.
-///
-/// It has no `Debug`: two of its URLs hold codes. The default is that of an application without a connection.
+/// Connection of an application. Texts are empty and other members null if there is nothing to say.
+// It has no `Debug`: two of its URLs hold codes. The default is that of an application without a connection.
 #[derive(Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct ConnectResult {
     pub(crate) status: ConnectionState,
     /// The remote server's origin.
     pub(crate) server: String,
+    /// Address for visitors.
     pub(crate) site_url: String,
-    /// The name that its site was to have, where it has another one.
+    /// The preferred site name, if the site has another one.
     pub(crate) site_name_wanted: Option<String>,
-    /// Holds the authorization code: for the owner, never for a log.
+    /// Sign-in link with the authorization code: for the owner, never for a log.
     pub(crate) auth_url: String,
+    /// Cause of a failure or of a retry pause.
     pub(crate) error: String,
+    /// Class of that.
+    #[cfg_attr(test, schemars(extend("enum" = error_classes())))]
     pub(crate) error_class: Option<Word>,
-    /// Hint; empty if `error_class` implies it.
+    /// Hint: what to try; empty if `error_class` already says it.
     pub(crate) hint: Word,
-    /// The tunnel's own words behind `error`.
+    /// The tunnel's own message behind `error`.
     pub(crate) detail: String,
+    /// The refused host key, if it has changed.
     pub(crate) host_key: Option<HostKey>,
+    /// ID at the remote server.
     pub(crate) app_id: String,
+    /// Number of the current step of the connect sequence.
     pub(crate) step: Option<u8>,
+    /// Its name.
     pub(crate) step_name: Option<Word>,
-    /// Which call of a round it is at, from 1, while the server is asked.
+    /// Which of the five calls of a round is running, from 1, while it asks the server.
     pub(crate) attempt: Option<u32>,
+    /// Milliseconds until the next try.
     pub(crate) next_retry_ms: Option<u64>,
-    /// May hold a code of the owner's own, as `auth_url`.
+    /// Address on this machine of a database's web client. It may hold a code, for the owner.
     pub(crate) local_url: String,
+    /// Round trip in milliseconds; null while it is not connected.
     pub(crate) latency_ms: Option<f64>,
-    /// `port` or `url`; none while it is not connected.
+    /// How the tunnel reaches the relay: its tunnel port, or the URL of its web server. Null while it is not connected.
+    #[cfg_attr(test, schemars(extend("enum" = ["port", "url", null])))]
     pub(crate) tunnel_way: Option<Word>,
+    /// Bytes from visitors.
     pub(crate) bytes_in: u64,
+    /// Bytes to visitors.
     pub(crate) bytes_out: u64,
+    /// Number of reconnects of its tunnel.
     pub(crate) reconnects: u64,
-    /// The relays that its tunnels are held at, where they are two.
+    /// Relays of a fleet that hold its tunnels; absent if there is only one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) relays: Vec<RelayAt>,
+    /// Start of the connection, RFC 3339.
     pub(crate) since: Option<String>,
-    /// Active settings; none while nothing is exposed.
+    /// Active settings, whatever was saved since; null until the site was set up once in this connection. Kept while
+    /// the tunnel is lost.
     pub(crate) exposed: Option<Exposed>,
-    /// True if the saved settings differ from the active ones.
+    /// True if the saved settings differ from the active ones: they apply at the next connect.
     pub(crate) pending_changes: bool,
-    /// Health of the application; none while it is not connected.
+    /// Health of the application; null while it is not connected.
     pub(crate) health: Option<Health>,
-    /// Visitors; none while nothing is exposed, except the last ones of an expired application.
+    /// Visitors; null while nothing is exposed, except the last ones of an expired application.
     pub(crate) visitors: Option<VisitorCount>,
 }
 
@@ -100,73 +117,87 @@ impl ConnectResult {
     }
 }
 
-/// Target and protection of a connection, as it was made, whatever was saved since.
+/// Active settings of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Exposed {
-    /// The application, `host:port`; of a database the database itself.
+    /// The application, `host:port`; for a database the database itself.
     pub(crate) target: String,
     pub(crate) protocol: Protocol,
+    /// True if visitors need the authorization code.
     pub(crate) invisible: bool,
-    /// Of a database, whether its web client refuses what could write.
+    /// For a database: true if statements that write are refused.
     pub(crate) db_readonly: Option<bool>,
-    /// By which name the application is asked.
+    /// Host name that the application is asked for.
     pub(crate) host_header: String,
-    /// The path of a web site that its links open.
+    /// Path that the links of a web site open.
     pub(crate) path: Option<String>,
-    /// Where visitors may come from; empty for everywhere.
+    /// Networks that visitors may come from; empty allows everybody.
     pub(crate) allow: Vec<String>,
-    /// When it ends by itself, RFC 3339.
+    /// End time, RFC 3339 in UTC: the earliest one if this end, the server and the guest account differ.
     pub(crate) expires: Option<String>,
-    /// Grants of a guest account of the database.
+    /// Tables and columns that the database guest may read.
     pub(crate) guest: Vec<String>,
-    /// How many tables that comes to.
+    /// Number of tables; null without a guest account.
     pub(crate) guest_tables: Option<u64>,
-    /// How many views; one shows what its definer may read.
+    /// Number of views; a view shows what its definer may read.
     pub(crate) guest_views: Option<u64>,
 }
 
-/// One of two relays that a tunnel is held at.
+/// A relay of a fleet that holds a tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RelayAt {
     /// Its tunnel server, `host:port`.
     pub(crate) address: String,
-    /// `connected` or `reconnecting`.
+    /// State of the tunnel to it.
+    #[cfg_attr(test, schemars(extend("enum" = ["connected", "reconnecting"])))]
     pub(crate) state: Word,
 }
 
-/// A host key that is not the pinned one.
+/// A host key that is not the trusted one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HostKey {
     /// The tunnel server, `host:port`.
     pub(crate) server: String,
-    /// The fingerprint that is pinned.
+    /// Fingerprint of the trusted key.
     pub(crate) known: String,
-    /// The one that was shown.
+    /// Fingerprint of the offered key.
     pub(crate) offered: String,
 }
 
 /// Health of an application, in a word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum HealthState {
     /// It has not answered yet.
     #[default]
     Unknown,
-    /// It answered when it was asked last.
+    /// It answered the last check.
     Ok,
-    /// It did not.
+    /// It did not answer the last check.
     Failing,
 }
 
 /// Health of an application: whether it answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub(crate) struct Health {
     pub(crate) state: HealthState,
-    /// Why it fails, in words for the user.
+    /// Why it fails.
     pub(crate) error: Option<String>,
-    /// Hint; none if `error` contains it.
+    /// Setting to change; null if `error` says it.
     pub(crate) hint: Option<Word>,
-    /// Since when it is as it is: RFC 3339.
+    /// Start of this state, RFC 3339.
     pub(crate) since: Option<String>,
+}
+
+/// Codes of the kinds of failure, and null.
+#[cfg(test)]
+pub(super) fn error_classes() -> Vec<Option<&'static str>> {
+    let codes = super::error_class::CLASSES.iter().map(|row| Some(row.code));
+    codes.chain([None]).collect()
 }

@@ -8,11 +8,13 @@
 //! A handler of [`manager`](crate::manager) makes an answer from these types, and the client reads it into them. The types
 //! of the relay's API are in [`relay`]; its operator's commands share them with it.
 //!
-//! The OpenAPI descriptions are made of types and routes: `openapi` writes them in a unit test.
+//! The OpenAPI descriptions are made of types and routes, and the types of the pages of their schemas: `openapi` and
+//! `typescript` write them in unit tests.
 
 mod application;
 mod client;
 mod connection;
+mod error_class;
 mod http_call;
 pub mod protocol;
 pub mod relay;
@@ -21,10 +23,14 @@ mod server;
 #[cfg(test)]
 #[path = "openapi_tests.rs"]
 pub(crate) mod openapi;
+#[cfg(test)]
+#[path = "typescript_tests.rs"]
+pub(crate) mod typescript;
 
 pub(crate) use application::{App, Requests, ServerUpdate, Version};
 pub(crate) use client::{Client, Error, Service};
 pub(crate) use connection::{
     ConnectResult, ConnectionState, Exposed, Health, HealthState, HostKey, RelayAt, Word,
 };
-pub(crate) use server::{MainTunnel, Server};
+pub(crate) use error_class::{Cure, ErrorClass, FAILED, OVER_LIMIT, REFUSED, UNREACHABLE, Whose};
+pub(crate) use server::{MainTunnel, Server, Trust};

@@ -1,9 +1,9 @@
 //! Writes the descriptions of the APIs: OpenAPI 3.1 (<https://spec.openapis.org/oas/v3.1.0>), from types and routes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::generate::{Contract, SchemaGenerator, SchemaSettings};
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
@@ -28,12 +28,13 @@ struct Failure {
 /// A description that grows by its routes.
 pub(crate) struct Description {
     generator: SchemaGenerator,
+    /// Of the types that requests are read into.
+    reader: SchemaGenerator,
+    failure: Value,
+    is_closed: bool,
     document: Map<String, Value>,
     paths: Map<String, Value>,
-    /// Of the types of requests, if these are made another way.
-    requests: Option<SchemaGenerator>,
-    /// Names of the responses to failures, by status.
-    failures: BTreeMap<u16, &'static str>,
+    ids: BTreeSet<String>,
 }
 
 /// One call of a route; it is part of the description when it is dropped.
@@ -48,16 +49,26 @@ pub(crate) struct Call<'a> {
 impl Description {
     /// `security` has the ways to sign in, by name.
     pub(crate) fn new(title: &str, about: &str, security: Value) -> Self {
+        Self::failing::<Failure>(title, about, security)
+    }
+
+    /// One whose failed calls answer `F`.
+    pub(crate) fn failing<F: JsonSchema>(title: &str, about: &str, security: Value) -> Self {
         let mut settings = SchemaSettings::draft2020_12().for_serialize();
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
+        settings
+            .transforms
+            .push(Box::new(RecursiveTransform(simplify)));
+        let mut reader = settings.clone();
+        reader.contract = Contract::Deserialize;
         // Readers have defaults; an answer has every member.
         let without_default = |schema: &mut Schema| drop(schema.remove("default"));
         settings
             .transforms
             .push(Box::new(RecursiveTransform(without_default)));
         let mut generator = settings.into_generator();
-        let failure = generator.subschema_for::<Failure>();
+        let failure = generator.subschema_for::<F>().to_value();
         let content = json!({"application/json": {"schema": failure}});
         let retry = json!({"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds, if waiting helps"}});
         let responses = json!({
@@ -76,36 +87,26 @@ impl Description {
         };
         Self {
             generator,
+            reader: reader.into_generator(),
+            failure,
+            is_closed: false,
             document,
             paths: Map::new(),
-            requests: None,
-            failures: BTreeMap::new(),
+            ids: BTreeSet::new(),
         }
     }
 
-    /// Its answers have no members that are not described, its requests may leave out what is optional, with defaults, and
-    /// its failures are those of [`Self::failure`].
-    pub(crate) fn strict(mut self) -> Self {
-        let mut settings = self.generator.settings().clone();
-        settings.transforms.clear();
-        self.requests = Some(settings.clone().for_deserialize().into_generator());
-        self.generator = settings.into_generator();
-        self.document["components"]["responses"] = json!({});
+    /// Answers have no members besides those that are described.
+    pub(crate) fn closed(mut self) -> Self {
+        self.is_closed = true;
         self
     }
 
-    /// Describes failed calls with these statuses, all as `T`.
-    pub(crate) fn failure<T: JsonSchema>(
-        &mut self,
-        statuses: &[u16],
-        name: &'static str,
-        about: &str,
-    ) {
-        let content = json!({"application/json": {"schema": self.generator.subschema_for::<T>()}});
-        self.document["components"]["responses"][name] =
+    /// Describes what this status means of every call that fails with it.
+    pub(crate) fn means(&mut self, status: u16, about: &str) {
+        let content = json!({"application/json": {"schema": self.failure}});
+        self.document["components"]["responses"][format!("E{status}")] =
             json!({"description": about, "content": content});
-        let named = statuses.iter().map(|status| (*status, name));
-        self.failures.extend(named);
     }
 
     /// Describes a call, named `id`.
@@ -115,6 +116,7 @@ impl Description {
         path: &'static str,
         (id, summary): (&str, &str),
     ) -> Call<'_> {
+        assert!(self.ids.insert(id.to_owned()), "{id}: two calls have it");
         let mut operation = Map::new();
         operation.insert("operationId".to_owned(), id.into());
         operation.insert("summary".to_owned(), summary.into());
@@ -134,27 +136,121 @@ impl Description {
         }
     }
 
-    /// Compares it with the file below the package's root; `POSTERN_BLESS=1` writes that.
-    pub(crate) fn compare(mut self, file: &str) {
-        let mut schemas = Value::Object(self.generator.take_definitions(true));
+    /// Compares it with a file, and returns the schemas.
+    pub(crate) fn compare(mut self, file: &str) -> Map<String, Value> {
+        let mut schemas = self.generator.take_definitions(true);
         let mut paths = Value::Object(self.paths);
-        if let Some(mut requests) = self.requests {
-            close(&mut schemas);
+        if self.is_closed {
+            schemas.values_mut().for_each(close);
             close(&mut paths);
-            let of_requests = requests.take_definitions(true);
-            schemas.as_object_mut().unwrap().extend(of_requests);
         }
-        self.document["components"]["schemas"] = schemas;
+        for (name, schema) in self.reader.take_definitions(true) {
+            let known = schemas.entry(name).or_insert_with(|| schema.clone());
+            assert_eq!(*known, schema, "one name of two schemas");
+        }
+        self.document["components"]["schemas"] = schemas.clone().into();
         self.document.insert("paths".to_owned(), paths);
-        let document = Value::Object(self.document.clone());
-        check(&document, &document, &mut BTreeSet::new());
-        let now = serde_json::to_string_pretty(&self.document).unwrap() + "\n";
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-        if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
-            std::fs::write(&path, &now).unwrap();
+        let document = Value::Object(self.document);
+        check_references(&document, &document);
+        let now = serde_json::to_string_pretty(&document).unwrap() + "\n";
+        compare(file, &now);
+        schemas
+    }
+}
+
+/// Compares a file below the package's root with what it should be; `POSTERN_BLESS=1` writes it.
+pub(crate) fn compare(file: &str, now: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    if std::env::var_os("POSTERN_BLESS").is_some_and(|value| !value.is_empty()) {
+        std::fs::write(&path, now).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(now == kept, "{file}: POSTERN_BLESS=1 writes it");
+}
+
+/// Every reference leads somewhere.
+fn check_references(document: &Value, node: &Value) {
+    match node {
+        Value::Array(nodes) => nodes
+            .iter()
+            .for_each(|node| check_references(document, node)),
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get("$ref") {
+                let path = reference.trim_start_matches('#');
+                assert!(document.pointer(path).is_some(), "{reference} is missing");
+            }
+            members
+                .values()
+                .for_each(|node| check_references(document, node));
         }
-        let kept = std::fs::read_to_string(&path).unwrap();
-        assert!(now == kept, "{file}: POSTERN_BLESS=1 writes it");
+        _ => {}
+    }
+}
+
+/// Makes one list of the words of an enum, whose descriptions would else make a choice of each; joins the lines of
+/// descriptions.
+fn simplify(schema: &mut Schema) {
+    if let Some(Value::String(about)) = schema.get_mut("description") {
+        *about = about.replace('\n', " ");
+    }
+    let Some(choices) = schema.get("oneOf").and_then(Value::as_array) else {
+        return;
+    };
+    let mut about: Vec<String> = Vec::new();
+    about.extend(schema.get("description").and_then(text));
+    let mut words = Vec::new();
+    for choice in choices {
+        let Some(word) = text(&choice["const"]) else {
+            return;
+        };
+        about.extend(text(&choice["description"]).map(|about| format!("`{word}`: {about}")));
+        words.push(word);
+    }
+    let listed = json!({"type": "string", "enum": words, "description": about.join(" ")});
+    *schema = listed.try_into().unwrap();
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// Forbids further members of all objects that do not allow them, and null in place of members that may be absent.
+fn close(node: &mut Value) {
+    match node {
+        Value::Array(nodes) => nodes.iter_mut().for_each(close),
+        Value::Object(members) => {
+            let required = members.get("required").cloned().unwrap_or_default();
+            if let Some(Value::Object(properties)) = members.get_mut("properties") {
+                let required = required.as_array().map_or(&[][..], Vec::as_slice);
+                let optional = properties
+                    .iter_mut()
+                    .filter(|(name, _)| !required.contains(&name.as_str().into()));
+                optional.for_each(|(_, member)| without_null(member));
+                members
+                    .entry("additionalProperties")
+                    .or_insert(false.into());
+            }
+            members.values_mut().for_each(close);
+        }
+        _ => {}
+    }
+}
+
+/// Takes null out of the type of a member.
+fn without_null(member: &mut Value) {
+    let Some(schema) = member.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(kinds)) = schema.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        schema["type"] = kinds.swap_remove(0);
+    } else if let Some(Value::Array(kinds)) = schema.get("anyOf")
+        && let [Value::Object(kind), null] = kinds.as_slice()
+        && null["type"] == "null"
+    {
+        let kind = kind.clone();
+        schema.remove("anyOf");
+        schema.extend(kind);
     }
 }
 
@@ -178,20 +274,65 @@ impl Call<'_> {
         let schema = self.description.generator.subschema_for::<T>();
         let parameter =
             json!({"name": name, "in": "query", "schema": schema, "description": about});
+        self.parameters().push(parameter);
+        self
+    }
+
+    /// Describes a parameter of the path, or adds a text that the query must have.
+    pub(crate) fn needs(mut self, name: &str, about: &str) -> Self {
+        let parameters = self.parameters();
+        if !parameters.iter().any(|parameter| parameter["name"] == name) {
+            parameters.push(json!({"name": name, "in": "query", "required": true, "schema": {"type": "string"}}));
+        }
+        let described = parameters
+            .iter_mut()
+            .filter(|parameter| parameter["name"] == name);
+        described.for_each(|parameter| parameter["description"] = about.into());
+        self
+    }
+
+    fn parameters(&mut self) -> &mut Vec<Value> {
         let parameters = self.operation.get_mut("parameters");
-        let parameters = parameters.and_then(Value::as_array_mut).unwrap();
-        parameters.push(parameter);
+        parameters.and_then(Value::as_array_mut).unwrap()
+    }
+
+    /// Adds a header of the request.
+    pub(crate) fn header<T: JsonSchema>(self, name: &str, about: &str) -> Self {
+        let mut call = self.query::<T>(name, about);
+        call.parameters().last_mut().unwrap()["in"] = "header".into();
+        call
+    }
+
+    /// Its body may be of this media type.
+    pub(crate) fn takes_as<T: JsonSchema>(mut self, media: &str) -> Self {
+        let schema = self.description.reader.subschema_for::<T>();
+        let body = self.operation.entry("requestBody");
+        let body = body.or_insert_with(|| json!({"required": true}));
+        body["content"][media] = json!({"schema": schema});
         self
     }
 
     /// Its body is JSON of this type.
     pub(crate) fn takes<T: JsonSchema>(self) -> Self {
-        self.takes_as::<T>("application/json")
+        let schema = self.description.reader.subschema_for::<T>();
+        self.takes_schema(&schema.to_value())
+    }
+
+    /// Its body is JSON of this schema.
+    pub(crate) fn takes_schema(mut self, schema: &Value) -> Self {
+        let body = json!({"required": true, "content": {"application/json": {"schema": schema}}});
+        self.operation.insert("requestBody".to_owned(), body);
+        self
     }
 
     /// Succeeds with `{"code": N, "data": …}`.
     pub(crate) fn answers<T: JsonSchema>(self, status: u16, about: &str) -> Self {
         let data = self.description.generator.subschema_for::<T>();
+        self.answers_schema(status, about, &data.to_value())
+    }
+
+    /// Succeeds with `{"code": N, "data": …}`, and data of this schema.
+    pub(crate) fn answers_schema(self, status: u16, about: &str, data: &Value) -> Self {
         let schema = json!({
             "type": "object",
             "required": ["code", "data"],
@@ -206,7 +347,8 @@ impl Call<'_> {
         self.json(status, about, schema.as_value())
     }
 
-    fn json(mut self, status: u16, about: &str, schema: &Value) -> Self {
+    /// Answers JSON of this schema as it is.
+    pub(crate) fn json(mut self, status: u16, about: &str, schema: &Value) -> Self {
         let content = json!({"application/json": {"schema": schema}});
         let response = json!({"description": about, "content": content});
         self.responses.insert(status.to_string(), response);
@@ -220,75 +362,36 @@ impl Call<'_> {
         self
     }
 
-    /// Fails with these statuses.
-    pub(crate) fn fails(mut self, statuses: &[u16]) -> Self {
-        for status in statuses {
-            let kind = self.description.failures.get(status);
-            let kind = kind.copied().unwrap_or(match status {
-                429 | 503 => "TooMany",
-                _ => "Error",
-            });
-            self = self.fails_as(&[*status], kind);
-        }
-        self
-    }
-
-    /// Fails with these statuses, described under one name.
-    pub(crate) fn fails_as(mut self, statuses: &[u16], name: &str) -> Self {
-        for status in statuses {
-            let response = json!({"$ref": format!("#/components/responses/{name}")});
-            self.responses.insert(status.to_string(), response);
-        }
-        self
-    }
-
-    /// Says of a part of the path what it is.
-    pub(crate) fn path(mut self, name: &str, about: &str) -> Self {
-        let of_name = |one: &&mut Value| one["name"] == name;
-        let parameter = self.parameters().iter_mut().find(of_name).unwrap();
-        parameter["description"] = about.into();
-        self
-    }
-
-    /// Adds a header of the request.
-    pub(crate) fn header<T: JsonSchema>(self, name: &str, about: &str) -> Self {
-        let mut call = self.query::<T>(name, about);
-        call.parameters().last_mut().unwrap()["in"] = "header".into();
-        call
-    }
-
-    /// The parameter that was added last must be there.
-    pub(crate) fn required(mut self) -> Self {
-        self.parameters().last_mut().unwrap()["required"] = true.into();
-        self
-    }
-
-    fn parameters(&mut self) -> &mut Vec<Value> {
-        let parameters = self.operation.get_mut("parameters");
-        parameters.and_then(Value::as_array_mut).unwrap()
-    }
-
-    /// Its body may also be of this media type.
-    pub(crate) fn takes_as<T: JsonSchema>(mut self, media: &str) -> Self {
-        let requests = self.description.requests.as_mut();
-        let generator = requests.unwrap_or(&mut self.description.generator);
-        let schema = generator.subschema_for::<T>();
-        let body = self
-            .operation
-            .entry("requestBody")
-            .or_insert_with(|| json!({"required": true}));
-        body["content"][media] = json!({"schema": schema});
-        self
-    }
-
     /// The answer with this status may also be of this media type.
     pub(crate) fn or<T: JsonSchema>(mut self, status: u16, media: &str) -> Self {
-        let schema: Value = self.description.generator.subschema_for::<T>().into();
+        let schema = self.description.generator.subschema_for::<T>().to_value();
         let content = &mut self.responses[&status.to_string()]["content"][media];
         *content = match content["schema"].take() {
             Value::Null => json!({"schema": schema}),
             other => json!({"schema": {"anyOf": [other, schema]}}),
         };
+        self
+    }
+
+    /// Fails with this status, which means this.
+    pub(crate) fn refuses(self, status: u16, about: &str) -> Self {
+        let failure = self.description.failure.clone();
+        self.json(status, about, &failure)
+    }
+
+    /// Fails with these statuses.
+    pub(crate) fn fails(mut self, statuses: &[u16]) -> Self {
+        let known = &self.description.document["components"]["responses"];
+        for status in statuses {
+            let own = format!("E{status}");
+            let kind = match status {
+                _ if known.get(&own).is_some() => &own,
+                429 | 503 => "TooMany",
+                _ => "Error",
+            };
+            let response = json!({"$ref": format!("#/components/responses/{kind}")});
+            self.responses.insert(status.to_string(), response);
+        }
         self
     }
 }
@@ -301,68 +404,5 @@ impl Drop for Call<'_> {
         let paths = &mut self.description.paths;
         let of_path = paths.entry(self.path).or_insert_with(|| json!({}));
         of_path[self.method] = operation.into();
-    }
-}
-
-/// Objects whose members are described have no others, and none that is null in place of absent.
-fn close(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.values_mut().for_each(close);
-            let required = members.get("required").cloned().unwrap_or_default();
-            let is_object = members.get("type").is_some_and(|kind| kind == "object");
-            if let Some(Value::Object(properties)) = members.get_mut("properties")
-                && is_object
-            {
-                let is_there = |name: &str| {
-                    required
-                        .as_array()
-                        .is_some_and(|all| all.contains(&name.into()))
-                };
-                let optional = properties.iter_mut().filter(|(name, _)| !is_there(name));
-                optional.for_each(|(_, property)| without_null(property));
-                members
-                    .entry("additionalProperties")
-                    .or_insert(false.into());
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(close),
-        _ => {}
-    }
-}
-
-/// Takes null out of the type of a member.
-fn without_null(property: &mut Value) {
-    let members = property.as_object_mut().unwrap();
-    if let Some(Value::Array(kinds)) = members.get_mut("type") {
-        kinds.retain(|kind| kind != "null");
-        members["type"] = kinds.swap_remove(0);
-    } else if let Some(Value::Array(kinds)) = members.get("anyOf")
-        && let [Value::Object(kind), null] = kinds.as_slice()
-        && null["type"] == "null"
-    {
-        let kind = kind.clone();
-        members.remove("anyOf");
-        members.extend(kind);
-    }
-}
-
-/// Each reference leads somewhere, and no two calls have one name.
-fn check(document: &Value, value: &Value, names: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => {
-            if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-                let target = document.pointer(reference.trim_start_matches('#'));
-                assert!(target.is_some(), "{reference} leads nowhere");
-            }
-            if let Some(Value::String(name)) = members.get("operationId") {
-                assert!(names.insert(name.clone()), "{name} is there twice");
-            }
-            for member in members.values() {
-                check(document, member, names);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| check(document, item, names)),
-        _ => {}
     }
 }

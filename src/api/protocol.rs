@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Protocol of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // the names are the protocols
 pub enum Protocol {

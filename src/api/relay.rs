@@ -46,7 +46,8 @@ pub struct Status {
     pub metrics: BTreeMap<String, Value>,
     /// Relays of its fleet, this one first; null without a fleet.
     pub relays: Option<Vec<Peer>>,
-    /// State of the fleet's shared store, `ok` or `away`; null without a fleet.
+    /// State of the fleet's shared store; null without a fleet.
+    #[cfg_attr(test, schemars(extend("enum" = ["ok", "away", null])))]
     pub store: Option<String>,
     /// Revoked connectors.
     pub revoked: Vec<Revoked>,
@@ -61,7 +62,8 @@ pub struct Status {
 pub struct Peer {
     /// Its ID.
     pub id: String,
-    /// `this one`, `linked`, `leaving` or `away`.
+    /// Its state as this relay sees it.
+    #[cfg_attr(test, schemars(extend("enum" = ["this one", "linked", "leaving", "away"])))]
     pub state: String,
     /// Host of its tunnel port.
     pub external_ip: String,
@@ -261,7 +263,8 @@ pub struct Invite {
     pub id: String,
     /// Name of the recipient.
     pub label: String,
-    /// `good`, `used`, `over` or `forbidden`.
+    /// State of the token.
+    #[cfg_attr(test, schemars(extend("enum" = ["good", "used", "over", "forbidden"])))]
     pub status: String,
     /// Number of connectors it can enrol; null for any number.
     pub uses: Option<u32>,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+pub(crate) use crate::api::{FAILED, OVER_LIMIT, REFUSED, UNREACHABLE};
 use crate::net::in_words;
 use crate::store::{self, escaped, is_hidden};
 
@@ -11,12 +12,6 @@ use crate::store::{self, escaped, is_hidden};
 /// and less than would bury what stands around it.
 const TEXT_CAP: usize = 16 * 1024;
 
-/// The exit status of `app` where a server is not reached: trying again may help.
-pub(crate) const UNREACHABLE: u8 = 3;
-/// Where credentials, a token or a host key are refused: something has to be changed first.
-pub(crate) const REFUSED: u8 = 4;
-/// Where a limit is reached.
-pub(crate) const OVER_LIMIT: u8 = 5;
 /// The exit status of a command that Ctrl-C ended, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -51,7 +46,7 @@ impl Failure {
     /// The operation failed, with a message whose every letter is specified.
     pub(crate) fn verbatim(message: impl Into<String>) -> Self {
         Self {
-            status: 1,
+            status: FAILED,
             message: in_words(message.into()),
             hint: None,
         }

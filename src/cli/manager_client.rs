@@ -81,7 +81,7 @@ impl Manager {
     pub(crate) fn enroll(&self, server: &ServerUrl, token: String) -> Result<(), Failure> {
         self.put_server(&ServerUpdate {
             url: server.to_string(),
-            enroll_token: Some(token.into()),
+            enroll_token: Some(Some(token.into())),
             ..ServerUpdate::default()
         })?;
         Ok(())

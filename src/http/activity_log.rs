@@ -24,8 +24,9 @@ pub trait Record: Clone {
 
 /// A record with its number.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Logged{R}"))]
 pub struct Numbered<R> {
-    /// Counts the records of the log, from 1.
+    /// Number of the record since it was connected, from 1.
     pub n: u64,
     /// The record.
     #[serde(flatten)]

@@ -99,12 +99,17 @@ impl Response {
 
     /// 200 with `{"code": 200, "data": …}`.
     pub fn ok(data: impl Serialize) -> Response {
+        Response::data(200, data)
+    }
+
+    /// The status with `{"code": N, "data": …}`.
+    pub fn data(code: u16, data: impl Serialize) -> Response {
         #[derive(Serialize)]
         struct Envelope<T> {
             code: u16,
             data: T,
         }
-        Response::json(200, &Envelope { code: 200, data })
+        Response::json(code, &Envelope { code, data })
     }
 
     /// The error's status with `{"code": N, "message": …}` and its further members.

@@ -16,32 +16,35 @@ const MOST: usize = 1000;
 
 /// Unit in which visitors are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Counted {
     /// Visitors, by their address or sign-in.
     #[default]
     Visitors,
-    /// Connections, of which a browser has several: no trusted source names the visitors.
+    /// Connections, of which a browser opens several, as no trusted source names the visitors.
     Connections,
 }
 
-/// Current visitors.
+/// Visitors of an application.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct VisitorCount {
     /// Unit of `now` and `total`.
     pub counts: Counted,
-    /// Visitors that are there now.
+    /// Current ones: with an open connection, or for a database with a request in the last minute.
     pub now: u64,
-    /// All since the connection was made.
+    /// All since it was connected.
     pub total: u64,
-    /// Time of the last request.
+    /// Time of the last request, RFC 3339.
     #[serde(
         serialize_with = "serialize_rfc3339",
         deserialize_with = "deserialize_rfc3339"
     )]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub last_at: Option<SystemTime>,
-    /// Requests since the connection was made; without HTTP, connections.
+    /// Requests since it was connected; for protocols other than HTTP, connections.
     pub requests: u64,
 }
 

@@ -2,6 +2,7 @@
 //! may come. Looked at when an application is connected, and at each dial: a name may lead here later, and so may an
 //! address where nobody listened.
 
+use crate::api::ErrorClass;
 use crate::net::resolve::resolve;
 use crate::sync::{Mutex, MutexGuard};
 use std::io;
@@ -68,7 +69,7 @@ impl OwnListeners {
         match targets.find_map(|target| self.at(target)) {
             None => Ok(()),
             Some(what) => Err(ConnectError::new(
-                "own-listener",
+                ErrorClass::OwnListener,
                 format!(
                     "{} is {what} of this 'postern start' and cannot be shared: give another address",
                     app.address()

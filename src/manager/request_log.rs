@@ -19,21 +19,25 @@ const MAX_SHOWN: usize = 200;
 
 /// One request that was answered, or broke off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Request"))]
 pub(crate) struct RequestRecord {
-    /// When it came.
+    /// Its begin, RFC 3339.
     #[serde(serialize_with = "serialize_rfc3339")]
+    #[cfg_attr(test, schemars(with = "String"))]
     time: SystemTime,
-    /// The visitor's address; none if no trusted source names it.
+    /// The visitor's address; empty if no trusted source names it.
     #[serde(serialize_with = "serialize_source")]
+    #[cfg_attr(test, schemars(with = "String"))]
     source: Option<IpAddr>,
+    /// Its method.
     method: Box<str>,
-    /// Without the query; one that is cut ends in `…`, which no path can.
+    /// Path without the query; a shortened one ends in `…`, which no path can.
     path: Box<str>,
-    /// Status of the answer; 0 without one.
+    /// Status of the answer; 0 if none was sent.
     status: u16,
-    /// How long it took, in whole milliseconds.
+    /// Duration in whole milliseconds.
     ms: u64,
-    /// Sent to the visitor, the head included.
+    /// Bytes sent to the visitor, including the head.
     bytes: u64,
 }
 

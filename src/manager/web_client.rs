@@ -1,5 +1,6 @@
 //! The web client of a database application: it is there for as long as the connection.
 
+use crate::api::ErrorClass;
 use crate::sync::Mutex;
 use crate::sync::Permits;
 use std::net::SocketAddr;
@@ -55,18 +56,20 @@ impl WebClient {
         let added = core
             .plugins
             .serves(protocol)
-            .map_err(|error| ConnectError::new("plugin", error.to_string()))?;
+            .map_err(|error| ConnectError::new(ErrorClass::Plugin, error.to_string()))?;
         let outcome = if added {
             started(core, app, record)?
         } else {
             None
         };
         match outcome {
-            None => Err(
-                ConnectError::new("plugin", format!("unsupported protocol '{protocol}'")).into(),
-            ),
+            None => Err(ConnectError::new(
+                ErrorClass::Plugin,
+                format!("unsupported protocol '{protocol}'"),
+            )
+            .into()),
             Some(Err(error)) => {
-                let fault = ConnectError::new("plugin", error.message);
+                let fault = ConnectError::new(ErrorClass::Plugin, error.message);
                 Err(fault.refused(error.is_denied).into())
             }
             Some(Ok((served, registered))) => Ok(Self {
@@ -159,7 +162,7 @@ impl Drop for WebClient {
 fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Result<Outcome, Ended> {
     let permit = STARTS.take(MAX_STARTS).ok_or_else(|| {
         let busy = "too many web clients wait for their databases; try again in half a minute";
-        ConnectError::new("plugin", busy)
+        ConnectError::new(ErrorClass::Plugin, busy)
     })?;
     let (sender, outcome) = crossbeam_channel::bounded(0);
     let bound = Arc::new(Mutex::new(None));
@@ -185,7 +188,7 @@ fn started(core: &AppState, app: &AppConfig, record: &ConnectionRecord) -> Resul
         recv(record.stopped()) -> _ => Err(Ended::Stopped),
         recv(outcome) -> outcome => match outcome {
             Ok(outcome) => Ok(outcome),
-            Err(_) => Err(ConnectError::new("plugin", "plugin error: the web client stopped while it started").into()),
+            Err(_) => Err(ConnectError::new(ErrorClass::Plugin, "plugin error: the web client stopped while it started").into()),
         }
     }
 }
@@ -232,7 +235,8 @@ fn database(core: &AppState, app: &AppConfig, guest: Option<Guest>, bind: Bind) 
 /// The temporary account that visitors work as; none where none is asked for.
 fn guest(app: &AppConfig) -> Result<Option<Guest>, ConnectError> {
     let grants: Result<Vec<Grant>, _> = app.guest.iter().map(|text| Grant::parse(text)).collect();
-    let grants = grants.map_err(|wrong| ConnectError::new("plugin", format!("guest: {wrong}")))?;
+    let grants =
+        grants.map_err(|wrong| ConnectError::new(ErrorClass::Plugin, format!("guest: {wrong}")))?;
     let expires = guests_end(app.expires.as_deref());
     Ok((!grants.is_empty()).then_some(Guest { grants, expires }))
 }

@@ -23,16 +23,17 @@ pub struct Registry {
     file: JsonFile<Document>,
 }
 
-/// A plugin that was made available.
+/// An added plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Installed {
     /// Its name.
     pub name: String,
     /// Its version, `v1.2.3`.
     pub version: String,
-    /// The protocol names that run it.
+    /// Names of the protocols that use it.
     pub protocols: Vec<String>,
-    /// When it was made available, RFC 3339 in UTC.
+    /// Time when it was added, RFC 3339 in UTC.
     pub installed: String,
 }
 

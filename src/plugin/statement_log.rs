@@ -51,15 +51,16 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// How a statement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It did what it was to do.
+    /// It succeeded.
     Ok,
-    /// The read-only mode refused it, or the server did for want of a right.
+    /// Read-only mode refused it, or the server because a privilege is missing.
     Refused,
     /// It failed.
     Failed,
-    /// It was stopped: by its visitor, by the time limit, or since nobody waited any more.
+    /// Its visitor, the time limit or the end of its connection stopped it.
     Cancelled,
 }
 
@@ -73,23 +74,27 @@ const VERDICTS: [(Verdict, &str); 4] = [
 
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Statement"))]
 pub struct StatementRecord {
-    /// When it was asked for.
+    /// Its begin, RFC 3339.
     #[serde(serialize_with = "serialize_rfc3339")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub time: SystemTime,
-    /// A short tag of the visitor's sign-in and their address, as far as there are such.
+    /// A short tag of the visitor's sign-in and the address, as far as known; `here` for this machine.
     pub visitor: String,
-    /// Its first verb; `OTHER` where that is none that is known.
+    /// The first verb; `OTHER` if unknown.
     pub kind: &'static str,
-    /// How it ended.
+    /// Its result.
     pub verdict: Verdict,
-    /// Rows that were sent.
+    /// Rows sent.
     pub rows: u64,
-    /// How long it took, in whole milliseconds.
+    /// Duration in whole milliseconds.
     pub ms: u64,
-    /// Its text without passwords, where that is kept.
+    /// Its text without passwords if `record_sql` is on, else null; a shortened one says so.
     pub sql: Option<String>,
-    /// Statements of the visitor that have no lines of their own, and that this line stands for; 0 where it is of one.
+    /// 0, or the number of the visitor's statements that this line counts, with their total rows and times and the
+    /// verdict of the last: statements that changed nothing beyond 120 a minute, and those of a script except the first
+    /// that is refused before it is sent.
     pub more: u64,
 }
 

@@ -7,6 +7,7 @@ use crate::api::relay::{
     Allowed, Enrols, Health, InviteTerms, Invites, NameTaken, NameTransfer, NewInvite,
     OperatorLink, Released, Revocation, Setup, SetupCall, Status, TlsAllowed, Uninvited,
 };
+use crate::api::typescript;
 
 /// Ways to sign in as the operator.
 const OPERATOR: [&str; 2] = ["operator", "session"];
@@ -27,7 +28,8 @@ fn the_description_is_that_of_the_routes() {
     of_connectors(&mut of);
     of_operator(&mut of);
     of_everybody(&mut of);
-    of.compare("src/relay/openapi.json");
+    let schemas = of.compare("src/relay/openapi.json");
+    typescript::compare("html/gateway/types.d.ts", "Relay", &schemas);
 }
 
 fn of_connectors(of: &mut Description) {

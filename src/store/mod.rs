@@ -42,4 +42,5 @@ pub use key_file::key_file;
 pub use lease::{Lease, LeaseWatch};
 pub use lock::Locked;
 pub use run_dir::RunDir;
+pub(crate) use zeroizing_json::from_json;
 pub use zeroizing_json::to_json;

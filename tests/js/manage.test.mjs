@@ -9,45 +9,10 @@ import { PROTOCOLS, addressOf, protocolNamed } from '../../html/manage/core/prot
 import { RESERVED, endOfSites, isSharedHere, nameFrom, siteNameProblem, siteOf } from '../../html/manage/core/site.js';
 import { relayTroubles } from '../../html/manage/core/relays.js';
 import { agoText, endOf, endText, extendedBy, isExpired, lengthText } from '../../html/manage/core/remaining.js';
-import { encodeQr, qrPath } from '../../html/manage/core/qr.js';
-import { capacity, totalCodewords, versionFor } from '../../html/manage/core/qrbits.js';
 import { accessBadges, effectiveSettings, failureClass, lacksPlugin, formatWait, healthError, isReconnecting, latencyText, stepText, visitorsText, writingText } from '../../html/manage/core/status.js';
 import { Traffic } from '../../html/manage/core/traffic.js';
 import { COLUMNS, KEPT, holds, joined, visitOf } from '../../html/manage/core/visits.js';
-import { VECTORS } from './qr.vectors.mjs';
 import { assert, test } from './shim.mjs';
-
-const rowsOf = (code) => Array.from({ length: code.size }, (_, y) => {
-  const bits = Array.from({ length: code.size }, (_, x) => (code.isDark(x, y) ? '1' : '0')).join('');
-  return BigInt(`0b${bits}`).toString(16).padStart(Math.ceil(code.size / 4), '0');
-}).join(' ');
-
-test('QR symbols are those of another encoder, module by module', () => {
-  for (const { text, version, mask, rows } of VECTORS) {
-    const code = encodeQr(text);
-    assert.deepEqual([code.version, code.mask], [version, mask], text);
-    assert.equal(rowsOf(code), rows, text);
-  }
-});
-
-test('QR capacities are those of the standard', () => {
-  // ISO/IEC 18004, tables 1 and 7: codewords in all, bytes at level M.
-  const expected = { 1: [26, 14], 2: [44, 26], 6: [172, 106], 7: [196, 122], 9: [292, 180], 10: [346, 213], 14: [581, 362], 20: [1085, 666] };
-  for (const [version, [total, bytes]] of Object.entries(expected)) {
-    assert.deepEqual([totalCodewords(Number(version)), capacity(Number(version))], [total, bytes], `version ${version}`);
-  }
-  assert.deepEqual([versionFor(14), versionFor(15), versionFor(666), versionFor(667)], [1, 2, 20, null]);
-  assert.equal(encodeQr('x'.repeat(667)), null);
-});
-
-test('a QR path covers the dark modules and no others', () => {
-  const code = encodeQr('https://a.example/');
-  const covered = new Set();
-  for (const [, x, y, length] of qrPath(code, 4).matchAll(/M(\d+) (\d+)h(\d+)v1h-\d+z/g)) {
-    for (let i = 0; i < Number(length); i += 1) covered.add(`${Number(x) + i - 4},${Number(y) - 4}`);
-  }
-  for (let y = 0; y < code.size; y += 1) for (let x = 0; x < code.size; x += 1) assert.equal(covered.has(`${x},${y}`), code.isDark(x, y), `${x},${y}`);
-});
 
 test('only web addresses become links, only addresses are shown', () => {
   assert.equal(siteLink('https://a.example/x?y=1').href, 'https://a.example/x?y=1');
@@ -200,7 +165,7 @@ test('states in words', () => {
   assert.deepEqual([isReconnecting({ step: 3 }), isReconnecting({ step: 8 }), isReconnecting({ step: 1, reconnects: 2 }), isReconnecting(undefined)], [false, true, true, false]);
   assert.deepEqual([null, undefined, 0, 0.02, 0.06, 23].map(latencyText), ['–', '–', '–', '< 0.1 ms', '0.1 ms', '23 ms'], 'L12: no figure is a dash');
   assert.deepEqual([formatWait(3001), formatWait(0), formatWait(-5), formatWait(125_000)], ['4 s', '0 s', '0 s', '2 min 5 s']);
-  assert.equal(failureClass('port-held').label, 'Port still held');
+  assert.equal(failureClass('port-held').label, 'Port in use at the relay');
   assert.equal(failureClass('constructor').label, 'constructor');
   assert.deepEqual([failureClass(''), failureClass(null), failureClass(7)], [null, null, null]);
   const labels = (app) => accessBadges(app, protocolNamed(app.protocol)).map(({ label }) => label);
@@ -215,7 +180,7 @@ test('states in words', () => {
   assert.deepEqual(here({ protocol: 'http' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'ssh' }), ['This computer only']);
   assert.deepEqual(here({ protocol: 'http', invisible: true }), ['Invisible']);
-  assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database');
+  assert.equal(failureClass('plugin', 'plugin error: cannot connect').label, 'Database error');
   assert.equal(failureClass('plugin', "unsupported protocol 'mysql'").label, 'Database plugin');
   assert.equal(lacksPlugin({ error_class: 'plugin', error: "unsupported protocol 'mysql'" }), true);
   assert.equal(lacksPlugin({ error_class: 'plugin', error: 'cannot connect to 127.0.0.1:3306' }), false);

@@ -231,6 +231,9 @@ fn the_server_keeps_to_its_description() {
     }
     check("POST", "/api/plugins", "/api/plugins", Some(json!({})));
     check("GET", "/api/version", "/api/version", None);
+    for text in ["https://a.example/", &"x".repeat(1001)] {
+        check("POST", "/api/qr", "/api/qr", Some(json!({"text": text})));
+    }
     check(
         "POST",
         "/api/trust",

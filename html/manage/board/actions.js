@@ -207,7 +207,7 @@ export class Actions {
 
   /** Shows the addresses of a connected application as QR codes. @param {App} app */
   qr(app) {
-    return withPart('qr', ({ showQr }) => showQr(app));
+    return withPart('qr', ({ showQr }) => showQr(app, this.#api.qr));
   }
 
   /** Asks until when an application is to be shared, and sets that. @param {App} app */

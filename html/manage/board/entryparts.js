@@ -19,7 +19,7 @@ import { setAttribute, setText } from './text.js';
  * @returns {{key: string, build: (actions: import('./actions.js').Actions, current: () => App, openLog: OpenLog) => Parts}}
  */
 export function partsFor(app, status, { trouble }) {
-  /** @type {Partial<Connection>} */
+  /** @type {Partial<ConnectResult>} */
   const connection = app.connection ?? {};
   if (status === 'connected') {
     const failing = healthError(app);
@@ -64,7 +64,7 @@ function connectingParts() {
 // --- an error, while connecting again or for good
 
 /**
- * @param {Partial<Connection>} connection @param {string} status @param {Surroundings['trouble']} trouble
+ * @param {Partial<ConnectResult>} connection @param {string} status @param {Surroundings['trouble']} trouble
  * @returns {Parts}
  */
 function troubleParts(connection, status, trouble, actions, current) {
@@ -136,7 +136,7 @@ function connectedParts(failing, pending, wanted, actions, current, openLog) {
   };
 }
 
-/** @param {Partial<Connection>} connection */
+/** @param {Partial<ConnectResult>} connection */
 function restText({ latency_ms: latency, tunnel_way: way, bytes_in: received, bytes_out: sent, reconnects, visitors }) {
   return [
     latencyText(latency),
@@ -147,7 +147,7 @@ function restText({ latency_ms: latency, tunnel_way: way, bytes_in: received, by
   ].filter(Boolean).join(' · ');
 }
 
-/** @param {Partial<Connection>} connection */
+/** @param {Partial<ConnectResult>} connection */
 function totals({ bytes_in: received = 0, bytes_out: sent = 0, since }) {
   const at = new Date(since ?? NaN);
   const from = Number.isNaN(at.getTime()) ? '' : ` since ${at.toLocaleString()}`;

@@ -93,7 +93,7 @@ export class EntryView {
     this.#drawParts(app, status);
   }
 
-  /** @param {Partial<Connection>} connection @param {string} status @param {number} now */
+  /** @param {Partial<ConnectResult>} connection @param {string} status @param {number} now */
   #measure({ next_retry_ms: wait, bytes_in: received, bytes_out: sent }, status, now) {
     this.#times.retryAt = isFigure(wait) ? now + wait : null;
     if (status === 'connected' && isFigure(received) && isFigure(sent)) this.#traffic.add(received, sent, now);
@@ -176,7 +176,7 @@ export class EntryView {
   /** What the first button does. */
   #first() {
     const app = this.#app;
-    /** @type {Partial<Connection>} */
+    /** @type {Partial<ConnectResult>} */
     const connection = app.connection ?? {};
     if (isExpired(app, Date.now())) return { label: 'Extend …', kind: 'primary', symbol: 'history', run: () => this.#actions.extend(app) };
     const { host_key: key, server } = connection;

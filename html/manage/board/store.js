@@ -24,9 +24,9 @@ export class Store {
 
   /** @type {App[]|null} null until they are known */
   apps = null;
-  /** @type {Tunnel[]} */
+  /** @type {MainTunnel[]} */
   tunnels = [];
-  /** @type {ServerVersion} */
+  /** @type {Partial<Version>} */
   version = {};
   /** Why the list is not fresh; empty when it is. */
   trouble = '';
@@ -127,11 +127,11 @@ export class Store {
     return (this.apps ?? []).filter(({ conn_status: status = 'idle', connection }) => ['connecting', 'connected'].includes(status) && connection?.server === server);
   }
 
-  /** Takes what the status endpoint or an action told of an application. @param {string} id @param {Connection} connection a ConnectResult, or its status alone */
+  /** Takes what the status endpoint or an action told of an application. @param {string} id @param {ConnectResult} connection a ConnectResult, or its status alone */
   patch(id, connection) {
     if (!this.find(id)) return;
     this.#changes += 1;
-    const status = STATUSES.includes(connection.status) ? connection.status : 'idle';
+    const status = /** @type {App['conn_status']} */ (STATUSES.includes(connection.status) ? connection.status : 'idle');
     this.apps = (this.apps ?? []).map((app) => (app.id === id ? { ...app, conn_status: status, connection: status === 'idle' ? undefined : connection } : app));
     this.#changed();
   }
@@ -140,6 +140,7 @@ export class Store {
   put(saved) {
     this.#changes += 1;
     const before = this.find(saved.id);
+    /** @type {App} */
     const app = { conn_status: 'idle', ...before, ...saved };
     this.apps = [...(this.apps ?? []).filter(({ id }) => id !== saved.id), app];
     this.#changed();

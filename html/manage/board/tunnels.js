@@ -28,13 +28,13 @@ function describe({ tunnels, version }) {
   return { status, kind: 'main tunnel', text: [placeOf(tunnels[0], version), last].filter(Boolean).join(' · ') };
 }
 
-/** The remote end of a main tunnel, for display. @param {Tunnel} tunnel @param {ServerVersion} version */
+/** The remote end of a main tunnel, for display. @param {MainTunnel} tunnel @param {Partial<Version>} version */
 function placeOf({ server }, version) {
   const host = hostOf(server);
   return version.embedded && host === hostOf(version.server) ? 'relay on this computer' : host;
 }
 
-/** What is said while there is no main tunnel. @param {ServerVersion} version */
+/** What is said while there is no main tunnel. @param {Partial<Version>} version */
 function noTunnel({ server, embedded, version }) {
   if (embedded) return 'relay on this computer';
   if (server) return [hostOf(server), 'no main tunnel yet'].filter(Boolean).join(' · ');

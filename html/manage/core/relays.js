@@ -1,15 +1,12 @@
 // What applications of one server suffer together: told once, for the server, not once for each of them.
+import { FAILURES } from './failures.js';
 import { hostOf } from './links.js';
 
-/** Failures of the server or of the way to it, whatever their words; of all others the words tell whether they are one. */
-const OF_THE_SERVER = ['network', 'dns', 'proxy', 'tls', 'timeout', 'not-a-tunnel-server', 'wrong-password', 'revoked', 'host-key-changed', 'address-refused'];
-/** Failures that are an application's own, though several may have them. */
-const OF_THE_APPLICATION = ['own-listener', 'plugin', 'local', 'port-held', 'permission-denied', 'expired', 'not-enforced'];
 /** Fewer than so many tell it themselves. */
 const TOGETHER = 2;
 
 /**
- * @typedef {{key: string, server: string, host: string, connection: Connection, apps: App[]}} RelayTrouble
+ * @typedef {{key: string, server: string, host: string, connection: ConnectResult, apps: App[]}} RelayTrouble
  *   `connection` is that of the first to be tried again, whose words stand for all
  */
 
@@ -32,14 +29,11 @@ export function relayTroubles(apps) {
   return new Map(shared.flatMap((trouble) => trouble.apps.map(({ id }) => [id, trouble])));
 }
 
-/** @param {string|undefined} status @param {Connection} connection */
-function troubleKey(status = 'idle', { server, error, error_class: given }) {
-  const errorClass = given ?? '';
-  if (!['connecting', 'failed'].includes(status) || !error || hostOf(server) === '' || OF_THE_APPLICATION.includes(errorClass)) return '';
-  return OF_THE_SERVER.includes(errorClass) ? `${server} ${classGroup(errorClass)}` : `${server} ${errorClass} ${error}`;
-}
-
-/** A server that is down is refused by one and awaited in vain by another. */
-function classGroup(errorClass) {
-  return ['wrong-password', 'revoked', 'host-key-changed', 'address-refused'].includes(errorClass) ? errorClass : 'away';
+/** @param {string|undefined} status @param {ConnectResult} connection */
+function troubleKey(status = 'idle', { server, error, error_class: errorClass }) {
+  const whose = FAILURES[errorClass ?? '']?.whose ?? 'words';
+  if (!['connecting', 'failed'].includes(status) || !error || hostOf(server) === '' || whose === 'app') return '';
+  // A server that is down is refused by one and awaited in vain by another.
+  if (whose === 'away') return `${server} away`;
+  return whose === 'server' ? `${server} ${errorClass}` : `${server} ${errorClass} ${error}`;
 }

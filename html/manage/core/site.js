@@ -42,7 +42,7 @@ export function nameFrom(called, address) {
 
 /**
  * What is known of the addresses behind a server: the end of its sites' addresses, and whether it was seen or only guessed.
- * @param {string} server its URL @param {App[]} apps @param {ServerVersion} version
+ * @param {string} server its URL @param {App[]} apps @param {Partial<Version>} version
  * @returns {{scheme: string, end: string, isSeen: boolean, isHere: boolean}|null}
  */
 export function endOfSites(server, apps, version) {
@@ -62,7 +62,7 @@ export function endOfSites(server, apps, version) {
 
 /**
  * Whether an application is shared on this computer only: by its address; before it has one only the relay here is known for that.
- * @param {Partial<App>} app @param {ServerVersion} version
+ * @param {Partial<App>} app @param {Partial<Version>} version
  */
 export function isSharedHere({ server, connection, conn_status: status = 'idle' }, version) {
   // A live connection counts by what it has, not by what was saved since.

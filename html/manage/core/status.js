@@ -1,6 +1,7 @@
 // The state of a connection in words: steps, failures, pauses.
 
 import { formatMs } from '../../common/figures.js';
+import { FAILURES } from './failures.js';
 import { hostOf } from './links.js';
 import { addressOf } from './protocols.js';
 import { agoText } from './remaining.js';
@@ -12,54 +13,31 @@ export const STEPS = 5;
 /** Calls of a server before a connection fails. */
 const ATTEMPTS = 5;
 
-/** For each class of failure: what it is called and what to try. */
-const CLASSES = {
-  network: ['Network', 'Check that the server is running and reachable from this computer.'],
-  dns: ['Name not found', 'Check the spelling of the server’s name and the network.'],
-  'name-taken': ['Site name taken', 'Another connector has the name. Choose another one, or ask who runs the server to transfer it.'],
-  'address-refused': ['Address refused', 'The server’s tunnel address is inside your network; ask its operator.'],
-  proxy: ['Proxy', 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).'],
-  tls: ['TLS', 'Check the server’s certificate and this computer’s clock.'],
-  'not-a-tunnel-server': ['Not a tunnel server', 'Another program answers at that port; check the tunnel port.'],
-  'wrong-password': ['Credentials refused', 'The server does not know this computer.'],
-  'host-key-changed': ['Host key changed', 'Trust the new key only if you know why it changed.'],
-  'permission-denied': ['Not permitted', 'The server does not let this connector use that port.'],
-  'port-held': ['Port still held', 'An earlier connection still uses the port; it is free within a minute.'],
-  refused: ['Refused', 'The server rejected the request; its message is above.'],
-  protocol: ['Protocol error', 'The server’s answer is invalid; are the versions compatible?'],
-  timeout: ['Timeout', 'The tunnel was not ready in time; the reason, if known, is above.'],
-  'quick-setup': ['Remote server', ''],
-  forbidden: ['Refused by the server', 'No automatic retry: fix the problem, then retry.'],
-  revoked: ['Revoked', 'Ask the operator to allow this computer again; it then reconnects automatically.'],
-  limit: ['Over a limit', 'Wait a minute, or disconnect applications you do not need.'],
-  'own-listener': ['Own address', 'Edit the application (under ⋯): its address is postern itself.'],
-  expired: ['Expired', 'Extend it to share it again.'],
-  'not-enforced': ['Not protected', 'The server cannot enforce these settings; change the application, or use another server.'],
-  'no-server': ['No server', 'Add a server (at the top of the page), or choose one in the application (Edit, under ⋯).'],
-  plugin: ['Database', 'Check that it is running, and that address, user and password are correct (Edit, under ⋯).'],
-  'no-plugin': ['Database plugin', 'Add it with the button or with “postern plugin add mysql”.'],
-  local: ['This computer', 'A problem on this computer prevents it; see the log (-v).'],
-};
+/** What a database lacks whose plugin is not installed. */
+const NO_PLUGIN = { label: 'Database plugin', hint: 'Add it with the button or with “postern plugin add mysql”.' };
 
 /** A class of failure in words. @param {unknown} given @param {unknown} [error] its words, which may tell more @returns {{label: string, hint: string}|null} */
 export function failureClass(given, error = '') {
   if (typeof given !== 'string' || given === '') return null;
-  const name = given === 'plugin' && String(error).startsWith('unsupported protocol') ? 'no-plugin' : given;
-  const [label, hint] = Object.hasOwn(CLASSES, name) ? CLASSES[name] : [name.replaceAll('-', ' ').slice(0, 40), ''];
-  return { label, hint };
+  if (isPluginMissing(given, error)) return NO_PLUGIN;
+  return Object.hasOwn(FAILURES, given) ? FAILURES[given] : { label: given.replaceAll('-', ' ').slice(0, 40), hint: '' };
 }
 
-/** Whether a connection has failed for want of its plugin alone. @param {Partial<Connection>|undefined} connection */
+/** Whether a connection has failed for want of its plugin alone. @param {Partial<ConnectResult>|undefined} connection */
 export function lacksPlugin(connection) {
-  return connection?.error_class === 'plugin' && String(connection.error).startsWith('unsupported protocol');
+  return isPluginMissing(connection?.error_class, connection?.error);
 }
 
-/** Whether a connection was there and is sought again. @param {Partial<Connection>|undefined} connection */
+function isPluginMissing(errorClass, error) {
+  return errorClass === 'plugin' && String(error).startsWith('unsupported protocol');
+}
+
+/** Whether a connection was there and is sought again. @param {Partial<ConnectResult>|undefined} connection */
 export function isReconnecting(connection) {
   return Number(connection?.step) > STEPS || Boolean(connection?.exposed) || Number(connection?.reconnects) > 0;
 }
 
-/** What is being done for a connection, `asking relay.example for an address (attempt 2 of 5)`. @param {Partial<Connection>|undefined} connection */
+/** What is being done for a connection, `asking relay.example for an address (attempt 2 of 5)`. @param {Partial<ConnectResult>|undefined} connection */
 export function stepText(connection) {
   const step = Number(connection?.step);
   const host = hostOf(connection?.server) || 'the server';
@@ -146,7 +124,7 @@ export function writingText({ db_readonly: isReadOnly, guest, inForce }, { datab
   return inForce ? 'visitors can change data' : 'visitors will be able to change data';
 }
 
-/** Who visits: `3 visitors, last 2 min ago`, or connections where nobody says whose they are; empty where the server does not tell. @param {Visitors|null|undefined} visitors @param {number} now in ms */
+/** Who visits: `3 visitors, last 2 min ago`, or connections where nobody says whose they are; empty where the server does not tell. @param {VisitorCount|null|undefined} visitors @param {number} now in ms */
 export function visitorsText(visitors, now) {
   if (!visitors || !Number.isFinite(visitors.now)) return '';
   const last = agoText(visitors.last_at, now);

@@ -2,7 +2,7 @@
 import { h } from '../../common/dom.js';
 import { networksOf } from '../core/fields.js';
 
-/** What the form needs of the page. @typedef {{api: import('../api.js').Api, apps: App[], version: ServerVersion}} Context */
+/** What the form needs of the page. @typedef {{api: import('../api.js').Api, apps: App[], version: Partial<Version>}} Context */
 /** @typedef {{name: string, label: string, help?: string, type?: string, placeholder?: string, narrow?: boolean, value?: any, list?: string}} FieldOptions */
 
 /** What all fields have. `text` is what is checked, `value` what is sent. */

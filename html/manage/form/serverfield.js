@@ -14,7 +14,7 @@ export class ServerField extends SelectField {
   /** @type {Server[]} */
   #servers = [];
 
-  /** @param {string|null|undefined} value @param {{api: Pick<import('../api.js').Api, 'servers'|'putServer'>, version: ServerVersion}} context */
+  /** @param {string|null|undefined} value @param {{api: Pick<import('../api.js').Api, 'servers'|'putServer'>, version: Partial<Version>}} context */
   constructor(value, { api, version }) {
     super({ name: 'server', label: 'Server', value: '', options: [] });
     this.#api = api;

@@ -174,7 +174,7 @@ function placeOf({ url, label, on_this_machine: isHere }) {
 }
 
 /** @param {Server} server */
-function statusOf({ status = '' }) {
+function statusOf({ status }) {
   if (REFUSALS.includes(status)) return 'failed';
   return STATUSES.includes(status) ? status : 'idle';
 }

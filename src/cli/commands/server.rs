@@ -104,8 +104,8 @@ fn add(parsed: &Parsed) -> Result<(), Failure> {
     let unreached = look(parsed.operand(), token.as_deref())?;
     let update = ServerUpdate {
         url: parsed.operand().to_owned(),
-        label: parsed.value(&LABEL),
-        enroll_token: token,
+        label: parsed.value(&LABEL).map(Some),
+        enroll_token: token.map(Some),
         default: parsed.has(&DEFAULT_FLAG).then_some(true),
     };
     let server = open()?.put_server(&update).map_err(unsaved)?;

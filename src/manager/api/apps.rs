@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::never;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::{Answer, failed, id, wrong};
 use crate::api::App;
@@ -51,10 +51,7 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
     let added = core.apps.add(input(core, request)?).map_err(failed)?;
     core.end_in_time(&added);
     log::info!("application '{}': added", added.name);
-    Ok(Response::json(
-        201,
-        &json!({"code": 201, "data": added.shown()}),
-    ))
+    Ok(Response::data(201, added.shown()))
 }
 
 pub(super) fn show(core: &Arc<AppState>, request: &Request) -> Answer {
@@ -100,7 +97,7 @@ pub(super) fn sign_out(core: &Arc<AppState>, request: &Request) -> Answer {
     let is_in_force = core.connections.follow_change(&app, deadline);
     let code = if is_in_force { 200 } else { 202 };
     let shown = with_connection(core, &app);
-    Ok(Response::json(code, &json!({"code": code, "data": shown})))
+    Ok(Response::data(code, shown))
 }
 
 /// With `release=true` its site's name is released first; where that fails, the application stays.

@@ -6,9 +6,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Answer, failed, id};
-use crate::http::{ApiError, Request, Response};
+use crate::http::{ApiError, Numbered, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::connection::{self, ConnectionRecord, ConnectionState, EXTEND, Refused};
+use crate::manager::request_log::RequestRecord;
+use crate::plugin::StatementRecord;
 
 pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
     let mut app = core.apps.find(id(request)).map_err(failed)?;
@@ -18,11 +20,13 @@ pub(super) fn connect(core: &Arc<AppState>, request: &Request) -> Answer {
             200,
             &json!({"code": 200, "status": status, "data": {"status": status}}),
         )),
-        Err(refused @ Refused::TooMany) => Err(ApiError::too_many(refused.to_string())),
-        Err(refused @ Refused::Expired) => {
-            Err(ApiError::conflict(refused.to_string()).with("hint", EXTEND))
+        Err(refused) => {
+            let error = ApiError::new(refused.status(), refused.to_string());
+            Err(match refused {
+                Refused::Expired => error.with("hint", EXTEND),
+                _ => error,
+            })
         }
-        Err(refused) => Err(ApiError::new(503, refused.to_string())),
     }
 }
 
@@ -51,41 +55,54 @@ pub(super) fn status(core: &Arc<AppState>, request: &Request) -> Answer {
     Ok(Response::ok(result))
 }
 
-/// The statements of a database's visitors after number `after`, as far as they are kept.
+/// Statements of a database's visitors after a number, as far as they are kept.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "StatementLog"))]
+pub(super) struct Statements {
+    /// Number of the last statement, 0 before the first.
+    last: u64,
+    /// In their order.
+    statements: Vec<Numbered<StatementRecord>>,
+}
+
 pub(super) fn statements(core: &Arc<AppState>, request: &Request) -> Answer {
-    later(core, request, "statements", |of, after| {
-        of.statements().after(after)
-    })
+    let (last, statements) = later(core, request, |of, after| of.statements().after(after))?;
+    Ok(Response::ok(Statements { last, statements }))
 }
 
-/// The requests of an application's visitors after number `after`, as far as they are kept.
+/// Requests of an application's visitors after a number, as far as they are kept.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RequestLog"))]
+pub(super) struct Requests {
+    /// Number of the last request, 0 before the first.
+    last: u64,
+    /// In their order.
+    requests: Vec<Numbered<RequestRecord>>,
+}
+
 pub(super) fn requests(core: &Arc<AppState>, request: &Request) -> Answer {
-    later(core, request, "requests", |of, after| {
+    let (last, requests) = later(core, request, |of, after| {
         of.requests().records.after(after)
-    })
+    })?;
+    Ok(Response::ok(Requests { last, requests }))
 }
 
-/// Returns the entries of a log after a number; nothing without a connection.
-fn later<T: Serialize>(
+/// Number of the last entry of a log, and those after the wanted number; nothing without a connection.
+fn later<T>(
     core: &AppState,
     request: &Request,
-    name: &str,
     of: fn(&ConnectionRecord, u64) -> (u64, Vec<T>),
-) -> Answer {
+) -> Result<(u64, Vec<T>), ApiError> {
     let id = id(request);
     let after = match request.query("after").map(str::parse) {
         None => 0,
         Some(Ok(after)) => after,
         Some(Err(_)) => return Err(ApiError::bad_request("after must be a whole number")),
     };
-    let (last, found) = match core.connections.find_last(id) {
-        Some(connection) => of(&connection, after),
-        None => {
-            core.apps.find(id).map_err(failed)?;
-            (0, Vec::new())
-        }
-    };
-    Ok(Response::ok(json!({"last": last, name: found})))
+    match core.connections.find_last(id) {
+        Some(connection) => Ok(of(&connection, after)),
+        None => core.apps.find(id).map(|_| (0, Vec::new())).map_err(failed),
+    }
 }
 
 pub(super) fn retry(core: &Arc<AppState>, request: &Request) -> Answer {

@@ -22,12 +22,15 @@ const MAX_PROCESSES: usize = 8192;
 /// Open files that are looked at, of all processes together: some 50 ms.
 const MAX_FILES: usize = 50_000;
 
+/// A TCP service on this machine.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Listener {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Listener {
+    /// Its port.
     port: u16,
-    /// The address to reach it at.
+    /// Address of the service.
     ip: IpAddr,
-    /// The name of the process; empty where it cannot be told.
+    /// Name of the process; empty if unknown.
     process: String,
 }
 

@@ -6,7 +6,11 @@ mod connections;
 mod guest;
 mod listeners;
 mod metrics;
+#[cfg(test)]
+#[path = "openapi_tests.rs"]
+mod openapi;
 mod plugins;
+mod qr;
 mod remotes;
 mod routes;
 mod servers;

@@ -9,10 +9,12 @@ use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::plugin::{Error, Installed};
 
+/// A plugin to add.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "PluginToAdd"))]
 #[serde(deny_unknown_fields)]
-struct AddRequest {
-    /// A plugin's name, or one of its protocols.
+pub(super) struct AddRequest {
+    /// Its name, or one of its protocols.
     name: String,
 }
 

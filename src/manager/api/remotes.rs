@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
-use crate::api::MainTunnel;
+use crate::api::{ErrorClass, MainTunnel, Trust};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::connection::Ended;
@@ -17,44 +16,31 @@ use crate::manager::server_url::ServerUrl;
 /// Time for the connections through the server to end: those that take longer are ended all the same.
 const END_WAIT: Duration = Duration::from_secs(2);
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TrustRequest {
-    server: String,
-    fingerprint: String,
-}
-
 /// Only a key that a tunnel has just refused can be trusted: nothing else is beside the old one on the page.
 pub(super) fn trust(core: &Arc<AppState>, request: &Request) -> Answer {
-    let TrustRequest {
-        server,
-        fingerprint,
-    } = request.json()?;
+    let trust: Trust = request.json()?;
+    let (server, fingerprint) = (&trust.server, &trust.fingerprint);
     let all = core.servers.all();
     let servers: Vec<_> = all.iter().map(RemoteServer::snapshot).collect();
     let main_tunnels = || servers.iter().filter_map(|server| server.main.as_ref());
     let mut changed = core.connections.changed_host_keys();
     changed.extend(main_tunnels().filter_map(|main| main.changed_host_key()));
-    changed.retain(|change| change.server == server && change.offered == fingerprint);
+    changed.retain(|change| change.server == *server && change.offered == *fingerprint);
     if changed.is_empty() {
         return Err(ApiError::not_found(
             "no tunnel was refused for this server and fingerprint",
         ));
     }
     for change in &changed {
-        let trusted = core
-            .known
-            .trust_change(&server, &change.known, &fingerprint);
+        let trusted = core.known.trust_change(server, &change.known, fingerprint);
         trusted.map_err(|error| ApiError::internal(error.to_string()))?;
     }
     log::warn!("the changed host key {fingerprint} of {server} is now trusted");
-    core.connections.host_key_is_trusted(&server);
+    core.connections.host_key_is_trusted(server);
     for main in main_tunnels() {
         main.retry();
     }
-    Ok(Response::ok(
-        json!({"server": server, "fingerprint": fingerprint}),
-    ))
+    Ok(Response::ok(trust))
 }
 
 pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
@@ -70,22 +56,35 @@ pub(super) fn tunnels(core: &Arc<AppState>, _: &Request) -> Answer {
 /// refused; the applications were told why.
 pub(super) fn main_tunnel(core: &AppState, server: &RemoteServer) -> Option<MainTunnel> {
     let mut shown = server.snapshot().main.as_ref()?.shown(server.origin());
-    let is_refused = shown.error_class.as_deref() == Some("wrong-password");
+    let is_refused = shown.error_class.as_deref() == Some(ErrorClass::WrongPassword.code());
     let revoked = is_refused.then(|| core.connections.revocation(server.origin()));
     if let Some(revoked) = revoked.flatten() {
         shown.error = revoked.error;
-        shown.error_class = Some("revoked".into());
+        shown.error_class = Some(ErrorClass::Revoked.code().into());
     }
     Some(shown)
 }
 
+/// A reset of the identity at a server.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct ResetRequest {
+pub(super) struct ResetRequest {
+    /// Its URL; only the origin counts.
     server: String,
-    /// True if connections through it may be ended for this.
+    /// True to end the connections through it first.
     #[serde(default)]
     disconnect: bool,
+}
+
+/// Result of a reset.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Reset {
+    /// Identifiers of the applications that were disconnected.
+    disconnected: Vec<String>,
+    /// Origin of the server.
+    server: String,
 }
 
 /// Forgets the credentials of one server, ends what uses them, and leaves host keys as they are: a key has its own
@@ -99,7 +98,7 @@ pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
     if !core.credentials.knows(origin).map_err(internal)? {
         return Err(unknown(origin));
     }
-    let ended = end_connections(core, origin, wanted.disconnect)?;
+    let disconnected = end_connections(core, origin, wanted.disconnect)?;
     let forgotten = core.servers.of(origin).and_then(|remote| remote.forget());
     let forgotten = forgotten.map_err(|ended| match ended {
         Ended::Stopped => ApiError::new(503, "the program is ending"),
@@ -109,9 +108,10 @@ pub(super) fn reset(core: &Arc<AppState>, request: &Request) -> Answer {
         return Err(unknown(origin));
     }
     log::warn!("the credentials for {origin} are deleted; the old file is kept as a backup");
-    Ok(Response::ok(
-        json!({"server": origin, "disconnected": ended}),
-    ))
+    Ok(Response::ok(Reset {
+        disconnected,
+        server: origin.to_owned(),
+    }))
 }
 
 fn unknown(origin: &str) -> ApiError {

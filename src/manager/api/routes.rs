@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossbeam_channel::Receiver;
 
 use super::answer::Answer;
-use super::{apps, connections, guest, listeners, metrics, plugins, remotes, servers, shares};
+use super::{apps, connections, guest, listeners, metrics, plugins, qr, remotes, servers, shares};
 use crate::api::{Service, Version};
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::{ApiError, Handler, Request, Response, Router, assets};
@@ -43,7 +43,7 @@ static AT_ONCE: [Call; 12] = [
 ];
 
 /// Answered on a thread of its own, one of those for writes.
-static WRITES: [Call; 12] = [
+static WRITES: [Call; 13] = [
     (Post, "/api/apps", apps::add),
     (Post, "/api/shares", shares::add),
     (Put, "/api/apps/{id}", apps::replace),
@@ -56,6 +56,7 @@ static WRITES: [Call; 12] = [
     (Delete, "/api/servers", servers::remove),
     (Get, "/api/listeners", listeners::list),
     (Post, "/api/plugins", plugins::add),
+    (Post, "/api/qr", qr::draw),
 ];
 
 /// Calls that ask databases: one may take long to answer, and keeps no write waiting.

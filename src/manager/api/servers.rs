@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer};
-use zeroize::Zeroizing;
-
 use super::answer::{Answer, failed};
 use super::remotes;
-use crate::api::{MainTunnel, Server};
+use crate::api::{MainTunnel, Server, ServerUpdate};
 use crate::http::{ApiError, Request, Response};
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
@@ -20,25 +17,6 @@ use crate::manager::server_store::{Error, ServerChange};
 use crate::manager::server_url::ServerUrl;
 use crate::store;
 
-/// Fields of a server in a request; missing ones are kept, null clears.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PutRequest {
-    url: String,
-    #[serde(default, deserialize_with = "present")]
-    label: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    enroll_token: Option<Option<Zeroizing<String>>>,
-    default: Option<bool>,
-}
-
-/// Tells null from what is left out.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    given: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(given).map(Some)
-}
-
 pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
     let view = ServersView::of(core)?;
     let shown: Vec<Server> = view.origins().iter().map(|url| view.shown(url)).collect();
@@ -46,7 +24,7 @@ pub(super) fn list(core: &Arc<AppState>, _: &Request) -> Answer {
 }
 
 pub(super) fn put(core: &Arc<AppState>, request: &Request) -> Answer {
-    let wanted: PutRequest = request.json()?;
+    let wanted: ServerUpdate = request.json()?;
     let server =
         ServerUrl::parse(&wanted.url, core.choice.insecure()).map_err(ApiError::bad_request)?;
     let matters = wanted.enroll_token.is_some() || wanted.default.is_some();

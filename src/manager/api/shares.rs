@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::{Answer, failed};
 use super::apps;
@@ -36,10 +36,7 @@ pub(super) fn add(core: &Arc<AppState>, request: &Request) -> Answer {
         return Err(ApiError::new(503, format!("no thread for it: {error}")));
     }
     log::info!("application '{}': added until its command ends", added.name);
-    Ok(Response::json(
-        201,
-        &json!({"code": 201, "data": added.shown()}),
-    ))
+    Ok(Response::data(201, added.shown()))
 }
 
 /// On a thread of its own, as the system knows no other way to wait for a lock; it ends with the command, or with this

@@ -13,11 +13,12 @@ use super::protocol::Protocol;
 use crate::api::App;
 use crate::limits::APP_NAME;
 use crate::net::authority::{authority, split};
+use crate::store::from_json;
 
 impl AppConfig {
     /// As answers show it, without its connection: a bool stands for each secret.
     pub(crate) fn shown(&self) -> App {
-        serde_json::from_value(self.to_json()).expect("it has the members of an application")
+        from_json(&self.to_json()).expect("it has the members of an application")
     }
 
     /// [`AppConfig::shown`] as JSON, by the table of fields.

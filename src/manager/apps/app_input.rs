@@ -11,6 +11,7 @@ use super::fields::FIELDS;
 pub use super::reader::Invalid;
 use super::reader::Reader;
 use super::site_words;
+use crate::store::from_json;
 use crate::store::time::rfc3339;
 
 /// A checked application that has no identifier yet.
@@ -36,7 +37,7 @@ impl AppInput {
         };
         let mut values = Reader::new(fields, insecure).read()?;
         values.insert("id".to_owned(), "".into());
-        let app = serde_json::from_value(Value::Object(values));
+        let app = from_json(&Value::Object(values));
         let mut app: AppConfig = app.expect("checked values are those of an application");
         let is_named = !app.name.is_empty();
         if !is_named {

@@ -225,4 +225,4 @@ pub fn is_own(name: &str) -> bool {
 
 #[cfg(test)]
 #[path = "fields_tests.rs"]
-mod tests;
+pub(in crate::manager) mod tests;

@@ -1,12 +1,14 @@
 //! The stored form of an application, and the parts of other files that are made from the table of fields.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
 use super::super::app_input::AppInput;
 use super::super::field::LeftOut;
 use super::*;
-
-const OPENAPI: &str = "src/manager/api/openapi.json";
-const TYPES: &str = "html/types.d.ts";
-const FORM: &str = "html/manage/core/appfields.js";
+use crate::api::openapi::compare;
+use crate::api::{App, ConnectResult, Health};
 
 /// An application as 0.1.0 stores it.
 const STORED: &str = r#"{"id": "00112233445566aa", "name": "shop", "protocol": "mysql", "ip": "10.0.0.7", "port": 3307,
@@ -74,33 +76,9 @@ fn each_field_is_read_into_its_member() {
     assert_eq!(names, read.secrets().map(|(name, _)| name));
 }
 
-/// `POSTERN_BLESS=1` writes them.
 #[test]
-fn schemas_types_and_form_are_made_from_the_table() {
-    let schemas = (r#"   "App": {"#, r#"   "ConnectResult": {"#);
-    compare(OPENAPI, Some(schemas), &openapi());
-    let interface = ("interface App {", "/** A main tunnel. */");
-    compare(TYPES, Some(interface), &types());
-    compare(FORM, None, &form());
-}
-
-/// Compares the part of a file between two lines, or all of it.
-fn compare(file: &str, part: Option<(&str, &str)>, made: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
-    let wanted = match part {
-        Some((begin, end)) => {
-            let (before, rest) = text.split_once(begin).expect("the part begins");
-            let (_, after) = rest.split_once(end).expect("the part ends");
-            format!("{before}{made}{end}{after}")
-        }
-        None => made.to_owned(),
-    };
-    if std::env::var_os("POSTERN_BLESS").is_some() {
-        std::fs::write(path, wanted).expect("it is written");
-    } else {
-        assert!(text == wanted, "{file}: POSTERN_BLESS=1 writes\n{made}");
-    }
+fn the_form_is_made_from_the_table() {
+    compare("html/manage/core/appfields.js", &form());
 }
 
 /// Each field with its description, and the value of one that is not given.
@@ -113,124 +91,96 @@ fn rows() -> impl Iterator<Item = (&'static Field, String, Value)> {
     })
 }
 
-/// The schemas `App` and `Draft`.
-fn openapi() -> String {
-    let kind = |field: &Field, is_optional: bool| {
-        let of = match field.kind {
-            Kind::Flag => "boolean",
-            Kind::Port | Kind::Number(_) => "integer",
-            _ if field.is_list() => "array",
-            _ => "string",
-        };
-        let mut schema = match is_optional {
-            true => format!(r#""type": ["{of}", "null"]"#),
-            false => format!(r#""type": "{of}""#),
-        };
-        if field.is_list() {
-            schema += r#", "items": {"type": "string"}"#;
-        }
-        if field.kind == Kind::Protocol {
-            let names = Protocol::ALL.map(Protocol::name);
-            schema += &format!(r#", "enum": ["{}"]"#, names.join("\", \""));
-        }
-        schema
+/// The schema of a field.
+fn schema(field: &Field, about: &str, is_optional: bool, generator: &mut SchemaGenerator) -> Value {
+    let of = match field.kind {
+        Kind::Flag => "boolean",
+        Kind::Port | Kind::Number(_) => "integer",
+        _ if field.is_list() => "array",
+        _ => "string",
     };
-    let mut app = vec![r#""id": {"type": "string"}"#.to_owned()];
-    let mut draft = Vec::new();
-    for (field, about, none) in rows() {
-        let name = field.name;
-        if field.kind == Kind::Secret {
-            app.push(format!(r#""has_{name}": {{"type": "boolean"}}"#));
-        } else {
-            let schema = kind(field, none.is_null());
-            app.push(format!(
-                r#""{name}": {{{schema}, "description": "{about}"}}"#
-            ));
-        }
-        let left_out = match field.left_out {
-            _ if field.kind == Kind::Secret => {
-                "; if omitted, it is kept, and an empty text removes it"
-            }
-            LeftOut::Replaced => "",
-            LeftOut::Kept => "; if omitted, it is kept, and null removes it",
-            LeftOut::Stays => {
-                ". Null is the default, whatever it was connected through; if omitted, it stays where it was"
-            }
-        };
-        let about = match field.left_out {
-            LeftOut::Stays => "Its own server",
-            _ => &about,
-        };
-        let schema = kind(field, field.kind != Kind::Protocol);
-        draft.push(format!(
-            r#""{name}": {{{schema}, "description": "{about}{left_out}"}}"#
-        ));
+    let mut schema = match field.kind {
+        Kind::Protocol => generator.subschema_for::<Protocol>().to_value(),
+        _ if is_optional => json!({"type": [of, "null"]}),
+        _ => json!({"type": of}),
+    };
+    if field.is_list() {
+        schema["items"] = json!({"type": "string"});
     }
-    app.extend(
-        [
-            r#""created_at": {"type": "string"}"#,
-            r#""updated_at": {"type": "string"}"#,
-            r#""last_connected_at": {"type": ["string", "null"]}"#,
-            r#""temporary": {"type": "boolean", "description": "True if it lasts only as long as the command that shares it"}"#,
-        ]
-        .map(str::to_owned),
-    );
-    let required = app
-        .iter()
-        .map(|member| member.split(':').next().unwrap_or_default());
-    let required = required.collect::<Vec<_>>().join(", ");
-    app.extend(
-        [
-            r#""conn_status": {"type": "string", "enum": ["idle", "connecting", "connected", "failed"]}"#,
-            r##""health": {"$ref": "#/components/schemas/Health"}"##,
-            r##""connection": {"$ref": "#/components/schemas/ConnectResult"}"##,
-        ]
-        .map(str::to_owned),
-    );
-    format!(
-        r#"   "App": {{
-    "type": "object",
-    "additionalProperties": false,
-    "required": [{required}],
-    "properties": {{
-     {}
-    }}
-   }},
-   "Draft": {{
-    "type": "object",
-    "additionalProperties": true,
-    "required": ["protocol"],
-    "properties": {{
-     {}
-    }},
-    "description": "Fields that only the server writes are ignored; other unknown ones are rejected."
-   }},
-"#,
-        app.join(",\n     "),
-        draft.join(",\n     ")
-    )
+    schema["description"] = about.into();
+    schema
 }
 
-/// The interface `App` of the page's types.
-fn types() -> String {
-    let mut members = String::new();
-    for (field, _, none) in rows() {
-        let of = match field.kind {
-            Kind::Flag => "boolean",
-            Kind::Port | Kind::Number(_) => "number",
-            _ if field.is_list() => "string[]",
-            _ => "string",
-        };
-        members += &match (field.kind, none.is_null()) {
-            (Kind::Secret, _) => format!("  has_{}?: boolean;\n", field.name),
-            (_, true) => format!("  {}?: {of} | null;\n", field.name),
-            (_, false) => format!("  {}: {of};\n", field.name),
-        };
+impl JsonSchema for App {
+    fn schema_name() -> Cow<'static, str> {
+        "App".into()
     }
-    format!(
-        "interface App {{\n  id: string;\n{members}  last_connected_at?: string | null;\n  conn_status?: string;\n  \
-         connection?: Connection;\n}}\n\n"
-    )
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let text = |about: &str| json!({"type": "string", "description": about});
+        let flag = |about: &str| json!({"type": "boolean", "description": about});
+        let mut members = json!({
+            "id": text("16 hexadecimal digits"),
+            "created_at": text("RFC 3339"),
+            "updated_at": text("Last change by the user, RFC 3339"),
+            "last_connected_at": {"type": ["string", "null"], "description": "RFC 3339"},
+            "temporary": flag("True if it lasts only as long as the command that shares it"),
+        });
+        for (field, about, none) in rows() {
+            let name = field.name;
+            if field.kind == Kind::Secret {
+                members[format!("has_{name}")] = flag("True if this secret is saved");
+            } else {
+                members[name] = schema(field, &about, none.is_null(), generator);
+            }
+        }
+        let members_of_all = members.as_object().unwrap();
+        let required = Value::from_iter(members_of_all.keys().cloned());
+        members["conn_status"] = text("State of its connection; absent if it was just added");
+        members["conn_status"]["enum"] = json!(["idle", "connecting", "connected", "failed"]);
+        members["health"] = generator.subschema_for::<Health>().to_value();
+        members["connection"] = generator.subschema_for::<ConnectResult>().to_value();
+        json_schema!({
+            "type": "object",
+            "description": "An application.",
+            "required": required,
+            "properties": members,
+        })
+    }
+}
+
+/// An application as a client sends it.
+pub(in crate::manager) struct Draft;
+
+impl JsonSchema for Draft {
+    fn schema_name() -> Cow<'static, str> {
+        "Draft".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut members = json!({});
+        for (field, about, _) in rows() {
+            let about = match field.left_out {
+                _ if field.kind == Kind::Secret => {
+                    about + "; if omitted, it is kept, and an empty text removes it"
+                }
+                LeftOut::Replaced => about,
+                LeftOut::Kept => about + "; if omitted, it is kept, and null removes it",
+                LeftOut::Stays => "Its own server. Null is the default, whatever it was connected through; if omitted, \
+                                   it stays where it was"
+                    .to_owned(),
+            };
+            members[field.name] = schema(field, &about, true, generator);
+        }
+        json_schema!({
+            "type": "object",
+            "description": "An application to add or replace. Fields that only the server writes are ignored; other \
+                            unknown ones are rejected.",
+            "additionalProperties": true,
+            "required": ["protocol"],
+            "properties": members,
+        })
+    }
 }
 
 /// The limits and defaults of the form.

@@ -18,15 +18,16 @@ use crossbeam_channel::{Receiver, never, select};
 use super::error::{ConnectError, Ended};
 use super::map::{NewConnection, Refused};
 use super::outages::is_of_server;
-use super::record::ConnectionRecord;
+use super::record::Owner;
 use super::relays::RelayWatch;
 use super::rounds::{self, Rounds};
 use super::sequence::{ConnectionWork, HeldResources};
-use super::state::ConnectionState;
+use super::state::{ConnectionState, Event};
 use super::status::{Awaited, Site};
 use super::step::Step;
 use super::terms::Applied;
 use super::watch::{HealthWatch, WatchEnd};
+use crate::api::ErrorClass;
 use crate::manager::app_state::AppState;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::apps::app_store;
@@ -48,7 +49,7 @@ const MOVED_PAUSE: Duration = Duration::from_secs(1);
 /// Begins an application's connection, unless there is one; answers its status.
 pub(crate) fn begin(core: &Arc<AppState>, app: AppConfig) -> Result<ConnectionState, Refused> {
     if core.expiries.is_over(&app) {
-        core.connections.note_failure("expired");
+        core.connections.note_failure(ErrorClass::Expired);
         return Err(Refused::Expired);
     }
     let (of_thread, of_work) = (Arc::clone(core), app.clone());
@@ -89,12 +90,7 @@ pub(crate) fn leave(core: &Arc<AppState>, origin: &str) {
 }
 
 /// Does the work and waits for the stop signal. `predecessor` is closed when the application's earlier connection is over.
-fn run(
-    core: &Arc<AppState>,
-    record: &ConnectionRecord,
-    app: AppConfig,
-    predecessor: Option<&Receiver<()>>,
-) {
+fn run(core: &Arc<AppState>, record: &Owner, app: AppConfig, predecessor: Option<&Receiver<()>>) {
     let _contained = Contained(record);
     if let Some(predecessor) = predecessor {
         // One that takes longer loses its tunnel to this one.
@@ -111,10 +107,10 @@ fn run(
             ..core.apps.find(&app.id).unwrap_or(app)
         };
         if !rounds::comes_back(core, &app) {
-            record.stays_failed();
+            record.change().awaited = None;
             break;
         }
-        if !record.begins_again(Step::first_of(app.protocol)) {
+        if !record.change().begin_again(Step::first_of(app.protocol)) {
             break;
         }
     }
@@ -127,13 +123,13 @@ fn run(
 /// One round; gives back what it held. None at the stop signal.
 fn round(
     core: &Arc<AppState>,
-    record: &ConnectionRecord,
+    record: &Owner,
     app: &AppConfig,
     rounds: &mut Rounds,
 ) -> Option<ConnectError> {
     let mut held = HeldResources::default();
     let app = app.clone();
-    record.notes_as(&app, &core.audit);
+    record.record_as(&app, &core.audit);
     let ended = ConnectionWork { core, record, app }.keep_connected(&mut held, rounds);
     drop(held);
     match ended {
@@ -145,29 +141,29 @@ fn round(
 /// A round has failed; answers what the next one waits for, where there is to be one.
 fn fail(
     core: &AppState,
-    record: &ConnectionRecord,
+    record: &Owner,
     app: &AppConfig,
     rounds: &mut Rounds,
     error: ConnectError,
 ) -> Option<Awaited> {
     let pause = rounds::comes_back(core, app).then(|| rounds.pause());
     tell(core, record, app, rounds, &error);
-    let awaited = record.failed(error, pause);
+    let awaited = record.fail(error, pause);
     core.connections
-        .note_failure(record.failure_class().unwrap_or("local"));
+        .note_failure(record.status().failure.class.unwrap_or(ErrorClass::Local));
     awaited
 }
 
 /// Logs a failure: one caused by the server once for all applications, others once for each.
 fn tell(
     core: &AppState,
-    record: &ConnectionRecord,
+    record: &Owner,
     app: &AppConfig,
     rounds: &mut Rounds,
     error: &ConnectError,
 ) {
     let (line, origin) = (error.in_one_line(), record.server());
-    let class = error.class.unwrap_or_default();
+    let class = error.class.unwrap_or(ErrorClass::Local);
     let is_servers = error.is_of_tunnel || is_of_server(class);
     let level = if is_servers && !core.tunnels.is_main_connected(&origin) {
         if core.connections.server_is_away(&origin, class, &line) {
@@ -182,7 +178,7 @@ fn tell(
     log::log!(level, "application '{}': {line}", app.name);
 }
 
-fn wait_for(core: &AppState, record: &ConnectionRecord, app: &AppConfig, awaited: Awaited) -> bool {
+fn wait_for(core: &AppState, record: &Owner, app: &AppConfig, awaited: Awaited) -> bool {
     // Its owner lives while somebody waits for a change of the credentials.
     let remote = match awaited {
         Awaited::Moment(_) => None,
@@ -207,12 +203,12 @@ fn has_moved(tunnel: &TunnelGroup) -> bool {
 }
 
 /// A connection whose thread panics has failed; one that has ended otherwise is not changed by this.
-struct Contained<'a>(&'a ConnectionRecord);
+struct Contained<'a>(&'a Owner);
 
 impl Drop for Contained<'_> {
     fn drop(&mut self) {
         let error = "the connection's work broke off: this is a fault of the program";
-        self.0.failed(ConnectError::local(error), None);
+        self.0.fail(ConnectError::local(error), None);
     }
 }
 
@@ -229,7 +225,7 @@ impl ConnectionWork<'_> {
             .apps
             .with_code(self.app)
             .map_err(|error| ConnectError::local(error.to_string()))?;
-        self.record.is_made_from(&self.app);
+        self.record.change().make_from(&self.app);
         loop {
             let begun = Instant::now();
             let (site, tunnel, mut health) = self.sequence(held)?;
@@ -245,7 +241,8 @@ impl ConnectionWork<'_> {
                 "application '{}': {what}; asking the server again",
                 self.app.name
             );
-            self.record.turned_away();
+            // Its words are shown until the next step begins.
+            self.record.change().go(Event::TunnelLost);
             held.leave_port();
             self.pause(pause.saturating_sub(begun.elapsed()))?;
         }
@@ -255,8 +252,10 @@ impl ConnectionWork<'_> {
     fn completed(&self, site: Site) {
         log::info!("application '{}': connected", self.app.name);
         self.core.connections.note_connected(&self.app.id);
-        self.record.has_terms(&self.app, site.auth_url.clone());
-        self.record.completed(site);
+        let mut status = self.record.change();
+        status.set_terms(&self.app, site.auth_url.clone());
+        status.complete(site);
+        drop(status);
         let through = self.stays_with();
         if let Err(error) = self.core.apps.connected(&self.app.id, through.as_deref()) {
             log::warn!(
@@ -264,7 +263,8 @@ impl ConnectionWork<'_> {
                 self.app.name
             );
         }
-        self.record.is_noted();
+        // The saved one is as new now.
+        self.record.change().is_being_noted = false;
     }
 
     /// The URL of the server that it stays with from now on, where it names none and did not before: the relay on this
@@ -277,7 +277,7 @@ impl ConnectionWork<'_> {
         if is_known || !self.record.is_through(origin) || self.core.choice.is_stand_in(origin) {
             return None;
         }
-        self.record.is_made_from(&AppConfig {
+        self.record.change().make_from(&AppConfig {
             used_server: used.clone(),
             ..self.app.clone()
         });
@@ -307,7 +307,7 @@ impl ConnectionWork<'_> {
                     Ok(Applied::Elsewhere) => return self.still_wanted(),
                     Err(ended) => {
                         // It was connected until now.
-                        self.record.turned_away();
+                        self.record.change().go(Event::TunnelLost);
                         return Err(ended);
                     }
                 },

@@ -11,6 +11,7 @@
 use zeroize::Zeroizing;
 
 use super::error::ConnectError;
+use crate::api::ErrorClass;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Setup;
 
@@ -64,7 +65,7 @@ impl Enforcement {
 
 fn not_enforced() -> ConnectError {
     let why = "the relay cannot limit visitors to networks";
-    ConnectError::new("not-enforced", why)
+    ConnectError::new(ErrorClass::NotEnforced, why)
         .refused(true)
         .hint("connect it through a postern relay, or allow every network")
 }

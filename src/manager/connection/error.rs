@@ -2,40 +2,16 @@
 
 use std::time::Duration;
 
+use crate::api::ErrorClass;
 use crate::net::in_words;
-
-/// The server has no site of the name without which the application is not to be shared.
-pub(super) const NAME_TAKEN: &str = "name-taken";
-
-/// Kinds of failure that the same call can only meet again.
-const REFUSALS: [&str; 5] = [
-    "wrong-password",
-    "forbidden",
-    "revoked",
-    "no-server",
-    NAME_TAKEN,
-];
-
-/// Those of them that a server takes back by letting the connector in again.
-const CREDENTIAL_REFUSALS: [&str; 3] = ["wrong-password", "forbidden", "revoked"];
-
-/// True if a failure of this kind would only repeat.
-pub(super) fn is_refusal(class: &str) -> bool {
-    REFUSALS.contains(&class)
-}
-
-/// True if a failure of this kind is a refusal of credentials.
-pub(super) fn is_refusal_of_credentials(class: &str) -> bool {
-    CREDENTIAL_REFUSALS.contains(&class)
-}
 
 /// Least pause after a changed host key. Default 10 s, as between two attempts of a tunnel; the known key may be back.
 const KEY_PAUSE: Duration = Duration::from_secs(10);
 
 /// Returns the pause after a failure of this kind.
-pub(super) fn pause_after(class: Option<&str>, pause: Duration) -> Duration {
+pub(super) fn pause_after(class: Option<ErrorClass>, pause: Duration) -> Duration {
     match class {
-        Some("host-key-changed") => pause.max(KEY_PAUSE),
+        Some(ErrorClass::HostKeyChanged) => pause.max(KEY_PAUSE),
         _ => pause,
     }
 }
@@ -61,7 +37,7 @@ pub(crate) struct ConnectError {
     /// Message, in the specification's words if it has any.
     pub(crate) error: String,
     /// Its kind, where no tunnel tells it.
-    pub(crate) class: Option<&'static str>,
+    pub(crate) class: Option<ErrorClass>,
     /// True if it came from waiting for a tunnel, which knows more.
     pub(crate) is_of_tunnel: bool,
     /// True if the same call would be refused again, whatever its kind: some databases lock an account that is tried
@@ -72,7 +48,7 @@ pub(crate) struct ConnectError {
 }
 
 impl ConnectError {
-    pub(crate) fn new(class: &'static str, error: impl Into<String>) -> Self {
+    pub(crate) fn new(class: ErrorClass, error: impl Into<String>) -> Self {
         Self {
             error: in_words(error.into()),
             class: Some(class),
@@ -82,7 +58,7 @@ impl ConnectError {
 
     /// One of this machine.
     pub(crate) fn local(error: impl Into<String>) -> Self {
-        Self::new("local", error)
+        Self::new(ErrorClass::Local, error)
     }
 
     /// Marks it as coming from waiting for a tunnel.

@@ -9,10 +9,10 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 
 use super::outages::Outages;
 use super::places::Places;
-use super::record::ConnectionRecord;
+use super::record::{ConnectionRecord, Owner};
 use super::result::{ConnectResult, EXPIRED, HostKey};
 use super::state::{ConnectionState, Event};
-use super::step::Step;
+use crate::api::ErrorClass;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Setup;
 use crate::store::time::in_words;
@@ -47,7 +47,7 @@ struct ConnectionMap {
 
 /// Parameters of a connection's thread.
 pub(super) struct NewConnection {
-    pub(super) record: Arc<ConnectionRecord>,
+    pub(super) record: Owner,
     /// Closed when the application's earlier connection has given back what it held.
     pub(super) predecessor: Option<Receiver<()>>,
     /// Dropped when the thread has given back everything.
@@ -65,6 +65,17 @@ pub(crate) enum Refused {
     Expired,
     /// The system has no thread for it.
     NoThread(io::Error),
+}
+
+impl Refused {
+    /// The HTTP status of the call.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::TooMany => ErrorClass::Limit.row().http,
+            Self::Expired => ErrorClass::Expired.row().http,
+            Self::Ending | Self::NoThread(_) => 503,
+        }
+    }
 }
 
 impl Connections {
@@ -86,7 +97,7 @@ impl Connections {
             return Ok(state);
         };
         if map.count_others(&app.id) >= MAX_ACTIVE {
-            *map.failures.entry("limit").or_default() += 1;
+            *map.failures.entry(ErrorClass::Limit.code()).or_default() += 1;
             return Err(Refused::TooMany);
         }
         map.begin(app, spawn).map_err(Refused::NoThread)?;
@@ -184,7 +195,7 @@ impl Connections {
 
     /// The server with this origin is away or refuses: told once, with how many applications go through it, until it is
     /// back. True where it was told now.
-    pub(crate) fn server_is_away(&self, origin: &str, class: &'static str, why: &str) -> bool {
+    pub(crate) fn server_is_away(&self, origin: &str, class: ErrorClass, why: &str) -> bool {
         let mut map = self.map();
         let is_news = !map.is_closed && map.outages.begin(origin, class, Instant::now());
         let through = is_news.then(|| map.in_words_through(origin));
@@ -202,7 +213,7 @@ impl Connections {
         let through = through.iter().filter(|active| active.is_through(origin));
         through
             .map(|active| active.result())
-            .find(|result| result.class() == "revoked")
+            .find(|result| result.class() == ErrorClass::Revoked.code())
     }
 
     /// One tunnel to the server with this origin is up, so that the others can be.
@@ -289,8 +300,8 @@ impl Connections {
     }
 
     /// An attempt to connect has failed for this cause.
-    pub(super) fn note_failure(&self, cause: &'static str) {
-        *self.map().failures.entry(cause).or_default() += 1;
+    pub(super) fn note_failure(&self, cause: ErrorClass) {
+        *self.map().failures.entry(cause.code()).or_default() += 1;
     }
 
     /// Attempts that failed since the program started, by cause.
@@ -390,9 +401,10 @@ impl ConnectionMap {
         let predecessor = replaced.or_else(|| self.ending.get(&app.id).cloned());
         let (working, done) = crossbeam_channel::bounded(0);
         let changes = Arc::clone(self.changes.entry(app.id.clone()).or_default());
-        let record = ConnectionRecord::new(app, Step::first_of(app.protocol), done, changes);
+        let owner = Owner::begin(app, done, changes);
+        let record = owner.shared();
         spawn(NewConnection {
-            record: Arc::clone(&record),
+            record: owner,
             predecessor,
             working,
         })?;
@@ -429,12 +441,7 @@ mod tests {
         let connections = Connections::default();
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let active = ConnectionRecord::new(
-            &app,
-            Step::QuickSetup,
-            crossbeam_channel::bounded(0).1,
-            Arc::default(),
-        );
+        let active = Owner::begin(&app, crossbeam_channel::bounded(0).1, Arc::default()).shared();
         let of_map = Arc::clone(&active);
         connections.map().active.insert("id".into(), of_map);
         assert_eq!(

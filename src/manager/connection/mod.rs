@@ -34,5 +34,5 @@ pub(crate) use map::{Connections, Refused};
 pub(crate) use ports::PortReservations;
 pub(crate) use probe::answers;
 pub(crate) use record::{ConnectionRecord, Figures};
-pub(crate) use result::{ConnectResult, EXTEND, HostKey, class_name, latency_ms, millis_until};
+pub(crate) use result::{ConnectResult, EXTEND, HostKey, latency_ms, millis_until};
 pub(crate) use state::ConnectionState;

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use crate::api::{ErrorClass, Whose};
+
 /// The servers that are away, by origin.
 #[derive(Default)]
 pub(super) struct Outages(HashMap<String, Outage>);
@@ -11,19 +13,19 @@ pub(super) struct Outages(HashMap<String, Outage>);
 struct Outage {
     since: Instant,
     /// Kinds of failure that were told: another one is news.
-    told: Vec<&'static str>,
+    told: Vec<Option<ErrorClass>>,
 }
 
 impl Outages {
     /// A server was not reached, or refuses; whether that is news.
-    pub(super) fn begin(&mut self, origin: &str, class: &'static str, now: Instant) -> bool {
+    pub(super) fn begin(&mut self, origin: &str, class: ErrorClass, now: Instant) -> bool {
         let outage = self.0.entry(origin.to_owned()).or_insert_with(|| Outage {
             since: now,
             told: Vec::new(),
         });
         let kind = kind(class);
         // A server that cannot be reached any more is the same outage, whatever it said before that.
-        let is_news = outage.told.is_empty() || (kind != AWAY && !outage.told.contains(&kind));
+        let is_news = outage.told.is_empty() || (kind.is_some() && !outage.told.contains(&kind));
         if is_news {
             outage.told.push(kind);
         }
@@ -37,24 +39,17 @@ impl Outages {
     }
 }
 
-/// All the ways in which a server is not there.
-const AWAY: &str = "away";
-
-/// Kind of a failure by what a user can do about it.
-fn kind(class: &'static str) -> &'static str {
-    match class {
-        "network" | "dns" | "proxy" | "proxy-credentials" | "timeout" | "protocol" | "refused"
-        | "port-held" => AWAY,
-        other => other,
-    }
+/// Kind of a failure by what a user can do about it: none for all the ways in which a server is not there.
+fn kind(class: ErrorClass) -> Option<ErrorClass> {
+    use ErrorClass::{PortHeld, Refused};
+    let is_away = class.row().whose == Whose::Away || matches!(class, Refused | PortHeld);
+    Some(class).filter(|_| !is_away)
 }
 
 /// True if a failure is the server's, and so concerns all its applications.
-pub(super) fn is_of_server(class: &str) -> bool {
-    matches!(
-        class,
-        "network" | "wrong-password" | "forbidden" | "revoked"
-    )
+pub(super) fn is_of_server(class: ErrorClass) -> bool {
+    let whose = class.row().whose;
+    matches!(whose, Whose::Away | Whose::Server) || class == ErrorClass::Forbidden
 }
 
 #[cfg(test)]
@@ -64,15 +59,18 @@ mod tests {
     #[test]
     fn an_outage_is_told_once_and_a_refusal_within_it_once_more() {
         let (mut outages, now) = (Outages::default(), Instant::now());
-        assert!(outages.begin("a", "network", now));
-        assert!(!outages.begin("a", "network", now) && !outages.begin("a", "dns", now));
-        assert!(outages.begin("b", "dns", now));
-        assert!(outages.begin("a", "host-key-changed", now));
-        assert!(!outages.begin("a", "host-key-changed", now));
+        assert!(outages.begin("a", ErrorClass::Network, now));
+        assert!(
+            !outages.begin("a", ErrorClass::Network, now)
+                && !outages.begin("a", ErrorClass::Dns, now)
+        );
+        assert!(outages.begin("b", ErrorClass::Dns, now));
+        assert!(outages.begin("a", ErrorClass::HostKeyChanged, now));
+        assert!(!outages.begin("a", ErrorClass::HostKeyChanged, now));
         let later = now + Duration::from_secs(125);
-        assert!(!outages.begin("a", "network", later));
+        assert!(!outages.begin("a", ErrorClass::Network, later));
         assert_eq!(outages.end("a", later), Some(Duration::from_secs(125)));
         assert!(outages.end("a", later).is_none());
-        assert!(outages.begin("a", "network", later));
+        assert!(outages.begin("a", ErrorClass::Network, later));
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
 use super::error::{ConnectError, Ended};
+use crate::api::ErrorClass;
 use crate::sync::Mutex;
 use crate::tunnel::registry::Key;
 
@@ -39,7 +40,7 @@ impl PortReservations {
             }
             if Instant::now() >= deadline {
                 let taken = "the relay assigned a port that another application uses";
-                return Err(ConnectError::new("quick-setup", taken).into());
+                return Err(ConnectError::new(ErrorClass::QuickSetup, taken).into());
             }
         }
         Ok(PortReservation {

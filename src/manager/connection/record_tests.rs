@@ -1,8 +1,12 @@
 //! Tests of the record of one connection.
 
 use super::*;
+use crate::api::ErrorClass;
 use crate::manager::apps::app_input::AppInput;
+use crate::manager::connection::status::Site;
+use crate::manager::quick_setup::Wait;
 use crate::tunnel::client::Settings;
+use crate::tunnel::group::TunnelGroup;
 use crate::tunnel::ws::Endpoint;
 
 fn app() -> AppConfig {
@@ -10,13 +14,8 @@ fn app() -> AppConfig {
     app.unwrap().into_new().unwrap()
 }
 
-fn active() -> Arc<ConnectionRecord> {
-    ConnectionRecord::new(
-        &app(),
-        Step::QuickSetup,
-        crossbeam_channel::bounded(0).1,
-        Arc::default(),
-    )
+fn active() -> Owner {
+    Owner::begin(&app(), crossbeam_channel::bounded(0).1, Arc::default())
 }
 
 #[test]
@@ -25,8 +24,8 @@ fn a_late_outcome_does_not_bring_back_what_was_ended() {
     assert!(!active.is_stopped());
     active.stop();
     assert!(active.is_stopped());
-    active.completed(Site::default());
-    active.failed(ConnectError::new("x", "late"), None);
+    active.change().complete(Site::default());
+    active.fail(ConnectError::new(ErrorClass::Local, "late"), None);
     assert_eq!(active.state(), ConnectionState::Disconnected);
     assert_eq!(active.result().error, "");
 }
@@ -40,7 +39,7 @@ fn a_fault_and_a_pause_are_shown() {
         until,
         reason: "busy".into(),
     };
-    active.pauses(Some(pause));
+    active.change().pause_calls(Some(pause));
     let shown = active.result();
     assert_eq!((shown.error.as_str(), shown.step), ("busy", Some(1)));
     assert!(
@@ -48,7 +47,7 @@ fn a_fault_and_a_pause_are_shown() {
             .next_retry_ms
             .is_some_and(|ms| ms > 2000 && ms <= 3000)
     );
-    active.failed(ConnectError::new("quick-setup", "no"), None);
+    active.fail(ConnectError::new(ErrorClass::QuickSetup, "no"), None);
     let shown = active.result();
     assert_eq!(
         (shown.status, shown.class()),
@@ -78,91 +77,91 @@ fn a_tunnels_error_is_the_reason_of_what_waits_for_it_and_of_nothing_else() {
     let tunnel = failing_tunnel();
     let failed = |step: Step, failure: ConnectError| {
         let active = active();
-        active.awaits(step, Arc::clone(&tunnel));
-        let awaited = active.failed(failure, Some(Duration::from_secs(5)));
+        active.change().wait_for(step, Arc::clone(&tunnel));
+        let awaited = active.fail(failure, Some(Duration::from_secs(5)));
         (active.result(), awaited)
     };
-    let late = ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();
+    let late = ConnectError::new(ErrorClass::Timeout, "App tunnel connect timeout").of_tunnel();
     let (shown, awaited) = failed(Step::Signal, late);
     assert_eq!(shown.class(), "network");
     assert!(!shown.detail.is_empty());
     assert!(matches!(awaited, Some(Awaited::Moment(_))));
-    let local = ConnectError::new("own-listener", "not shared");
+    let local = ConnectError::new(ErrorClass::OwnListener, "not shared");
     let (shown, _) = failed(Step::Serving, local);
     assert_eq!((shown.class(), shown.detail.as_str()), ("own-listener", ""));
-    let refused = ConnectError::new("no-server", "no server given");
+    let refused = ConnectError::new(ErrorClass::NoServer, "no server given");
     let (_, awaited) = failed(Step::Serving, refused);
     assert_eq!(awaited, Some(Awaited::Change));
-    let denied = ConnectError::new("plugin", "in any words").refused(true);
+    let denied = ConnectError::new(ErrorClass::Plugin, "in any words").refused(true);
     assert_eq!(failed(Step::WebClient, denied).1, Some(Awaited::Change));
 }
 
 #[test]
 fn of_what_was_refused_only_credentials_are_tried_when_the_server_is_back() {
     let pause = Some(Duration::from_secs(5));
-    let has_wish = |active: &ConnectionRecord| active.retries().try_recv().is_ok();
+    let has_wish = |active: &Owner| active.retries().try_recv().is_ok();
     let active = active();
     active.retry();
-    let awaited = active.failed(ConnectError::new("network", "gone"), pause);
+    let awaited = active.fail(ConnectError::new(ErrorClass::Network, "gone"), pause);
     assert!(matches!(awaited, Some(Awaited::Moment(_))));
     assert!(!has_wish(&active), "that wish was for an earlier pause");
     assert!(active.has_place() && active.result().next_retry_ms.is_some());
     active.server_is_back();
     assert!(has_wish(&active));
-    assert!(active.begins_again(Step::QuickSetup));
+    assert!(active.change().begin_again(Step::QuickSetup));
     assert_eq!(active.result().error, "");
-    let awaited = active.failed(ConnectError::new("forbidden", "not you"), pause);
+    let awaited = active.fail(ConnectError::new(ErrorClass::Forbidden, "not you"), pause);
     assert_eq!(awaited, Some(Awaited::Change));
     assert_eq!(active.result().next_retry_ms, None);
     active.host_key_is_trusted("t:1");
     assert!(!has_wish(&active));
     active.server_is_back();
     assert!(has_wish(&active), "it takes the credentials again");
-    assert!(active.begins_again(Step::QuickSetup));
-    active.failed(ConnectError::new("no-server", "none"), pause);
+    assert!(active.change().begin_again(Step::QuickSetup));
+    active.fail(ConnectError::new(ErrorClass::NoServer, "none"), pause);
     active.server_is_back();
     assert!(!has_wish(&active));
-    assert!(active.begins_again(Step::QuickSetup));
-    let key = ConnectError::new("host-key-changed", "another key");
-    let Some(Awaited::Moment(at)) = active.failed(key, pause) else {
+    assert!(active.change().begin_again(Step::QuickSetup));
+    let key = ConnectError::new(ErrorClass::HostKeyChanged, "another key");
+    let Some(Awaited::Moment(at)) = active.fail(key, pause) else {
         panic!("the known key may be back");
     };
     assert!(at > Instant::now() + Duration::from_secs(9));
     active.server_is_back();
     assert!(has_wish(&active), "its main tunnel has seen the known key");
-    assert!(active.begins_again(Step::QuickSetup));
-    active.failed(ConnectError::new("forbidden", "not you"), pause);
+    assert!(active.change().begin_again(Step::QuickSetup));
+    active.fail(ConnectError::new(ErrorClass::Forbidden, "not you"), pause);
     active.application_has_changed();
     assert!(has_wish(&active));
     active.retry();
     assert!(has_wish(&active), "the user may always");
     active.stop();
-    assert!(!active.begins_again(Step::QuickSetup));
+    assert!(!active.change().begin_again(Step::QuickSetup));
 }
 
 /// The server of a connection is saved a moment after it connects, whatever the clock says of both moments.
 #[test]
 fn the_server_that_it_stays_with_is_no_change_before_it_is_noted() {
     let (active, saved) = (active(), app());
-    active.is_made_from(&saved);
-    active.completed(Site::default());
+    active.change().make_from(&saved);
+    active.change().complete(Site::default());
     let through = AppConfig {
         used_server: Some("https://a.example".into()),
         ..saved.clone()
     };
-    active.is_made_from(&through);
+    active.change().make_from(&through);
     assert!(!active.result_beside(&saved).pending_changes);
     let required = AppConfig {
         site_name_required: true,
         ..saved.clone()
     };
-    active.is_made_from(&required);
-    active.is_noted();
+    active.change().make_from(&required);
+    active.change().is_being_noted = false;
     assert!(
         !active.result_beside(&saved).pending_changes,
         "of one connect"
     );
-    active.is_made_from(&through);
+    active.change().make_from(&through);
     assert!(!active.result_beside(&through).pending_changes);
     assert!(
         active.result_beside(&saved).pending_changes,

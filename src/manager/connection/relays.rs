@@ -126,7 +126,7 @@ impl ConnectionWork<'_> {
             log::warn!("application '{}': no second relay: {error}", self.app.name);
         }
         if !is_held_at(&tunnel.connected_at(), held.setup(), self.app.tunnel_port) {
-            self.record.is_now_at(&setup.app.site_url);
+            self.record.change().move_to(&setup.app.site_url);
             held.set_up(setup);
         }
         // Its tunnel is at the same relays.

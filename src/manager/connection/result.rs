@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::api::Word;
 pub(crate) use crate::api::{ConnectResult, Exposed, HostKey, RelayAt};
+use crate::api::{ErrorClass, Word};
 use crate::http::{Counted, VisitorCount};
 use crate::store::time::rfc3339;
 use crate::tunnel::client::{Class, HostKeyChange, Snapshot, Status};
@@ -45,7 +45,7 @@ impl ConnectResult {
     pub(crate) fn expired() -> Self {
         Self {
             error: EXPIRED.to_owned(),
-            error_class: Some("expired".into()),
+            error_class: Some(ErrorClass::Expired.code().into()),
             hint: EXTEND.into(),
             ..Self::default()
         }
@@ -57,7 +57,7 @@ impl ConnectResult {
             && let Some(failure) = &snapshot.error
         {
             self.error.clone_from(&failure.message);
-            self.error_class = Some(class_name(failure.class).into());
+            self.error_class = Some(ErrorClass::from(failure.class).code().into());
             self.host_key = failure.host_key.clone().map(HostKey::from);
             self.next_retry_ms = snapshot.next_retry.map(millis_until);
         }
@@ -95,22 +95,23 @@ pub(crate) fn latency_ms(snapshot: &Snapshot) -> Option<f64> {
     (snapshot.status == Status::Connected).then_some(trip.as_secs_f64() * 1000.0)
 }
 
-/// The name of a tunnel's kind of failure.
-pub(crate) fn class_name(class: Class) -> &'static str {
-    match class {
-        Class::Network => "network",
-        Class::Dns => "dns",
-        Class::AddressRefused => "address-refused",
-        Class::Proxy => "proxy",
-        Class::ProxyCredentials => "proxy-credentials",
-        Class::Tls => "tls",
-        Class::NotATunnelServer => "not-a-tunnel-server",
-        Class::WrongPassword => "wrong-password",
-        Class::HostKeyChanged => "host-key-changed",
-        Class::PermissionDenied => "permission-denied",
-        Class::PortHeld => "port-held",
-        Class::Refused => "refused",
-        Class::Protocol => "protocol",
-        Class::Local => "local",
+impl From<Class> for ErrorClass {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Network => Self::Network,
+            Class::Dns => Self::Dns,
+            Class::AddressRefused => Self::AddressRefused,
+            Class::Proxy => Self::Proxy,
+            Class::ProxyCredentials => Self::ProxyCredentials,
+            Class::Tls => Self::Tls,
+            Class::NotATunnelServer => Self::NotATunnelServer,
+            Class::WrongPassword => Self::WrongPassword,
+            Class::HostKeyChanged => Self::HostKeyChanged,
+            Class::PermissionDenied => Self::PermissionDenied,
+            Class::PortHeld => Self::PortHeld,
+            Class::Refused => Self::Refused,
+            Class::Protocol => Self::Protocol,
+            Class::Local => Self::Local,
+        }
     }
 }

@@ -7,14 +7,15 @@ use std::time::{Duration, SystemTime};
 use crossbeam_channel::{Receiver, Sender, never, select};
 
 use super::enforcement::Enforcement;
-use super::error::{ConnectError, Ended, NAME_TAKEN};
+use super::error::{ConnectError, Ended};
 use super::ports::PortReservation;
 use super::probe::Probe;
-use super::record::ConnectionRecord;
+use super::record::Owner;
 use super::setup_call::{SetupCalls, requires_name};
 use super::status::Site;
 use super::step::Step;
 use super::watch::HealthWatch;
+use crate::api::ErrorClass;
 use crate::gateway::RefusedVisit;
 use crate::http::auth::Code;
 use crate::manager::app_state::AppState;
@@ -115,7 +116,7 @@ impl Drop for OpenTunnel {
 /// The work of one connection's thread.
 pub(super) struct ConnectionWork<'a> {
     pub(super) core: &'a Arc<AppState>,
-    pub(super) record: &'a ConnectionRecord,
+    pub(super) record: &'a Owner,
     /// Application the connection is made from; changes that apply at once are made here.
     pub(super) app: AppConfig,
 }
@@ -129,8 +130,8 @@ impl ConnectionWork<'_> {
         let url = self
             .core
             .server_of(&self.app)
-            .map_err(|error| ConnectError::new("no-server", error))?;
-        self.record.goes_through(url.origin());
+            .map_err(|error| ConnectError::new(ErrorClass::NoServer, error))?;
+        url.origin().clone_into(&mut self.record.change().server);
         self.core.listeners.check(&self.app)?;
         let was_there = held.web_client.is_some();
         let (ip, port) = self.target(held)?;
@@ -140,7 +141,7 @@ impl ConnectionWork<'_> {
         let enforcement = Enforcement::of(&self.app, &setup)?;
         held.admit(&enforcement, &self.app.name, &setup);
         self.main_tunnel(&remote)?;
-        self.record.step(Step::AppTunnel);
+        self.record.change().begin(Step::AppTunnel);
         let (tell, missed) = crossbeam_channel::bounded(1);
         let names = Arc::new(SiteNames::of(&self.app, &setup));
         let through = (&setup, &names);
@@ -186,13 +187,15 @@ impl ConnectionWork<'_> {
         // Nothing is shared, released or not.
         let _ = awaited(&done, self.record.stopped())?;
         let error = format!("site_name: the name '{wanted}' is already taken");
-        Err(ConnectError::new(NAME_TAKEN, error).hint(OTHER_NAME).into())
+        Err(ConnectError::new(ErrorClass::NameTaken, error)
+            .hint(OTHER_NAME)
+            .into())
     }
 
     /// One more call for what is shared already.
     pub(super) fn ask_again(&self, held: &HeldResources) -> Result<(Setup, Connector), Ended> {
         let url = self.core.server_of(&self.app);
-        let url = url.map_err(|error| ConnectError::new("no-server", error))?;
+        let url = url.map_err(|error| ConnectError::new(ErrorClass::NoServer, error))?;
         let remote = self.core.servers.of(url.origin())?;
         let own = held.web_client.as_ref().map(WebClient::address);
         let target = own.map_or_else(
@@ -211,8 +214,8 @@ impl ConnectionWork<'_> {
             Some(running) => running,
             None => WebClient::start(self.core, &self.app, self.record)?,
         };
-        self.record.offers(client.local_url());
-        self.record.has_guest(client.guest());
+        self.record.change().local_url = client.local_url();
+        self.record.change().guest = client.guest();
         let address = client.address();
         held.web_client = Some(client);
         Ok((address.ip().to_string(), address.port()))
@@ -225,9 +228,9 @@ impl ConnectionWork<'_> {
         remote: &RemoteServer,
         target: (&str, u16),
     ) -> Result<(Setup, Connector), Ended> {
-        self.record.step(Step::QuickSetup);
+        self.record.change().begin(Step::QuickSetup);
         let answered = self.call(url, remote, target)?;
-        self.record.step(Step::Credentials);
+        self.record.change().begin(Step::Credentials);
         Ok(answered)
     }
 
@@ -257,10 +260,10 @@ impl ConnectionWork<'_> {
         if !self.core.keeps_main_tunnels() {
             return Ok(());
         }
-        self.record.step(Step::MainTunnel);
+        self.record.change().begin(Step::MainTunnel);
         let wait = remote.set_up_main_tunnel();
         wait.until_ready(self.record.stopped(), |tunnel| {
-            self.record.awaits(Step::MainTunnel, tunnel);
+            self.record.change().wait_for(Step::MainTunnel, tunnel);
         })
     }
 
@@ -423,8 +426,11 @@ impl ConnectionWork<'_> {
 
     /// Step 5.
     fn await_tunnel(&self, tunnel: &Arc<TunnelGroup>) -> Result<(), Ended> {
-        self.record.awaits(Step::Signal, Arc::clone(tunnel));
-        let timeout = || ConnectError::new("timeout", "App tunnel connect timeout").of_tunnel();
+        self.record
+            .change()
+            .wait_for(Step::Signal, Arc::clone(tunnel));
+        let timeout =
+            || ConnectError::new(ErrorClass::Timeout, "App tunnel connect timeout").of_tunnel();
         let over = crossbeam_channel::after(TUNNEL_WAIT);
         loop {
             select! {

@@ -3,8 +3,9 @@
 use crossbeam_channel::Receiver;
 use zeroize::Zeroizing;
 
-use super::error::{ConnectError, Ended, NAME_TAKEN};
-use super::record::ConnectionRecord;
+use super::error::{ConnectError, Ended};
+use super::record::Owner;
+use crate::api::ErrorClass;
 use crate::gateway::VISITORS_HOST;
 use crate::http::auth::sha256;
 use crate::manager::app_state::AppState;
@@ -23,7 +24,7 @@ pub(super) struct SetupCalls<'a> {
     pub(super) core: &'a AppState,
     pub(super) url: &'a ServerUrl,
     pub(super) remote: &'a RemoteServer,
-    pub(super) record: &'a ConnectionRecord,
+    pub(super) record: &'a Owner,
     pub(super) app: &'a AppConfig,
     /// Exposed address.
     pub(super) target: (&'a str, u16),
@@ -105,7 +106,7 @@ impl Caller for SetupCalls<'_> {
             Ended::Failed(error) => Failure::Local(error.error),
         })?;
         let body = self.body(&begun.credentials);
-        self.record.asks();
+        self.record.change().attempt += 1;
         let (saving, saved) = crossbeam_channel::bounded(1);
         self.saved = Some(saved);
         let (own_port, origin) = (self.app.tunnel_port, self.remote.origin().to_owned());
@@ -126,7 +127,7 @@ impl Caller for SetupCalls<'_> {
     }
 
     fn waiting(&mut self, wait: Option<Wait>) {
-        self.record.pauses(wait);
+        self.record.change().pause_calls(wait);
     }
 }
 
@@ -143,24 +144,24 @@ fn seconds_left(end: Expiry) -> u64 {
 }
 
 /// Class of a failed call: an answer of 401 and a refused tunnel are one thing to the user.
-fn class_of(failure: &Failure) -> &'static str {
+fn class_of(failure: &Failure) -> ErrorClass {
     match failure {
-        Failure::Local(_) => "local",
-        Failure::Unauthorized { .. } => "wrong-password",
+        Failure::Local(_) => ErrorClass::Local,
+        Failure::Unauthorized { .. } => ErrorClass::WrongPassword,
         Failure::Proxy {
             is_about_account: true,
             ..
-        } => "proxy-credentials",
-        Failure::Proxy { .. } => "proxy",
-        revoked if revoked.is_revocation() => "revoked",
-        full if full.is_quota() => "limit",
-        Failure::Status { status: 409, .. } => NAME_TAKEN,
-        reserved if reserved.is_reserved_name() => NAME_TAKEN,
-        Failure::Status { status: 403, .. } => "forbidden",
-        Failure::Refused { code, .. } if code == "401" => "wrong-password",
-        Failure::Refused { code, .. } if code == "403" => "forbidden",
-        Failure::TooManyRequests { .. } => "limit",
-        Failure::Unreachable { .. } => "network",
-        _ => "quick-setup",
+        } => ErrorClass::ProxyCredentials,
+        Failure::Proxy { .. } => ErrorClass::Proxy,
+        revoked if revoked.is_revocation() => ErrorClass::Revoked,
+        full if full.is_quota() => ErrorClass::Limit,
+        Failure::Status { status: 409, .. } => ErrorClass::NameTaken,
+        reserved if reserved.is_reserved_name() => ErrorClass::NameTaken,
+        Failure::Status { status: 403, .. } => ErrorClass::Forbidden,
+        Failure::Refused { code, .. } if code == "401" => ErrorClass::WrongPassword,
+        Failure::Refused { code, .. } if code == "403" => ErrorClass::Forbidden,
+        Failure::TooManyRequests { .. } => ErrorClass::Limit,
+        Failure::Unreachable { .. } => ErrorClass::Network,
+        _ => ErrorClass::QuickSetup,
     }
 }

@@ -1,15 +1,16 @@
 //! Status of one connection, and the part that is shown.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, TryRecvError};
 
+use super::error::{self, ConnectError};
 use super::health::Health;
 use super::result::{ConnectResult, Exposed, HostKey, RelayAt, millis_until};
 use super::state::{ConnectionState, Event};
 use super::step::Step;
-use crate::api::Word;
+use crate::api::{Cure, ErrorClass};
 use crate::http::VisitorCount;
 use crate::manager::apps::app::AppConfig;
 use crate::manager::quick_setup::Wait;
@@ -46,17 +47,17 @@ pub(super) struct ConnectionStatus {
     pub(super) health: Health,
     /// Event the next round waits for, after a failed one.
     pub(super) awaited: Option<Awaited>,
-    /// Dropped to give the stop signal.
-    pub(super) stop: Option<Sender<()>>,
-    /// Dropped to tell those who wait that the server has heard of a change, or has not.
-    pub(super) untold: Vec<Sender<()>>,
+    /// Closed when the stop signal is given.
+    stopped: Receiver<()>,
+    /// How often the server was told of a change, heard or not.
+    pub(super) told: u64,
 }
 
 /// Why it has failed; empty where it has not.
 #[derive(Default)]
 pub(super) struct ShownFailure {
     pub(super) error: String,
-    pub(super) class: Option<&'static str>,
+    pub(super) class: Option<ErrorClass>,
     pub(super) hint: &'static str,
     /// The tunnel's own words.
     pub(super) detail: String,
@@ -84,7 +85,7 @@ pub(super) enum Awaited {
 
 impl ConnectionStatus {
     /// That of a connection of `app` that begins.
-    pub(super) fn new(app: &AppConfig, step: Step, stop: Sender<()>) -> Self {
+    pub(super) fn new(app: &AppConfig, step: Step, stopped: Receiver<()>) -> Self {
         Self {
             made_from: app.clone(),
             ends_at: app.expires.clone(),
@@ -102,34 +103,153 @@ impl ConnectionStatus {
             tunnel: None,
             health: Health::default(),
             awaited: None,
-            stop: Some(stop),
-            untold: Vec::new(),
+            stopped,
+            told: 0,
         }
     }
 
-    /// Where it is now.
-    pub(super) fn state(&self) -> ConnectionState {
-        self.state
+    /// True if the stop signal was given.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.try_recv() != Err(TryRecvError::Empty)
     }
 
-    /// Follows the table; false where the event changes nothing.
+    /// Where it is now, and its tunnel. Of one in use, the loss and the return are events: nothing has to watch it,
+    /// because whoever asks looks. So is the stop signal, after which nothing counts.
+    pub(super) fn look(&self) -> (ConnectionState, Option<Snapshot>) {
+        let snapshot = self.tunnel.as_ref().map(|tunnel| tunnel.snapshot());
+        let in_use = snapshot.as_ref().filter(|_| self.step == Step::Serving);
+        let event = match in_use.map(|snapshot| snapshot.status) {
+            _ if self.is_stopped() => Some(Event::Disconnect),
+            Some(Status::Connected) => Some(Event::TunnelBack),
+            Some(_) => Some(Event::TunnelLost),
+            None => None,
+        };
+        let next = event.and_then(|event| self.state.on(event));
+        (next.unwrap_or(self.state), snapshot)
+    }
+
+    /// Follows the table from where it is now; false where the event changes nothing.
     pub(super) fn go(&mut self, event: Event) -> bool {
-        let next = self.state.on(event);
-        self.state = next.unwrap_or(self.state);
+        let (now, _) = self.look();
+        let next = now.on(event);
+        self.state = next.unwrap_or(now);
         next.is_some()
     }
 
-    /// Looks at the tunnel. Of one in use, the loss and the return are events: nothing has to watch it, because
-    /// whoever asks looks first.
-    pub(super) fn look(&mut self) -> Option<Snapshot> {
-        let snapshot = self.tunnel.as_ref()?.snapshot();
-        if self.step == Step::Serving {
-            self.go(match snapshot.status {
-                Status::Connected => Event::TunnelBack,
-                _ => Event::TunnelLost,
-            });
+    /// The next step begins.
+    pub(super) fn begin(&mut self, step: Step) {
+        self.step = step;
+        self.attempt = 0;
+        self.tunnel = None;
+        self.pause = None;
+        self.health = Health::default();
+    }
+
+    /// A step that waits for this tunnel begins.
+    pub(super) fn wait_for(&mut self, step: Step, tunnel: Arc<TunnelGroup>) {
+        self.step = step;
+        self.tunnel = Some(tunnel);
+    }
+
+    /// The quick-setup calls pause, or go on.
+    pub(super) fn pause_calls(&mut self, pause: Option<Wait>) {
+        if self.step == Step::QuickSetup {
+            self.pause = pause;
         }
-        Some(snapshot)
+    }
+
+    /// From now on it is made from this.
+    pub(super) fn make_from(&mut self, app: &AppConfig) {
+        self.made_from = app.clone();
+        self.ends_at.clone_from(&app.expires);
+    }
+
+    /// From now on these terms hold, and this link carries the code.
+    pub(super) fn set_terms(&mut self, app: &AppConfig, auth_url: String) {
+        self.made_from = self.made_from.with_terms_of(app);
+        self.site.auth_url = auth_url;
+    }
+
+    /// The server was told of a change. Where it has not heard: when it is told again, and why it has not.
+    pub(super) fn owe(&mut self, owed: Option<(Instant, String)>) {
+        self.told += 1;
+        self.pause = owed.map(|(until, reason)| Wait {
+            attempt: 0,
+            until,
+            reason: format!("the relay has not applied a change yet: {reason}"),
+        });
+    }
+
+    /// The work is complete.
+    pub(super) fn complete(&mut self, site: Site) {
+        if self.go(Event::Completed) {
+            self.step = Step::Serving;
+            self.site = site;
+            self.is_exposed = true;
+            self.is_being_noted = true;
+        }
+    }
+
+    /// Visitors find it elsewhere from here on.
+    pub(super) fn move_to(&mut self, site_url: &str) {
+        if self.site.site_url != site_url {
+            log::warn!("a port is at {site_url} now, because its relay is unreachable");
+            site_url.clone_into(&mut self.site.site_url);
+        }
+    }
+
+    /// As [`Owner::fail`](super::record::Owner::fail).
+    pub(super) fn fail(
+        &mut self,
+        failure: ConnectError,
+        pause: Option<Duration>,
+    ) -> Option<Awaited> {
+        let (_, snapshot) = self.look();
+        self.awaited = None;
+        if !self.go(Event::StepFailed) {
+            return None;
+        }
+        let mut shown = ShownFailure {
+            error: failure.error,
+            class: failure.class,
+            hint: failure.hint,
+            ..ShownFailure::default()
+        };
+        // Of any other failure, the tunnel's last error is not the reason.
+        let reason = snapshot.filter(|_| failure.is_of_tunnel);
+        if let Some(reason) = reason.and_then(|snapshot| snapshot.error) {
+            shown.class = Some(reason.class.into());
+            shown.host_key = reason.host_key.map(HostKey::from);
+            shown.detail = reason.message;
+        }
+        let is_refusal = failure.is_refusal
+            || shown
+                .class
+                .is_some_and(|class| class.row().cure != Cure::Time);
+        self.awaited = pause.map(|pause| {
+            if is_refusal {
+                Awaited::Change
+            } else {
+                Awaited::Moment(Instant::now() + error::pause_after(shown.class, pause))
+            }
+        });
+        self.failure = shown;
+        self.pause = None;
+        self.local_url.clear();
+        self.tunnel = None;
+        self.awaited
+    }
+
+    /// The next round begins; false where it was ended meanwhile.
+    pub(super) fn begin_again(&mut self, step: Step) -> bool {
+        self.awaited = None;
+        if !self.go(Event::RetryDue) {
+            return false;
+        }
+        self.is_exposed = false;
+        self.step = step;
+        self.failure = ShownFailure::default();
+        true
     }
 
     /// When it ends, by the end that does so first: texts of one form are in the order of time.
@@ -153,12 +273,13 @@ impl ConnectionStatus {
     /// `visitors` are those that its gateway knows.
     pub(super) fn result(
         &self,
+        state: ConnectionState,
         snapshot: Option<&Snapshot>,
         visitors: Option<VisitorCount>,
     ) -> ConnectResult {
         let pause = self.pause.as_ref();
         let mut result = ConnectResult {
-            status: self.state,
+            status: state,
             server: self.server.clone(),
             site_url: self.site.site_url.clone(),
             site_name_wanted: self.site.site_name_wanted.clone(),
@@ -166,7 +287,7 @@ impl ConnectionStatus {
             app_id: self.site.app_id.clone(),
             local_url: self.local_url.clone(),
             error: self.failure.error.clone(),
-            error_class: self.failure.class.map(Word::from),
+            error_class: self.failure.class.map(|class| class.code().into()),
             hint: self.failure.hint.into(),
             detail: self.failure.detail.clone(),
             host_key: self.failure.host_key.clone(),
@@ -181,13 +302,13 @@ impl ConnectionStatus {
         }
         if let Some(pause) = pause {
             result.error.clone_from(&pause.reason);
-            result.error_class = Some("quick-setup".into());
+            result.error_class = Some(ErrorClass::QuickSetup.code().into());
         }
-        if self.is_exposed && self.state.is_active() {
+        if self.is_exposed && state.is_active() {
             result.exposed = Some(self.exposed());
             result.visitors = visitors;
         }
-        if self.state == ConnectionState::Connected {
+        if state == ConnectionState::Connected {
             result.health = Some(self.health.clone());
         }
         if let Some(snapshot) = snapshot {

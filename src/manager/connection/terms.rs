@@ -34,18 +34,18 @@ impl ConnectionWork<'_> {
         if let Ok(saved) = self.core.apps.find(&self.app.id) {
             self.core.end_in_time(&saved);
             // Records of visitors are this end's alone.
-            self.record.notes_as(&saved, &self.core.audit);
+            self.record.record_as(&saved, &self.core.audit);
             let wanted = self.core.apps.with_code(self.app.with_terms_of(&saved));
             self.follow(held, tunnel, wanted.map_err(local)?)?;
         }
         if self.record.has_terms_of(&self.app) {
-            self.record.owes(None);
+            self.record.change().owe(None);
             return Ok(Applied::Done);
         }
         match self.tell(held) {
             Ok(applied) => {
                 pauses.reset();
-                self.record.owes(None);
+                self.record.change().owe(None);
                 Ok(applied)
             }
             Err(Ended::Failed(error)) if !error.is_refusal => Ok(self.owe(&error, pauses.next())),
@@ -66,7 +66,7 @@ impl ConnectionWork<'_> {
             held.ends_at(wanted.expires.as_deref());
         }
         self.app = wanted;
-        self.record.ends_at(self.app.expires.as_deref());
+        self.record.change().ends_at.clone_from(&self.app.expires);
         if !admits_as_before {
             let setup = held.setup().clone();
             let at_home = Enforcement::at_home(&self.app, &setup)?;
@@ -90,7 +90,9 @@ impl ConnectionWork<'_> {
         let enforcement = Enforcement::of(&self.app, &setup)?;
         // The server may see to something else than before.
         held.admit(&enforcement, &self.app.name, &setup);
-        self.record.has_terms(&self.app, enforcement.auth_url);
+        self.record
+            .change()
+            .set_terms(&self.app, enforcement.auth_url);
         Ok(Applied::Done)
     }
 
@@ -101,7 +103,7 @@ impl ConnectionWork<'_> {
             "application '{}': the relay has not applied a change: {why}",
             self.app.name
         );
-        self.record.owes(Some((again, why)));
+        self.record.change().owe(Some((again, why)));
         Applied::Owed(again)
     }
 }

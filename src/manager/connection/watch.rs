@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
 
 use super::health::{Answer, HealthState};
 use super::probe::Probe;
-use super::record::ConnectionRecord;
+use super::record::Owner;
 
 /// The longest that the first question delays `connected`.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ impl HealthWatch {
 
     /// Waits for the first answer, but for no longer than [`FIRST_WITHIN`] since the question; false where the stop
     /// signal came first.
-    pub(super) fn first(&mut self, record: &ConnectionRecord) -> bool {
+    pub(super) fn first(&mut self, record: &Owner) -> bool {
         let left = (self.asked + FIRST_WITHIN).saturating_duration_since(Instant::now());
         let answer = self.answer.clone().unwrap_or_else(never);
         select! {
@@ -92,7 +92,7 @@ impl HealthWatch {
     /// the tunnel's server is missed.
     pub(super) fn run(
         &mut self,
-        record: &ConnectionRecord,
+        record: &Owner,
         ended: &Receiver<()>,
         owed: Option<Instant>,
         (due, misses): (Option<Instant>, &Receiver<()>),
@@ -116,7 +116,7 @@ impl HealthWatch {
                 recv(question) -> _ => self.ask(),
                 recv(record.retries()) -> _ => {
                     self.hasten(record, HealthState::Failing);
-                    if record.is_owing() {
+                    if record.status().pause.is_some() {
                         return WatchEnd::Changed;
                     }
                 }
@@ -132,8 +132,8 @@ impl HealthWatch {
     }
 
     /// Asks soon, where it is in that state or not known.
-    fn hasten(&mut self, record: &ConnectionRecord, in_state: HealthState) {
-        let state = record.health();
+    fn hasten(&mut self, record: &Owner, in_state: HealthState) {
+        let state = record.status().health.state;
         if self.answer.is_none() && (state == in_state || state == HealthState::Unknown) {
             self.due = Some(self.asked + LEAST_PAUSE);
         }
@@ -161,7 +161,7 @@ impl HealthWatch {
     }
 
     /// The question is over. There is no answer where its thread broke off: it is asked again.
-    fn heard(&mut self, record: &ConnectionRecord, answer: Option<Answer>) {
+    fn heard(&mut self, record: &Owner, answer: Option<Answer>) {
         self.answer = None;
         let Some(answer) = answer else {
             log::warn!("application '{}': health check interrupted", self.name);
@@ -174,8 +174,8 @@ impl HealthWatch {
             Ok(()) => is_doubtful.then(|| self.asked + LEAST_PAUSE),
         };
         let error = answer.as_ref().err().cloned();
-        let has_failed = record.health() == HealthState::Failing;
-        if record.answered(answer) {
+        let has_failed = record.status().health.state == HealthState::Failing;
+        if record.change().health.take(answer) {
             match error {
                 Some(failing) => log::warn!("application '{}': {}", self.name, failing.error),
                 None if has_failed => log::info!("application '{}': answers again", self.name),
@@ -191,15 +191,17 @@ mod tests {
 
     use super::*;
     use crate::manager::apps::app_input::AppInput;
-    use crate::manager::connection::step::Step;
 
     /// Nobody else would ask one that fails: no visit that finds nobody does.
     #[test]
     fn a_question_that_breaks_off_is_asked_again() {
         let app = AppInput::parse(&serde_json::json!({"protocol": "http"}), true);
         let app = app.unwrap().into_new().unwrap();
-        let record = ConnectionRecord::new(&app, Step::QuickSetup, bounded(0).1, Arc::default());
-        record.answered(Err("it failed before".to_owned().into()));
+        let record = Owner::begin(&app, bounded(0).1, Arc::default());
+        record
+            .change()
+            .health
+            .take(Err("it failed before".to_owned().into()));
         let breaks_off = Probe::Database(Arc::new(|| panic!("as a fault of the driver would")));
         let mut watch = HealthWatch::begin("x", breaks_off, never(), false);
         let answer = watch.answer.clone().unwrap().recv();

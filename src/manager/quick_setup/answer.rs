@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::manager::ServerUrl;
 use crate::net::AddressClass;
+use crate::store::from_json;
 use crate::tunnel::fleet_keys::FleetKeys;
 use crate::tunnel::ws::Endpoint;
 
@@ -477,7 +478,7 @@ impl RawConnector {
             known.filter(is_other).collect()
         });
         Ok(Connector {
-            fleet: FleetKeys::deserialize(&self.fleet).ok(),
+            fleet: from_json(&self.fleet).ok(),
             alternates,
             external_ip,
             api_port: port("connector.api_port", self.api_port)?,
@@ -495,7 +496,7 @@ impl RawConnector {
 /// One of them, where it can be used.
 fn alternate(offered: &Value) -> Option<Alternate> {
     let read = || {
-        let raw = RawAlternate::deserialize(offered).map_err(shape)?;
+        let raw: RawAlternate = from_json(offered).map_err(shape)?;
         given("alternates.fingerprint", &raw.fingerprint, MAX_NAME)?;
         Ok(Alternate {
             external_ip: host("alternates.external_ip", raw.external_ip)?,

@@ -1,5 +1,6 @@
 //! Connector data for a tunnel to a remote server.
 
+use crate::api::ErrorClass;
 use crate::net::authority::authority;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,7 +142,7 @@ fn endpoint(host: &str, port: u16, url: Option<&Endpoint>) -> Result<Endpoint, C
     let url = format!("ws://{}", authority(host, port));
     Endpoint::parse(&url).map_err(|error| {
         ConnectError::new(
-            "quick-setup",
+            ErrorClass::QuickSetup,
             format!("the relay sent an unusable tunnel address: {error}"),
         )
     })

@@ -21,7 +21,6 @@ use super::credentials::ServerCredentials;
 use super::environment::Environment;
 use super::mailbox::Mailbox;
 use super::view::MainTunnelView;
-use crate::manager::connection::class_name;
 use crate::manager::local_api::LocalApi;
 use crate::manager::own_listeners::Registered;
 use crate::net::in_words;
@@ -257,8 +256,7 @@ impl MainTunnel {
         let connections = Arc::clone(&self.environment.connections);
         let origin = self.key.server.clone();
         settings.on_failed = Some(Box::new(move |failure, _| {
-            let class = class_name(failure.class);
-            connections.server_is_away(&origin, class, &failure.message);
+            connections.server_is_away(&origin, failure.class.into(), &failure.message);
         }));
         let others = info.connector.others(&known);
         let tunnels = &self.environment.tunnels;

@@ -10,6 +10,7 @@ use super::command::{BegunCall, Command, MainTunnelProgress};
 use super::environment::Environment;
 use super::mailbox::{Mailbox, ServerSnapshot};
 use super::owner::Owner;
+use crate::api::ErrorClass;
 use crate::manager::connection::{ConnectError, Ended};
 use crate::store;
 use crate::sync::Mutex;
@@ -176,7 +177,7 @@ impl MainTunnelWait {
                 recv(stopped) -> _ => return Err(Ended::Stopped),
                 recv(self.progress) -> progress => unless_stopped(progress.ok(), stopped)?,
                 default(self.deadline.saturating_duration_since(Instant::now())) => {
-                    let late = ConnectError::new("timeout", "Main tunnel connect timeout");
+                    let late = ConnectError::new(ErrorClass::Timeout, "Main tunnel connect timeout");
                     return Err(late.of_tunnel().into());
                 }
             };

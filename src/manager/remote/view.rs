@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::api::ErrorClass;
 use crate::api::{MainTunnel, Word};
-use crate::manager::connection::{HostKey, class_name, latency_ms, millis_until};
+use crate::manager::connection::{HostKey, latency_ms, millis_until};
 use crate::tunnel::client::{Snapshot, Status, Way};
 use crate::tunnel::group::TunnelGroup;
 
@@ -74,7 +75,7 @@ impl MainTunnelView {
             server: origin.to_owned(),
             status: status.into(),
             error: error.or_else(|| self.error.clone()).unwrap_or_default(),
-            error_class: failure.map(|failure| class_name(failure.class).into()),
+            error_class: failure.map(|failure| ErrorClass::from(failure.class).code().into()),
             host_key: key.map(HostKey::from),
             next_retry_ms: snapshot
                 .and_then(|snapshot| snapshot.next_retry)

@@ -27,36 +27,48 @@ use crate::sqlweb::results::{JsonCell, JsonRow, JsonRowOrNull};
 /// Statuses of failures that every statement may end with.
 const OF_STATEMENTS: [u16; 11] = [400, 401, 403, 409, 413, 415, 429, 500, 502, 503, 504];
 
-/// Failures by status: name and meaning.
+/// Meaning of each status of a failure.
 #[rustfmt::skip]
-const FAILURES: [(u16, &str, &str); 12] = [
-    (400, "BadRequest",
-        "A parameter is invalid (all invalid ones are named), or the statement failed (`error` has errno and SQLSTATE)"),
-    (401, "Unauthorized", "Invisible mode: sign in at /auth first"),
-    (403, "Refused", "Refused by the read-only mode, by Host or Origin, or by the account's privileges"),
-    (404, "NotFound", "No such database, table, statement or ticket"),
-    (409, "Conflict", "The ID is in use, or the session is busy"),
-    (413, "TooLarge", "The body is larger than 4 MiB"),
-    (415, "UnsupportedMediaType", "The body is not application/json"),
-    (429, "TooMany", "A limit is reached; the message names it"),
-    (500, "Unshown", "The statement may have written and finished, but its large rows did not fit"),
-    (502, "DatabaseUnreachable",
-        "The database cannot be reached, or the connection was lost; a statement is never repeated"),
-    (503, "NoRoom", "The large rows in transit leave no room for another one"),
-    (504, "TimedOut", "--query-timeout exceeded"),
+const FAILURES: [(u16, &str); 12] = [
+    (400, "A parameter is invalid (all invalid ones are named), or the statement failed (`error` has errno and SQLSTATE)"),
+    (401, "Invisible mode: sign in at /auth first"),
+    (403, "Refused by the read-only mode, by Host or Origin, or by the account's privileges"),
+    (404, "No such database, table, statement or ticket"),
+    (409, "The ID is in use, or the session is busy"),
+    (413, "The body is larger than 4 MiB"),
+    (415, "The body is not application/json"),
+    (429, "A limit is reached; the message names it"),
+    (500, "The statement may have written and finished, but its large rows did not fit"),
+    (502, "The database cannot be reached, or the connection was lost; a statement is never repeated"),
+    (503, "The large rows in transit leave no room for another one"),
+    (504, "--query-timeout exceeded"),
+];
+
+/// Meaning of the statuses of a failed edit.
+#[rustfmt::skip]
+const EDIT_FAILURES: [(u16, &str); 7] = [
+    (400, "The request is invalid, or the server refused it"),
+    (403, "Read-only mode, or the account's privileges"),
+    (404, "No such table"),
+    (409, "The row has changed or is locked, or another edit of the visitor is running"),
+    (413, "The body is too large, or a statement is larger than the server accepts at once"),
+    (502, "No connection, or it was lost"),
+    (504, "--query-timeout exceeded"),
 ];
 
 #[test]
 fn the_description_is_that_of_the_routes() {
-    let mut of = Description::new(
+    let mut of = Description::failing::<Error>(
         "postern SQL web client",
         "The local HTTP API of `postern mysql`. Every JSON answer is `{\"code\": N, …}` with `data` on success and \
          `message` on failure, N being the HTTP status. A failure after rows were sent is in the body's `code` under \
          status 200.",
         json!({}),
     )
-    .strict();
-    failures(&mut of);
+    .closed();
+    for (status, about) in FAILURES {
+        of.means(status, about);
+    }
     of_catalogue(&mut of);
     of_statements(&mut of);
     of_sessions(&mut of);
@@ -66,16 +78,6 @@ fn the_description_is_that_of_the_routes() {
         .or::<BTreeMap<String, Value>>(200, "application/json")
         .fails(&[401, 403]);
     of.compare("src/sqlweb/api/openapi.json");
-}
-
-fn failures(of: &mut Description) {
-    for (status, name, about) in FAILURES {
-        of.failure::<Error>(&[status], name, about);
-    }
-    of.failure::<EditFailure>(&[], "EditFailed",
-        "Nothing was written, or no more than `applied` says. 400: the request or the server's refusal; 403: read-only \
-         mode, or the account's privileges; 404: no such table; 409: the row has changed or is locked, or another edit of \
-         the visitor is running; 413: the body, or more than the server accepts at once; 502: no connection, or lost");
 }
 
 fn of_catalogue(of: &mut Description) {
@@ -94,8 +96,7 @@ fn of_catalogue(of: &mut Description) {
         "/api/tables",
         ("tables", "The tables, views and sequences of a database"),
     )
-    .query::<String>("db", "The database")
-    .required()
+    .needs("db", "The database")
     .query::<Flag>("detail", "`1` for objects instead of names")
     .answers::<Tables>(200, "Names, or objects with `detail=1`")
     .fails(&[400, 401, 403, 404, 429, 502]);
@@ -104,10 +105,8 @@ fn of_catalogue(of: &mut Description) {
         "/api/schema",
         ("schema", "Columns, indexes and foreign keys of a table"),
     )
-    .query::<String>("db", "The database")
-    .required()
-    .query::<String>("table", "The table")
-    .required()
+    .needs("db", "The database")
+    .needs("table", "The table")
     .answers::<TableSchema>(200, "The schema")
     .fails(&[400, 401, 403, 404, 429, 502]);
 }
@@ -139,13 +138,16 @@ fn of_statements(of: &mut Description) {
         .gives(200, "One JSON object per line: one for each statement, and one at the end")
         .or::<ScriptAnswer>(200, "application/x-ndjson")
         .fails(&OF_STATEMENTS);
-    of.call("post", "/api/edit", ("edit",
+    let mut edit = of.call("post", "/api/edit", ("edit",
         "Writes changed, new and deleted rows of one table in one transaction, if each row is still as it was shown"))
+        .about("After a failure nothing was written, or no more than `applied` says.")
         .takes::<EditRequest>()
         .answers::<EditAnswer>(200,
             "With `review` the statements, none of which ran; else the written rows, which are committed")
-        .fails(&[401, 415, 429, 503])
-        .fails_as(&[400, 403, 404, 409, 413, 502, 504], "EditFailed");
+        .fails(&[401, 415, 429, 503]);
+    for (status, about) in EDIT_FAILURES {
+        edit = edit.answers_bare::<EditFailure>(status, about);
+    }
 }
 
 fn of_sessions(of: &mut Description) {
@@ -203,7 +205,7 @@ fn of_files(of: &mut Description) {
         ("download", "Redeems a ticket, once, within 60 s"),
     );
     let download = download
-        .path("ticket", "From the answer of `/api/export` or `/api/dump`")
+        .needs("ticket", "From the answer of `/api/export` or `/api/dump`")
         .gives(200, "The file");
     file(download).fails(&[400, 401, 403, 404, 429, 500, 502, 503, 504]);
 }

@@ -7,10 +7,10 @@ use crossbeam_channel::{Receiver, never, select};
 
 use super::listing::extending;
 use super::trust;
-use crate::api::ConnectResult;
 use crate::api::ConnectionState::{Connected, Connecting, Failed};
+use crate::api::{ConnectResult, ErrorClass};
 use crate::cli::args::values::PASSWORD_VARIABLE;
-use crate::cli::failure::{Failure, INTERRUPTED, REFUSED, UNREACHABLE, printable};
+use crate::cli::failure::{FAILED, Failure, INTERRUPTED, UNREACHABLE, printable};
 use crate::cli::manager_client::Manager;
 
 /// Time for an application to be connected. Default 180 s: five calls of 30 s, and the waits for two tunnels, seldom
@@ -51,7 +51,7 @@ pub(in crate::cli::commands) fn wait_connected(
             // An automatic retry has a time.
             Failed if patience.is_endless && is_retried => waiting.tell(&result),
             Failed => return Err(failed(&result, name)),
-            _ if result.class() == "expired" => return Err(failed(&result, name)),
+            _ if result.class() == ErrorClass::Expired.code() => return Err(failed(&result, name)),
             _ => return Err(Failure::operation("it was disconnected")),
         }
         pause(interrupted, next, waiting.since, name)?;
@@ -255,7 +255,9 @@ pub(in crate::cli::commands) fn failed(result: &ConnectResult, name: Option<&str
         return trust::failure(key, &trusting(result, name));
     }
     let class = result.class();
-    let failure = Failure::operation(why(result)).exit_status(status_of(class));
+    let row = ErrorClass::named(class);
+    let exit = row.map_or(FAILED, |row| row.exit);
+    let failure = Failure::operation(why(result)).exit_status(exit);
     let hints = [
         name.and_then(|name| again(result, name)),
         advice(result, class, name),
@@ -276,31 +278,22 @@ fn again(result: &ConnectResult, name: &str) -> Option<String> {
 fn advice(result: &ConnectResult, class: &str, name: Option<&str>) -> Option<String> {
     let (hint, error) = (&result.hint, &result.error);
     match class {
-        "expired" => name.map(extending),
+        "expired" if name.is_some() => name.map(extending),
         _ if !hint.is_empty() => Some(printable(hint)),
         "plugin" if error.starts_with("unsupported protocol") => {
             Some("run 'postern plugin add mysql' first".to_owned())
         }
         // It says itself what is missing.
         "plugin" if error.contains("guest account") => None,
-        "plugin" => Some(match name {
-            Some(name) => format!(
+        "plugin" if name.is_some() => name.map(|name| {
+            format!(
                 "check the database's address, user and password; change them with 'postern app edit {name} --db-user \
                  U' and the password in {PASSWORD_VARIABLE}"
-            ),
-            None => "check the database's address, user and password in the application".to_owned(),
+            )
         }),
-        _ => None,
-    }
-}
-
-/// The exit status that a class of failure stands for.
-fn status_of(class: &str) -> u8 {
-    match class {
-        "network" | "dns" | "proxy" | "timeout" | "port-held" => UNREACHABLE,
-        "wrong-password" | "proxy-credentials" | "forbidden" | "revoked" | "host-key-changed"
-        | "permission-denied" | "refused" | "address-refused" | "name-taken" => REFUSED,
-        "limit" => crate::cli::failure::OVER_LIMIT,
-        _ => 1,
+        _ => {
+            let row = ErrorClass::named(class)?;
+            Some(row.hint.to_owned()).filter(|hint| !hint.is_empty())
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::select::of_app;
 use crate::api::ConnectionState::{Connecting, Failed};
-use crate::api::{App, Exposed, HealthState};
+use crate::api::{App, ErrorClass, Exposed, HealthState};
 use crate::cli::failure::printable;
 use crate::store::time::parse_rfc3339;
 
@@ -60,7 +60,7 @@ pub(super) fn status(app: &App) -> String {
 pub(crate) fn is_expired(app: &App) -> bool {
     let end = app.expires.as_deref().and_then(parse_rfc3339);
     let connection = app.connection.as_ref();
-    connection.is_some_and(|connection| connection.class() == "expired")
+    connection.is_some_and(|connection| connection.class() == ErrorClass::Expired.code())
         || (app.exposed().is_none() && end.is_some_and(|end| end <= SystemTime::now()))
 }
 
@@ -71,29 +71,13 @@ pub(super) fn extending(name: &str) -> String {
 
 /// A class of failure in words; the whole error is for `--json`.
 fn reason(class: &str, error: &str) -> String {
-    let words = match class {
-        "network" | "proxy" => "unreachable",
-        "dns" => "name not found",
-        "timeout" => "no answer in time",
-        "wrong-password" => "wrong password",
-        "proxy-credentials" => "proxy needs credentials",
-        "forbidden" | "permission-denied" | "refused" => "refused",
-        "address-refused" => "address not allowed",
-        "name-taken" => "site name taken",
-        "host-key-changed" => "host key changed",
-        "port-held" => "port in use at the relay",
-        "tls" => "TLS error",
-        "not-a-tunnel-server" => "not a tunnel server",
-        "limit" => "over a limit",
-        "no-server" => "no relay",
-        "plugin" if error.contains("Access denied") => "database access denied",
-        "plugin" if error.contains("guest account") => "guest account refused",
-        "plugin" => "database error",
-        "quick-setup" => "relay setup failed",
-        "local" => "local error",
-        other => return printable(other),
-    };
-    words.to_owned()
+    match class {
+        "plugin" if error.contains("Access denied") => "database access denied".to_owned(),
+        "plugin" if error.contains("guest account") => "guest account refused".to_owned(),
+        other => {
+            ErrorClass::named(other).map_or_else(|| printable(other), |row| row.text.to_owned())
+        }
+    }
 }
 
 /// Describes access and rights of visitors: the active ones, or else the saved ones.

@@ -1,34 +1,28 @@
-//! QR symbols for a terminal: byte mode, error correction level M, versions 1 to 20 (ISO/IEC 18004). The same symbols as
-//! the page shows (`html/manage/core/qr.js`).
+//! QR symbols for a terminal (ISO/IEC 18004).
 
-mod codewords;
-mod symbol;
-
-use symbol::Symbol;
+use qrcodegen::{QrCode, QrCodeEcc};
 
 /// Light modules around a symbol. The standard asks for 4; scanners take 2, and a terminal is small.
-const QUIET: isize = 2;
+const QUIET: i32 = 2;
 
 /// The symbol of a text in lines of half blocks, two modules of height each; none where it is too long for one. The
 /// colours are named, so that it is dark on light in every terminal.
 pub(super) fn drawn(text: &str) -> Option<String> {
-    let symbol = Symbol::of(text.as_bytes())?;
-    let end = isize::try_from(symbol.size()).ok()? + QUIET;
-    let is_dark = |x: isize, y: isize| {
-        let place = usize::try_from(x).ok().zip(usize::try_from(y).ok());
-        place.is_some_and(|(x, y)| symbol.is_dark(x, y))
-    };
+    let symbol = QrCode::encode_text(text, QrCodeEcc::Medium).ok()?;
+    let end = symbol.size() + QUIET;
     let mut lines = String::new();
     let mut y = -QUIET;
     while y < end {
         lines.push_str("\u{1b}[30;107m");
         for x in -QUIET..end {
-            lines.push(match (is_dark(x, y), is_dark(x, y + 1)) {
-                (true, true) => '█',
-                (true, false) => '▀',
-                (false, true) => '▄',
-                (false, false) => ' ',
-            });
+            lines.push(
+                match (symbol.get_module(x, y), symbol.get_module(x, y + 1)) {
+                    (true, true) => '█',
+                    (true, false) => '▀',
+                    (false, true) => '▄',
+                    (false, false) => ' ',
+                },
+            );
         }
         lines.push_str("\u{1b}[0m\n");
         y += 2;
@@ -51,6 +45,6 @@ mod tests {
             (widths.len(), widths[0]),
             (15, 25 + 4 + "\u{1b}[30;107m\u{1b}[0m".len())
         );
-        assert_eq!(super::drawn(&"x".repeat(700)), None);
+        assert_eq!(super::drawn(&"x".repeat(3000)), None);
     }
 }

@@ -1,0 +1,30 @@
+// Kinds of failure of a connection. Made from their table, src/api/error_class.rs: POSTERN_BLESS=1 writes it.
+
+/** @type {Record<string, {label: string, hint: string, whose: string}>} */
+export const FAILURES = {
+  'network': { label: 'Unreachable', hint: 'Check that the relay runs and is reachable from this machine.', whose: 'away' },
+  'dns': { label: 'Name not found', hint: 'Check the spelling of the relay’s name, and the network.', whose: 'away' },
+  'proxy': { label: 'Proxy error', hint: 'Check the proxy in the environment (HTTPS_PROXY, NO_PROXY).', whose: 'away' },
+  'proxy-credentials': { label: 'Proxy needs credentials', hint: 'Put the proxy’s user and password into HTTPS_PROXY.', whose: 'away' },
+  'timeout': { label: 'No answer in time', hint: '', whose: 'away' },
+  'protocol': { label: 'Protocol error', hint: 'Check that this version and the server’s are compatible.', whose: 'away' },
+  'tls': { label: 'TLS error', hint: 'Check the server’s certificate and this machine’s clock.', whose: 'server' },
+  'not-a-tunnel-server': { label: 'Not a tunnel server', hint: 'Another program answers at that port: check the tunnel port.', whose: 'server' },
+  'address-refused': { label: 'Address not allowed', hint: 'The relay’s tunnel address is inside your network: ask its operator.', whose: 'server' },
+  'host-key-changed': { label: 'Host key changed', hint: 'Trust the new key only if you know why it has changed.', whose: 'server' },
+  'wrong-password': { label: 'Wrong password', hint: 'The relay does not know this machine.', whose: 'server' },
+  'revoked': { label: 'Revoked', hint: 'Ask the relay’s operator to allow this machine again; it then reconnects.', whose: 'server' },
+  'forbidden': { label: 'Refused', hint: 'No automatic retry: fix the problem, then connect again.', whose: 'words' },
+  'refused': { label: 'Refused', hint: '', whose: 'words' },
+  'limit': { label: 'Over a limit', hint: 'Wait a minute, or disconnect applications you do not need.', whose: 'words' },
+  'quick-setup': { label: 'Relay setup failed', hint: '', whose: 'words' },
+  'no-server': { label: 'No relay', hint: 'Add a relay, or choose one in the application.', whose: 'words' },
+  'name-taken': { label: 'Site name taken', hint: 'Choose another site name, or ask the relay’s operator to transfer it.', whose: 'words' },
+  'permission-denied': { label: 'Not permitted', hint: 'The relay does not let this connector use that port.', whose: 'app' },
+  'port-held': { label: 'Port in use at the relay', hint: 'An earlier connection still uses the port; it is free within a minute.', whose: 'app' },
+  'own-listener': { label: 'Own address', hint: 'The application’s address is postern itself: give another one.', whose: 'app' },
+  'not-enforced': { label: 'Not protected', hint: 'The relay cannot enforce these settings: change the application, or use another relay.', whose: 'app' },
+  'plugin': { label: 'Database error', hint: 'Check that the database runs, and its address, user and password in the application.', whose: 'app' },
+  'expired': { label: 'Expired', hint: 'Extend it to share it again.', whose: 'app' },
+  'local': { label: 'Local error', hint: 'A problem of this machine: see the log (-v).', whose: 'app' },
+};
