@@ -214,12 +214,18 @@ fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Forbids further members of all objects that do not allow them.
+/// Forbids further members of all objects that do not allow them, and null in place of members that may be absent.
 fn close(node: &mut Value) {
     match node {
         Value::Array(nodes) => nodes.iter_mut().for_each(close),
         Value::Object(members) => {
-            if members.get("properties").is_some_and(Value::is_object) {
+            let required = members.get("required").cloned().unwrap_or_default();
+            if let Some(Value::Object(properties)) = members.get_mut("properties") {
+                let required = required.as_array().map_or(&[][..], Vec::as_slice);
+                let optional = properties
+                    .iter_mut()
+                    .filter(|(name, _)| !required.contains(&name.as_str().into()));
+                optional.for_each(|(_, member)| without_null(member));
                 members
                     .entry("additionalProperties")
                     .or_insert(false.into());
@@ -227,6 +233,24 @@ fn close(node: &mut Value) {
             members.values_mut().for_each(close);
         }
         _ => {}
+    }
+}
+
+/// Takes null out of the type of a member.
+fn without_null(member: &mut Value) {
+    let Some(schema) = member.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(kinds)) = schema.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        schema["type"] = kinds.swap_remove(0);
+    } else if let Some(Value::Array(kinds)) = schema.get("anyOf")
+        && let [Value::Object(kind), null] = kinds.as_slice()
+        && null["type"] == "null"
+    {
+        let kind = kind.clone();
+        schema.remove("anyOf");
+        schema.extend(kind);
     }
 }
 
@@ -270,6 +294,22 @@ impl Call<'_> {
     fn parameters(&mut self) -> &mut Vec<Value> {
         let parameters = self.operation.get_mut("parameters");
         parameters.and_then(Value::as_array_mut).unwrap()
+    }
+
+    /// Adds a header of the request.
+    pub(crate) fn header<T: JsonSchema>(self, name: &str, about: &str) -> Self {
+        let mut call = self.query::<T>(name, about);
+        call.parameters().last_mut().unwrap()["in"] = "header".into();
+        call
+    }
+
+    /// Its body may be of this media type.
+    pub(crate) fn takes_as<T: JsonSchema>(mut self, media: &str) -> Self {
+        let schema = self.description.reader.subschema_for::<T>();
+        let body = self.operation.entry("requestBody");
+        let body = body.or_insert_with(|| json!({"required": true}));
+        body["content"][media] = json!({"schema": schema});
+        self
     }
 
     /// Its body is JSON of this type.
@@ -319,6 +359,17 @@ impl Call<'_> {
     pub(crate) fn gives(mut self, status: u16, about: &str) -> Self {
         let response = json!({"description": about});
         self.responses.insert(status.to_string(), response);
+        self
+    }
+
+    /// The answer with this status may also be of this media type.
+    pub(crate) fn or<T: JsonSchema>(mut self, status: u16, media: &str) -> Self {
+        let schema = self.description.generator.subschema_for::<T>().to_value();
+        let content = &mut self.responses[&status.to_string()]["content"][media];
+        *content = match content["schema"].take() {
+            Value::Null => json!({"schema": schema}),
+            other => json!({"schema": {"anyOf": [other, schema]}}),
+        };
         self
     }
 

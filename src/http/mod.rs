@@ -36,7 +36,7 @@ mod visitor_table;
 
 pub use activity_log::{ActivityLog, Numbered, Record, Sink};
 pub use cancel_token::{CancelToken, DisconnectGuard};
-pub use error::ApiError;
+pub use error::{ApiError, Failed};
 pub use handler::Handler;
 pub use http_server::{Server, ServerConfig};
 pub use request::{Method, Request};

@@ -1,9 +1,8 @@
 //! Answers: the head, the body, and the JSON envelope.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
-use super::ApiError;
+use super::{ApiError, Failed};
 
 /// Value of `Strict-Transport-Security` (RFC 6797): for a year, this host name alone, on every port.
 pub(crate) const HSTS: &str = "max-age=31536000";
@@ -114,11 +113,8 @@ impl Response {
     }
 
     /// The error's status with `{"code": N, "message": …}` and its further members.
-    pub fn error(error: &ApiError) -> Response {
-        let mut envelope: Map<String, Value> = error.extra.clone();
-        envelope.insert("code".into(), json!(error.status));
-        envelope.insert("message".into(), json!(error.message));
-        Response::json(error.status, &envelope)
+    pub fn error<M: Serialize>(error: &Failed<M>) -> Response {
+        Response::json(error.status, &error.members())
     }
 
     /// Plain text.
@@ -163,8 +159,8 @@ impl Response {
     }
 }
 
-impl From<ApiError> for Response {
-    fn from(error: ApiError) -> Response {
+impl<M: Serialize> From<Failed<M>> for Response {
+    fn from(error: Failed<M>) -> Response {
         Response::error(&error)
     }
 }

@@ -3,23 +3,154 @@
 use std::collections::HashMap;
 
 use mysql::{Conn, Row, Value as Cell};
-use serde_json::{Value, json};
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::conn::{readonly, rows};
 use super::error::DbError;
+use super::results::Warning;
+
+/// A table, view or sequence.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Table"))]
+pub(crate) struct TableEntry {
+    /// Bytes of rows and indexes together.
+    bytes: Option<u64>,
+    /// Its comment; of a broken view the server's error.
+    comment: Option<String>,
+    /// Bytes of the rows.
+    data_bytes: Option<u64>,
+    /// Its storage engine.
+    engine: Option<String>,
+    /// Bytes of the indexes.
+    index_bytes: Option<u64>,
+    /// Its kind.
+    kind: TableKind,
+    /// Its name.
+    name: String,
+    /// Number of rows, as the server estimates it.
+    rows_estimate: Option<u64>,
+}
+
+/// Kind of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TableKind {
+    Table,
+    View,
+    Sequence,
+}
+
+/// The entry of `/api/tables`, and facts that a list has no room for.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct TableFacts {
+    #[serde(flatten)]
+    entry: TableEntry,
+    /// The next number of its AUTO_INCREMENT column.
+    auto_increment: Option<u64>,
+    /// Its default collation.
+    collation: Option<String>,
+    /// Further options of its CREATE statement.
+    options: Option<String>,
+    /// Format of its rows.
+    row_format: Option<String>,
+}
+
+/// Schema of a table, view or sequence.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Schema"))]
+pub(crate) struct TableSchema {
+    /// In their order.
+    columns: Vec<Column>,
+    /// The statement that creates it; null if the account may not see it.
+    create_statement: Option<String>,
+    /// By name.
+    foreign_keys: Vec<ForeignKey>,
+    /// In the server's order.
+    indexes: Vec<Index>,
+    /// Why something is missing: a broken view, and in read-only mode one whose function would write.
+    note: Option<String>,
+    /// Null if the account may not see it.
+    table: Option<TableFacts>,
+}
+
+/// A column of a table.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+struct Column {
+    /// Collation of a text.
+    collation: Option<String>,
+    /// Its comment.
+    comment: Option<String>,
+    /// Its default, as the server shows it.
+    default: Option<String>,
+    /// Such as `auto_increment`.
+    extra: Option<String>,
+    /// The expression of a generated column.
+    generated: Option<String>,
+    /// `PRI`, `UNI`, `MUL` or empty.
+    key: Option<String>,
+    /// Its name.
+    name: String,
+    /// True if it may be NULL.
+    nullable: bool,
+    /// Its type, such as `int(11)`.
+    r#type: String,
+}
+
+/// An index of a table.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+struct Index {
+    /// Columns, with the indexed length, or expressions in parentheses; DESC if descending.
+    columns: Vec<String>,
+    /// Its comment.
+    comment: Option<String>,
+    /// Its name.
+    name: String,
+    /// Its type, such as `BTREE`.
+    r#type: Option<String>,
+    /// True if values are unique.
+    unique: bool,
+    /// False if the optimizer ignores it.
+    visible: bool,
+}
+
+/// A foreign key of a table.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+struct ForeignKey {
+    /// Its columns.
+    columns: Vec<String>,
+    /// Its name.
+    name: String,
+    /// Effect of a deletion of the other row, such as `CASCADE`.
+    on_delete: Option<String>,
+    /// Effect of a change of the other row's key.
+    on_update: Option<String>,
+    /// Columns of the other table, in the same order.
+    ref_columns: Vec<String>,
+    /// Database of the other table.
+    ref_db: Option<String>,
+    /// The other table.
+    ref_table: Option<String>,
+}
 
 /// The names of the databases, as the server sorts them.
-pub(crate) fn databases(conn: &mut Conn) -> Result<Value, DbError> {
+pub(crate) fn databases(conn: &mut Conn) -> Result<Vec<String>, DbError> {
     names(conn, "SHOW DATABASES")
 }
 
 /// The names of a database's tables, views and sequences.
-pub(crate) fn tables(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
+pub(crate) fn tables(conn: &mut Conn, db: &str) -> Result<Vec<String>, DbError> {
     names(conn, &format!("SHOW TABLES FROM {}", identifier(db)))
 }
 
 /// Lists tables with what the sidebar shows beside each name.
-pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbError> {
+pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Vec<TableEntry>, DbError> {
     let listed = rows(
         conn,
         &format!(
@@ -31,8 +162,7 @@ pub(crate) fn tables_in_detail(conn: &mut Conn, db: &str) -> Result<Value, DbErr
         // Tells an empty database from an unknown one by the server's own error.
         tables(conn, db)?;
     }
-    let all: Vec<Value> = listed.iter().map(table_in_detail).collect();
-    Ok(Value::Array(all))
+    Ok(listed.iter().map(table_in_detail).collect())
 }
 
 /// MySQL 8 tells rows and sizes from a table of its own that is up to a day old, and writes to it; other servers see
@@ -44,29 +174,30 @@ const FRESH_FIGURES: &str =
 const FACTS: &str = "TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, DATA_LENGTH, TABLE_COMMENT, INDEX_LENGTH, TABLE_COLLATION, \
                      AUTO_INCREMENT, ROW_FORMAT, CREATE_OPTIONS";
 
-fn table_in_detail(row: &Row) -> Value {
+fn table_in_detail(row: &Row) -> TableEntry {
     let kind = match text(row, 1).unwrap_or_default().as_str() {
-        "VIEW" | "SYSTEM VIEW" => "view",
-        "SEQUENCE" => "sequence",
-        _ => "table",
+        "VIEW" | "SYSTEM VIEW" => TableKind::View,
+        "SEQUENCE" => TableKind::Sequence,
+        _ => TableKind::Table,
     };
-    let view = kind == "view";
-    json!({
-        "name": text(row, 0),
-        "kind": kind,
-        "engine": text(row, 2),
-        "rows_estimate": number(row, 3),
-        "bytes": number(row, 4).zip(number(row, 6)).map(|(data, index)| data.saturating_add(index)),
-        "data_bytes": number(row, 4),
-        "index_bytes": number(row, 6),
+    let (data_bytes, index_bytes) = (number(row, 4), number(row, 6));
+    let sum = |(data, index): (u64, u64)| data.saturating_add(index);
+    TableEntry {
+        bytes: data_bytes.zip(index_bytes).map(sum),
         // A view's comment is the word VIEW, or an error text when it is broken.
-        "comment": text(row, 5).filter(|comment| !(view && comment == "VIEW")),
-    })
+        comment: text(row, 5).filter(|comment| kind != TableKind::View || comment != "VIEW"),
+        data_bytes,
+        engine: text(row, 2),
+        index_bytes,
+        kind,
+        name: text(row, 0).unwrap_or_default(),
+        rows_estimate: number(row, 3),
+    }
 }
 
-/// Reads the facts of one table beside its columns, also those that a list has no room for. Null where the account may
+/// Reads the facts of one table beside its columns, also those that a list has no room for. None where the account may
 /// not see it.
-fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
+fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Option<TableFacts>, DbError> {
     let listed = rows(
         conn,
         &format!(
@@ -75,25 +206,19 @@ fn facts(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
             literal(table)
         ),
     )?;
-    let Some(row) = listed.first() else {
-        return Ok(Value::Null);
-    };
-    let mut told = table_in_detail(row);
-    if let Value::Object(members) = &mut told {
-        members.extend([
-            ("collation".to_owned(), json!(text(row, 7))),
-            ("auto_increment".to_owned(), json!(number(row, 8))),
-            ("row_format".to_owned(), json!(text(row, 9))),
-            ("options".to_owned(), json!(text(row, 10))),
-        ]);
-    }
-    Ok(told)
+    Ok(listed.first().map(|row| TableFacts {
+        entry: table_in_detail(row),
+        auto_increment: number(row, 8),
+        collation: text(row, 7),
+        options: text(row, 10),
+        row_format: text(row, 9),
+    }))
 }
 
 /// Facts, columns, indexes, foreign keys and the CREATE statement of a table, view or sequence. Of a view that calls a function
 /// which would write, a read-only session gets what can be had without running it, and of one that is broken there are the
 /// statement and the columns that the server remembers; `note` says so.
-pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, DbError> {
+pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<TableSchema, DbError> {
     let (db_name, table_name) = (identifier(db), identifier(table));
     let mut note = None;
     let is_view = is_view(conn, db, table)?;
@@ -137,14 +262,14 @@ pub(crate) fn schema(conn: &mut Conn, db: &str, table: &str) -> Result<Value, Db
     };
     let generated = generated(conn, db, table, &columns)?;
     let column = |row: &Row| column(row, &generated);
-    Ok(json!({
-        "table": facts(conn, db, table)?,
-        "columns": columns.iter().map(column).collect::<Vec<_>>(),
-        "indexes": grouped_indexes(&indexes),
-        "foreign_keys": foreign_keys(conn, db, table)?,
-        "create_statement": create,
-        "note": note,
-    }))
+    Ok(TableSchema {
+        table: facts(conn, db, table)?,
+        columns: columns.iter().map(column).collect(),
+        indexes: grouped_indexes(&indexes),
+        foreign_keys: foreign_keys(conn, db, table)?,
+        create_statement: create,
+        note,
+    })
 }
 
 fn is_view(conn: &mut Conn, db: &str, table: &str) -> Result<bool, DbError> {
@@ -249,44 +374,42 @@ fn unescaped(expression: &str) -> String {
 }
 
 /// Field, Type, Collation, Null, Key, Default, Extra, Privileges, Comment.
-fn column(row: &Row, generated: &HashMap<String, String>) -> Value {
-    json!({
-        "name": text(row, 0),
-        "type": text(row, 1),
-        "collation": text(row, 2),
-        "nullable": text(row, 3).as_deref() == Some("YES"),
-        "key": text(row, 4),
-        "default": text(row, 5),
-        "extra": text(row, 6),
-        "generated": text(row, 0).and_then(|name| generated.get(&name)),
-        "comment": text(row, 8),
-    })
+fn column(row: &Row, generated: &HashMap<String, String>) -> Column {
+    let name = text(row, 0).unwrap_or_default();
+    Column {
+        generated: generated.get(&name).cloned(),
+        name,
+        r#type: text(row, 1).unwrap_or_default(),
+        collation: text(row, 2),
+        nullable: text(row, 3).as_deref() == Some("YES"),
+        key: text(row, 4),
+        default: text(row, 5),
+        extra: text(row, 6),
+        comment: text(row, 8),
+    }
 }
 
 /// Table, Non_unique, Key_name, Seq_in_index, Column_name, Collation, Cardinality, Sub_part, Packed, Null, Index_type,
 /// Comment, Index_comment; then MySQL 8 has Visible and Expression, which stands where Column_name is NULL, and MariaDB
 /// 10.6 Ignored.
-fn grouped_indexes(parts: &[Row]) -> Vec<Value> {
-    let mut indexes: Vec<(String, &Row, Vec<String>)> = Vec::new();
+fn grouped_indexes(parts: &[Row]) -> Vec<Index> {
+    let mut indexes: Vec<Index> = Vec::new();
     for row in parts {
         let name = text(row, 2).unwrap_or_default();
         let part = index_part(row);
-        match indexes.iter_mut().find(|(known, ..)| *known == name) {
-            Some((.., columns)) => columns.push(part),
-            None => indexes.push((name, row, vec![part])),
+        match indexes.iter_mut().find(|known| known.name == name) {
+            Some(index) => index.columns.push(part),
+            None => indexes.push(Index {
+                name,
+                unique: text(row, 1).as_deref() == Some("0"),
+                r#type: text(row, 10),
+                columns: vec![part],
+                visible: is_visible(row),
+                comment: text(row, 12),
+            }),
         }
     }
-    let one = |(name, first, columns): &(String, &Row, Vec<String>)| {
-        json!({
-            "name": name,
-            "unique": text(first, 1).as_deref() == Some("0"),
-            "type": text(first, 10),
-            "columns": columns,
-            "visible": is_visible(first),
-            "comment": text(first, 12),
-        })
-    };
-    indexes.iter().map(one).collect()
+    indexes
 }
 
 /// A column with the length that is indexed, or an expression, and `DESC` where it descends.
@@ -320,7 +443,7 @@ fn is_visible(row: &Row) -> bool {
 }
 
 /// Two look-ups with constants, each of which the server answers by opening this one table.
-fn foreign_keys(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<Value>, DbError> {
+fn foreign_keys(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<ForeignKey>, DbError> {
     let (db_text, table_text) = (literal(db), literal(table));
     let parts = rows(
         conn,
@@ -342,12 +465,12 @@ fn foreign_keys(conn: &mut Conn, db: &str, table: &str) -> Result<Vec<Value>, Db
     )?;
     let mut names: Vec<String> = parts.iter().filter_map(|row| text(row, 0)).collect();
     names.dedup();
-    let one = |name: &String| foreign_key(name, &parts, &rules);
-    Ok(names.iter().map(one).collect())
+    let one = |name| foreign_key(name, &parts, &rules);
+    Ok(names.into_iter().map(one).collect())
 }
 
-fn foreign_key(name: &str, parts: &[Row], rules: &[Row]) -> Value {
-    let is_named = |row: &&Row| text(row, 0).as_deref() == Some(name);
+fn foreign_key(name: String, parts: &[Row], rules: &[Row]) -> ForeignKey {
+    let is_named = |row: &&Row| text(row, 0).as_deref() == Some(&name);
     let own: Vec<&Row> = parts.iter().filter(is_named).collect();
     let rule = rules.iter().find(is_named);
     let all = |i: usize| {
@@ -355,24 +478,26 @@ fn foreign_key(name: &str, parts: &[Row], rules: &[Row]) -> Value {
             .filter_map(|row| text(row, i))
             .collect::<Vec<_>>()
     };
-    json!({
-        "name": name,
-        "columns": all(1),
-        "ref_db": own.first().and_then(|row| text(row, 2)),
-        "ref_table": own.first().and_then(|row| text(row, 3)),
-        "ref_columns": all(4),
-        "on_update": rule.and_then(|row| text(row, 1)),
-        "on_delete": rule.and_then(|row| text(row, 2)),
-    })
+    ForeignKey {
+        columns: all(1),
+        ref_db: own.first().and_then(|row| text(row, 2)),
+        ref_table: own.first().and_then(|row| text(row, 3)),
+        ref_columns: all(4),
+        on_update: rule.and_then(|row| text(row, 1)),
+        on_delete: rule.and_then(|row| text(row, 2)),
+        name,
+    }
 }
 
-/// The warnings of the statement before, of which there are `count`: `level`, `code`, `message`; where they are not all, a
-/// note says so.
-pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Value>, DbError> {
+/// The warnings of the statement before, of which there are `count`; where they are not all, a note says so.
+pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Warning>, DbError> {
     let listed = rows(conn, &format!("SHOW WARNINGS LIMIT {MAX_WARNINGS}"))?;
-    let one =
-        |row: &Row| json!({"level": text(row, 0), "code": number(row, 1), "message": text(row, 2)});
-    let mut told: Vec<Value> = listed.iter().map(one).collect();
+    let one = |row: &Row| Warning {
+        level: text(row, 0),
+        code: number(row, 1),
+        message: text(row, 2),
+    };
+    let mut told: Vec<Warning> = listed.iter().map(one).collect();
     let (all, shown) = (usize::from(count), told.len());
     if all > shown && (shown > 0 || all > MAX_WARNINGS) {
         let more = if count == u16::MAX { " or more" } else { "" };
@@ -380,7 +505,7 @@ pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Value>, DbErro
             "the statement has {all}{more} warnings; {shown} are listed (the server keeps max_error_count, this list \
              shows {MAX_WARNINGS})"
         );
-        told.push(json!({"level": "Note", "code": null, "message": message}));
+        told.push(Warning::ours("Note", message));
     }
     Ok(told)
 }
@@ -388,7 +513,7 @@ pub(crate) fn warnings(conn: &mut Conn, count: u16) -> Result<Vec<Value>, DbErro
 /// Warnings of one statement that are listed.
 const MAX_WARNINGS: usize = 100;
 
-fn names(conn: &mut Conn, sql: &str) -> Result<Value, DbError> {
+fn names(conn: &mut Conn, sql: &str) -> Result<Vec<String>, DbError> {
     let listed = rows(conn, sql)?;
     Ok(listed.iter().filter_map(|row| text(row, 0)).collect())
 }

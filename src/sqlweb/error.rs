@@ -3,6 +3,9 @@
 use std::fmt;
 
 use mysql::MySqlError;
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::catch_panic::Panicked;
 use super::held::Held;
@@ -10,7 +13,103 @@ use super::limits::{
     CONNECTIONS_OF_ONE, MAX_CONNECTIONS, MAX_PACKET, MAX_PACKET_SHARED, OF_ONE_READER,
     ROWS_IN_FLIGHT,
 };
+use crate::http::{self, Failed};
 use crate::net::in_words;
+
+/// A failed request.
+pub(crate) type ApiError = Failed<Details<ServerError>>;
+
+/// Further members of its answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct Details<E> {
+    /// Of an edit: changes that remain in effect: 0, or, if the engine cannot roll back, those before the one that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) applied: Option<usize>,
+    /// The cause, if the database or an edit tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<E>,
+    /// For a failed statement: true if its session has an open transaction now. Absent if nothing was sent to the database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) in_transaction: Option<bool>,
+    /// Part that refused: `gate`, which reads the statement, or `connection`, which is read-only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) layer: Option<&'static str>,
+    /// Place in the statement that the gate refused, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offset: Option<usize>,
+    /// Refused part, such as `DELETE` or `function load_file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) statement: Option<String>,
+}
+
+/// Error of the database server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct ServerError {
+    /// Its number, such as 1062.
+    pub(crate) errno: u16,
+    /// Its SQLSTATE, five characters.
+    pub(crate) sqlstate: String,
+}
+
+impl ApiError {
+    /// 403: a statement was refused before it was sent, by that layer of the read-only mode.
+    pub(crate) fn refused(
+        message: impl Into<String>,
+        statement: impl Into<String>,
+        layer: Option<&'static str>,
+    ) -> Self {
+        Self::forbidden(message).map(|members| Details {
+            statement: Some(statement.into()),
+            layer,
+            ..members
+        })
+    }
+
+    /// The number of the server's error.
+    pub(crate) fn errno(&self) -> Option<u16> {
+        self.extra.error.as_ref().map(|error| error.errno)
+    }
+}
+
+impl From<http::ApiError> for ApiError {
+    fn from(error: http::ApiError) -> Self {
+        error.map(|_| Details::default())
+    }
+}
+
+impl From<&DbError> for ApiError {
+    fn from(error: &DbError) -> Self {
+        let message = match error.hint() {
+            Some(hint) => format!("{error}\n{hint}"),
+            None => error.to_string(),
+        };
+        let mut told = Self::new(error.status(), message);
+        if let DbError::ReadOnly(..) | DbError::Changed(_) | DbError::Shared(_) = error {
+            told.extra.layer = Some("connection");
+        }
+        told.extra.error = match (error, error.server_error()) {
+            (_, Some(server)) => Some(ServerError {
+                errno: server.code,
+                sqlstate: server.state.clone(),
+            }),
+            // Message of the server about a statement that was killed.
+            (DbError::Stopped(_), None) => Some(ServerError {
+                errno: INTERRUPTED,
+                sqlstate: "70100".into(),
+            }),
+            _ => None,
+        };
+        told
+    }
+}
+
+impl From<DbError> for ApiError {
+    fn from(error: DbError) -> Self {
+        Self::from(&error)
+    }
+}
 
 /// A failure on the database's side of a request.
 #[derive(Debug)]
@@ -44,6 +143,8 @@ pub(crate) enum DbError {
     GivenUp(StopCause, bool),
     /// The server answered a statement with an error.
     Statement(MySqlError),
+    /// Another statement of the session is still running.
+    SessionBusy,
     /// All connections that this program may hold are in use.
     Busy,
     /// All that one visitor may hold are.
@@ -151,6 +252,9 @@ impl fmt::Display for DbError {
                     "the statement {how}, so its connection was closed, with everything the session held; the server may still run the statement"
                 )
             }
+            Self::SessionBusy => f.write_str(
+                "another statement of this session is still running; wait for it or cancel it",
+            ),
             Self::Busy => write!(
                 f,
                 "no database connection is free for you ({} in total); close a query tab or wait for a statement to end",
@@ -242,6 +346,7 @@ impl DbError {
             | Self::Request(_)
             | Self::Stopped(StopCause::Cancelled | StopCause::ClientLeft) => 400,
             Self::ReadOnly(..) | Self::Changed(_) | Self::Shared(_) => 403,
+            Self::SessionBusy => 409,
             Self::Busy | Self::VisitorBusy => 429,
             Self::NoRoom => 503,
             Self::Stopped(StopCause::TimedOut) => 504,

@@ -2,6 +2,9 @@
 
 use mysql::{Row, Value};
 use rows::Span;
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A row's cells, each the bytes that the server sent, or NULL.
 #[derive(Clone, Copy)]
@@ -48,6 +51,62 @@ pub(crate) struct Done {
     pub(crate) last_insert_id: u64,
     /// `Rows matched: 3  Changed: 2  Warnings: 0` and the like.
     pub(crate) info: Option<Box<str>>,
+}
+
+/// A warning of a statement.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct Warning {
+    /// The server's number; null for a note of this program.
+    pub(crate) code: Option<u64>,
+    /// `Note`, `Warning` or `Error`.
+    pub(crate) level: Option<String>,
+    /// The warning.
+    pub(crate) message: Option<String>,
+}
+
+impl Warning {
+    /// One of this program.
+    pub(crate) fn ours(level: &str, message: impl Into<String>) -> Self {
+        Self {
+            code: None,
+            level: Some(level.to_owned()),
+            message: Some(message.into()),
+        }
+    }
+}
+
+/// A cell of a row in JSON.
+///
+/// NULL is null; integers within ±(2^53-1) and floats are numbers; larger integers, DECIMAL, ZEROFILL, dates and times are
+/// strings in the server's own form; BIT, BINARY, BLOB, VECTOR and GEOMETRY are `0x…`.
+#[cfg(test)]
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its schema is what is used")]
+#[schemars(rename = "Cell")]
+#[serde(untagged)]
+pub(crate) enum JsonCell {
+    Text(String),
+    Number(f64),
+    Null,
+}
+
+/// A row in JSON, by column name.
+#[cfg(test)]
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its schema is what is used")]
+#[schemars(rename = "Row")]
+pub(crate) struct JsonRow(std::collections::BTreeMap<String, JsonCell>);
+
+/// A row, or null if it was deleted.
+#[cfg(test)]
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "its schema is what is used")]
+#[schemars(rename = "RowOrNull")]
+#[serde(untagged)]
+pub(crate) enum JsonRowOrNull {
+    Row(JsonRow),
+    Null,
 }
 
 /// Longest line of that kind, in bytes: its length is told in one byte.

@@ -6,20 +6,19 @@ use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use super::api::{api_error, checkout_error};
 use super::auth::Auth;
 use super::conn::{
     CheckoutRequest, Connector, Owner, RunningStatements, ServerInfo, SessionPool, readonly,
     stop_in_background, stoppable, stopped_when_gone,
 };
-use super::error::{DbError, StopCause};
+use super::error::{ApiError, DbError, StopCause};
 use super::gate::Calls;
 use super::guest::Guest;
 use super::limits::REQUESTS_OF_ONE;
 use super::options::Options;
 use super::query::{RowBudget, Tickets};
 use super::visitors::{Use, Visitors};
-use crate::http::{ApiError, CancelToken, Request, Response};
+use crate::http::{CancelToken, Request, Response};
 use crate::plugin::{GuestInForce, StatementLog};
 use crate::sync::{Mutex, Permits};
 
@@ -220,7 +219,7 @@ impl Service {
             running: &entry.running,
             uses,
         };
-        let mut lease = self.sessions.check_out(&wanted).map_err(checkout_error)?;
+        let mut lease = self.sessions.check_out(&wanted)?;
         let outcome = stoppable(&entry.running, lease.conn(), |conn| {
             if self.options.readonly {
                 // A look at a view runs its functions (MariaDB).
@@ -230,7 +229,7 @@ impl Service {
         });
         let outcome = readonly::explain(outcome, "this request");
         lease.give_back(&outcome, &entry.running);
-        outcome.map_err(|error| api_error(&error))
+        Ok(outcome?)
     }
 
     /// True if the time of the temporary account is over.

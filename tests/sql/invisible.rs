@@ -195,6 +195,31 @@ fn wrong_codes_are_limited_and_a_right_one_always_passes() {
 }
 
 #[test]
+fn described_members_of_requests_are_read() {
+    let postern = Postern::on(Database::shared(), &[]);
+    let mut client = postern.client();
+    let document = client.get("/api/openapi.json").json();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let content = &methods["post"]["requestBody"]["content"];
+        let Some(schema) = content["application/json"]["schema"]["$ref"].as_str() else {
+            continue;
+        };
+        let schema = document.pointer(schema.trim_start_matches('#')).unwrap();
+        let members = schema["properties"].as_object().unwrap();
+        let wrong: serde_json::Map<_, _> = members
+            .keys()
+            .map(|name| (name.clone(), json!({})))
+            .collect();
+        let answer = client.post(path, &Value::Object(wrong));
+        assert_eq!(answer.status(), 400, "{path}: {}", answer.text());
+        for name in members.keys() {
+            let is_named = answer.text().contains(&format!("'{name}'"));
+            assert!(is_named, "{path}: '{name}' is not read: {}", answer.text());
+        }
+    }
+}
+
+#[test]
 fn the_server_keeps_to_its_description() {
     let db = Database::shared();
     db.exec("CREATE DATABASE IF NOT EXISTS described; CREATE TABLE described.parent (id INT PRIMARY KEY); \

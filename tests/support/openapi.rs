@@ -42,6 +42,14 @@ impl Described {
             response.is_object(),
             "{method} {route}: {status} is not described"
         );
+        let lines = &response["content"]["application/x-ndjson"]["schema"]["contentSchema"];
+        if answer.header("content-type") == Some("application/x-ndjson") && !lines.is_null() {
+            let said = answer.text().lines().map(serde_json::from_str::<Value>);
+            let said = said.collect::<Result<_, _>>();
+            let said = Value::Array(said.expect("each line is JSON"));
+            let problem = mismatch(&self.document, lines, &said, "$");
+            assert_eq!(problem, None, "{method} {route}: {}", answer.text());
+        }
         let schema = &response["content"]["application/json"]["schema"];
         if answer.header("content-type") != Some("application/json") {
             return;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::params::Fields;
 use super::query::job_of;
-use crate::http::{ApiError, Request, Response};
+use crate::http::{Request, Response};
 use crate::sqlweb::catalogue::identifier;
 use crate::sqlweb::dump;
+use crate::sqlweb::error::ApiError;
 use crate::sqlweb::output::{Format, LazyStream, file_name};
 use crate::sqlweb::query::{Download, DumpJob};
 use crate::sqlweb::service::Service;

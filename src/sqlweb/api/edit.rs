@@ -4,23 +4,26 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::error::api_error;
 use super::params::Fields;
-use crate::http::{ApiError, Request, Response};
+use crate::http::{Request, Response};
 use crate::sqlweb::conn::MAX_ID;
-use crate::sqlweb::edit::{self, EditJob, changes_of};
+use crate::sqlweb::edit::{self, EditError, EditFailed, EditJob, changes_of};
+use crate::sqlweb::error::{ApiError, Details};
 use crate::sqlweb::limits::{EDIT_WORK, LARGE_EDIT, MAX_EDIT};
 use crate::sqlweb::query::{RowPermit, note, verdict};
 use crate::sqlweb::service::Service;
 
 /// Reads the request and does what it asks for on a thread of its own.
 pub(crate) fn edit(service: &Arc<Service>, request: Request) {
-    let refused = request.must_be_json().and_then(|()| {
-        let outcome = may_edit(service);
-        outcome.inspect_err(|error| note_refusal(service, &request, error))
-    });
+    let refused = request
+        .must_be_json()
+        .map_err(ApiError::from)
+        .and_then(|()| {
+            let outcome = may_edit(service);
+            outcome.inspect_err(|error| note_refusal(service, &request, error))
+        });
     if let Err(error) = refused {
         return request.respond(Response::error(&error));
     }
@@ -32,11 +35,11 @@ fn may_edit(service: &Service) -> Result<(), ApiError> {
     if !service.options.readonly {
         return Ok(());
     }
-    Err(ApiError::forbidden(
+    Err(ApiError::refused(
         "read-only mode: rows cannot be edited, and nothing was sent (layer: server gate)",
-    )
-    .with("statement", "UPDATE")
-    .with("layer", "gate"))
+        "UPDATE",
+        Some("gate"),
+    ))
 }
 
 /// The statements themselves were not even read.
@@ -68,7 +71,7 @@ fn answer(service: &Arc<Service>, mut request: Request) {
         Err(error) => return log::debug!("an edit was interrupted: {error}"),
     };
     // The room is held until the edit has ended.
-    let outcome = read.and_then(|(bytes, room)| {
+    let outcome = read.map_err(EditFailed::from).and_then(|(bytes, room)| {
         let work = room
             .as_ref()
             .map(|_| room_for(service, &reader, *EDIT_WORK));
@@ -76,13 +79,7 @@ fn answer(service: &Arc<Service>, mut request: Request) {
         let job = job(service, &request, bytes, reader.clone())?;
         edit::edit(service, job, &client)
     });
-    let response = match outcome {
-        Ok(body) => {
-            Response::new(200, "application/json", body).header("Cache-Control", "no-store")
-        }
-        Err(error) => Response::error(&error),
-    };
-    request.respond(response);
+    request.respond(outcome.unwrap_or_else(|error| Response::error(&error)));
 }
 
 /// A body, with its room among the large rows where it is large.
@@ -119,7 +116,7 @@ fn room_for<'a>(
     bytes: usize,
 ) -> Result<RowPermit<'a>, ApiError> {
     let room = service.rows.acquire(reader, bytes, &|| true);
-    room.map_err(|error| api_error(&error))
+    Ok(room?)
 }
 
 /// Reads on up to one byte more than `most` in all; whether there is one.
@@ -150,12 +147,12 @@ fn job(
     request: &Request,
     bytes: Vec<u8>,
     reader: String,
-) -> Result<EditJob, ApiError> {
+) -> Result<EditJob, EditFailed> {
     let body: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| ApiError::bad_request(format!("malformed JSON: {error}")))?;
+        .map_err(|error| EditFailed::bad_request(format!("malformed JSON: {error}")))?;
     drop(bytes);
     let Value::Object(members) = body else {
-        return Err(ApiError::bad_request("the body must be a JSON object"));
+        return Err(EditFailed::bad_request("the body must be a JSON object"));
     };
     let mut fields = Fields::from_members(members);
     let changes = changes_of(fields.take("changes"));
@@ -188,8 +185,11 @@ fn job(
     })
 }
 
-fn wrong_change(change: usize, what: &str) -> ApiError {
-    ApiError::bad_request(format!("change {change}: {what}; nothing was written"))
-        .with("error", json!({"kind": "request", "change": change}))
-        .with("applied", 0)
+fn wrong_change(change: usize, what: &str) -> EditFailed {
+    let what = format!("change {change}: {what}; nothing was written");
+    EditFailed::bad_request(what).map(|members| Details {
+        applied: Some(0),
+        error: Some(EditError::of_request(change)),
+        ..members
+    })
 }

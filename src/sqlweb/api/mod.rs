@@ -2,8 +2,10 @@
 
 mod dump;
 mod edit;
-mod error;
 mod export;
+#[cfg(test)]
+#[path = "openapi_tests.rs"]
+mod openapi;
 mod params;
 mod query;
 mod routes;
@@ -11,5 +13,4 @@ mod script;
 mod script_body;
 mod shared_body;
 
-pub(super) use error::{api_error, checkout_error};
 pub(super) use routes::Routes;

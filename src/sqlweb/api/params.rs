@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::http::{ApiError, Request};
+use crate::http::Request;
+use crate::sqlweb::error::ApiError;
 use crate::sqlweb::query::TimeZone;
 
 /// The members of a JSON body and what was wrong with those read so far.

@@ -4,14 +4,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::params::Fields;
-use crate::http::{ApiError, Request, Response, ResponseHead};
+use crate::http::{Request, Response, ResponseHead};
 use crate::sqlweb::conn::{MAX_ID, Owner, SessionLeft, stop_in_background};
-use crate::sqlweb::error::StopCause;
+use crate::sqlweb::error::{ApiError, StopCause};
 use crate::sqlweb::gate;
-use crate::sqlweb::output::{AnswerTail, JsonAnswer, LazyStream};
+use crate::sqlweb::output::{JsonAnswer, LazyStream};
 use crate::sqlweb::query::{Job, TextOrigin, execute};
 use crate::sqlweb::service::Service;
 
@@ -86,20 +88,12 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
     let mut answer = JsonAnswer::new(&mut stream, limit, several, started);
     let outcome = execute(service, job, &mut answer, &client);
     let sent = match outcome {
-        Ok(told) => answer.finish(&AnswerTail {
-            warnings: &told.warnings,
-            in_transaction: Some(told.in_transaction),
-            failure: None,
-        }),
+        Ok(told) => answer.finish(Ok((&told.warnings, told.in_transaction))),
         Err(error) if answer.is_untouched() => {
             drop(answer);
             return stream.fail(Response::error(&error));
         }
-        Err(error) => answer.finish(&AnswerTail {
-            warnings: &[],
-            in_transaction: None,
-            failure: Some(&members(&error)),
-        }),
+        Err(error) => answer.finish(Err(error.members())),
     };
     match sent {
         Ok(()) => stream.finish(),
@@ -107,17 +101,35 @@ fn answer(service: &Arc<Service>, request: Request, job: &Job, limit: Option<u64
     }
 }
 
-/// A late failure's `code`, `message` and further members.
-pub(super) fn members(error: &ApiError) -> Map<String, Value> {
-    let mut members = error.extra.clone();
-    members.insert("code".into(), json!(error.status));
-    members.insert("message".into(), json!(error.message));
-    members
-}
-
 /// Only a procedure or a compound statement returns several result sets, and those do not pass the gate.
 fn may_return_several(service: &Service, sql: &str) -> bool {
     !service.options.readonly && gate::check(sql, &service.info().dialect).is_err()
+}
+
+/// A statement that is being stopped.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(super) struct Cancelled {
+    /// Its ID.
+    query_id: String,
+}
+
+/// A session that is closed, or unknown.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(super) struct Closed {
+    /// Its ID.
+    session: String,
+}
+
+/// State of a session.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(super) struct SessionState {
+    /// True if it had a transaction, temporary tables or variables and lost them; reported once.
+    lost: bool,
+    /// True if it still has its connection, with its transaction, temporary tables and variables.
+    open: bool,
 }
 
 /// Stops the visitor's statement of the given id.
@@ -131,7 +143,7 @@ pub(crate) fn cancel(service: &Arc<Service>, request: Request) {
         let running =
             found.ok_or_else(|| ApiError::not_found(format!("no statement '{id}' is running")))?;
         stop_in_background(running, StopCause::Cancelled, service.connector.clone());
-        Ok(Response::ok(json!({"query_id": id})))
+        Ok(Response::ok(Cancelled { query_id: id }))
     });
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
 }
@@ -148,7 +160,10 @@ pub(crate) fn resume_session(service: &Arc<Service>, request: Request) {
             session,
         };
         let left = service.sessions.come_back(&owner);
-        Response::ok(json!({"open": left == SessionLeft::All, "lost": left == SessionLeft::Lost}))
+        Response::ok(SessionState {
+            lost: left == SessionLeft::Lost,
+            open: left == SessionLeft::All,
+        })
     });
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
 }
@@ -176,7 +191,9 @@ pub(crate) fn close_session(service: &Arc<Service>, request: Request) {
         } else {
             service.sessions.close(&owner);
         }
-        Response::ok(json!({"session": owner.session}))
+        Response::ok(Closed {
+            session: owner.session,
+        })
     });
     request.respond(response.unwrap_or_else(|error| Response::error(&error)));
 }

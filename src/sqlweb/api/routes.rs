@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::dump;
@@ -10,10 +13,10 @@ use super::export;
 use super::query;
 use super::script;
 use crate::http::auth::{Outcome, SignInFields};
-use crate::http::{ApiError, Handler, Method, Request, Response, Router, VisitorPresence, assets};
+use crate::http::{Handler, Method, Request, Response, Router, VisitorPresence, assets};
 use crate::sqlweb::auth::Auth;
 use crate::sqlweb::catalogue;
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{ApiError, DbError};
 use crate::sqlweb::options::Target;
 use crate::sqlweb::service::Service;
 use crate::sqlweb::visitors::Source;
@@ -200,6 +203,49 @@ fn turn_down(request: Request, by_script: bool, status: u16, message: &str) {
     }
 }
 
+/// The server, the account and the mode.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(super) struct Info<'a> {
+    /// True if the account's grants allow more than reading.
+    can_write: bool,
+    /// Initial database.
+    database: Option<&'a str>,
+    /// Its host, or the path of its socket.
+    host: String,
+    /// The variable of this name as last read, set on a cloud's read-only endpoints.
+    innodb_read_only: Option<bool>,
+    /// True if visitors need a code.
+    invisible: bool,
+    /// As `readonly`, in a word.
+    mode: Mode,
+    /// Its port; null for a socket.
+    port: Option<u16>,
+    /// The server's global variable of that name, as last read: set on a replica; null if unknown.
+    read_only: Option<bool>,
+    /// True in read-only mode.
+    readonly: bool,
+    /// The variable of this name as last read, which only MySQL has.
+    super_read_only: Option<bool>,
+    /// The server's time zone.
+    time_zone: &'a str,
+    /// Name and version of this program.
+    tool: &'static str,
+    /// Login name of the account.
+    user: &'a str,
+    /// The server's version.
+    version: &'a str,
+}
+
+/// Mode of a web client.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+enum Mode {
+    ReadOnly,
+    ReadWrite,
+}
+
 /// From memory alone, so that it answers at once whatever the database does.
 fn info(service: &Arc<Service>, request: Request) {
     let info = service.info();
@@ -208,61 +254,59 @@ fn info(service: &Arc<Service>, request: Request) {
         Target::Tcp { host, port } => (host.clone(), Some(*port)),
         Target::Unix(path) => (path.display().to_string(), None),
     };
-    request.respond(Response::ok(json!({
-        "version": info.version,
-        "host": host,
-        "port": port,
-        "user": &*service.connector.user(),
-        "database": service.options.database,
-        "readonly": service.options.readonly,
-        "mode": if service.options.readonly { "read-only" } else { "read-write" },
-        "can_write": info.can_write,
-        "read_only": writes.read_only,
-        "super_read_only": writes.super_read_only,
-        "innodb_read_only": writes.innodb_read_only,
-        "time_zone": info.time_zone,
-        "invisible": service.access.is_some(),
-        "tool": concat!("postern ", env!("CARGO_PKG_VERSION")),
-    })));
+    let readonly = service.options.readonly;
+    request.respond(Response::ok(Info {
+        version: &info.version,
+        host,
+        port,
+        user: &service.connector.user(),
+        database: service.options.database.as_deref(),
+        readonly,
+        mode: if readonly {
+            Mode::ReadOnly
+        } else {
+            Mode::ReadWrite
+        },
+        can_write: info.can_write,
+        read_only: writes.read_only,
+        super_read_only: writes.super_read_only,
+        innodb_read_only: writes.innodb_read_only,
+        time_zone: &info.time_zone,
+        invisible: service.access.is_some(),
+        tool: concat!("postern ", env!("CARGO_PKG_VERSION")),
+    }));
 }
 
+/// A question to the catalogue, with the values of at most two parameters.
+type Ask = fn(&mut mysql::Conn, &str, &str) -> Result<Response, DbError>;
+
 fn databases(service: &Arc<Service>, request: Request) {
-    catalogue_answer(service, request, |conn, []| catalogue::databases(conn), []);
+    let ask: Ask = |conn, _, _| catalogue::databases(conn).map(Response::ok);
+    catalogue_answer(service, request, ask, &[]);
 }
 
 fn tables(service: &Arc<Service>, request: Request) {
-    let in_detail = request.query("detail").is_some_and(|v| v == "1");
-    catalogue_answer(
-        service,
-        request,
-        move |conn, [db]| {
-            if in_detail {
-                catalogue::tables_in_detail(conn, db)
-            } else {
-                catalogue::tables(conn, db)
-            }
-        },
-        ["db"],
-    );
+    let ask: Ask = match request.query("detail") {
+        Some("1") => |conn, db, _| catalogue::tables_in_detail(conn, db).map(Response::ok),
+        _ => |conn, db, _| catalogue::tables(conn, db).map(Response::ok),
+    };
+    catalogue_answer(service, request, ask, &["db"]);
 }
 
 fn schema(service: &Arc<Service>, request: Request) {
-    catalogue_answer(
-        service,
-        request,
-        |conn, [db, table]| catalogue::schema(conn, db, table),
-        ["db", "table"],
-    );
+    let ask: Ask = |conn, db, table| catalogue::schema(conn, db, table).map(Response::ok);
+    catalogue_answer(service, request, ask, &["db", "table"]);
 }
 
 /// Asks the catalogue on a thread of its own, with the named parameters, each of which must be there.
-fn catalogue_answer<const N: usize>(
+fn catalogue_answer(
     service: &Arc<Service>,
     request: Request,
-    ask: impl FnOnce(&mut mysql::Conn, &[String; N]) -> Result<Value, DbError> + Send + 'static,
-    names: [&str; N],
+    ask: Ask,
+    names: &'static [&'static str],
 ) {
-    let named = names.map(|name| request.query(name).unwrap_or_default().to_owned());
+    let value = |name: &&str| request.query(name).unwrap_or_default().to_owned();
+    let named: Vec<String> = names.iter().map(value).collect();
     let missing: Vec<String> = names
         .iter()
         .zip(&named)
@@ -279,23 +323,16 @@ fn catalogue_answer<const N: usize>(
     let shared = service.clone();
     service.spawn(request, move |request| {
         let (client, uses) = (request.client().clone(), shared.use_of(&request));
-        let response =
-            match shared.with_spare_conn(&client, uses.as_ref(), |conn| ask(conn, &named)) {
-                Ok(data) => Response::ok(data),
-                Err(error) => Response::error(&found_status(error)),
-            };
-        request.respond(response);
+        let [first, second] = [0, 1].map(|i| named.get(i).map_or("", String::as_str));
+        let ask = |conn: &mut mysql::Conn| ask(conn, first, second);
+        let response = shared.with_spare_conn(&client, uses.as_ref(), ask);
+        request.respond(response.unwrap_or_else(|error| Response::error(&found_status(error))));
     });
 }
 
 /// An unknown database or table is 404, one that the account may not see 403.
 fn found_status(mut error: ApiError) -> ApiError {
-    let errno = error
-        .extra
-        .get("error")
-        .and_then(|e| e.get("errno"))
-        .and_then(Value::as_u64);
-    error.status = match errno {
+    error.status = match error.errno() {
         // ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME
         Some(1049 | 1146 | 1102 | 1103) => 404,
         // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR

@@ -8,15 +8,19 @@ use std::time::{Duration, Instant};
 
 use mysql::Column;
 use mysql::prelude::Queryable;
-use serde_json::{Map, Value, json};
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, json};
 
 use super::params::Fields;
 use super::query;
 use super::script_body::script_of;
 use super::shared_body::{Progress, SharedBody};
-use crate::http::{ApiError, CancelToken, Request, Response, ResponseHead};
+use crate::http::{CancelToken, Request, Response, ResponseHead};
 use crate::net::in_words;
 use crate::sqlweb::conn::Entry;
+use crate::sqlweb::error::{ApiError, ServerError};
 use crate::sqlweb::gate::{
     ConsoleCommand, MAX_DELIMITER, Script, ScriptForm, ScriptStatement, unended,
 };
@@ -24,7 +28,7 @@ use crate::sqlweb::limits::{FAILURES_SHARED, MAX_PACKET, MAX_STATEMENT_SHARED};
 use crate::sqlweb::output::{Flow, LazyStream, RowSink, duration};
 use crate::sqlweb::query::{Job, TextOrigin, dialect_now, enter, execute_as};
 use crate::sqlweb::record_sql;
-use crate::sqlweb::results::{Done, TextRow};
+use crate::sqlweb::results::{Done, TextRow, Warning};
 use crate::sqlweb::service::Service;
 
 /// Outcomes held back before they are sent, in bytes, and for how long: most statements take less than sending costs.
@@ -41,6 +45,108 @@ const LONGEST_SETTING: usize = 64 << 10;
 
 /// Where a script names its session: it is secret, and an address is not.
 const SESSION: &str = "postern-session";
+
+/// How a statement of a script ended, as a line of the answer.
+#[derive(Default, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(super) struct ScriptLine {
+    /// Rows that it changed, if it succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    affected_rows: Option<u64>,
+    /// 200, or the status of its failure.
+    code: u16,
+    /// Time it took, such as `1.234ms`.
+    duration: String,
+    /// The server's error, if it failed so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ServerError>,
+    /// True if the session has an open transaction now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_transaction: Option<bool>,
+    /// The server's sentence, such as `Rows matched: 3  Changed: 2  Warnings: 0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    info: Option<Box<str>>,
+    /// Its first word, such as `INSERT`, or `OTHER`.
+    kind: &'static str,
+    /// The first generated key, or 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_insert_id: Option<u64>,
+    /// Part that refused it: `gate`, which reads the statement, or `connection`, which is read-only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layer: Option<&'static str>,
+    /// Line in which it begins, from 1.
+    line: u64,
+    /// Cause of its failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    /// Its start, in bytes of the script.
+    offset: u64,
+    /// Place of the failure, in bytes of the statement, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<usize>,
+    /// Rows of its result, which are only counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+    /// Its number, from 1.
+    statement: u64,
+    /// The server's warnings, and notes of this program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning>,
+}
+
+/// The line at the end of the answer to a script.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(super) struct ScriptEnd<'a> {
+    /// True if it was cancelled.
+    cancelled: bool,
+    /// If the rest of the script could not be read: 413 for a statement that is too long, in read-only mode and for
+    /// visitors over 4 MiB, for those 408 if none ended for two minutes, and 429 if too many scripts are being read that
+    /// are large or whose first statement has not arrived, or if 500 statements of it have failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u16>,
+    /// The delimiter of statements at that point.
+    delimiter: &'a str,
+    /// Always true.
+    #[cfg_attr(test, schemars(extend("const" = true)))]
+    end: bool,
+    /// Statements that failed.
+    failed: u64,
+    /// Line in which the part starts that was not run, from 1.
+    line: u64,
+    /// Cause, if the rest could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    /// Statements in that part; null if they were not counted: for visitors, and after a cancel.
+    not_run: Option<u64>,
+    /// Start of the part that was not run, in bytes of the script.
+    offset: u64,
+    /// A sentence for `stopped`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Statements that ran.
+    statements: u64,
+    /// Reason if it ended before the end of the script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stopped>,
+}
+
+/// Reason why a script ended before its end.
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum Stopped {
+    /// Its connection was lost.
+    Lost,
+    /// It was cancelled.
+    Cancelled,
+    /// A statement failed.
+    Failed,
+    /// The command `exit`.
+    Exit,
+    /// The rest could not be read.
+    Unreadable,
+}
 
 /// Options of the request beside the script.
 struct ScriptOptions {
@@ -246,24 +352,25 @@ impl ScriptRun<'_> {
             }
         }
         let (offset, line) = script.rest();
-        let delimiter = script.delimiter().to_owned();
+        let delimiter = &script.delimiter().to_owned();
         let is_counted =
             trouble.is_none() && !self.entry.running.is_stopped() && !self.service.is_shared();
         let not_run = is_counted.then(|| left(&mut script, options) + self.swallowed);
-        let mut end = json!({
-            "end": true, "statements": self.number, "failed": self.failed, "offset": offset, "line": line,
-            "delimiter": delimiter, "not_run": not_run, "cancelled": self.entry.running.is_stopped(),
-        });
-        let members = end.as_object_mut().expect("it was made as an object");
-        if let Some((word, reason)) = self.stopped(trouble.as_ref(), options) {
-            members.insert("stopped".into(), json!(word));
-            members.insert("reason".into(), json!(reason));
-        }
-        if let Some(error) = trouble {
-            members.insert("code".into(), json!(status(&error)));
-            members.insert("message".into(), json!(error.to_string()));
-        }
-        self.tell(&end)
+        let (stopped, reason) = self.stopped(trouble.as_ref(), options).unzip();
+        self.tell(&ScriptEnd {
+            cancelled: self.entry.running.is_stopped(),
+            code: trouble.as_ref().map(status),
+            delimiter,
+            end: true,
+            failed: self.failed,
+            line,
+            message: trouble.map(|error| error.to_string()),
+            not_run,
+            offset,
+            reason,
+            statements: self.number,
+            stopped,
+        })
     }
 
     /// Goes on to split as the session reads now.
@@ -288,29 +395,27 @@ impl ScriptRun<'_> {
     }
 
     /// Tells the answer to a line that is a command to this program.
-    fn command(&mut self, statement: &ScriptStatement, command: ConsoleCommand) -> io::Result<()> {
+    fn command(
+        &mut self,
+        statement: &ScriptStatement,
+        command: ConsoleCommand,
+        told: &mut ScriptLine,
+    ) {
         let text = String::from_utf8_lossy(&statement.sql);
         let word = text.split_whitespace().next().unwrap_or_default();
-        let mut told = json!({
-            "statement": self.number, "offset": statement.offset, "line": statement.line, "kind": "OTHER", "code": 200,
-            "duration": duration(Instant::now()),
-        });
-        let members = told.as_object_mut().expect("it was made as an object");
         match command {
             ConsoleCommand::Skipped(says) => {
-                let warning =
-                    json!({"level": "Warning", "code": null, "message": format!("{word}: {says}")});
-                members.insert("warnings".into(), json!([warning]));
+                let warning = Warning::ours("Warning", format!("{word}: {says}"));
+                told.warnings = vec![warning];
             }
             ConsoleCommand::Failed(says) => {
                 self.failed += 1;
                 self.last_failed = (statement.line, says.to_owned());
-                members.insert("code".into(), json!(400));
-                members.insert("message".into(), json!(says));
+                told.code = 400;
+                told.message = Some(says.to_owned());
             }
             ConsoleCommand::Exit => self.exited_in = Some(statement.line),
         }
-        self.tell(&told)
     }
 
     /// Why the script ended before its end, in a word and in a sentence.
@@ -318,36 +423,50 @@ impl ScriptRun<'_> {
         &self,
         trouble: Option<&io::Error>,
         options: &ScriptOptions,
-    ) -> Option<(&'static str, String)> {
+    ) -> Option<(Stopped, String)> {
         let (line, message) = &self.last_failed;
         if let Some(line) = self.exited_in {
             let reason = format!("ended by 'exit' in line {line}, as in the console");
-            return Some(("exit", reason));
+            return Some((Stopped::Exit, reason));
         }
         let at = format!("statement {} in line {line}", self.number);
         if self.is_over {
             let reason = format!("stopped at {at}, which ended the connection: {message}");
-            return Some(("lost", reason));
+            return Some((Stopped::Lost, reason));
         }
         if let Some(cause) = self.entry.running.stopped_by() {
-            return Some(("cancelled", format!("stopped: {}", cause.sentence())));
+            return Some((Stopped::Cancelled, format!("stopped: {}", cause.sentence())));
         }
         if self.failed > 0 && !options.goes_on {
             return Some((
-                "failed",
+                Stopped::Failed,
                 format!("stopped at {at}, which failed: {message}"),
             ));
         }
-        trouble.map(|error| ("unreadable", format!("stopped: {}", in_words(error))))
+        trouble.map(|error| (Stopped::Unreadable, format!("stopped: {}", in_words(error))))
     }
 
     fn one(&mut self, statement: ScriptStatement) -> io::Result<()> {
         self.number += 1;
-        if let Some(command) = statement.command {
-            return self.command(&statement, command);
-        }
-        self.job.is_delimited = statement.is_delimited;
         let began = Instant::now();
+        let mut told = ScriptLine {
+            code: 200,
+            kind: "OTHER",
+            line: statement.line,
+            offset: statement.offset,
+            statement: self.number,
+            ..ScriptLine::default()
+        };
+        match statement.command {
+            Some(command) => self.command(&statement, command, &mut told),
+            None => self.execute(statement, &mut told),
+        }
+        told.duration = duration(began);
+        self.tell(&told)
+    }
+
+    fn execute(&mut self, statement: ScriptStatement, told: &mut ScriptLine) {
+        self.job.is_delimited = statement.is_delimited;
         let mut sink = Counted::default();
         self.job.set_statement(statement.sql);
         let outcome = self.fits().and_then(|()| {
@@ -359,51 +478,37 @@ impl ScriptRun<'_> {
                 Some(self.entry),
             )
         });
-        let mut told = json!({
-            "statement": self.number, "offset": statement.offset, "line": statement.line,
-            "kind": record_sql::kind(&self.job.sql), "duration": duration(began),
-        });
-        let members = told.as_object_mut().expect("it was made as an object");
+        told.kind = record_sql::kind(&self.job.sql);
         match outcome {
             Ok(completed) => {
                 // From here on the session is where the script leads it.
                 self.job.db = None;
-                members.insert("code".into(), json!(200));
-                members.insert("affected_rows".into(), json!(sink.done.affected_rows));
-                members.insert("last_insert_id".into(), json!(sink.done.last_insert_id));
-                members.insert("in_transaction".into(), json!(completed.in_transaction));
-                if let Some(info) = &sink.done.info {
-                    members.insert("info".into(), json!(info));
-                }
-                if let Some(rows) = sink.rows {
-                    members.insert("rows".into(), json!(rows));
-                }
-                if !completed.warnings.is_empty() {
-                    members.insert("warnings".into(), Value::Array(completed.warnings));
-                }
+                told.affected_rows = Some(sink.done.affected_rows);
+                told.last_insert_id = Some(sink.done.last_insert_id);
+                told.in_transaction = Some(completed.in_transaction);
+                told.info = sink.done.info;
+                told.rows = sink.rows;
+                told.warnings = completed.warnings;
             }
             Err(mut error) => {
                 self.explain_unended(&mut error);
                 self.failed += 1;
                 self.is_over = error.status == CONNECTION_LOST;
                 self.last_failed = (statement.line, error.message.clone());
-                let mut failed = query::members(&error);
-                if let Some(place) = failed.remove("offset") {
-                    failed.insert("place".into(), place);
-                }
-                members.extend(failed);
+                told.code = error.status;
+                told.message = Some(error.message);
+                told.error = error.extra.error;
+                told.in_transaction = error.extra.in_transaction;
+                told.layer = error.extra.layer;
+                told.place = error.extra.offset;
             }
         }
-        self.tell(&told)
     }
 
     /// Says what a block without its end has taken with it: a server that cannot read a text runs nothing of it.
     fn explain_unended(&mut self, error: &mut ApiError) {
-        let is_unread = error
-            .extra
-            .get("error")
-            .is_some_and(|of| of["errno"] == 1064);
-        if !is_unread || self.job.is_delimited {
+        // ER_PARSE_ERROR
+        if error.errno() != Some(1064) || self.job.is_delimited {
             return;
         }
         let behind = unended(&self.job.sql, &self.service.info().dialect);
@@ -456,7 +561,7 @@ impl ScriptRun<'_> {
         Ok(most.unwrap_or(usize::MAX))
     }
 
-    fn tell(&mut self, line: &Value) -> io::Result<()> {
+    fn tell(&mut self, line: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.lines, line)?;
         self.lines.push(b'\n');
         if self.lines.len() >= FULL || self.sent_at.elapsed() >= PROMPT || self.number == 1 {

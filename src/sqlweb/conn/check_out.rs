@@ -6,7 +6,7 @@ use super::db_conn::DbConn;
 use super::lease::Lease;
 use super::owner::Owner;
 use super::running::RunningStatement;
-use super::session_pool::{CheckoutError, SessionPool, SessionTurn};
+use super::session_pool::{SessionPool, SessionTurn};
 use crate::sqlweb::error::DbError;
 use crate::sqlweb::limits::{CONNECTIONS_OF_ONE, MAX_CONNECTIONS};
 use crate::sqlweb::visitors::Use;
@@ -37,10 +37,7 @@ pub(crate) struct CheckoutRequest<'a> {
 
 impl SessionPool {
     /// A connection as `wanted`, alive, speaking UTF-8, in the wanted database.
-    pub(crate) fn check_out(
-        &self,
-        wanted: &CheckoutRequest<'_>,
-    ) -> Result<Lease<'_>, CheckoutError> {
+    pub(crate) fn check_out(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
         let mut lease = if wanted.owner.session.is_empty() {
             self.spare(wanted)?
         } else {
@@ -55,7 +52,7 @@ impl SessionPool {
                 let error = lease.explain(error);
                 // An unknown database must not cost the session its connection.
                 lease.give_back_after(Some(&error), wanted.running);
-                Err(error.into())
+                Err(error)
             }
         }
     }
@@ -153,7 +150,7 @@ impl SessionPool {
         self.take_spare(|_| true).is_some() || self.evict_session(|_| true)
     }
 
-    fn session(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, CheckoutError> {
+    fn session(&self, wanted: &CheckoutRequest<'_>) -> Result<Lease<'_>, DbError> {
         let turn = self.take_turn(wanted.owner)?;
         let mut lease = Lease::new(self, Some(wanted.owner.clone()));
         match turn {
@@ -168,7 +165,7 @@ impl SessionPool {
                 }
                 if idle.conn.has_state {
                     self.connector.miss();
-                    return Err(CheckoutError::Db(DbError::SessionLost(idle.conn.held)));
+                    return Err(DbError::SessionLost(idle.conn.held));
                 }
                 log::debug!("a lost idle connection is replaced");
             }
@@ -188,7 +185,7 @@ impl SessionPool {
             };
             // The new connection is in another database than the session, so it is not kept.
             lease.database = Some(was_in);
-            return Err(error.into());
+            return Err(error);
         }
         Ok(lease)
     }

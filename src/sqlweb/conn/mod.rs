@@ -41,5 +41,5 @@ pub(super) use owner::Owner;
 pub(super) use running::{RunningStatement, StopRequest};
 pub(super) use running_table::{Entry, MAX_ID, RunningStatements};
 pub(super) use server_info::{ServerInfo, dialect_of, grants, masked};
-pub(super) use session_pool::{CheckoutError, SessionLeft, SessionPool};
+pub(super) use session_pool::{SessionLeft, SessionPool};
 pub(super) use wire::{Answer, Set};

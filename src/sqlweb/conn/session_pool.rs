@@ -251,14 +251,14 @@ impl SessionPool {
     }
 
     /// Waits until no other statement of the session runs and marks it busy.
-    pub(super) fn take_turn(&self, owner: &Owner) -> Result<SessionTurn, CheckoutError> {
+    pub(super) fn take_turn(&self, owner: &Owner) -> Result<SessionTurn, DbError> {
         let busy = |state: &mut PoolState| {
             matches!(state.sessions.get(owner), Some(SessionSlot::Busy { .. }))
         };
         let state = self.lock();
         let mut state = self.turn.wait_timeout_while(state, TURN_TIMEOUT, busy);
         if busy(&mut state) {
-            return Err(CheckoutError::SessionBusy);
+            return Err(DbError::SessionBusy);
         }
         let now_busy = SessionSlot::Busy {
             closing: false,
@@ -276,7 +276,7 @@ impl SessionPool {
                 state.sessions.insert(owner.clone(), slot);
                 drop(state);
                 self.turn.notify_all();
-                Err(CheckoutError::Db(DbError::SessionLost(held)))
+                Err(DbError::SessionLost(held))
             }
             Some(SessionSlot::Closed(closed)) => Ok(SessionTurn::New(closed.database)),
             Some(SessionSlot::Busy { .. }) | None => Ok(SessionTurn::New(None)),
@@ -378,19 +378,4 @@ pub(crate) enum SessionLeft {
     Lost,
     /// No connection, and nothing that would be missed, or nothing that is known.
     Nothing,
-}
-
-/// Why no connection could be had.
-#[derive(Debug)]
-pub(crate) enum CheckoutError {
-    /// Another statement of the session is still running.
-    SessionBusy,
-    /// The database's side.
-    Db(DbError),
-}
-
-impl From<DbError> for CheckoutError {
-    fn from(error: DbError) -> Self {
-        Self::Db(error)
-    }
 }

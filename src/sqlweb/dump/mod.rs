@@ -24,4 +24,6 @@ mod text;
 mod views;
 mod writer;
 
+#[cfg(test)]
+pub(super) use writer::DumpReview;
 pub(super) use writer::{dump, review};

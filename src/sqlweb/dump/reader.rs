@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use mysql::Row;
 
-use crate::http::{ApiError, CancelToken};
-use crate::sqlweb::api::{api_error, checkout_error};
+use crate::http::CancelToken;
 use crate::sqlweb::catalogue::{create_view, identifier, literal};
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Owner, readonly, rows, stoppable, stopped_when_gone,
 };
-use crate::sqlweb::error::{DbError, INTERRUPTED};
+use crate::sqlweb::error::{ApiError, DbError, INTERRUPTED};
 use crate::sqlweb::gate::Calls;
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::query::{DumpJob, RunContext, enter, run};
@@ -48,10 +47,7 @@ pub(super) fn with_reader<T>(
         running: &entry.running,
         uses: dump.job.uses.as_ref(),
     };
-    let mut lease = service
-        .sessions
-        .check_out(&wanted)
-        .map_err(checkout_error)?;
+    let mut lease = service.sessions.check_out(&wanted)?;
     let mut reader = Reader {
         service,
         dump,
@@ -61,7 +57,7 @@ pub(super) fn with_reader<T>(
     let outcome = reader.begin().and_then(|()| work(&mut reader));
     let outcome = readonly::explain(outcome, "this dump");
     lease.give_back(&outcome, &entry.running);
-    outcome.map_err(|error| api_error(&error))
+    Ok(outcome?)
 }
 
 impl Reader<'_> {

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use mysql::Row;
-use serde_json::{Value, json};
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::inserts::InsertSink;
 use super::inventory::{Inventory, made_by};
 use super::programs::MODE;
 use super::reader::{Reader, with_reader};
 use super::text::comment;
-use crate::http::{ApiError, CancelToken};
+use crate::http::CancelToken;
 use crate::plugin::Verdict;
 use crate::sqlweb::catalogue::{identifier, text};
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{ApiError, DbError};
 use crate::sqlweb::output::{LazyStream, OutputBuffer};
 use crate::sqlweb::query::{DumpJob, Job, note, verdict};
 use crate::sqlweb::service::Service;
@@ -25,12 +27,27 @@ const END: &str = "-- Dump completed\n";
 /// Bytes of a statement from where on the console refuses it by default.
 const CONSOLE_PACKET: usize = 16 << 20;
 
+/// Contents of a dump.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct DumpReview {
+    events: usize,
+    /// Parts that this account or this server does not provide, and differences from the original; the file begins with
+    /// the same sentences.
+    notes: Vec<String>,
+    routines: usize,
+    sequences: usize,
+    tables: usize,
+    triggers: usize,
+    views: usize,
+}
+
 /// Tells what would be in the dump, and what would not.
 pub(crate) fn review(
     service: &Arc<Service>,
     dump: &DumpJob,
     client: &CancelToken,
-) -> Result<Value, ApiError> {
+) -> Result<DumpReview, ApiError> {
     let look = |reader: &mut Reader<'_>| Inventory::read(reader);
     let found = with_reader(service, dump, client, look)?;
     let sequences = found
@@ -38,15 +55,15 @@ pub(crate) fn review(
         .iter()
         .filter(|table| table.is_sequence)
         .count();
-    Ok(json!({
-        "tables": found.tables.len() - sequences,
-        "sequences": sequences,
-        "views": found.views.len(),
-        "routines": found.routines.len(),
-        "triggers": found.triggers.len(),
-        "events": found.events.len(),
-        "notes": found.notes,
-    }))
+    Ok(DumpReview {
+        tables: found.tables.len() - sequences,
+        sequences,
+        views: found.views.len(),
+        routines: found.routines.len(),
+        triggers: found.triggers.len(),
+        events: found.events.len(),
+        notes: found.notes,
+    })
 }
 
 /// Writes the dump to `stream`. After a failure what was written ends without the mark of a whole dump.

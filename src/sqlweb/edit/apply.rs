@@ -4,22 +4,24 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use rows::Kind;
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::change::{Change, Op};
 use super::compare::{is_same, is_same_float, shortest_float};
-use super::failure::{Failure, Trouble};
+use super::failure::{EditFailed, Failure, Trouble};
 use super::one_row::OneRow;
 use super::plan::{MAX_CELL, Planned, Reading, plan};
 use super::session::prepare;
 use super::table::{Form, Found, Table, look_up};
-use crate::http::{ApiError, CancelToken};
+use crate::http::{CancelToken, Response};
 use crate::plugin::Verdict;
-use crate::sqlweb::api::{api_error, checkout_error};
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Owner, run_silently, stoppable, stopped_when_gone,
 };
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{ApiError, DbError};
 use crate::sqlweb::output::duration;
 use crate::sqlweb::query::{RunContext, TimeZone, note, run, verdict};
 use crate::sqlweb::service::Service;
@@ -53,12 +55,38 @@ pub(crate) struct EditJob {
     pub(crate) uses: Option<Use>,
 }
 
-/// Does `job` and answers the body of the 200. While `client` is there: once it has gone, all is rolled back.
+/// The statements of an edit, none of which ran.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct EditReview {
+    /// Advice before applying, in one sentence.
+    note: Option<String>,
+    /// One per change, as it would be sent; of literals over 4 KiB only the beginning and the size are shown.
+    statements: Vec<String>,
+    /// False if the table's engine cannot roll back: changes are then applied one by one, up to the first that fails.
+    transaction: bool,
+}
+
+/// The members of the answer to an edit before its rows.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct EditHead {
+    /// Number of changes applied: all.
+    applied: usize,
+    /// Time since the request, such as `1.234ms`.
+    duration: String,
+    /// Advice, in one sentence.
+    note: Option<String>,
+    /// False if the table's engine cannot roll back.
+    transaction: bool,
+}
+
+/// Does `job` and returns the answer. While `client` is there: once it has gone, all is rolled back.
 pub(crate) fn edit(
     service: &Arc<Service>,
     mut job: EditJob,
     client: &CancelToken,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<Response, EditFailed> {
     let started = Instant::now();
     let entry = enter(service, &job)?;
     let _leaving = stopped_when_gone(client, &entry.running, &service.connector);
@@ -73,7 +101,7 @@ pub(crate) fn edit(
     let mut lease = service
         .sessions
         .check_out(&wanted)
-        .map_err(checkout_error)?;
+        .map_err(ApiError::from)?;
     let changes = std::mem::take(&mut job.changes);
     let count = changes.len();
     let conn = lease.conn();
@@ -88,7 +116,7 @@ pub(crate) fn edit(
     };
     let outcome = editor.all(changes);
     let (told, left) = match outcome {
-        Ok(body) => (Ok(body), Ok(())),
+        Ok(answer) => (Ok(answer), Ok(())),
         Err(failure) => (Err(failure.told()), failure.of_connection()),
     };
     service.ask_whether_it_writes(job.is_review, left.as_ref().err());
@@ -136,7 +164,7 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    fn all(&mut self, changes: Vec<Change>) -> Result<Vec<u8>, Failure> {
+    fn all(&mut self, changes: Vec<Change>) -> Result<Response, Failure> {
         let job = self.job;
         let look = |conn: &mut DbConn| look_up(&mut conn.driver, &job.db, &job.table);
         let table = match stoppable(&self.entry.running, self.conn, look)? {
@@ -147,16 +175,19 @@ impl Editor<'_> {
         let note = (!table.rolls_back).then(|| cannot_roll_back(&table));
         if job.is_review {
             let statement = |planned: &Planned| planned.statement(&table, true);
-            let statements: Vec<String> = planned.iter().map(statement).collect();
-            let data =
-                json!({"statements": statements, "transaction": table.rolls_back, "note": note});
-            return Ok(json!({"code": 200, "data": data}).to_string().into_bytes());
+            return Ok(Response::ok(EditReview {
+                note,
+                statements: planned.iter().map(statement).collect(),
+                transaction: table.rolls_back,
+            }));
         }
         let written = self.written(&table, &planned)?;
-        Ok(written.answer(&json!({
-            "applied": written.changes, "transaction": table.rolls_back, "note": note,
-            "duration": duration(self.started),
-        })))
+        Ok(written.answer(&EditHead {
+            applied: written.changes,
+            duration: duration(self.started),
+            note,
+            transaction: table.rolls_back,
+        }))
     }
 
     /// Writes all, or nothing where the table's engine can roll back.
@@ -341,7 +372,7 @@ impl Editor<'_> {
 
     fn note(&self, shown: &str, since: (SystemTime, Instant), error: Option<&DbError>) {
         if let Some(statements) = self.service.statements() {
-            let verdict = error.map_or(Verdict::Ok, |error| verdict(&api_error(error)));
+            let verdict = error.map_or(Verdict::Ok, |error| verdict(&error.into()));
             note(&statements, &self.job.visitor, shown, since, verdict, 0);
         }
     }
@@ -449,15 +480,15 @@ impl Written {
         }
     }
 
-    /// The whole answer, with the other members of `tail`.
-    fn answer(&self, tail: &Value) -> Vec<u8> {
-        let tail = tail.to_string();
-        let members = tail.strip_suffix('}').expect("it was made as an object");
+    /// The whole answer.
+    fn answer(&self, head: &EditHead) -> Response {
+        let head = json!(head).to_string();
+        let members = head.strip_suffix('}').expect("it was made as an object");
         let mut body = format!("{{\"code\":200,\"data\":{members},\"rows\":[").into_bytes();
         body.extend_from_slice(&self.rows);
         body.extend_from_slice(b"],\"moments\":[");
         body.extend_from_slice(&self.moments);
         body.extend_from_slice(b"]}}");
-        body
+        Response::new(200, "application/json", body).header("Cache-Control", "no-store")
     }
 }

@@ -1,10 +1,14 @@
 //! How an edit may fail, and how that is told.
 
-use serde_json::{Value, json};
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::http::ApiError;
-use crate::sqlweb::api::api_error;
-use crate::sqlweb::error::{DbError, StopCause};
+use crate::http::Failed;
+use crate::sqlweb::error::{ApiError, DbError, Details, ServerError, StopCause};
+#[cfg(test)]
+use crate::sqlweb::results::{JsonRow, JsonRowOrNull};
 
 /// Seconds that is waited for a row or a table that another transaction has locked.
 pub(super) const LOCK_WAIT: u32 = 5;
@@ -13,6 +17,83 @@ pub(super) const LOCK_WAIT: u32 = 5;
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
 /// `ER_LOCK_DEADLOCK`.
 const DEADLOCK: u16 = 1213;
+
+/// A failed edit.
+pub(crate) type EditFailed = Failed<Details<EditError>>;
+
+/// Cause of a failed edit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct EditError {
+    /// Index of the change, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<usize>,
+    /// Of `changed`: the columns that differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<Vec<String>>,
+    /// Its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<EditErrorKind>,
+    /// Of `changed`: UNIX_TIMESTAMP() of its TIMESTAMP columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "JsonRow"))]
+    moments: Option<Value>,
+    /// Of `changed`: the current row; null if deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "JsonRowOrNull"))]
+    row: Option<Value>,
+    #[serde(flatten)]
+    server: Option<ServerError>,
+}
+
+/// Kind of the cause of a failed edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum EditErrorKind {
+    /// A change is invalid.
+    Request,
+    /// Its row is no longer as it was shown.
+    Changed,
+    /// Another transaction has locked its row.
+    Locked,
+    /// Two transactions waited for each other.
+    Deadlock,
+    /// It was cancelled, or ran too long.
+    Stopped,
+    /// The server refused it.
+    Server,
+    /// The connection was lost before the result arrived.
+    Unknown,
+}
+
+impl EditError {
+    /// This change of a request is invalid.
+    pub(crate) fn of_request(change: usize) -> Self {
+        Self {
+            change: Some(change),
+            kind: Some(EditErrorKind::Request),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<ApiError> for EditFailed {
+    fn from(error: ApiError) -> Self {
+        let of_server = |server| EditError {
+            server: Some(server),
+            ..EditError::default()
+        };
+        error.map(|members| Details {
+            applied: members.applied,
+            error: members.error.map(of_server),
+            in_transaction: members.in_transaction,
+            layer: members.layer,
+            offset: members.offset,
+            statement: members.statement,
+        })
+    }
+}
 
 /// Cause of a failure.
 pub(super) enum Trouble {
@@ -74,31 +155,26 @@ impl Failure {
     }
 
     /// As the API tells it.
-    pub(super) fn told(&self) -> ApiError {
+    pub(super) fn told(&self) -> EditFailed {
         let row = self.at.as_ref().map_or("", |(_, row)| row.as_str());
         let (status, kind, what) = self.trouble.sentence(row);
         let mut told = match self.db_error() {
-            Some(error) => api_error(error),
-            None => ApiError::new(status, ""),
+            Some(error) => ApiError::from(error).into(),
+            None => EditFailed::new(status, ""),
         };
         told.status = status;
         told.message = format!("{what}; {}", self.outcome());
-        let server = told.extra.remove("error");
-        let mut error = server.unwrap_or_else(|| json!({}));
-        let members = error.as_object_mut().expect("it was made as an object");
-        members.insert("kind".into(), json!(kind));
-        if let Some((change, _)) = &self.at {
-            members.insert("change".into(), json!(change));
-        }
+        told.extra.applied = Some(self.applied);
+        let error = told.extra.error.get_or_insert_default();
+        error.kind = Some(kind);
+        error.change = self.at.as_ref().map(|(change, _)| *change);
         if let Trouble::Changed(row, columns) = &*self.trouble {
             let (row, moments) = row.clone().unwrap_or_default();
-            members.insert("row".into(), row);
-            if !moments.is_null() {
-                members.insert("moments".into(), moments);
-            }
-            members.insert("columns".into(), json!(columns));
+            error.row = Some(row);
+            error.moments = Some(moments).filter(|moments| !moments.is_null());
+            error.columns = Some(columns.clone());
         }
-        told.with("error", error).with("applied", self.applied)
+        told
     }
 
     /// Tells what has become of the changes.
@@ -118,20 +194,20 @@ impl Failure {
 
 impl Trouble {
     /// Status, kind and what happened to `row`.
-    fn sentence(&self, row: &str) -> (u16, &'static str, String) {
+    fn sentence(&self, row: &str) -> (u16, EditErrorKind, String) {
         match self {
-            Self::Request(status, what) => (*status, "request", with_row(row, what)),
+            Self::Request(status, what) => (*status, EditErrorKind::Request, with_row(row, what)),
             Self::Changed(None, _) => (
                 409,
-                "changed",
+                EditErrorKind::Changed,
                 with_row(row, "the row was deleted, or has a new key"),
             ),
             Self::Changed(Some(_), columns) => {
                 let what = format!("the row was changed meanwhile ({})", columns.join(", "));
-                (409, "changed", with_row(row, &what))
+                (409, EditErrorKind::Changed, with_row(row, &what))
             }
             Self::Db(error) => of_database(error, row),
-            Self::Unknown(error) => (502, "unknown", in_words(error)),
+            Self::Unknown(error) => (502, EditErrorKind::Unknown, in_words(error)),
         }
     }
 }
@@ -155,7 +231,7 @@ fn in_words(error: &DbError) -> String {
     }
 }
 
-fn of_database(error: &DbError, row: &str) -> (u16, &'static str, String) {
+fn of_database(error: &DbError, row: &str) -> (u16, EditErrorKind, String) {
     let what = in_words(error);
     match (error, error.server_error().map(|error| error.code)) {
         (_, Some(LOCK_WAIT_TIMEOUT)) => {
@@ -163,21 +239,21 @@ fn of_database(error: &DbError, row: &str) -> (u16, &'static str, String) {
                 "another transaction has kept it locked for {LOCK_WAIT} s: wait for it, or find it in the process \
                  list, and apply again"
             );
-            (409, "locked", with_row(row, &what))
+            (409, EditErrorKind::Locked, with_row(row, &what))
         }
         (_, Some(DEADLOCK)) => {
             let what =
                 "deadlock with another transaction, so the server ended this one: apply again";
-            (409, "deadlock", with_row(row, what))
+            (409, EditErrorKind::Deadlock, with_row(row, what))
         }
         (DbError::Stopped(StopCause::Cancelled), _) => {
-            (400, "stopped", "the edit was cancelled".into())
+            (400, EditErrorKind::Stopped, "the edit was cancelled".into())
         }
-        (DbError::Stopped(_), _) => (error.status(), "stopped", what),
+        (DbError::Stopped(_), _) => (error.status(), EditErrorKind::Stopped, what),
         // ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME
-        (_, Some(1049 | 1146 | 1102 | 1103)) => (404, "server", what),
+        (_, Some(1049 | 1146 | 1102 | 1103)) => (404, EditErrorKind::Server, what),
         // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR
-        (_, Some(1044 | 1142 | 1143)) => (403, "server", with_row(row, &what)),
-        _ => (error.status(), "server", with_row(row, &what)),
+        (_, Some(1044 | 1142 | 1143)) => (403, EditErrorKind::Server, with_row(row, &what)),
+        _ => (error.status(), EditErrorKind::Server, with_row(row, &what)),
     }
 }

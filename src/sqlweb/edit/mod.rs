@@ -20,5 +20,8 @@ mod plan;
 mod session;
 mod table;
 
+#[cfg(test)]
+pub(super) use apply::{EditHead, EditReview};
 pub(super) use apply::{EditJob, edit};
 pub(super) use change::changes_of;
+pub(super) use failure::{EditError, EditFailed};

@@ -10,8 +10,9 @@ use super::cells::{self, Record};
 use super::inserts::Inserts;
 use super::lazy_stream::LazyStream;
 use super::row_sink::{Flow, RowSink};
-use crate::http::{ApiError, ResponseHead};
+use crate::http::ResponseHead;
 use crate::net::percent::encode;
+use crate::sqlweb::error::ApiError;
 use crate::sqlweb::results::{Done, TextRow};
 
 /// How an export is written.
@@ -36,6 +37,8 @@ pub(crate) struct Layout {
 
 /// Format of an export.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(inline, rename_all = "lowercase"))]
 pub(crate) enum Format {
     /// Comma-separated values (RFC 4180).
     Csv,
@@ -44,6 +47,7 @@ pub(crate) enum Format {
     /// One JSON array of objects.
     Json,
     /// INSERT statements.
+    #[cfg_attr(test, schemars(rename = "insert"))]
     Sql,
 }
 

@@ -12,12 +12,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use mysql::Column;
-use serde_json::json;
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::buffer::OutputBuffer;
 use super::cells::{self, Record};
 use super::row_sink::{Flow, RowSink};
-use crate::sqlweb::results::{Done, TextRow};
+use crate::sqlweb::results::{Done, TextRow, Warning};
 
 /// Where the answer is in its document.
 enum JsonPosition {
@@ -29,15 +32,31 @@ enum JsonPosition {
     Between(usize),
 }
 
-/// Members of the document after its rows.
-pub(crate) struct AnswerTail<'a> {
-    /// The server's warnings.
-    pub(crate) warnings: &'a [serde_json::Value],
-    /// True if the session is in a transaction now; a failure has it among its own members.
-    pub(crate) in_transaction: Option<bool>,
-    /// `None` after success; else the members that follow `data`.
-    pub(crate) failure: Option<&'a serde_json::Map<String, serde_json::Value>>,
+/// Members of `data` after the rows.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct AnswerEnd<'a> {
+    /// Rows that the statement changed.
+    affected_rows: u64,
+    /// Time since the request, such as `1.234ms`.
+    #[cfg_attr(test, schemars(regex(pattern = "^[0-9.]+ms$")))]
+    duration: String,
+    /// True if the session has an open transaction now, also one that `autocommit=0` began; false without a session and
+    /// in read-only mode. If the statement failed, it is beside `code` instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_transaction: Option<bool>,
+    /// The server's sentence, such as `Rows matched: 3  Changed: 2  Warnings: 0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    info: Option<&'a str>,
+    /// The first generated key, or 0.
+    last_insert_id: u64,
+    /// The server's warnings, and notes of this program.
+    warnings: &'a [Warning],
 }
+
+/// How the statement ended: its warnings, and whether the session is in a transaction now; or the members of a failure
+/// that follow `data`.
+pub(crate) type Ended<'a> = Result<(&'a [Warning], bool), Map<String, Value>>;
 
 /// Writes the answer.
 pub(crate) struct JsonAnswer<'a> {
@@ -81,7 +100,7 @@ impl<'a> JsonAnswer<'a> {
     }
 
     /// Completes the document and writes it out.
-    pub(crate) fn finish(mut self, tail: &AnswerTail<'_>) -> io::Result<()> {
+    pub(crate) fn finish(mut self, ended: Ended<'_>) -> io::Result<()> {
         match self.position {
             JsonPosition::Start => self
                 .out
@@ -92,36 +111,32 @@ impl<'a> JsonAnswer<'a> {
         if let JsonPosition::Between(2..) = self.position {
             self.out.push(b"]");
         }
-        self.push_tail(tail);
+        self.push_end(ended);
         self.out.flush()
     }
 
-    fn push_tail(&mut self, tail: &AnswerTail<'_>) {
-        let mut rest = json!({
-            "duration": duration(self.started),
-            "affected_rows": self.done.affected_rows,
-            "last_insert_id": self.done.last_insert_id,
-            "warnings": tail.warnings,
+    fn push_end(&mut self, ended: Ended<'_>) {
+        let (warnings, in_transaction) = ended.as_ref().copied().unwrap_or_default();
+        let end = json!(AnswerEnd {
+            affected_rows: self.done.affected_rows,
+            duration: duration(self.started),
+            in_transaction: ended.is_ok().then_some(in_transaction),
+            info: self.done.info.as_deref(),
+            last_insert_id: self.done.last_insert_id,
+            warnings,
         });
-        let members = rest.as_object_mut().expect("it was made as an object");
-        if let Some(info) = &self.done.info {
-            members.insert("info".into(), json!(info));
-        }
-        if let Some(in_transaction) = tail.in_transaction {
-            members.insert("in_transaction".into(), json!(in_transaction));
-        }
         self.out.push(b",");
-        self.push_members(&rest);
+        self.push_members(&end);
         self.out.push(b"},");
-        match tail.failure {
-            Some(members) => self.push_members(&serde_json::Value::Object(members.clone())),
-            None => self.out.push(br#""code":200"#),
+        match ended {
+            Ok(_) => self.out.push(br#""code":200"#),
+            Err(members) => self.push_members(&members.into()),
         }
         self.out.push(b"}");
     }
 
     /// The members of an object without its braces.
-    fn push_members(&mut self, object: &serde_json::Value) {
+    fn push_members(&mut self, object: &Value) {
         let text = object.to_string();
         let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}'));
         let inner = inner.expect("an object stands in braces");

@@ -11,6 +11,8 @@ mod row_sink;
 pub(super) use buffer::OutputBuffer;
 pub(super) use cells::{kinds, sql};
 pub(super) use export::{ExportSink, Format, Layout, file_name};
-pub(super) use json_answer::{AnswerTail, JsonAnswer, duration};
+#[cfg(test)]
+pub(super) use json_answer::AnswerEnd;
+pub(super) use json_answer::{JsonAnswer, duration};
 pub(super) use lazy_stream::LazyStream;
 pub(super) use row_sink::{Flow, RowSink};

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::job::{Completed, Job, TextOrigin};
 use super::noted::noted;
 use super::raw;
@@ -11,18 +9,17 @@ use super::row_count::{self, CountingSink};
 use super::statement::{self, RunContext};
 use super::time_zone::{TimeZone, with_time_zone};
 use super::utf8;
-use crate::http::{ApiError, CancelToken};
-use crate::sqlweb::api::{api_error, checkout_error};
+use crate::http::CancelToken;
 use crate::sqlweb::catalogue;
 use crate::sqlweb::conn::{
     CheckoutRequest, DbConn, Entry, Lease, ServerInfo, call_driver, readonly, rows, status,
     stoppable, stopped_when_gone,
 };
-use crate::sqlweb::error::DbError;
+use crate::sqlweb::error::{ApiError, DbError};
 use crate::sqlweb::gate::{self, Dialect, Passed, StatementKind};
 use crate::sqlweb::output::RowSink;
 use crate::sqlweb::record_sql;
-use crate::sqlweb::results::Done;
+use crate::sqlweb::results::{Done, Warning};
 use crate::sqlweb::service::Service;
 
 /// Classification of the text, found before anything is sent.
@@ -100,10 +97,7 @@ fn execute_unnoted(
         running: &entry.running,
         uses: job.uses.as_ref(),
     };
-    let mut lease = service
-        .sessions
-        .check_out(&wanted)
-        .map_err(checkout_error)?;
+    let mut lease = service.sessions.check_out(&wanted)?;
     // The server that the statement goes to counts.
     let own = lease.conn().info();
     if !Arc::ptr_eq(&own, &info) {
@@ -142,20 +136,22 @@ fn execute_unnoted(
             in_transaction,
             was_stopped: entry.running.is_stopped(),
         })
-        .map_err(|error| api_error(&error).with("in_transaction", in_transaction))
+        .map_err(|error| {
+            let mut told = ApiError::from(error);
+            told.extra.in_transaction = Some(in_transaction);
+            told
+        })
 }
 
 /// Hides data from a guest account: servers quote values in warnings and errors about data, also values of columns that it may
 /// not read, behind a view.
-fn without_values(outcome: Result<Vec<Value>, DbError>) -> Result<Vec<Value>, DbError> {
+fn without_values(outcome: Result<Vec<Warning>, DbError>) -> Result<Vec<Warning>, DbError> {
     match outcome {
         Ok(mut warnings) => {
             // Those without a number are our own.
-            let theirs = warnings
-                .iter_mut()
-                .filter(|warning| !warning["code"].is_null());
-            for message in theirs.filter_map(|warning| warning.get_mut("message")) {
-                *message = json!(unquoted(message.as_str().unwrap_or_default()));
+            for theirs in warnings.iter_mut().filter(|one| one.code.is_some()) {
+                let message = theirs.message.as_deref().unwrap_or_default();
+                theirs.message = Some(unquoted(message));
             }
             Ok(warnings)
         }
@@ -200,15 +196,12 @@ pub(crate) fn dialect_now(
         running: &entry.running,
         uses: job.uses.as_ref(),
     };
-    let mut lease = service
-        .sessions
-        .check_out(&wanted)
-        .map_err(checkout_error)?;
+    let mut lease = service.sessions.check_out(&wanted)?;
     let dialect = lease.conn().info().dialect.clone();
     let asked = rows(&mut lease.conn().driver, "SELECT @@sql_mode");
     lease.give_back(&asked, &entry.running);
-    let told = asked.map_err(|error| api_error(&error))?;
-    let modes = told.first().and_then(|row| row.get_opt::<String, _>(0));
+    let modes = asked?;
+    let modes = modes.first().and_then(|row| row.get_opt::<String, _>(0));
     let modes = modes.and_then(Result::ok).unwrap_or_default();
     let has = |mode| modes.split(',').any(|one| one == mode);
     Ok(of_modes(
@@ -220,7 +213,11 @@ pub(crate) fn dialect_now(
 
 /// Makes sure again of what a statement before may have changed out of sight: the character sets, and the database that the
 /// session is in. What the job's statement reads of the one before it is left alone.
-fn returned_to(service: &Service, job: &Job, lease: &mut Lease<'_>) -> Result<Vec<Value>, DbError> {
+fn returned_to(
+    service: &Service,
+    job: &Job,
+    lease: &mut Lease<'_>,
+) -> Result<Vec<Warning>, DbError> {
     let conn = lease.conn();
     let is_due = conn.charset_unsure && !service.options.readonly;
     if !is_due || job.is_of_file() || utf8::reads_last(&job.sql) {
@@ -267,7 +264,7 @@ fn run_on(
     entry: &Entry<'_>,
     classified: &Classified,
     conn: &mut DbConn,
-) -> Result<Vec<Value>, DbError> {
+) -> Result<Vec<Warning>, DbError> {
     // A rebuilt text has no part that could write, and may be answered without rows: EXPLAIN of an idle connection.
     let is_guarded = |passed: &Passed| service.options.readonly && passed.rebuilt.is_none();
     let is_guarded = classified.passed.as_ref().is_some_and(is_guarded);
@@ -338,7 +335,7 @@ fn read_only(
     context: &RunContext<'_>,
     passed: &Passed,
     conn: &mut DbConn,
-) -> Result<Vec<Value>, DbError> {
+) -> Result<Vec<Warning>, DbError> {
     // Preparing runs constant functions and waits for locked tables already, so the server may refuse here too, and a
     // stop must reach it, as it must what comes before.
     let is_ready = |conn: &mut DbConn| {
@@ -364,7 +361,7 @@ fn run(
     context: &RunContext<'_>,
     conn: &mut DbConn,
     several: bool,
-) -> Result<Vec<Value>, DbError> {
+) -> Result<Vec<Warning>, DbError> {
     let count = conn.row_count.take();
     let has_escapes = !conn.has_no_backslash_escapes();
     let fill_in = |count| row_count::filled_in(sql, record_sql::kind(sql), count, has_escapes);
@@ -390,7 +387,7 @@ fn run(
         } else {
             STOPPED_YET_ENDED
         };
-        warnings.push(json!({"level": "Note", "code": null, "message": message}));
+        warnings.push(Warning::ours("Note", message));
     }
     Ok(warnings)
 }
@@ -409,7 +406,7 @@ fn change_database(
     conn: &mut DbConn,
     db: &str,
     sink: &mut dyn RowSink,
-) -> Result<Vec<Value>, DbError> {
+) -> Result<Vec<Warning>, DbError> {
     conn.moved = true;
     call_driver(|| conn.driver.select_db(db))?;
     sink.done(Done::default());
@@ -481,18 +478,20 @@ fn lifts_time_limit(sql: &str) -> bool {
 }
 
 fn no_time_limit() -> ApiError {
-    ApiError::forbidden(
+    ApiError::refused(
         "the hint MAX_EXECUTION_TIME was refused: it would lift the time limit of the shared database; remove it",
+        "optimizer hint",
+        None,
     )
-    .with("statement", "optimizer hint")
 }
 
 fn no_plan() -> ApiError {
-    ApiError::forbidden(
+    ApiError::refused(
         "the plan of a running statement was refused: it would show a guest account values that it may not read; use \
          EXPLAIN with the statement itself",
+        "EXPLAIN",
+        None,
     )
-    .with("statement", "EXPLAIN")
 }
 
 /// Bytes that are no text are judged by nobody: they are refused where writing is, and may do anything elsewhere.
@@ -504,9 +503,8 @@ fn classify_bytes(
     let kind = record_sql::kind(shown);
     if service.options.readonly {
         let what = "a statement that is not UTF-8 was refused because it cannot be checked (layer: server gate)";
-        return Err(ApiError::forbidden(format!("read-only mode: {what}"))
-            .with("statement", kind)
-            .with("layer", "gate"));
+        let what = format!("read-only mode: {what}");
+        return Err(ApiError::refused(what, kind, Some("gate")));
     }
     if kind == "LOAD" && asks_for_a_file(shown) {
         return Err(no_file());
@@ -654,11 +652,11 @@ fn may_pass_elsewhere(sql: &str) -> bool {
 }
 
 fn blocked(refusal: &gate::Refusal) -> ApiError {
-    ApiError::forbidden(format!(
+    let what = format!(
         "read-only mode: {} was refused: {} (layer: server gate)",
         refusal.statement, refusal.reason
-    ))
-    .with("statement", refusal.statement.clone())
-    .with("layer", "gate")
-    .with("offset", refusal.offset)
+    );
+    let mut told = ApiError::refused(what, &refusal.statement, Some("gate"));
+    told.extra.offset = Some(refusal.offset);
+    told
 }

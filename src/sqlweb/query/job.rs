@@ -2,11 +2,10 @@
 
 use std::cell::Cell;
 
-use serde_json::Value;
-
 use super::time_zone::TimeZone;
-use crate::http::ApiError;
 use crate::sqlweb::conn::Owner;
+use crate::sqlweb::error::ApiError;
+use crate::sqlweb::results::Warning;
 use crate::sqlweb::visitors::Use;
 
 /// One statement as a request has it.
@@ -56,7 +55,7 @@ impl Job {
 
     /// Tells whether a statement failed before it was sent, and not as the first of the job.
     pub(super) fn is_refused_again(&self, error: &ApiError) -> bool {
-        let is_unsent = (400..500).contains(&error.status) && !error.extra.contains_key("error");
+        let is_unsent = (400..500).contains(&error.status) && error.extra.error.is_none();
         is_unsent && self.was_refused.replace(true)
     }
 }
@@ -83,7 +82,7 @@ impl Job {
 /// Result of a statement that succeeded, beside its rows.
 pub(crate) struct Completed {
     /// The server's warnings.
-    pub(crate) warnings: Vec<Value>,
+    pub(crate) warnings: Vec<Warning>,
     /// True if the session is in a transaction now.
     pub(crate) in_transaction: bool,
     /// True if it was told to stop, so that its result may be cut short.

@@ -18,5 +18,7 @@ pub(super) use execute::{dialect_now, enter, execute, execute_as};
 pub(super) use job::{Job, TextOrigin};
 pub(super) use noted::{note, verdict};
 pub(super) use statement::{RunContext, run};
+#[cfg(test)]
+pub(super) use tickets::Ticket;
 pub(super) use tickets::{Download, Export, Tickets};
 pub(super) use time_zone::TimeZone;

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use mysql::Column;
-use serde_json::Value;
 
 use super::job::{Completed, Job};
-use crate::http::ApiError;
 use crate::plugin::{StatementLog, StatementRecord, Verdict};
-use crate::sqlweb::error::INTERRUPTED;
+use crate::sqlweb::error::{ApiError, INTERRUPTED};
 use crate::sqlweb::output::{Flow, RowSink};
 use crate::sqlweb::record_sql;
 use crate::sqlweb::results::{Done, TextRow};
@@ -76,18 +74,12 @@ fn record(
 }
 
 /// Errors of a server that say that the account may not (MySQL and MariaDB, "Server error message reference").
-const DENIED: [u64; 8] = [1044, 1045, 1142, 1143, 1227, 1345, 1370, 1792];
+const DENIED: [u16; 8] = [1044, 1045, 1142, 1143, 1227, 1345, 1370, 1792];
 
 /// How a statement ended that failed so.
 pub(crate) fn verdict(error: &ApiError) -> Verdict {
-    let server = error
-        .extra
-        .get("error")
-        .and_then(|error| error.get("errno"));
-    let number = server.and_then(Value::as_u64);
-    match (error.status, number) {
-        (_, Some(number)) if number == u64::from(INTERRUPTED) => Verdict::Cancelled,
-        (504, _) => Verdict::Cancelled,
+    match (error.status, error.errno()) {
+        (_, Some(INTERRUPTED)) | (504, _) => Verdict::Cancelled,
         (403 | 429, _) => Verdict::Refused,
         (_, Some(number)) if DENIED.contains(&number) => Verdict::Refused,
         _ => Verdict::Failed,

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::dump_job::DumpJob;
 use super::job::Job;
-use crate::http::{ApiError, Response};
+use crate::http::Response;
+use crate::sqlweb::error::ApiError;
 use crate::sqlweb::limits::DOWNLOADS_OF_ONE;
 use crate::sqlweb::output::Layout;
 use crate::store::random;
@@ -28,6 +31,14 @@ pub(crate) struct Export {
     pub(crate) job: Job,
     /// How its rows are written.
     pub(crate) layout: Layout,
+}
+
+/// Permission for one download.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub(crate) struct Ticket {
+    /// Redeemed by `GET /api/export/{ticket}`, once, within 60 s.
+    ticket: String,
 }
 
 /// Subject of a download.
@@ -109,7 +120,7 @@ impl Tickets {
     /// The answer that holds it.
     pub(crate) fn answer(&self, download: Download) -> Response {
         match self.issue(download) {
-            Ok(ticket) => Response::ok(json!({"ticket": ticket})),
+            Ok(ticket) => Response::ok(Ticket { ticket }),
             Err(error) => Response::error(&error),
         }
     }

@@ -1,9 +1,8 @@
 //! Texts go to and fro in UTF-8, whatever a statement says: what `SET NAMES latin1` would spoil is more than what it shows.
 
-use serde_json::{Value, json};
-
 use crate::sqlweb::conn::{CLEAN, DbConn, rows, run_silently};
 use crate::sqlweb::error::DbError;
+use crate::sqlweb::results::Warning;
 
 /// Longest text that is looked through, in bytes: what sets a character set is short.
 const LONGEST: usize = 4096;
@@ -39,13 +38,13 @@ pub(super) fn reads_last(sql: &str) -> bool {
 }
 
 /// Returns a session to its character sets that a statement may have left in another one, before the next statement is sent.
-pub(super) fn return_to(conn: &mut DbConn) -> Result<Vec<Value>, DbError> {
+pub(super) fn return_to(conn: &mut DbConn) -> Result<Vec<Warning>, DbError> {
     conn.charset_unsure = false;
     stay(conn, Vec::new())
 }
 
 /// Sets it back where it is another now, and says so. A collation of UTF-8 stays as it was set.
-pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Value>) -> Result<Vec<Value>, DbError> {
+pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Warning>) -> Result<Vec<Warning>, DbError> {
     let asked = "SELECT CONCAT_WS(' ', @@character_set_client, @@character_set_connection, IFNULL(@@character_set_results, '-'))";
     let told = rows(&mut conn.driver, asked)?;
     let told = told.first().and_then(|row| row.get_opt::<String, _>(0));
@@ -53,7 +52,7 @@ pub(super) fn stay(conn: &mut DbConn, mut warnings: Vec<Value>) -> Result<Vec<Va
         return Ok(warnings);
     }
     run_silently(&mut conn.driver, CLEAN)?;
-    warnings.push(json!({"level": "Note", "code": null, "message": STAYED}));
+    warnings.push(Warning::ours("Note", STAYED));
     Ok(warnings)
 }
 

@@ -225,6 +225,8 @@ fn read_only_mode_refuses_each_statement_that_writes() {
         "{lines:?}"
     );
     assert_eq!(lines[1]["offset"], 10, "where the statement begins");
+    // Once a refusal put the refused word in place of the number.
+    assert_eq!(lines[1]["statement"], 2);
     assert_eq!(count(db, "SELECT COUNT(*) FROM script_readonly.t"), 3);
     let (_, lines) = script(&mut client, "", SQL, "s", "SELECT 1; SELECT 2, f_add(1, 2)");
     assert_eq!(
