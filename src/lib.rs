@@ -13,11 +13,10 @@
 //! | [`cli`] | a file a command; flags, help and parsing come from one table |
 //! | [`manager`] | `postern start`: applications, the state machine of each connection, an owner a remote server |
 //! | [`relay`] | `postern relay`: quick-setup, names and ports, the sites |
-//! | [`api`] | the management API as its callers see it: its types, and the one client, of another process or of this one |
+//! | [`api`] | the APIs of manager and relay: types, kinds of failure, one client of another process or of this one |
 //! | [`gateway`] | one pipeline between visitors and sites, for both ends of a tunnel: which site, who may, what passes |
 //! | [`sqlweb`] | `postern mysql`: the API of the web client, its sessions, the read-only gate |
 //! | [`plugin`] | which plugins exist and are installed |
-//! | [`api`] | the types of all requests and answers as JSON has them |
 //! | [`tunnel`] | the chisel protocol from both ends: `ws` carries bytes, `ssh` is a pure state machine, `mux` runs it |
 //! | [`http`] | HTTP/1.1: `h1` is pure, `server` owns the sockets, tiny_http's workers answer behind it |
 //! | [`net`], `sync`, [`store`] | names and addresses, waiting and accepting; locks and permits; the per-user directory |
@@ -98,6 +97,7 @@
 //! | `db-connect`, `db-kill`, `db-reap` | [`sqlweb`], for what the driver cannot give a deadline | with the connection made, the kill sent, the list looked at | nobody |
 //! | `db-relay` | [`sqlweb`], one a connection of an account that the driver does not sign in to (`conn/sha256`) | with the connection | nobody |
 //! | `db-guest` | [`sqlweb`], when a guest's account ends or is given another end | with that | the web client's stop waits a moment |
+//! | `changes` | [`api`], while a command waits for a change in another process | after the change, or 10 s | nobody |
 //! | `connection` | [`manager`], one a connected application: the connect sequence | after its stop signal | the manager's stop waits |
 //! | `remote-server` | [`manager`], one a remote server in use: owns its credentials, calls and main tunnel | when nobody uses the server | the manager's stop waits |
 //! | `quick-setup`, `release` | [`manager`], one a call | with the call, 30 s at most | nobody |
