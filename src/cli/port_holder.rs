@@ -1,12 +1,10 @@
 //! Holder of a port, from `/proc`.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// The state of a listening socket in `/proc/net/tcp` (`TCP_LISTEN`).
-const LISTENING: &str = "0A";
-/// Addresses that a listener on loopback collides with, as `/proc/net/tcp` writes them: 127.0.0.1 and any.
-const ADDRESSES: [&str; 2] = ["0100007F", "00000000"];
+use crate::http::server::{ListeningSocket, listening};
 
 /// By whom, behind "in use": ` by nginx (process 7)`; empty where nobody can tell.
 pub(super) fn by_whom(port: u16) -> String {
@@ -17,26 +15,16 @@ pub(super) fn by_whom(port: u16) -> String {
 ///
 /// None where nothing can be found out: the processes of other users are not ours to see.
 pub(super) fn of_loopback(port: u16) -> Option<String> {
-    let sockets = fs::read_to_string("/proc/net/tcp").ok()?;
-    let (user, inode) = sockets.lines().find_map(|line| listener(line, port))?;
-    Some(process(&inode).unwrap_or_else(|| format!("a program of user {user}")))
-}
-
-/// The user and the inode in a line of the table, where it is this port's listener.
-///
-/// `sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode …`
-fn listener(line: &str, port: u16) -> Option<(String, String)> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let [_, local, _, state, _, _, _, user, _, inode, ..] = fields.as_slice() else {
-        return None;
+    let collides = |socket: &ListeningSocket| {
+        let ip = socket.address.ip();
+        socket.address.port() == port && (ip == Ipv4Addr::LOCALHOST || ip.is_unspecified())
     };
-    let (address, hex_port) = local.split_once(':')?;
-    let is_port = u16::from_str_radix(hex_port, 16) == Ok(port);
-    let is_it = *state == LISTENING && is_port && ADDRESSES.contains(&address);
-    is_it.then(|| ((*user).to_owned(), (*inode).to_owned()))
+    let holder = listening().into_iter().find(collides)?;
+    let program = process(holder.inode);
+    Some(program.unwrap_or_else(|| format!("a program of user {}", holder.user)))
 }
 
-fn process(inode: &str) -> Option<String> {
+fn process(inode: u64) -> Option<String> {
     let wanted = format!("socket:[{inode}]");
     fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;

@@ -61,35 +61,39 @@ fn parse_line(line: &str, key: &str) -> Option<Owner> {
 pub(crate) struct ListeningSocket {
     /// Where; mapped addresses are IPv4.
     pub(crate) address: SocketAddr,
+    /// Number of its user.
+    pub(crate) user: u32,
     /// Names it in the lists of files that processes have open.
     pub(crate) inode: u64,
 }
 
-/// The TCP sockets of a user that listen; none where the kernel has no such list.
-pub(crate) fn listening(user: u32) -> Vec<ListeningSocket> {
+/// The TCP sockets that listen; none where the kernel has no such list.
+pub(crate) fn listening() -> Vec<ListeningSocket> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let tables = tables.iter().filter_map(|table| File::open(table).ok());
     tables
-        .flat_map(|table| listening_in(BufReader::with_capacity(PIECE, table), user))
+        .flat_map(|table| listening_in(BufReader::with_capacity(PIECE, table)))
         .collect()
 }
 
-fn listening_in(table: impl BufRead, user: u32) -> Vec<ListeningSocket> {
+fn listening_in(table: impl BufRead) -> Vec<ListeningSocket> {
     let lines = table.lines().map_while(Result::ok).take(MAX_LISTED);
-    lines
-        .filter_map(|line| listening_line(&line, user))
-        .collect()
+    lines.filter_map(|line| listening_line(&line)).collect()
 }
 
-fn listening_line(line: &str, user: u32) -> Option<ListeningSocket> {
+fn listening_line(line: &str) -> Option<ListeningSocket> {
     /// `TCP_LISTEN` (net/tcp_states.h).
     const LISTENS: &str = "0A";
     let mut fields = line.split_once(": ")?.1.split_ascii_whitespace();
     let address = address(fields.next()?)?;
     let is_listening = fields.nth(1)? == LISTENS;
-    let uid: u32 = fields.nth(3)?.parse().ok()?;
+    let user = fields.nth(3)?.parse().ok()?;
     let inode = fields.nth(1)?.parse().ok()?;
-    (is_listening && uid == user).then_some(ListeningSocket { address, inode })
+    is_listening.then_some(ListeningSocket {
+        address,
+        user,
+        inode,
+    })
 }
 
 /// The reverse of [`end`].
@@ -193,16 +197,16 @@ mod tests {
     }
 
     #[test]
-    fn listeners_of_one_user_are_found_with_their_addresses() {
-        let found = |table: &str, user| -> Vec<String> {
-            let found = listening_in(table.as_bytes(), user);
-            let shown = |socket: &ListeningSocket| format!("{} {}", socket.address, socket.inode);
+    fn listeners_are_found_with_their_addresses_and_users() {
+        let found = |table: &str| -> Vec<String> {
+            let found = listening_in(table.as_bytes());
+            let shown = |of: &ListeningSocket| format!("{} {} {}", of.address, of.user, of.inode);
             found.iter().map(shown).collect()
         };
-        assert_eq!(found(TABLE, 0), ["127.0.0.1:8306 100"]);
-        assert!(found(TABLE, 1000).is_empty() && found(TABLE6, 33).is_empty());
+        assert_eq!(found(TABLE), ["127.0.0.1:8306 0 100"]);
+        assert!(found(TABLE6).is_empty());
         let table6 = "   0: 00000000000000000000000001000000:0BB8 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     7        0 9 1\n   1: zz:1 0:0 0A\n";
-        assert_eq!(found(table6, 7), ["[::1]:3000 9"]);
+        assert_eq!(found(table6), ["[::1]:3000 7 9"]);
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub(super) struct Listener {
 
 pub(super) fn list(_: &Arc<AppState>, _: &Request) -> Answer {
     let user = rustix::process::geteuid().as_raw();
-    let sockets = listening(user);
+    let mut sockets = listening();
+    sockets.retain(|socket| socket.user == user);
     let owners = if sockets.is_empty() {
         HashMap::new()
     } else {
@@ -132,7 +133,11 @@ mod tests {
 
     fn socket(address: &str, inode: u64) -> ListeningSocket {
         let address = address.parse().unwrap();
-        ListeningSocket { address, inode }
+        ListeningSocket {
+            address,
+            user: 0,
+            inode,
+        }
     }
 
     #[test]
