@@ -57,6 +57,8 @@ pub(in crate::cli::commands) struct Log<'a> {
     sources: HashSet<String>,
     /// Visitors, or connections where only those are counted.
     visitors: u64,
+    /// Those whose first request is not over among them, as of the last look.
+    present: u64,
     unit: &'static str,
     received: Total,
     sent: Total,
@@ -124,6 +126,7 @@ impl Teller {
             requests: 0,
             sources: HashSet::new(),
             visitors: 0,
+            present: 0,
             unit: VISITOR,
             received: Total::default(),
             sent: Total::default(),
@@ -264,6 +267,7 @@ impl Log<'_> {
         self.received.take(connection.bytes_in);
         self.sent.take(connection.bytes_out);
         let visitors = connection.visitors.clone().unwrap_or_default();
+        self.present = visitors.total;
         if visitors.counts == Counted::Connections {
             self.unit = CONNECTION;
         }
@@ -377,7 +381,7 @@ impl Log<'_> {
             let ended = json!({
                 "reason": ending.name(),
                 "seconds": self.began.elapsed().as_secs(),
-                "visitors": self.visitors,
+                "visitors": self.all_visitors(),
                 "counts": format!("{}s", self.unit),
                 "requests": self.requests,
                 "bytes_in": received,
@@ -390,13 +394,21 @@ impl Log<'_> {
         Ok(())
     }
 
+    /// Visitors that were told, or else those in their first request.
+    fn all_visitors(&self) -> u64 {
+        match self.visitors {
+            0 => self.present,
+            told => told,
+        }
+    }
+
     /// How long, and how much.
     fn summary(&self, ending: Ending) -> String {
         let (received, sent) = (self.received.sum(), self.sent.sum());
         let end = self.expires.filter(|_| matches!(ending, Ending::Expired));
         let length = end.and_then(|end| planned(self.teller.asked, end));
         let spent = in_words(length.unwrap_or_else(|| self.began.elapsed()));
-        let who = match (self.visitors, self.requests) {
+        let who = match (self.all_visitors(), self.requests) {
             (0, _) => format!("no {}s", self.unit),
             (visitors, _) if self.sources.is_empty() => counted(visitors, self.unit),
             (visitors, requests) => {
